@@ -61,6 +61,9 @@ class Snapshots:
             StorageError: A file, or the copy, cannot be written.
         """
         _check_name(name)
+        if self._core.redactor.redact(name).text != name:
+            raise ValidationError("This looks as if it held a secret; choose another name.", code="invalid")
+        by = None if by is None else self._core.name("by", by)
         for attempt in range(_TRIES):
             with self._core.reading() as transaction:
                 before = last_seq(transaction.connection, transaction.schema)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_memory.workspace.core import NOBODY, Core
-from agent_memory.workspace.rows import Caller, Claim
+from agent_memory.workspace.rows import Caller, Claim, cleaned_saying
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +35,7 @@ class Steps:
         self, owner: str, *, step: str | None = None, agent: str | None = None, seconds: float | None = None
     ) -> Claim | None:
         """Claim a step, or the first that can run; None where none can. Errors as of `Working.claim`."""
+        owner = self._core.name("owner", owner)
         self._snapshots.make_due()
         with self._core.changing(Caller(agent)) as transaction:
             claim = self._core.working.claim(transaction, owner, step=step, agent=agent, seconds=seconds)
@@ -46,6 +47,7 @@ class Steps:
 
     def claim_row(self, owner: str, table: str, key: Any, *, seconds: float = 600) -> Claim:
         """Claim a row, so that nobody else writes it; errors as of `Working.claim_row`."""
+        owner = self._core.name("owner", owner)
         with self._core.changing(NOBODY) as transaction:
             return self._core.working.claim_row(transaction, owner, table, key, seconds)
 
@@ -78,7 +80,7 @@ class Steps:
 
     def fail(self, claim: Claim, kind: FailureType, message: str) -> int:
         """Say that an attempt failed; return how often the step may still be tried."""
-        cleaned = self._core.redactor.redact(message).text
+        cleaned = cleaned_saying(self._core.redactor, message)
         with self._core.changing(Caller(claim.agent)) as transaction:
             left = self._core.working.fail(transaction, claim, kind, cleaned)
         self._core.tell(
@@ -88,7 +90,8 @@ class Steps:
 
     def validate(self, step: str, validator: str, failures: Sequence[str] = ()) -> list[str]:
         """Write down how a step was judged; with failures it is to be done again. See `Working.validate`."""
-        cleaned = [self._core.redactor.redact(each).text for each in failures]
+        cleaned = [cleaned_saying(self._core.redactor, each) for each in failures]
+        validator = self._core.name("validator", validator)
         with self._core.changing(Caller(validator)) as transaction:
             stale = self._core.working.validate(transaction, step, validator, cleaned)
         self._core.tell("workspace:validated", Caller(validator), step=step, passed=not failures)

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import sqlalchemy as sa
 
-from agent_memory.errors import BusyError, DiskFullError, ReadOnlyError, StorageError, UnsupportedError
+from agent_memory.errors import (
+    AgentMemoryError,
+    BusyError,
+    DiskFullError,
+    ReadOnlyError,
+    StorageError,
+    UnsupportedError,
+    ValidationError,
+)
 from agent_memory.files.atomic import make_private_folder, open_private, translated
 from agent_memory.files.filesystem import shared_file_system
 from agent_memory.files.lock import WAIT_SECONDS, file_lock
@@ -228,12 +236,24 @@ def _errors(file: Path | None) -> Iterator[None]:
         yield
     except sa.exc.DBAPIError as error:
         raise _translated(error, file) from None
+    except (UnicodeEncodeError, OverflowError):
+        raise _unkept() from None
     except sa.exc.TimeoutError:
         raise BusyError("Every connection to the workspace's database is in use; nothing was written.") from None
 
 
-def _translated(error: sa.exc.DBAPIError, file: Path | None) -> StorageError:
+def _unkept() -> ValidationError:
+    return ValidationError(
+        "This holds what no database keeps: a number of more than 64 bits, a NUL, or half of a surrogate pair. "
+        "Nothing was written.",
+        code="wrong_value",
+    )
+
+
+def _translated(error: sa.exc.DBAPIError, file: Path | None) -> AgentMemoryError:
     said = re.sub(r"\s+", " ", str(error.orig)).strip()
+    if "cannot contain NUL" in said:
+        return _unkept()
     code = getattr(error.orig, "sqlite_errorname", None) or getattr(error.orig, "sqlstate", None) or ""
     if code.startswith("SQLITE_BUSY") or code in {"55P03", "40001"}:
         return BusyError("Other processes kept the workspace's database busy; nothing was written.")

@@ -3,8 +3,22 @@
 from agent_memory.workspace.rows.claim import Caller, Claim
 from agent_memory.workspace.rows.duplicates import settle
 from agent_memory.workspace.rows.leases import Lease, Leases
+from agent_memory.workspace.rows.naming import cleaned_name, cleaned_saying
 from agent_memory.workspace.rows.reading import Page, Reading
 from agent_memory.workspace.rows.values import Values
 from agent_memory.workspace.rows.writing import Saved, Writing
 
-__all__ = ["Caller", "Claim", "Lease", "Leases", "Page", "Reading", "Saved", "Values", "Writing", "settle"]
+__all__ = [
+    "Caller",
+    "Claim",
+    "Lease",
+    "Leases",
+    "Page",
+    "Reading",
+    "Saved",
+    "Values",
+    "Writing",
+    "cleaned_name",
+    "cleaned_saying",
+    "settle",
+]

@@ -71,7 +71,12 @@ class Caller:
     session: str | None = None
     claim: Claim | None = None
 
+    @property
+    def acting(self) -> str | None:
+        """The agent that counts: who works under a claim and gives no name is the agent of the claim."""
+        return self.agent if self.agent is not None or self.claim is None else self.claim.agent
+
     def as_writer(self) -> Writer:
         """Return whom the history names."""
         claim = self.claim
-        return Writer(self.agent, self.session, claim.step if claim else None, claim.attempt if claim else None)
+        return Writer(self.acting, self.session, claim.step if claim else None, claim.attempt if claim else None)

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from agent_memory.errors import LeaseError
 from agent_memory.redaction import quoted
+from agent_memory.workspace.rows.naming import check_seconds
 
 if TYPE_CHECKING:
     from agent_memory.workspace.database import Transaction
@@ -72,6 +73,7 @@ class Leases:
         Raises:
             LeaseError: Somebody has it.
         """
+        check_seconds(seconds)
         before = self.find(transaction, name)
         if before is not None and before.held(now, transaction.epoch):
             raise held_by(before)
@@ -90,10 +92,15 @@ class Leases:
         """Check that a claim still stands.
 
         Raises:
-            LeaseError: It has ended, or somebody else has it now.
+            LeaseError: It has ended, somebody else has it now, or it is not what was claimed.
         """
-        if claim is not None:
-            self._check(transaction, claim, claim.lease, claim.fence)
+        if claim is None:
+            return
+        if not _is_whole(claim):
+            raise _altered(claim)
+        self._check(transaction, claim, claim.lease, claim.fence)
+        if claim.row_fence is not None:
+            self._check(transaction, claim, row_lease(claim.table or "", claim.row_id or 0), claim.row_fence)
 
     def check_row(self, transaction: Transaction, table: str, row_id: int, key: Any, claim: Claim | None) -> None:
         """Check that nobody else has the lease of a row.
@@ -118,6 +125,7 @@ class Leases:
         Raises:
             LeaseError: It has ended.
         """
+        check_seconds(seconds)
         until = datetime.fromisoformat(transaction.at) + timedelta(seconds=seconds)
         for name in names_of(claim):
             lease = self.find(transaction, name)
@@ -150,6 +158,8 @@ class Leases:
                 code="claim_ended",
                 recovery="Stop this work; ask for the next steps and claim one of them.",
             )
+        if lease.owner != claim.owner or (name == claim.lease and lease.attempt != claim.attempt):
+            raise _altered(claim)
         if not lease.held(datetime.fromisoformat(transaction.at), transaction.epoch):
             raise LeaseError(
                 f"The claim on {what} ended at {_minute(lease)}. Nothing was written.",
@@ -170,6 +180,22 @@ class Leases:
             transaction.connection.execute(sa.insert(leases).values(name=lease.name, **values))
         else:
             transaction.connection.execute(sa.update(leases).where(leases.c.name == lease.name).values(values))
+
+
+def _is_whole(claim: Claim) -> bool:
+    """Tell whether the parts of a claim are those of one step, or of one row."""
+    if claim.step is None:
+        return claim.lease == row_lease(claim.table or "", claim.row_id or 0)
+    step = f"{claim.phase}/{claim.agent}/{'' if claim.key is None else claim.key}"
+    return claim.lease == step_lease(step) and claim.step == step
+
+
+def _altered(claim: Claim) -> LeaseError:
+    return LeaseError(
+        f"{claim.owner} holds no such claim on {claim.step or claim.table}. Nothing was written.",
+        code="claim_ended",
+        recovery="Use the claim as it was given, or claim a step.",
+    )
 
 
 def names_of(claim: Claim) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from agent_memory.workspace.rows.values import Values
 
 MAX_ROWS: Final = 10_000
+_LARGEST_REAL: Final = sys.float_info.max
+_COMPARED: Final[dict[str, tuple[Any, str]]] = {
+    "integer": (int, "an integer"),
+    "real": (int | float, "a number"),
+    "boolean": (bool, "true or false"),
+    **dict.fromkeys(("text", "json", "timestamp", "file"), (str, "a text")),
+}
+_OWN_TYPES: Final = {"id": "integer", "created_at": "timestamp", "updated_at": "timestamp"}
 _OWN_STATES: Final = (int(State.PENDING), int(State.PENDING_PROPOSAL))
 
 
@@ -200,10 +209,8 @@ class Reading:
             return column_of(self.declaration, self.schema, table, name).is_(None)
         if column is not None and column.references is not None:
             value = self.row_id(connection, column.references, value, caller, all_rows=True)
-        elif column is not None and column.type == "boolean" and isinstance(value, bool):
-            value = int(value)
-        elif not isinstance(value, str | int | float):
-            raise ValidationError(f"{table}.{name} is compared with a text or a number.", code="wrong_value")
+        else:
+            value = _compared(table, name, column.type if column is not None else _OWN_TYPES[name], value)
         condition: sa.ColumnElement[bool] = column_of(self.declaration, self.schema, table, name) == value
         return condition
 
@@ -261,6 +268,16 @@ def _check_columns(declaration: Declaration, table: str, columns: Sequence[str])
         if name not in declared.columns and name not in OWN_COLUMNS:
             there = ", ".join(["id", *declared.columns])
             raise ValidationError(f"{table} has no column {quoted(name)}; there are {there}.", code="unknown_column")
+
+
+def _compared(table: str, name: str, kind: str, value: Any) -> Any:
+    """Return a value as the database compares it with a column."""
+    wanted = _COMPARED[kind]
+    if isinstance(value, bool) != (kind == "boolean") or not isinstance(value, wanted[0]):
+        raise ValidationError(f"{table}.{name} is compared with {wanted[1]}.", code="wrong_value")
+    if kind == "real" and not -_LARGEST_REAL <= value <= _LARGEST_REAL:
+        raise ValidationError(f"{table}.{name} is compared with a finite number.", code="wrong_value")
+    return int(value) if kind == "boolean" else value
 
 
 def _bounded(limit: int) -> int:

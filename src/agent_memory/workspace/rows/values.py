@@ -5,12 +5,13 @@ Errors say what is allowed; nothing of a refused row is written.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import jsonschema
 
@@ -26,9 +27,14 @@ from agent_memory.workspace.declaration import (
     Table,
     canonical_json,
 )
+from agent_memory.workspace.rows.naming import is_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+_MAX_NESTING: Final = 60
+"""Levels of lists and objects in a JSON value: below 64, secrets are no longer looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +126,19 @@ class Values:
         if isinstance(value, bool) or not isinstance(value, int if column.type == "integer" else int | float):
             raise self._wrong(name, f"must be {'an integer' if column.type == 'integer' else 'a number'}", value)
         if column.type == "real":
-            return self._number(name, float(value))
+            return self._number(name, value)
         if abs(value) > LARGEST_INTEGER:
             raise self._wrong(name, "must fit in 64 bits", value)
         return self._of_enum(name, column, value)
 
     def _number(self, name: str, value: float) -> float:
-        if not math.isfinite(value):
+        try:
+            number = float(value)
+        except OverflowError:  # an integer that no float can be
+            number = math.inf
+        if not math.isfinite(number):
             raise self._wrong(name, "must be a finite number", value)
-        return value
+        return number
 
     def _text(self, name: str, column: Column, value: Any, kinds: dict[str, None]) -> str:
         if not isinstance(value, str):
@@ -139,7 +149,7 @@ class Values:
                 f"{self.name}.{name} may have {limit:,} characters; this has {len(value):,}. Nothing was written.",
                 code="too_long",
             )
-        if "\0" in value or (not value.isascii() and any("\ud800" <= each <= "\udfff" for each in value)):
+        if not is_text(value):
             raise self._wrong(name, "holds a character that no text has (NUL, or half of a surrogate pair)")
         if column.type == "timestamp":
             return self._moment(name, value)
@@ -164,12 +174,16 @@ class Values:
         parts = PurePosixPath(value).parts
         if not parts or PurePosixPath(value).is_absolute() or ".." in parts or "\\" in value or parts[0][0] in ".~":
             raise self._wrong(name, allowed, value)
-        path = self.folder
-        for part in parts:
-            path /= part
-            if path.is_symlink():
-                raise self._wrong(name, allowed, value)
-        if not path.is_file():
+        if self.redactor.redact(value).text != value:
+            raise self._wrong(name, "is a path that looks as if it held a secret; rename the file")
+        path, is_there = self.folder, False
+        with contextlib.suppress(OSError):  # a name that is longer than the file system takes names no file
+            for part in parts:
+                path /= part
+                if path.is_symlink():
+                    raise self._wrong(name, allowed, value)
+            is_there = path.is_file()
+        if not is_there:
             raise self._wrong(name, "names a file that is not there; write the file first", value)
         return str(PurePosixPath(*parts))
 
@@ -184,8 +198,10 @@ class Values:
                 "Nothing was written.",
                 code="too_long",
             )
-        if "\\u0000" in text:
-            raise self._wrong(name, "holds a NUL character, which no text has")
+        if "\\u0000" in text.replace("\\\\", "") or not is_text(text):
+            raise self._wrong(name, "holds a character that no text has (NUL, or half of a surrogate pair)")
+        if _is_deep(value):
+            raise self._wrong(name, f"may be nested {_MAX_NESTING} levels deep")
         if column.json_schema is not None:
             fault = jsonschema.exceptions.best_match(
                 jsonschema.Draft202012Validator(column.json_schema).iter_errors(value)
@@ -205,6 +221,18 @@ class Values:
     def _wrong(self, name: str, rule: str, value: Any = None) -> ValidationError:
         shown = "" if value is None else f", not {quoted(_brief(value))}"
         return ValidationError(f"{self.name}.{name} {rule}{shown}. Nothing was written.", code="wrong_value")
+
+
+def _is_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_MAX_NESTING + 1):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list | tuple)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return bool(level)
 
 
 def _rule(fault: jsonschema.ValidationError) -> str:

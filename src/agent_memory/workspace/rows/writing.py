@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from agent_memory.errors import ConflictError, NotAllowedError
+from agent_memory.errors import ConflictError, NotAllowedError, ValidationError
 from agent_memory.redaction import quoted
 from agent_memory.workspace.database import State, Transaction
 from agent_memory.workspace.rows.duplicates import is_taken
 from agent_memory.workspace.rows.sight import owner_column
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from agent_memory.workspace.declaration import Declaration, Table
     from agent_memory.workspace.rows.claim import Caller
     from agent_memory.workspace.rows.leases import Leases
@@ -75,10 +74,12 @@ class Writing:
         """
         self._reading.table(table)
         declared = self._declaration.tables[table]
+        if not isinstance(values, Mapping):
+            raise ValidationError("A row is written as columns with their values. Nothing was written.", code="invalid")
         if not whole and declared.kind == "log":
             raise NotAllowedError(f"{table} is a log: its rows are added and never changed. Nothing was written.")
         self._allow(table, declared, values, caller)
-        given = self._with_owner(table, values, caller) if whole else values
+        given = self._with_owner(table, values, caller, whole=whole)
         return Prepared(table, self._values[table].encoded(given, whole=whole), caller)
 
     def add(self, transaction: Transaction, prepared: Prepared) -> Saved:
@@ -140,25 +141,25 @@ class Writing:
         return Saved(stored["id"], redacted=prepared.encoded.redacted, changed=changed)
 
     def _allow(self, table: str, declared: Table, values: Mapping[str, Any], caller: Caller) -> None:
-        if caller.agent is None:
+        if caller.acting is None:
             return
-        if declared.write and caller.agent not in declared.write:
-            raise _forbidden(f"{table} is written by {', '.join(declared.write)}", caller.agent)
+        if declared.write and caller.acting not in declared.write:
+            raise _forbidden(f"{table} is written by {', '.join(declared.write)}", caller.acting)
         for name in values:
             column = declared.columns.get(name)
-            if column is not None and column.write and caller.agent not in column.write:
-                raise _forbidden(f"{table}.{name} is written by {', '.join(column.write)}", caller.agent)
+            if column is not None and column.write and caller.acting not in column.write:
+                raise _forbidden(f"{table}.{name} is written by {', '.join(column.write)}", caller.acting)
 
-    def _with_owner(self, table: str, values: Mapping[str, Any], caller: Caller) -> Mapping[str, Any]:
+    def _with_owner(self, table: str, values: Mapping[str, Any], caller: Caller, *, whole: bool) -> Mapping[str, Any]:
         """Return values with the row they belong to, where the caller's phase writes rows of its own alone."""
         claim = caller.claim
         if claim is None or claim.phase is None or claim.row_id is None:
             return values
         phase = self._declaration.phase(claim.phase)
         owner = owner_column(self._declaration, table, phase.over or "")
-        if owner is None or phase.reads != "own":
+        if owner is None or phase.reads != "own" or not (whole or owner in values):
             return values
-        if values.get(owner) not in (None, claim.key):
+        if values.get(owner) != claim.key and not (whole and values.get(owner) is None):
             raise NotAllowedError(
                 f"In phase {phase.name} each step writes rows of its own {phase.over} row alone: {owner} must be "
                 f"{claim.key!r}, not {quoted(values[owner])}. Nothing was written."

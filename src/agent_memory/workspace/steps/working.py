@@ -209,6 +209,8 @@ class Working:
         found = next((each for each in steps if each.name == step), None)
         if found is None:
             raise _unknown(step, steps)
+        if agent not in (None, found.agent):
+            raise LeaseError(f"{step} is the work of {found.agent}, not of {quoted(agent)}.", code="not_ready")
         if found.status == "claimed":
             until = found.expires_at.isoformat(timespec="seconds") if found.expires_at else "now"
             raise LeaseError(f"{step} is claimed by {found.owner} until {until}.", code="claimed")
