@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from amplifier_core import ToolResult
@@ -44,9 +45,12 @@ class WorkspaceTool:
 async def mount(coordinator: Any, config: Any = None) -> Callable[[], Awaitable[None]]:
     """Offer the tools to a session. Reads the declaration, and opens nothing.
 
+    Nothing is offered to the memory-assistant, which inherits the tools of its session and may only read memories.
     Where the configuration is wrong, or there is no workspace, `next_steps` is offered alone, and says so.
     """
     desk = Desk(coordinator, config)
+    if _is_memory_assistant(coordinator):
+        return desk.close
     for name, tool in (await asyncio.to_thread(desk.tools)).items():
         await coordinator.mount("tools", _offered(desk, tool), name=name)
     if desk.problem is not None:
@@ -56,6 +60,19 @@ async def mount(coordinator: Any, config: Any = None) -> Callable[[], Awaitable[
         )
     coordinator.register_contributor("observability.events", MODULE_ID, lambda: list(EVENTS))
     return desk.close
+
+
+def _is_memory_assistant(coordinator: Any) -> bool:
+    """Tell whether this is the memory-assistant's session, as `agent_memory.host` does.
+
+    That takes half a second to import, which sessions without memories need not pay.
+    """
+    if getattr(coordinator, "parent_id", None) is None:
+        return False
+    plan = coordinator.config if isinstance(coordinator.config, dict) else {}
+    metadata = (plan.get("session") or {}).get("metadata") or {}
+    name = metadata.get("agent_name") or coordinator.session_id.rpartition("_")[2]
+    return re.search(r"(?:^|[:_-])memory-assistant$", str(name)) is not None
 
 
 def _offered(desk: Desk, tool: Tool) -> WorkspaceTool:

@@ -141,6 +141,27 @@ async def test_without_a_setting_it_is_the_workspace_that_the_session_works_in(f
         await cleanup()
 
 
+@pytest.mark.parametrize(
+    ("session", "offered"),
+    [
+        ({"session_id": "a-b_agent-memory-memory-assistant"}, set()),
+        (
+            {
+                "session_id": "a-b_x",
+                "config": {"session": {"metadata": {"agent_name": "agent-memory:memory-assistant"}}},
+            },
+            set(),
+        ),
+        ({"session_id": "a-b_agent-memory-workspace-step"}, FEW),
+    ],
+)
+async def test_the_memory_assistant_works_on_no_steps(
+    mounted: Mount, folder: Path, session: dict[str, Any], offered: set[str]
+) -> None:
+    _, tools = await mounted({"workspace": str(folder)}, parent_id="root-1", **session)
+    assert set(tools) == offered
+
+
 async def test_a_folder_is_taken_from_where_the_session_works(folder: Path, tmp_path: Path) -> None:
     coordinator = coordinator_of()
     coordinator.register_capability("session.working_dir", str(tmp_path))

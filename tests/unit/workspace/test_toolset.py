@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.errors import AgentMemoryError, ConfigurationError, DeclarationError
 from agent_memory.workspace import Workspace, parse_declaration
-from agent_memory.workspace.declaration.tools import DEFAULT_TOOLS
+from agent_memory.workspace.declaration.tools import DEFAULT_TOOLS, ROW_TOOLS
 from agent_memory.workspace.toolset import Offer, Toolset, offered
 from tests.unit.workspace.conftest import BOOK, analyse, prepare
 
@@ -71,6 +71,14 @@ def test_few_tools_are_offered_unless_they_are_named(book: Workspace) -> None:
         Toolset(book, "w", offer=Offer(tools=["get_trem"]))
     with pytest.raises(ConfigurationError, match="did you mean 'terms'"):
         Toolset(book, "w", offer=Offer(tables=["term"]))
+
+
+def test_columns_of_tables_are_told_once(book: Workspace) -> None:
+    for names, first in ((["*_row", "list_rows"], "get_row"), (["list_rows", "save_row"], "list_rows")):
+        tools = Toolset(book, "w", offer=Offer(tools=names)).tools
+        said = {name: tools[name].properties["table"]["description"] for name in tools if name in ROW_TOOLS}
+        assert "terms (key term): term, definition, chapter" in said.pop(first)
+        assert set(said.values()) == {f"{first} tells the key and the columns of each"}
 
 
 def test_a_step_is_done_with_tools_alone(tools: Toolset, book: Workspace) -> None:

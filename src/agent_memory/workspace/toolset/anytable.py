@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.workspace.declaration.tools import ROW_TOOLS
 from agent_memory.workspace.toolset import operations, schemas
 from agent_memory.workspace.toolset.tool import Tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from agent_memory.workspace.declaration import Declaration, Table
     from agent_memory.workspace.toolset.session import ToolSession
@@ -21,23 +23,32 @@ _VALUES: Final = {"type": "object", "description": "column → value"}
 _EXPECTED: Final = {"type": "object", "description": "column → value it must still have, else nothing is written"}
 
 
-def row_tools(declaration: Declaration, tables: Sequence[str]) -> dict[str, Tool]:
+def row_tools(declaration: Declaration, tables: Sequence[str], names: Sequence[str] = ROW_TOOLS) -> dict[str, Tool]:
     """Return the tools, by name; none of those for which no table is of the kind.
+
+    Keys and columns of tables are long: the first of the tools tells them, and the others name it.
 
     Args:
         declaration: What is declared.
         tables: Names of the tables that can be asked for.
+        names: Which of the tools.
     """
     of = {name: declaration.tables[name] for name in tables}
-    found = [*_reading(of), *_writing(of)]
-    return {tool.name: tool for tool in found if tool.properties["table"]["enum"]}
+    found = {tool.name: tool for tool in (*_reading(of), *_writing(of)) if tool.name in names}
+    found = {name: tool for name, tool in found.items() if tool.properties["table"]["enum"]}
+    for number, (name, tool) in enumerate(found.items()):
+        first = next(iter(found))
+        said = _columns(of) if number == 0 else f"{first} tells the key and the columns of each"
+        table = {**tool.properties["table"], "description": said}
+        found[name] = replace(tool, properties={**tool.properties, "table": table})
+    return found
 
 
 def _reading(of: dict[str, Table]) -> list[Tool]:
-    table = _named(of, lambda each: ["id", *each.columns])
+    table = _named(list(of))
     one = {"table": table, "key": _KEY, "columns": _COLUMNS, "from_character": schemas.BEGIN}
     page = {"limit": schemas.LIMIT, "offset": schemas.OFFSET}
-    searched = _named({name: each for name, each in of.items() if each.search}, lambda each: each.search)
+    searched = _named([name for name, each in of.items() if each.search])
     listing = f"List rows of a table. Long texts are cut unless columns are named. {_DATA}"
     return [
         Tool("get_row", f"Read one row. {_DATA}", one, _get, ("table",)),
@@ -53,8 +64,8 @@ def _reading(of: dict[str, Table]) -> list[Tool]:
 
 
 def _writing(of: dict[str, Table]) -> list[Tool]:
-    added = _named({name: each for name, each in of.items() if each.kind != "singleton"}, _written)
-    changed = _named({name: each for name, each in of.items() if each.kind != "log"}, _written)
+    added = _named([name for name, each in of.items() if each.kind != "singleton"])
+    changed = _named([name for name, each in of.items() if each.kind != "log"])
     return [
         Tool("save_row", "Add a row.", {"table": added, "values": _VALUES}, _save, ("table", "values")),
         Tool(
@@ -89,11 +100,11 @@ def _update(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
     return operations.update(session, given["table"], given.get("key"), given["fields"], given.get("expected"))
 
 
-def _named(tables: dict[str, Table], columns: Callable[[Table], Sequence[str]]) -> dict[str, Any]:
-    """Return what names a table, and tells of each its key and columns."""
-    said = (f"{name} (key {table.key or 'id'}): {', '.join(columns(table))}" for name, table in tables.items())
-    return {"type": "string", "enum": list(tables), "description": ". ".join(said)}
+def _named(tables: list[str]) -> dict[str, Any]:
+    return {"type": "string", "enum": tables}
 
 
-def _written(table: Table) -> list[str]:
-    return table.written_columns()
+def _columns(tables: dict[str, Table]) -> str:
+    """Return the key and the columns of each table, in words."""
+    said = (f"{name} (key {table.key or 'id'}): {', '.join(table.columns)}" for name, table in tables.items())
+    return ". ".join(said)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.errors import ConfigurationError
 from agent_memory.settings import did_you_mean
-from agent_memory.workspace.declaration.tools import DEFAULT_TOOLS
+from agent_memory.workspace.declaration.tools import DEFAULT_TOOLS, ROW_TOOLS
 from agent_memory.workspace.toolset.anytable import row_tools
 from agent_memory.workspace.toolset.generated import tools_of
 from agent_memory.workspace.toolset.named import named_tool
@@ -39,17 +39,20 @@ class Offer:
         Raises:
             ConfigurationError: A name, or a pattern, fits no tool; or a table is not declared.
         """
-        found = offered(declaration, self.tables)
+        rows = [name for name in ROW_TOOLS if any(fnmatch.fnmatchcase(name, each) for each in self.tools)]
+        found = offered(declaration, self.tables, rows)
         chosen: dict[str, Tool] = {}
         for name in self.tools:
-            fitting = fnmatch.filter(found, name)
+            fitting = [each for each in found if fnmatch.fnmatchcase(each, name)]
             if not fitting and name not in DEFAULT_TOOLS:  # of these, some need a table of their kind
                 raise ConfigurationError(f"There is no tool {name!r}{did_you_mean(name, tuple(found))}.")
             chosen |= {each: found[each] for each in fitting}
         return chosen
 
 
-def offered(declaration: Declaration, tables: Sequence[str] | None = None) -> dict[str, Tool]:
+def offered(
+    declaration: Declaration, tables: Sequence[str] | None = None, rows: Sequence[str] = ROW_TOOLS
+) -> dict[str, Tool]:
     """Return all tools of a workspace, by name.
 
     Those that the declaration names itself go before those made from its tables.
@@ -57,6 +60,7 @@ def offered(declaration: Declaration, tables: Sequence[str] | None = None) -> di
     Args:
         declaration: What is declared.
         tables: The tables of the tools for rows; all of them where it is None.
+        rows: Which of the tools for rows of any table.
 
     Raises:
         ConfigurationError: One of `tables` is not declared.
@@ -64,10 +68,8 @@ def offered(declaration: Declaration, tables: Sequence[str] | None = None) -> di
     for name in tables or ():
         if name not in declaration.tables:
             raise ConfigurationError(f"There is no table {name!r}{did_you_mean(name, tuple(declaration.tables))}.")
-    found = {
-        **step_tools(declaration),
-        **row_tools(declaration, list(declaration.tables) if tables is None else tables),
-    }
+    known = list(declaration.tables) if tables is None else tables
+    found = {**step_tools(declaration), **row_tools(declaration, known, rows)}
     for name in declaration.tables:
         found |= tools_of(declaration, name)
     return found | {name: named_tool(declaration, name, spec) for name, spec in declaration.tools.items()}
