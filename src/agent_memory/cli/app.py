@@ -72,6 +72,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
             "entities",
             "List what was said and what happened, the newest first; or one conversation, in its order.",
         ),
+        "summaries": _Entry("summaries", "List summaries of conversations, the newest first; or those of one."),
     },
     "Take along": {
         "export": _Entry("transfer", "Write all memories, and what the agent was given, to a file or to stdout."),

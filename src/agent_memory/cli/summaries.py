@@ -1,0 +1,72 @@
+"""The command that shows what was said in fewer words."""
+
+from typing import Annotated, Any, Final
+
+import typer
+
+from agent_memory.cli.knowledge import opened_knowledge, resource_of
+from agent_memory.cli.running import Run, command
+from agent_memory.cli.text import day
+from agent_memory.files.wording import counted
+from agent_memory.models import PART_OF, Summary, to_text, visible
+
+_COLUMNS: Final = ("id", "level", "timestamp", "conversation", "content")
+_SHOWN: Final = 10
+
+
+@command(rows=True)
+async def summaries(
+    run: Run,
+    conversation: Annotated[
+        str | None,
+        typer.Argument(metavar="ID", help="Those of one conversation: its id, or its title.", show_default=False),
+    ] = None,
+    *,
+    every: Annotated[bool, typer.Option("--all", help=f"Not only the newest {_SHOWN}.")] = False,
+) -> None:
+    """List summaries of conversations, the newest first; or those of one."""
+    async with opened_knowledge(run) as knowledge:
+        if conversation is None:
+            found = list(await knowledge.summaries.valid())
+        else:
+            found = await knowledge.summaries.linked_to((await resource_of(knowledge, conversation)).id)
+        found.sort(key=lambda each: (each.observed_at or each.timestamp, each.level, each.id), reverse=True)
+        shown = found if every else found[:_SHOWN]
+        talks = await knowledge.resources.valid_among([_talk_of(each) for each in shown])
+    head = {"agent_id": run.service.agent_id, "count": len(shown), "total": len(found)}
+    run.screen.rows({**head, "summaries": [_document(each) for each in shown]}, "summaries", _COLUMNS)
+    for position, each in enumerate(shown):
+        if position:
+            run.screen.show()
+        talk = talks.get(_talk_of(each))
+        name = (talk.title or talk.content) if talk is not None else _talk_of(each)
+        run.screen.show(visible(f"{name} · {_covered(each)} · {each.id}"), style="dim")
+        run.screen.show(visible(each.content), indent=2)
+    if not found:
+        run.screen.note("There is no summary yet: twenty turns of a conversation make one.")
+    elif len(found) > len(shown):
+        run.screen.note(f"{len(shown):,} of {len(found):,}; --all shows more.", style="dim")
+
+
+def _covered(summary: Summary) -> str:
+    """Return of how much it is a summary, until when, and whether strangers have said it."""
+    what = counted(len(summary.covers), *(("turn",) if summary.level == "window" else ("summary", "summaries")))
+    untrusted = " (untrusted)" if summary.trust == "low" else ""
+    return f"{what} until {day(summary.observed_at or summary.timestamp)}{untrusted}"
+
+
+def _talk_of(summary: Summary) -> str:
+    return next((link.id for link in summary.links if link.rel == PART_OF), "")
+
+
+def _document(summary: Summary) -> dict[str, Any]:
+    return {
+        "id": summary.id,
+        "level": summary.level,
+        "timestamp": to_text(summary.observed_at or summary.timestamp),
+        "conversation": _talk_of(summary),
+        "content": summary.content,
+        "covers": summary.covers,
+        "group": summary.group,
+        "trust": summary.trust,
+    }
