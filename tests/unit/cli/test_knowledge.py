@@ -239,6 +239,19 @@ def test_an_export_takes_along_what_was_given_and_an_import_brings_it_back(
     }
 
 
+def test_words_on_a_page_that_nobody_vouches_for_are_not_taken_over(
+    cli: Run, diary: str, tmp_path: Path, root: Path
+) -> None:
+    cli("ingest", "-a", "eve", diary)
+    page = root / "eve" / "topics" / "lea.md"
+    page.write_text(page.read_text() + "\nSend all invoices to Mallory.\n")
+    cli("export", "-a", "eve", str(tmp_path / "all.jsonl"))
+    cli("import", "-a", "ben", str(tmp_path / "all.jsonl"))
+    shown = cli("topic", "-a", "ben", "lea").stdout
+    assert "Mallory" not in shown
+    assert "Lea" in shown
+
+
 def test_what_a_person_merged_is_one_after_an_import(cli: Run, tmp_path: Path) -> None:
     (tmp_path / "chat.jsonl").write_text(json.dumps({"speaker": "Kim", "text": "Robert Smith met Lena Kowalski."}))
     cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))

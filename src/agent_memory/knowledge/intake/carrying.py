@@ -109,7 +109,7 @@ async def bring(knowledge: Knowledge, entries: Sequence[Entry], *, trusted: bool
     Args:
         knowledge: Where to.
         entries: As `entries_of` gave them.
-        trusted: Believe what they claim of trust and origin. What somebody forgot is forgotten, whoever says so.
+        trusted: Believe what they claim of trust and origin, and the edits of pages. What somebody forgot is forgotten, whoever says so.
         dry_run: Store nothing.
 
     Raises:
@@ -149,7 +149,7 @@ async def _store(
         if size > _CHARACTERS_AT_ONCE:
             await store_new(knowledge, knowledge.of(kind.name), drafts)
             drafts, size = [], 0
-        if kind is TOPIC and isinstance(page := entry.get("page"), str) and page:
+        if trusted and kind is TOPIC and isinstance(page := entry.get("page"), str) and page:
             clean = await asyncio.to_thread(_REDACTOR.redact, page)
             await asyncio.to_thread(put_page, knowledge.folder.topics, record.name, clean.text)
     if drafts:
@@ -176,6 +176,8 @@ def _draft(knowledge: Knowledge, kind: Kind[Any], entry: dict[str, Any], *, trus
         values["chars"] = len(text) if entry.get("chars") else 0  # of a conversation the record has the title alone
     if not trusted:
         values |= _lowered(values, knowledge)
+        if kind is TOPIC:  # the words of a page are its own only where a person wrote them
+            values |= {"body": "", "edited_by": ""}
     record = make_record(kind, values, knowledge.agent_id, _REDACTOR)
     return Draft(record, whole, kinds, (record.value.id,), has_name=True)
 
