@@ -159,17 +159,20 @@ def _first(parts: Sequence[str], at: int) -> tuple[set[str], bool, int]:
     return tags, may_be_empty or is_open, at
 
 
-def rewritten(items: list[Item], tables: Tables, stage: Stage, seen: Callable[[int], Seen]) -> list[Item]:
-    """Return the items with each stretch that a rule reads as one item.
+def rewritten(
+    items: list[Item], row: str, tables: Tables, stage: Stage, seen: Callable[[int], Seen]
+) -> tuple[list[Item], str]:
+    """Return the items with each stretch that a rule reads as one item, and their characters.
 
     Args:
         items: In order.
+        row: Their characters.
         tables: Of the characters.
         stage: The rules.
         seen: Whence what begins at a character is seen.
     """
-    row = tables.row(items)
     made: list[Item] = []
+    chars: list[str] = []
     done = 0
     for begin in stage.begins.finditer(row):
         at = begin.start()
@@ -178,10 +181,11 @@ def rewritten(items: list[Item], tables: Tables, stage: Stage, seen: Callable[[i
             continue
         behind, node = _best(items, row, at, rules, seen)
         if node is not None:
-            made += items[done:at]
-            made.append(Item(items[at].start, items[behind - 1].end, _tags_of(node)))
+            new = Item(items[at].start, items[behind - 1].end, _tags_of(node))
+            made += [*items[done:at], new]
+            chars += [row[done:at], tables.row([new])]
             done = behind
-    return made + items[done:] if done else items
+    return (made + items[done:], "".join(chars) + row[done:]) if done else (items, row)
 
 
 def _best(

@@ -45,8 +45,9 @@ def times_in(text: str, said_at: datetime, language: str | None = None) -> list[
     grammar = _grammar(language_of(text) if language is None else language)
     items = tokens(text, grammar.lexicon)
     seen = _seen(items, said_at, day_first=grammar.lexicon.day_first)
+    row = grammar.tables.row(items)
     for stage in grammar.stages:
-        items = rewritten(items, grammar.tables, stage, seen)
+        items, row = rewritten(items, row, grammar.tables, stage, seen)
     return [_mention(item, node) for item in items if item.tags and (node := _node(item)) is not None]
 
 
