@@ -184,9 +184,7 @@ async def import_(
     *,
     trusted: Annotated[
         bool,
-        typer.Option(
-            "--trusted", help="Believe all it claims: trust, pins, times, uses, what replaces what, edits of pages."
-        ),
+        typer.Option("--trusted", help="Believe all it claims: trust, pins, times, uses, replacements, edited pages."),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would become of it, and store nothing.")] = False,
 ) -> None:

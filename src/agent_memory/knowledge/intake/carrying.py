@@ -109,7 +109,8 @@ async def bring(knowledge: Knowledge, entries: Sequence[Entry], *, trusted: bool
     Args:
         knowledge: Where to.
         entries: As `entries_of` gave them.
-        trusted: Believe what they claim of trust and origin, and the edits of pages. What somebody forgot is forgotten, whoever says so.
+        trusted: Believe what they claim of trust and origin, and the edits of pages. What somebody forgot is forgotten,
+            whoever says so.
         dry_run: Store nothing.
 
     Raises:
