@@ -13,13 +13,14 @@ from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.text import minute
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
+from agent_memory.ingestion.shapes import checked_group
 from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
 from agent_memory.knowledge.intake.undoing import taken_from, undo
 from agent_memory.knowledge.pages.filing import unfiled_of
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.models import Resource, to_text
+from agent_memory.models import Resource, to_text, visible
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _NAMED: Final = 5
 _WHY: Final = {
     "invalid": "is empty, or no text",
     "only_secret": "is nothing but a secret, which is never stored",
-    "too_long": "is longer than 1,000,000 characters",
+    "too_long": "is longer than 1,000,000 characters, so it has to be split",
 }
 """Why something was not taken in, by the code of the error."""
 
@@ -50,11 +51,16 @@ async def ingest(
         ),
     ],
     *,
-    group: Annotated[str, typer.Option("--group", help="Keep it apart from what other groups gave.")] = "",
+    group: Annotated[
+        str,
+        typer.Option("--group", help="Of this group (tenant:session), apart from what others gave.", metavar="GROUP"),
+    ] = "",
     undo_: Annotated[bool, typer.Option("--undo", help="Take back what was taken in from these files.")] = False,
     yes: Yes = False,
 ) -> None:
     """Take in documents and conversations, each once; what was interrupted goes on where it stopped."""
+    if group:
+        checked_group(group)
     async with opened_knowledge(run) as knowledge:
         if undo_:
             await _undo(run, knowledge, files, yes=yes)
@@ -85,7 +91,8 @@ async def resources(
         run.screen.rows({**head, "resources": [_document(each) for each in found]}, "resources", _COLUMNS)
         for each in found:
             size = "" if each.resource_type == "conversation" and not each.chars else f" · {each.chars:,} characters"
-            run.screen.show(f"{each.id} · {each.resource_type} · {minute(each.timestamp)}{size}", style="dim")
+            size += f" · group {each.group}" if each.group else ""
+            run.screen.show(visible(f"{each.id} · {each.resource_type} · {minute(each.timestamp)}{size}"), style="dim")
             run.screen.show(each.title or each.content, indent=2, max_lines=1)
         if not total:
             run.screen.note(f"{run.service.agent_id} was given nothing yet. `agent-memory ingest FILE` does that.")
@@ -204,6 +211,8 @@ def _existing(file: str) -> Path:
     path = Path(file)
     if not path.exists():
         raise ValidationError(f"There is no file {file}.", code="no_file", recovery="Check the name.")
+    if path.is_dir():
+        raise ValidationError(f"{file} is a folder.", code="no_file", recovery=f"Name the files in it: {path}/*")
     return path
 
 
@@ -235,7 +244,8 @@ def _say(run: Run, done: FileIngested) -> None:
     if done.refused:
         some = "; ".join(f"{what} {_WHY.get(code, f'({code})')}" for what, code in done.refused[:5])
         more = f" and {len(done.refused) - 5:,} more" if len(done.refused) > 5 else ""  # noqa: PLR2004 - as shown
-        run.screen.note(f"Not taken in: {some}{more}. All else of it was. Mend that and take the file in again.")
+        rest = " All else of it was." if done.new or done.known else ""
+        run.screen.note(f"Not taken in: {some}{more}.{rest} Mend that and take the file in again.")
 
 
 async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) -> None:

@@ -1,0 +1,44 @@
+"""`ingest`: what cannot be taken in is told as it is, and what groups gave is told apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.unit.cli.conftest import document
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.cli.conftest import Run
+
+
+def test_of_an_empty_file_nothing_else_was_taken_in(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty.md").write_text("")
+    told = cli("ingest", "-a", "eve", str(tmp_path / "empty.md"), code=1).stderr
+    assert "Not taken in: empty.md is empty, or no text." in told
+    assert "All else" not in told
+
+
+def test_a_folder_is_called_one_with_what_to_name_instead(cli: Run, tmp_path: Path) -> None:
+    told = cli("ingest", "-a", "eve", str(tmp_path), code=1).stderr
+    assert f"{tmp_path} is a folder. Name the files in it: {tmp_path}/*" in told
+
+
+def test_a_long_text_has_to_be_split(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("The boat is blue. " * 60_000)
+    assert "so it has to be split" in cli("ingest", "-a", "eve", str(tmp_path / "long.txt"), code=1).stderr
+
+
+def test_a_group_that_no_session_can_have_takes_nothing_in(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("The boat is blue.")
+    told = cli("ingest", "-a", "eve", "--group", "my friends", str(tmp_path / "note.md"), code=1)
+    assert "such as acme:7f3a; nothing was stored. [invalid_group]" in told.stderr
+    assert document(cli("resources", "-a", "eve", "--json", code=1)).keys() == {"error"}
+
+
+def test_the_group_of_what_was_given_is_listed(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("The boat is blue.")
+    cli("ingest", "-a", "eve", str(tmp_path / "note.md"))
+    cli("ingest", "-a", "eve", "--group", "acme:7f3a", str(tmp_path / "note.md"))
+    lines = [line for line in cli("resources", "-a", "eve").stdout.splitlines() if line.startswith("res-")]
+    assert sorted(line.endswith("17 characters · group acme:7f3a") for line in lines) == [False, True]
