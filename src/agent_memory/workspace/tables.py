@@ -40,10 +40,10 @@ class Tables:
         with self._core.reading() as transaction:
             return self._core.reader.search(transaction.connection, table, query, caller, columns, limit)
 
-    def proposals(self, table: str) -> list[dict[str, Any]]:
+    def proposals(self, table: str, caller: Caller = NOBODY) -> list[dict[str, Any]]:
         """Return rows that are kept beside another one with the same unique value."""
         with self._core.reading() as transaction:
-            return self._core.reader.proposals(transaction.connection, table)
+            return self._core.reader.proposals(transaction.connection, table, caller)
 
     def save(self, table: str, values: Mapping[str, Any], caller: Caller = NOBODY) -> Saved:
         """Add a row; errors as of `Writing.prepare` and `Writing.add`."""

@@ -37,7 +37,7 @@ def test_tools_are_made_from_every_table() -> None:
     tools = offered(parse_declaration(BOOK))
     assert set(tools) == {
         "next_steps", "claim_step", "claim_row", "finish_step", "release_step", "fail_step", "renew",
-        "get_row", "list_rows", "search_rows", "save_row", "update_row",
+        "get_row", "list_rows", "search_rows", "save_row", "update_row", "list_proposals",
         "get_chapter", "list_chapters", "search_chapters", "save_chapter", "update_chapter",
         "get_term", "list_terms", "search_terms", "save_term", "update_term",
         "get_tactic", "list_tactics", "save_tactic", "update_tactic",
@@ -255,6 +255,16 @@ def test_search_answers_what_fits_and_secrets_are_named_not_shown(tools: Toolset
     assert saved["redacted"]
     assert "AKIA" not in json.dumps(tools.call("list_tactics", {}))
     assert tools.call("update_tactic", {"id": saved["id"], "fields": {"kind": None}})["status"] == "unchanged"
+
+
+def test_proposals_are_listed_as_far_as_a_phase_reads(tools: Toolset, book: Workspace) -> None:
+    for number in (1, 2):
+        analyse(book, number)
+    listed = tools.call("list_proposals", {"table": "terms"})
+    assert (listed["count"], listed["rows"][0]["definition"]) == (1, "as in 2")
+    tools.call("claim_step", {"step": "analyse/analyst/3"})
+    assert tools.call("list_proposals", {"table": "terms"}) == {"count": 0, "rows": []}
+    assert refused(tools, "list_proposals", table="tactics").code == "invalid"
 
 
 def test_a_singleton_is_read_and_changed_without_a_key(tools: Toolset) -> None:

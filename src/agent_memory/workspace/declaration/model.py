@@ -63,7 +63,7 @@ class Table(_Declared):
         kind: `rows` are changed and added; a `log` is only added to; a `singleton` is one row that is always there.
         key: The column by which people and agents name a row; required and unique.
         search: Columns whose words are searched.
-        lock: Only who holds the lease of a row may change it.
+        lock: While somebody holds the lease of a row, nobody else may change it.
         belongs_to: The column that says to which row of a phase's table a row belongs, for `reads: own`.
         write: The agents that may write it; all where it is empty.
         one: What one row is called in the names of tools.

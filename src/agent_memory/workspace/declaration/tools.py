@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 STEP_TOOLS: Final = ("next_steps", "claim_step", "claim_row", "finish_step", "release_step", "fail_step", "renew")
-ROW_TOOLS: Final = ("get_row", "list_rows", "search_rows", "save_row", "update_row")
-DEFAULT_TOOLS: Final = ("next_steps", "claim_step", "finish_step", "fail_step", *ROW_TOOLS)
+ROW_TOOLS: Final = ("get_row", "list_rows", "search_rows", "save_row", "update_row", "list_proposals")
+DEFAULT_TOOLS: Final = ("next_steps", "claim_step", "finish_step", "fail_step", *ROW_TOOLS[:5])
 """What is offered unless tools are named: enough to do a step, in nine tools whatever is declared."""
 
 _Found = tuple[tuple[str | int, ...], str]

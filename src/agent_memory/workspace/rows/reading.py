@@ -13,7 +13,7 @@ from agent_memory.redaction import quoted
 from agent_memory.workspace.database import Schema, State, Words
 from agent_memory.workspace.declaration import OWN_COLUMNS, Declaration
 from agent_memory.workspace.rows.columns import column_of
-from agent_memory.workspace.rows.sight import seen_by, shown_to
+from agent_memory.workspace.rows.sight import seen_by, shown_to, within_reach
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -180,11 +180,12 @@ class Reading:
         statement = statement.where(self._seen(table, caller)).order_by(rank, source.c.id).limit(_bounded(limit))
         return [self._shown(table, names, each) for each in connection.execute(statement)]
 
-    def proposals(self, connection: sa.Connection, table: str) -> list[dict[str, Any]]:
+    def proposals(self, connection: sa.Connection, table: str, caller: Caller) -> list[dict[str, Any]]:
         """Return the rows that are kept beside another one with the same unique value, as `many` does."""
         source = self.table(table)
         statement, names = self._select(table, ())
-        statement = statement.where(source.c.ws_state == int(State.PROPOSAL)).order_by(source.c.id)
+        reach = within_reach(self.declaration, self.schema, table, caller)
+        statement = statement.where(source.c.ws_state == int(State.PROPOSAL), reach).order_by(source.c.id)
         return [self._shown(table, names, each) for each in connection.execute(statement)]
 
     def named(self, table: str, key: Any) -> sa.ColumnElement[bool]:

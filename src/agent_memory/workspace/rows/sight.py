@@ -15,25 +15,29 @@ if TYPE_CHECKING:
 
 def seen_by(declaration: Declaration, schema: Schema, table: str, caller: Caller) -> sa.ColumnElement[bool]:
     """Return the condition that holds for rows that the caller sees."""
+    return sa.and_(shown_to(schema.declared[table], caller), within_reach(declaration, schema, table, caller))
+
+
+def within_reach(declaration: Declaration, schema: Schema, table: str, caller: Caller) -> sa.ColumnElement[bool]:
+    """Return the condition that holds for rows, shown or not, of what the phase of the caller reads."""
     source, claim = schema.declared[table], caller.claim
-    shown = shown_to(source, caller)
     if claim is None or claim.phase is None or claim.row_id is None:
-        return shown
+        return sa.true()
     phase = declaration.phase(claim.phase)
     if phase.reads == "all" or phase.over is None:
-        return shown
+        return sa.true()
     over = schema.declared[phase.over]
     key = declaration.tables[phase.over].key or "id"
     if table == phase.over:
-        own = source.c.id == claim.row_id
-        return sa.and_(shown, own if phase.reads == "own" else source.c[key] <= claim.key)
+        earlier: sa.ColumnElement[bool] = source.c[key] <= claim.key
+        return source.c.id == claim.row_id if phase.reads == "own" else earlier
     owner = owner_column(declaration, table, phase.over)
     if owner is None:
-        return shown
+        return sa.true()
     belongs = source.c[owner] == claim.row_id
     if phase.reads == "earlier":
         belongs = source.c[owner].in_(sa.select(over.c.id).where(over.c[key] <= claim.key))
-    return sa.and_(shown, sa.or_(belongs, source.c[owner].is_(None)))
+    return sa.or_(belongs, source.c[owner].is_(None))
 
 
 def owner_column(declaration: Declaration, table: str, over: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The tools for rows that take a table's name: five, however many tables there are."""
+"""The tools for rows that take a table's name: six, however many tables there are."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def row_tools(declaration: Declaration, tables: Sequence[str], names: Sequence[s
         names: Which of the tools.
     """
     of = {name: declaration.tables[name] for name in tables}
-    found = {tool.name: tool for tool in (*_reading(of), *_writing(of)) if tool.name in names}
+    found = {tool.name: tool for tool in (*_reading(of), *_writing(of), _proposing(of)) if tool.name in names}
     found = {name: tool for name, tool in found.items() if tool.properties["table"]["enum"]}
     for number, (name, tool) in enumerate(found.items()):
         first = next(iter(found))
@@ -78,6 +78,12 @@ def _writing(of: dict[str, Table]) -> list[Tool]:
     ]
 
 
+def _proposing(of: dict[str, Table]) -> Tool:
+    table = _named([name for name, each in of.items() if each.unique_columns()])
+    description = f"List rows that are not shown, since another one has their unique value. {_DATA}"
+    return Tool("list_proposals", description, {"table": table}, _proposals, ("table",))
+
+
 def _get(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
     begin = given.get("from_character", 0)
     return operations.get(session, given["table"], given.get("key"), given.get("columns", ()), begin)
@@ -90,6 +96,10 @@ def _list(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
 
 def _search(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
     return operations.search(session, given["table"], given["query"], given.get("limit", operations.SEARCH_LIMIT))
+
+
+def _proposals(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
+    return operations.proposals(session, given["table"])
 
 
 def _save(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:

@@ -63,6 +63,14 @@ def search(session: ToolSession, table: str, query: str, limit: int = SEARCH_LIM
     return {**answer, "left_out": left} if left else answer
 
 
+def proposals(session: ToolSession, table: str) -> dict[str, Any]:
+    """Return rows that are kept beside another one with the same unique value: `count` and `rows`."""
+    found = session.workspace.tables.proposals(table, session.caller())
+    answer = answers.of_rows(found, is_whole=True)
+    left = len(found) - answer["count"]
+    return {**answer, "left_out": left} if left else answer
+
+
 def save(session: ToolSession, table: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Add a row: `status` is `saved`, or `proposal` where another row has its unique value."""
     saved = session.workspace.tables.save(table, values, session.caller())
