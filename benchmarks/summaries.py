@@ -27,8 +27,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_memory.ingestion.quoting import as_lines, quotes_of
-from agent_memory.ingestion.summarizing import WINDOW_SHARE
+from agent_memory.ingestion.summaries.quoting import as_lines, quotes_of
+from agent_memory.ingestion.summaries.summarizing import WINDOW_SHARE
 from agent_memory.knowledge.items.extraction.claims import Passage
 from agent_memory.knowledge.items.extraction.sentences import spans_of
 from benchmarks.items import _locomo, _terms

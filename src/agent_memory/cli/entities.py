@@ -12,7 +12,7 @@ from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import day, minute
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.ingestion.entities import Entities, KnownEntity, Moment
+from agent_memory.ingestion.entities.reading import Entities, KnownEntity, Moment
 from agent_memory.models import EntityType, Episode, to_text, visible
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
         SummarizationConfig,
         WindowConfig,
     )
-    from agent_memory.ingestion.entities import Entities, KnownEntity, Moment
+    from agent_memory.ingestion.entities.reading import Entities, KnownEntity, Moment
     from agent_memory.ingestion.entity_extractor import EntityDeduplicator, EntityExtractor
     from agent_memory.ingestion.ingestor import MemoryIngestor
-    from agent_memory.ingestion.queue import InMemoryQueue, Queue
+    from agent_memory.ingestion.queues.in_memory import InMemoryQueue, Queue
     from agent_memory.ingestion.shapes import (
         EntityExtractionResult,
         Episode,
@@ -69,10 +69,10 @@ __getattr__, __dir__ = _offer(
         "errors": "ExtractionError IngestionError SummarizationError",
         "ingestion.config": "EntityDeduplicationConfig EntityExtractionConfig MemoryIngestionConfig MetaConfig "
         "SummarizationConfig WindowConfig",
-        "ingestion.entities": "Entities KnownEntity Moment",
+        "ingestion.entities.reading": "Entities KnownEntity Moment",
         "ingestion.entity_extractor": "EntityDeduplicator EntityExtractor",
         "ingestion.ingestor": "MemoryIngestor",
-        "ingestion.queue": "InMemoryQueue Queue",
+        "ingestion.queues.in_memory": "InMemoryQueue Queue",
         "ingestion.shapes": "EntityExtractionResult Episode ExtractedEntity ExtractedRelationship Session Turn",
         "ingestion.summarizer": "ConversationSummarizer",
         "ingestion.working": "runner_of",

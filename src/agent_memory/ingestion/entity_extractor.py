@@ -10,9 +10,9 @@ from agent_memory.entities import described
 from agent_memory.entities.merging import merge
 from agent_memory.ingestion import metrics
 from agent_memory.ingestion.config import EntityDeduplicationConfig, EntityExtractionConfig
-from agent_memory.ingestion.drawing import drawn
-from agent_memory.ingestion.known import KnownEntities
-from agent_memory.ingestion.model_entities import named_by_model
+from agent_memory.ingestion.entities.by_model import named_by_model
+from agent_memory.ingestion.entities.drawing import drawn
+from agent_memory.ingestion.entities.known import KnownEntities
 from agent_memory.ingestion.shapes import EntityExtractionResult, checked_group
 from agent_memory.logs import get_logger
 from agent_memory.signals import span

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from agent_memory.errors import AgentMemoryError, IngestionError
 from agent_memory.ingestion import metrics
-from agent_memory.ingestion.background import Background
 from agent_memory.ingestion.config import MemoryIngestionConfig
+from agent_memory.ingestion.queues.background import Background
 from agent_memory.ingestion.shapes import Episode, checked_group, episode_of, group_id_of
 from agent_memory.knowledge.intake.drafting import Turn as Said
 from agent_memory.knowledge.intake.ingest import Ingest
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from agent_memory.embeddings import Embedder
-    from agent_memory.ingestion.queue import Queue
+    from agent_memory.ingestion.queues.in_memory import Queue
     from agent_memory.ingestion.shapes import Session, Turn
     from agent_memory.knowledge.llm.port import LanguageModel
     from agent_memory.models import Episode as EpisodeRecord

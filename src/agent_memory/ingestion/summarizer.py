@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import SummarizationError, ValidationError
-from agent_memory.ingestion import summaries as making
 from agent_memory.ingestion.config import SummarizationConfig
 from agent_memory.ingestion.shapes import Episode, checked_group, summary_of
+from agent_memory.ingestion.summaries import stage as making
 from agent_memory.knowledge.intake.undoing import SUMMARIES
 from agent_memory.tasks.marks import Marks
 

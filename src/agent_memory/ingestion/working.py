@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.ingestion.config import MemoryIngestionConfig
+from agent_memory.ingestion.entities.stage import EntityStage
 from agent_memory.ingestion.entity_extractor import EntityExtractor
-from agent_memory.ingestion.stage import EntityStage
-from agent_memory.ingestion.summaries import Summaries
+from agent_memory.ingestion.summaries.stage import Summaries
 from agent_memory.knowledge import working
 from agent_memory.knowledge.llm.port import Asking
 from agent_memory.models import EPISODE, RESOURCE

@@ -6,14 +6,14 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.ingestion.queue import InMemoryQueue
-from agent_memory.ingestion.redis_queue import RedisQueue
+from agent_memory.ingestion.queues.in_memory import InMemoryQueue
+from agent_memory.ingestion.queues.redis_queue import RedisQueue
 from agent_memory.ingestion.working import runner_of
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
     from agent_memory.ingestion.config import MemoryIngestionConfig
-    from agent_memory.ingestion.queue import Queue
+    from agent_memory.ingestion.queues.in_memory import Queue
     from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.service import Caller, MemoryService

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final, Self
 
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import metrics
-from agent_memory.ingestion.model_summaries import MODEL, worded
-from agent_memory.ingestion.quoting import as_lines, lines_of, quotes_of
-from agent_memory.ingestion.summarizing import (
+from agent_memory.ingestion.summaries.by_model import MODEL, worded
+from agent_memory.ingestion.summaries.quoting import as_lines, lines_of, quotes_of
+from agent_memory.ingestion.summaries.summarizing import (
     META_SHARE,
     RULES,
     WINDOW_SHARE,

@@ -10,8 +10,8 @@ import pytest
 
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.ingestion import EntityDeduplicator, EntityExtractor, MemoryIngestor, Turn
-from agent_memory.ingestion.entities import Entities
-from agent_memory.ingestion.known import id_of
+from agent_memory.ingestion.entities.known import id_of
+from agent_memory.ingestion.entities.reading import Entities
 from agent_memory.knowledge.intake.drafting import Turn as Said
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import undo

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_memory.ingestion.quoting import as_lines, lines_of, quotes_of
+from agent_memory.ingestion.summaries.quoting import as_lines, lines_of, quotes_of
 from agent_memory.knowledge.items.extraction.claims import Passage
 
 TALK = [

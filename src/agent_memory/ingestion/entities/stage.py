@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import metrics
-from agent_memory.ingestion.forgetting import STAGE
-from agent_memory.ingestion.known import KnownEntities, id_of
-from agent_memory.ingestion.resolving import ENDED_BY, FROM, Drafts, ends_of, resolve
+from agent_memory.ingestion.entities.forgetting import STAGE
+from agent_memory.ingestion.entities.known import KnownEntities, id_of
+from agent_memory.ingestion.entities.resolving import ENDED_BY, FROM, Drafts, ends_of, resolve
 from agent_memory.models import SUBJECT, Episode, to_text
 from agent_memory.signals import span
 

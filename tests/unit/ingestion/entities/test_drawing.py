@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_memory.ingestion.drawing import drawn
+from agent_memory.ingestion.entities.drawing import drawn
 
 
 def test_who_speaks_is_named_by_what_they_say() -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.entities.matching import normal_form
 from agent_memory.entities.merging import merge
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.ingestion.forgetting import forget_entity
-from agent_memory.ingestion.resolving import FROM
+from agent_memory.ingestion.entities.forgetting import forget_entity
+from agent_memory.ingestion.entities.resolving import FROM
 from agent_memory.knowledge.intake.undoing import SUMMARIES
 from agent_memory.knowledge.items.extraction.sentences import MAX_CHARS, spans_of
 from agent_memory.models import EPISODE, MERGED_INTO, RESOURCE, Link
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from agent_memory.ingestion.forgetting import Gone
+    from agent_memory.ingestion.entities.forgetting import Gone
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Entity, Mentions, Relation, Trust
 

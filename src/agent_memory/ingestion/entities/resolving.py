@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.entities import Described
-from agent_memory.ingestion.known import id_of
+from agent_memory.ingestion.entities.known import id_of
 from agent_memory.models import (
     ENTITY,
     MENTIONS,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.entities import Match
-    from agent_memory.ingestion.known import KnownEntities
+    from agent_memory.ingestion.entities.known import KnownEntities
     from agent_memory.ingestion.shapes import EntityExtractionResult, ExtractedEntity, ExtractedRelationship
     from agent_memory.models import Entity, Episode, Mentions, Relation, Resource
     from agent_memory.storage.cleaning import Redacted
