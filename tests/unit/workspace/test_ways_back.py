@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sqlalchemy as sa
 
 from agent_memory.errors import RowNotFoundError, StorageError
 from agent_memory.workspace import Caller, Workspace, keeping, returning
@@ -330,3 +332,29 @@ def test_a_snapshot_of_an_attempt_that_goes_on_brings_none_of_it_back(book: Work
     assert book.tables.many("tactics").rows == []
     with pytest.raises(RowNotFoundError):
         book.tables.get("tactics", 1)
+
+
+def test_a_step_may_add_more_rows_than_a_statement_has_parameters(book: Workspace) -> None:
+    """SQLite takes 32,766, PostgreSQL 65,535; here 999, as SQLite before 3.32."""
+    prepare(book, 1)
+
+    def limit(connection: Any, _record: object) -> None:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999)
+
+    sa.event.listen(sa.engine.Engine, "connect", limit)
+    try:
+        other = Workspace.open(book.folder)
+        claim = other.steps.claim("ann", step="analyse/analyst/1")
+        assert claim is not None
+        me = Caller("analyst", claim=claim)
+        with other.tables.bulk(me) as add:
+            for number in range(1_100):
+                add("terms", {"term": f"term {number}"})
+        other.tables.update("chapters", 1, {"summary": "s"}, me)
+        other.steps.finish(claim)
+        assert other.tables.many("terms", limit=1).total == 1_100
+        other.steps.validate("analyse/analyst/1", "judge", ["no"])
+        assert other.tables.many("terms", limit=1).total == 0
+        other.close()
+    finally:
+        sa.event.remove(sa.engine.Engine, "connect", limit)

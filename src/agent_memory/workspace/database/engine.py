@@ -149,7 +149,7 @@ class PostgresDatabase:
         try:
             address = sa.make_url(url).set(drivername="postgresql+psycopg")
             self.engine = sa.create_engine(address, pool_size=4, max_overflow=16, pool_pre_ping=True)
-            with _errors(None), self.engine.begin() as connection:
+            with self.writing() as connection:  # two that begin at once would both make it, and one fail
                 connection.execute(sa.schema.CreateSchema(namespace, if_not_exists=True))
         except ModuleNotFoundError as error:
             raise UnsupportedError(
@@ -252,9 +252,9 @@ def _unkept() -> ValidationError:
 
 def _translated(error: sa.exc.DBAPIError, file: Path | None) -> AgentMemoryError:
     said = re.sub(r"\s+", " ", str(error.orig)).strip()
-    if "cannot contain NUL" in said:
-        return _unkept()
     code = getattr(error.orig, "sqlite_errorname", None) or getattr(error.orig, "sqlstate", None) or ""
+    if "cannot contain NUL" in said or code == "22003":  # numeric_value_out_of_range
+        return _unkept()
     if code.startswith("SQLITE_BUSY") or code in {"55P03", "40001"}:
         return BusyError("Other processes kept the workspace's database busy; nothing was written.")
     if code.startswith("SQLITE_FULL") or code == "53100":

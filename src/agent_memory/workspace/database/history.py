@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -18,13 +18,16 @@ from agent_memory.workspace.database.schema import Schema, State
 from agent_memory.workspace.declaration import canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _LONG: Final = 512
 """Characters from which on a text is kept once, by its SHA-256."""
 _TEXT: Final = "$text"
 _DECLARED: Final = "declared"
 """The change by which a column came with a default: a row had that before, too, where it had no other value."""
+_PART: Final = 500
+"""Values in one `IN (…)`: SQLite before 3.32 takes 999 parameters, later ones 32,766, PostgreSQL 65,535."""
+_Value = TypeVar("_Value")
 _INSERTION: Final = "insertion"
 
 
@@ -206,6 +209,12 @@ def whole_text(connection: sa.Connection, schema: Schema, value: Any) -> Any:
         return value
     texts = schema.texts
     return connection.execute(sa.select(texts.c.content).where(texts.c.hash == value[_TEXT])).scalar_one()
+
+
+def in_parts(values: Sequence[_Value]) -> Iterator[Sequence[_Value]]:
+    """Yield values in parts that fit into one `IN (…)`."""
+    for start in range(0, len(values), _PART):
+        yield values[start : start + _PART]
 
 
 def sha256_of(text: str) -> str:

@@ -107,7 +107,9 @@ def _declared(metadata: sa.MetaData, name: str, table: Table) -> sa.Table:
         )
     indexed = {*table.index, *(each for each, column in table.columns.items() if column.references)}
     for each in sorted(indexed - set(table.unique_columns()) - _OWN_TIMES):
-        sa.Index(index_name("index", name, each), made.c[each])
+        # A hash index takes texts of any length; a B-tree of PostgreSQL refuses a row with a text of 3 kB.
+        kind = "hash" if isinstance(made.c[each].type, sa.Text) else "btree"
+        sa.Index(index_name("index", name, each), made.c[each], postgresql_using=kind)
     return made
 
 

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 _WORD: Final = re.compile(r"\w+")
 _MAX_WORDS: Final = 40
-_INDEXED: Final = 200_000
-"""Characters of a column that PostgreSQL indexes: a tsvector has no more than a megabyte."""
+_INDEXED: Final = 150_000
+"""Characters that PostgreSQL indexes of a row, in equal parts of its columns: a tsvector has no more than a megabyte,
+and a word of one letter takes ten bytes (https://www.postgresql.org/docs/current/textsearch-limitations.html)."""
 
 
 class Words:
@@ -98,5 +99,5 @@ def _matching_sqlite(table: sa.Table, words: list[str]) -> tuple[sa.FromClause, 
 
 
 def _vector(columns: Sequence[str]) -> str:
-    whole = " || ' ' || ".join(f"left(coalesce(\"{each}\", ''), {_INDEXED})" for each in columns)
+    whole = " || ' ' || ".join(f"left(coalesce(\"{each}\", ''), {_INDEXED // len(columns)})" for each in columns)
     return f"to_tsvector('simple', {whole})"

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 _Found = tuple[tuple[str | int, ...], str]
 _MAX_COLUMNS: Final = 1_000
 """Columns of a table: SQLite takes 2,000 (https://sqlite.org/limits.html), PostgreSQL 1,600 at most, fewer of texts."""
+_MAX_SEARCHED: Final = 32
+"""Columns whose words are searched: PostgreSQL keeps the definition of an index in one row of 8 kB."""
 _SYSTEM_COLUMNS: Final = frozenset({"ctid", "xmin", "xmax", "cmin", "cmax", "tableoid"})
 """https://www.postgresql.org/docs/current/ddl-system-columns.html"""
 _NO_WORDS: Final = frozenset({"rank", "rowid"})
@@ -142,6 +144,8 @@ def _table(name: str, table: Table) -> Iterator[_Found]:
     key = table.columns.get(table.key or "")
     if key is not None and (key.type not in _KEYS or key.references is not None or table.key in OWN_COLUMNS):
         yield (*here, "key"), f"tables.{name}.key: rows are named by a text or an integer of their own"
+    if len(table.search) > _MAX_SEARCHED:
+        yield (*here, "search"), f"tables.{name}.search: at most {_MAX_SEARCHED} columns"
     for field in ("search", "index"):
         names = getattr(table, field)
         if len(set(names)) != len(names):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlalchemy as sa
 
 from agent_memory.workspace.database import State, Transaction
+from agent_memory.workspace.database.history import in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -58,21 +59,30 @@ def settle(transaction: Transaction, declaration: Declaration, name: str, ids: I
 
 def _sharing(transaction: Transaction, table: sa.Table, columns: list[str], ids: set[int]) -> dict[int, dict[str, Any]]:
     rows = _by_id(transaction, table, ids)
+    looked_for: set[tuple[str, Any]] = set()
     while True:
-        wanted = [
-            table.c[name].in_(sorted({row[name] for row in rows.values() if row[name] is not None}, key=str))
-            for name in columns
-        ]
-        statement = sa.select(table).where(sa.or_(*wanted), table.c.ws_state.in_(_SETTLED), table.c.id.not_in(rows))
-        more = {row["id"]: dict(row) for row in transaction.connection.execute(statement).mappings()}
-        if not more:
+        wanted = {(name, row[name]) for row in rows.values() for name in columns if row[name] is not None}
+        more: dict[int, dict[str, Any]] = {}
+        for name in columns:
+            values = sorted(value for each, value in wanted - looked_for if each == name)
+            for some in in_parts(values):
+                same = sa.and_(table.c[name].in_(some), table.c.ws_state.in_(_SETTLED))
+                more |= _rows(transaction, table, same)
+        looked_for |= wanted
+        if not more.keys() - rows.keys():
             return rows
-        rows |= more
+        rows = more | rows
 
 
 def _by_id(transaction: Transaction, table: sa.Table, ids: Iterable[int]) -> dict[int, dict[str, Any]]:
-    statement = sa.select(table).where(table.c.id.in_(sorted(ids)))
-    return {row["id"]: dict(row) for row in transaction.connection.execute(statement).mappings()}
+    found: dict[int, dict[str, Any]] = {}
+    for some in in_parts(sorted(ids)):
+        found |= _rows(transaction, table, table.c.id.in_(some))
+    return found
+
+
+def _rows(transaction: Transaction, table: sa.Table, where: sa.ColumnElement[bool]) -> dict[int, dict[str, Any]]:
+    return {row["id"]: dict(row) for row in transaction.connection.execute(sa.select(table).where(where)).mappings()}
 
 
 def _order(declaration: Declaration, row: Mapping[str, Any]) -> _Order:

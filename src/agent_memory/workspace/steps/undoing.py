@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from agent_memory.workspace.database import STEPS, Entry, State, Transaction
-from agent_memory.workspace.database.history import NOT_THERE, folded, rows_changed, stored_row
+from agent_memory.workspace.database.history import NOT_THERE, folded, in_parts, rows_changed, stored_row
 from agent_memory.workspace.rows.duplicates import settle
 
 if TYPE_CHECKING:
@@ -108,5 +108,8 @@ def _rivals(transaction: Transaction, declaration: Declaration, table: str, row:
 
 def _set_aside(transaction: Transaction, table: str, ids: set[int]) -> set[int]:
     source = transaction.schema.declared[table]
-    statement = sa.select(source.c.id).where(source.c.id.in_(sorted(ids)), source.c.ws_state == int(State.ASIDE))
-    return set(transaction.connection.execute(statement).scalars())
+    found: set[int] = set()
+    for some in in_parts(sorted(ids)):
+        aside = sa.and_(source.c.id.in_(some), source.c.ws_state == int(State.ASIDE))
+        found.update(transaction.connection.execute(sa.select(source.c.id).where(aside)).scalars())
+    return found
