@@ -117,8 +117,10 @@ async def _forget(run: Run, known: Entities, found: KnownEntity, *, yes: bool) -
         )
     gone = await known.forget(found)
     run.screen.document({"forgotten": found.entity.id, "name": found.entity.name, **asdict(gone)})
-    run.screen.note(f"{name} is forgotten, with {counted(gone.relations, 'relation')}. The texts stay as they are;")
-    run.screen.note("no text makes it known again. To forget what they say: `agent-memory forget --matching`.")
+    run.screen.note(
+        f"{name} is forgotten, with {counted(gone.relations, 'relation')}. The texts stay as they are; none makes it "
+        "known again. To forget what they say: `agent-memory forget --matching`."
+    )
 
 
 @command(rows=True)
@@ -197,9 +199,9 @@ def _line(moment: Moment, name: str) -> str:
     if moment.what == "mention":
         return f"{day(moment.at)}  {words} · {source}"
     relation = moment.what.replace("_", " ")
-    told = f"{relation} {moment.other}" if moment.is_subject else f"{moment.other} {relation} {name}"
     if moment.until == moment.at:
-        until, told = "", f"no longer {told}"
+        until, relation = "", f"no longer {relation}"
+    told = f"{relation} {moment.other}" if moment.is_subject else f"{moment.other} {relation} {name}"
     return f"{day(moment.at)}{until}  {told}: “{words}” · {source}"
 
 

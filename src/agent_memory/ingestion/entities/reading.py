@@ -159,10 +159,11 @@ class Entities:
         """
         view = await self._view()
         own = {known.entity.id, *(each.id for each in known.merged)}
-        found = [_told(each, own, view) for each in await self.relations(known, as_of)]
+        relations = await self.relations(known)
+        found = [_told(each, own, view) for each in relations if as_of is None or each.holds_at(as_of)]
         related: dict[str, list[str]] = {}
-        for each in found:
-            related.setdefault(each.source, []).append(each.text)
+        for each in relations:  # also those that do not hold then: their words would say that they do
+            related.setdefault(_source_of(each.links), []).append(each.content)
         mentions = await self._mentions(own)
         texts = await self._texts([_source_of(each.links) for each in mentions])
         for mention in mentions:

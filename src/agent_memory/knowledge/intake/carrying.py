@@ -123,7 +123,7 @@ async def bring(knowledge: Knowledge, entries: Sequence[Entry], *, trusted: bool
             await _store(knowledge, kind, own[at : at + _AT_ONCE], done, trusted=trusted, dry_run=dry_run)
     for _, entry in entries:
         if entry.get("kind") == MARK.name and not dry_run:
-            await _forget(knowledge, entry)
+            await _forget(knowledge, entry, trusted=trusted)
     return done
 
 
@@ -208,9 +208,13 @@ async def _unmerged(knowledge: Knowledge, entry: dict[str, Any]) -> dict[str, An
     return {**entry, "links": [link for link in links if str(link.get("id")) not in known]} if known else entry
 
 
-async def _forget(knowledge: Knowledge, entry: dict[str, Any]) -> None:
+async def _forget(knowledge: Knowledge, entry: dict[str, Any], *, trusted: bool) -> None:
     """Have a step not make again what somebody forgot elsewhere."""
-    ids = [one for one in entry.get("never") or () if isinstance(one, str) and one.startswith(("mem-", "epi-", "res-"))]
+    named = [one for one in entry.get("never") or () if isinstance(one, str)]
+    ids = [one for one in named if one.startswith(("mem-", "epi-", "res-"))]
+    people = [one for one in named if one.startswith(ENTITY.prefix)]
+    known_here = set() if trusted else set(await knowledge.entities.valid_among(people))
+    ids += [one for one in people if one not in known_here]  # a stranger's file silences nobody who is known
     marks, known = Marks(knowledge.marks), await knowledge.marks.get(str(entry.get("id")))
     if known is None:
         try:

@@ -1,0 +1,76 @@
+"""`entity` in time, and forgotten for good."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.models import derived_id
+from tests.unit.cli.conftest import document
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.cli.conftest import Run
+
+SAID = (
+    ("2026-01-10", "I live in Bern."),
+    ("2026-02-10", "I work at Acme Corp since February 2026."),
+    ("2026-03-10", "I moved to Hamburg."),
+    ("2026-06-10", "I left Acme Corp."),
+)
+
+
+@pytest.fixture
+def talk(cli: Run, tmp_path: Path) -> Run:
+    """Tobias Reuter tells eve where he lives and works."""
+    turns = [{"speaker": "Tobias Reuter", "text": text, "timestamp": f"{day}T10:00:00Z"} for day, text in SAID]
+    (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, turns)))
+    cli("ingest", "-a", "eve", str(tmp_path / "talk.jsonl"))
+    return cli
+
+
+def told(cli: Run, *args: str) -> list[str]:
+    """Return the texts of the time of Tobias Reuter."""
+    shown = cli("entity", "-a", "eve", "Tobias Reuter", "--json", *args)
+    return [each["text"] for each in document(shown)["timeline"]]
+
+
+def test_what_held_no_more_on_a_day_is_not_shown_of_it(talk: Run) -> None:
+    assert told(talk, "--as-of", "2026-02-20") == ["I live in Bern.", "I work at Acme Corp since February 2026."]
+    assert told(talk, "--as-of", "2026-12-01") == ["I moved to Hamburg."]
+    assert len(told(talk)) == len(SAID)
+
+
+def test_what_is_over_is_told_from_both_ends(talk: Run) -> None:
+    assert "  no longer works at Acme Corp: “I left" in talk("entity", "-a", "eve", "Tobias Reuter").stdout
+    assert "  Tobias Reuter no longer works at Acme Corp: “I left" in talk("entity", "-a", "eve", "Acme Corp").stdout
+
+
+@pytest.mark.parametrize("trusted", [["--trusted"], []])
+def test_who_was_forgotten_is_not_known_again_after_an_import(talk: Run, tmp_path: Path, trusted: list[str]) -> None:
+    talk("entity", "-a", "eve", "Hamburg", "--forget", "--yes")
+    talk("export", "-a", "eve", str(tmp_path / "all.jsonl"))
+    talk("import", "-a", "ben", str(tmp_path / "all.jsonl"), *trusted)
+    (tmp_path / "more.md").write_text("Hamburg has a harbour, and Bern has none.")
+    talk("ingest", "-a", "ben", str(tmp_path / "more.md"))
+    names = {each["name"] for each in document(talk("entities", "-a", "ben", "--json"))["entities"]}
+    assert ("Bern" in names, "Hamburg" in names) == (True, False)
+
+
+def test_a_file_of_strangers_silences_nobody_who_is_known(talk: Run, tmp_path: Path) -> None:
+    (known,) = (
+        each for each in document(talk("entities", "-a", "eve", "--json"))["entities"] if each["name"] == "Hamburg"
+    )
+    own = derived_id("mrk-", "entities", "resource")
+    line = {"kind": "stage_mark", "id": own, "stage": "entities", "source_kind": "resource"}
+    (tmp_path / "in.jsonl").write_text(json.dumps({**line, "never": [known["id"]]}))
+    talk("import", "-a", "eve", str(tmp_path / "in.jsonl"))
+    (tmp_path / "more.md").write_text("Hamburg has a harbour.")
+    talk("ingest", "-a", "eve", str(tmp_path / "more.md"))
+    (found,) = (
+        each for each in document(talk("entities", "-a", "eve", "--json"))["entities"] if each["name"] == "Hamburg"
+    )
+    assert found["mentions"] == known["mentions"] + 1
