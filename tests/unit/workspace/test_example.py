@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -276,3 +278,66 @@ def test_a_phase_of_the_whole_book_is_shown_in_every_chapter(book: Workspace) ->
     assert [each.name for each in book.snapshots.all()] == [f"SNAPSHOT_PHASE_{number}" for number in (1, 3, 7)]
     assert [row["phase_7_complete"] for row in book.tables.many("chapters").rows] == [True] * 3
     assert [row["phase_8_complete"] for row in book.tables.many("chapters").rows] == [False] * 3
+
+
+WRITTEN: dict[str, dict[str, Any]] = {
+    "librarian": {"original_text": "Once."},
+    "analyst": {"analysis_stories": [], "analysis_quotes": []},
+    "transformer": {"transformed_content": "Now."},
+    "outliner": {"outline": "o"},
+    "writer": {"sections": ["s"], "draft": "d"},
+    "summary_writer": {"summary": "A roof begins."},
+}
+
+
+def work(tools: Toolset) -> None:
+    """Do one step that was claimed, with the tools of the book."""
+    claim = tools.session.held()
+    for field, value in WRITTEN[claim.agent or ""].items():
+        tools.call("save_chapter_field", {"chapter_num": claim.key, "field": field, "value": value})
+    tools.call("add_glossary_term", {"term": "roof", "definition": f"as in chapter {claim.key}"})
+    tools.call("finish_step", {})
+
+
+def test_workers_at_the_same_time_are_in_nobodys_way(book: Workspace) -> None:
+    """Phases 1 to 3: six workers, each with a workspace of its own, on three chapters."""
+
+    def run(number: int, agent: str) -> int:
+        own, done = Workspace.open(book.folder), 0
+        tools = Toolset(own, f"worker-{number}", agent=agent, offer=Offer(tools=["*"]))
+        for _ in range(2_000):  # a worker that died would leave the others waiting
+            claimed = tools.call("claim_step", {"step": "next"})
+            if claimed["status"] == "claimed":
+                work(tools)
+                done += 1
+            elif claimed["done"] == 3:
+                break
+            else:
+                time.sleep(0.005)  # others are at it
+        own.close()
+        return done
+
+    agents = ["librarian", "analyst", "transformer"] * 2
+    with ThreadPoolExecutor(len(agents)) as pool:
+        assert sum(pool.map(run, range(len(agents)), agents)) == 9
+    first = [each for each in book.steps.all() if each.phase in ("prepare", "analyse", "transform")]
+    assert [(each.status, each.attempts) for each in first] == [("done", 1)] * 9
+    assert [each.name for each in book.snapshots.all()] == ["SNAPSHOT_PHASE_1", "SNAPSHOT_PHASE_3"]
+    assert book.tables.get("glossary", "roof")["definition"] == "as in chapter 1"
+    assert {row["definition"][-1] for row in book.tables.proposals("glossary")} == {"1", "2", "3"}
+
+
+def test_a_chapter_is_written_after_the_one_before_and_reads_its_summary(tools: Toolset) -> None:
+    while (claimed := tools.call("claim_step", {"step": "next"}))["phase"] != "write":
+        work(tools)
+    steps = []
+    while claimed["phase"] == "write":
+        steps.append((claimed["key"], claimed["agent"]))
+        if claimed["agent"] == "outliner":
+            read = tools.call("get_all_chapter_summaries", {})
+            assert [row["chapter_number"] for row in read["rows"]] == list(range(1, claimed["key"]))
+            later = tools.call("get_chapter", {"chapter_num": claimed["key"] + 1})
+            assert later["status"] == "not_found"
+        work(tools)
+        claimed = tools.call("claim_step", {"step": "next"})
+    assert steps == [(number, agent) for number in (1, 2, 3) for agent in ("outliner", "writer", "summary_writer")]
