@@ -164,9 +164,11 @@ def _summary(case: Case) -> str:
     file, survey = case.journal.file, case.survey
     found = (len(survey.replaced), "superseded"), (survey.expired, "expired")
     among = [f"{count:,} {word}" for count, word in found if count]
-    words = case.counted(survey.count) + (f" ({', '.join(among)})" if among else "")
+    whose = f" of {case.name}" if case.path != case.folder.journal else ""
+    words = f"{case.counted(survey.count)}{whose}" + (f" ({', '.join(among)})" if among else "")
     if survey.forgotten:
-        words += f", {survey.forgotten:,} forgotten (their text stays for {GRACE.days} days)"
+        their = "its" if survey.forgotten == 1 else "their"
+        words += f", {survey.forgotten:,} forgotten ({their} text stays for {GRACE.days} days)"
     words += f", in {counted(file.reader.lines, 'line')}."
     free = (file.size or 0) - survey.left if survey.left is not None else 0
     return f"{words[0].upper()}{words[1:]}" + (f" A compaction would free {human(free)}." if free > 0 else "")

@@ -100,7 +100,7 @@ class Case:
 
     def counted(self, count: int, singular: str = "", plural: str = "") -> str:
         """Return a count with the noun of the kind, and a verb if given: `2 memories replace`."""
-        noun = self.kinds[0].name
+        noun = "record" if len(self.kinds) > 1 else self.kinds[0].name.rpartition("_")[2]  # stage_mark: mark
         many = f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
         return counted(count, f"{noun}{singular}", f"{many}{plural}")
 

@@ -138,3 +138,16 @@ def test_an_agent_whose_folder_is_a_broken_link_is_examined_all_the_same(cli: Cl
 def test_what_a_file_says_cannot_steer_the_terminal(cli: Cli, bob: Path) -> None:
     (bob / "memories \x1b[31m2.yaml").write_text("x")
     assert "\x1b" not in cli("doctor").stdout
+
+
+def test_each_journal_is_named_with_what_is_in_it(cli: Cli, bob: Path, tmp_path: Path) -> None:
+    (tmp_path / "talk.jsonl").write_text('{"speaker": "Ann", "text": "Tobias Reuter lives in Berlin."}')
+    cli("ingest", "-a", "bob", str(tmp_path / "talk.jsonl"))
+    (tmp_path / "more.md").write_text("The router is upstairs.")
+    cli("ingest", "-a", "bob", str(tmp_path / "more.md"))
+    cli("ingest", "-a", "bob", "--undo", "--yes", "more.md")
+    told = " ".join(cli("doctor", "-v", "-a", "bob").stdout.split())
+    assert "1 record of knowledge.yaml, 1 forgotten (its text stays for 30 days), in " in told
+    assert "1 episode of episodes.yaml, in " in told
+    assert " records of entities.yaml, in " in told
+    assert " marks of tasks.yaml, in " in told
