@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from agent_memory.workspace import Workspace
+from agent_memory.workspace import Toolset, Workspace
 from agent_memory.workspace.events import COMMON, EVENTS
 from amplifier_module_tool_memory_workspace import mount
 from tests.support import coordinator_of
@@ -191,6 +192,32 @@ async def test_a_workspace_that_cannot_be_opened_is_tried_again(mounted: Mount, 
     assert (await failed(tools, "next_steps", limit=1))["code"] == "no_workspace"
     (folder / "moved").rename(hidden)
     assert (await done(tools, "next_steps", limit=1))["count"] == 2
+
+
+async def test_a_declaration_that_lost_a_tool_meanwhile_is_told(mounted: Mount, folder: Path) -> None:
+    _, tools = await mounted({"workspace": str(folder), "tools": ["get_talk_summary"]})
+    declaration = folder / "workspace.yaml"
+    declaration.write_text(declaration.read_text().replace("get_talk_summary", "get_summary"))
+    assert "There is no tool 'get_talk_summary'" in (await failed(tools, "get_talk_summary", talk_num=1))["message"]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told"),
+    [(OSError(errno.EMFILE, "Too many open files"), True), (RuntimeError("a fault of ours"), False)],
+)
+async def test_what_the_system_refuses_is_told_and_a_fault_is_raised(
+    mounted: Mount, folder: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, is_told: bool
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise error
+
+    _, tools = await mounted({"workspace": str(folder)})
+    monkeypatch.setattr(Toolset, "call", refuse)
+    if is_told:
+        assert (await failed(tools, "next_steps", limit=1))["code"]
+    else:
+        with pytest.raises(RuntimeError, match="a fault of ours"):
+            await tools["next_steps"].execute({"limit": 1})
 
 
 async def test_a_host_that_refuses_events_costs_nothing(folder: Path) -> None:

@@ -177,6 +177,17 @@ def test_the_end_of_what_comes_before_a_section_is_told(tools: Toolset) -> None:
     assert tools.call("get_previous_section_ending", {"chapter_num": 9, "section_num": 1})["status"] == "not_found"
 
 
+def test_the_end_of_what_is_no_list_is_refused(book: Workspace) -> None:
+    text = BOOK.read_text().replace("columns: [sections]", "columns: [quality_breakdown]")
+    (book.folder / "workspace.yaml").write_text(text)
+    again = Workspace.open(book.folder)
+    again.tables.update("chapters", 1, {"quality_breakdown": {"tone": 1}})
+    tools = Toolset(again, "worker-1", offer=Offer(tools=["get_*"]))
+    with pytest.raises(AgentMemoryError, match="is no list of texts"):
+        tools.call("get_previous_section_ending", {"chapter_num": 1, "section_num": 2})
+    again.close()
+
+
 def test_tactics_terms_references_and_diagrams(tools: Toolset, book: Workspace) -> None:
     call = tools.call
     tactic = call("save_tactic", {"tactic": {"name": "Ask twice", "source_chapter": 2, "category": "script"}})

@@ -290,6 +290,7 @@ def test_a_singleton_is_read_and_changed_without_a_key(tools: Toolset) -> None:
         ("{operation: update, table: l, key: k, arguments: {b: b}}", "added with `log` and never changed"),
         ("{operation: log, table: a, arguments: {b: b}}", "a is no log"),
         ("{operation: ending, table: a, key: k, columns: [b]}", "an ending needs `key`, `item`"),
+        ("{operation: ending, table: n, key: k, item: i, columns: [b]}", "one column of type json"),
         ("{operation: get, table: n, value: x}", "where the key is a text"),
     ],
 )

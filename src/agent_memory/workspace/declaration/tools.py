@@ -92,8 +92,11 @@ def _of_row(tool: ToolSpec, table: Table) -> Iterator[str]:
         yield "value is the key of a row where the key is a text and no argument names it"
     if tool.bare and len(tool.columns) != 1:
         yield "a bare answer is that of one column"
-    if tool.operation == "ending" and not (tool.item and tool.key and len(tool.columns) == 1 and table.key):
-        yield "an ending needs `key`, `item` and one column, of a table with a key"
+    lists = [name for name in tool.columns if name in table.columns and table.columns[name].type == "json"]
+    if tool.operation == "ending" and not (
+        tool.item and tool.key and len(lists) == len(tool.columns) == 1 and table.key
+    ):
+        yield "an ending needs `key`, `item` and one column of type json, of a table with a key"
     writes = tool.arguments or tool.constants or tool.field or tool.fields
     if tool.operation in _WRITING and not writes:
         yield "it writes nothing: name arguments, field, fields or constants"
