@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.times.reading import dates, relative
 from agent_memory.times.reading.combining import ADDING, BOUNDING
-from agent_memory.times.reading.grammar import NODE_SETS, Node, Seen, Tables, rewritten
+from agent_memory.times.reading.grammar import NODE_SETS, Seen, Tables, rewritten
 from agent_memory.times.reading.languages import language_of, lexicon_of
 from agent_memory.times.reading.mention import TimeMention
 from agent_memory.times.reading.tokens import TAG_SETS, tokens
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
     from datetime import date, datetime
 
-    from agent_memory.times.reading.grammar import Item, Stage
+    from agent_memory.times.reading.grammar import Item, Node, Stage
     from agent_memory.times.reading.lexicon import Lexicon
 
 _NAMING: Final = (*dates.RULES, *relative.RULES)
@@ -31,6 +32,8 @@ class _Grammar(NamedTuple):
     lexicon: Lexicon
     tables: Tables
     stages: tuple[Stage, ...]
+    cues: re.Pattern[str]
+    read: re.Pattern[str]
 
 
 def times_in(text: str, said_at: datetime, language: str | None = None) -> list[TimeMention]:
@@ -44,39 +47,36 @@ def times_in(text: str, said_at: datetime, language: str | None = None) -> list[
     text = text[:_MAX_CHARS]
     grammar = _grammar(language_of(text) if language is None else language)
     items = tokens(text, grammar.lexicon)
-    seen = _seen(items, said_at, day_first=grammar.lexicon.day_first)
     row = grammar.tables.row(items)
+    cues = [items[each.start()] for each in grammar.cues.finditer(row)]
+    seen = _seen(cues, said_at, day_first=grammar.lexicon.day_first)
     for stage in grammar.stages:
         items, row = rewritten(items, row, grammar.tables, stage, seen)
-    return [_mention(item, node) for item in items if item.tags and (node := _node(item)) is not None]
+    return [_mention(items[each.start()]) for each in grammar.read.finditer(row)]
 
 
 @cache
 def _grammar(language: str) -> _Grammar:
     lexicon = lexicon_of(language)
     tables = Tables([*TAG_SETS, *sorted(lexicon.sets(), key=sorted), *NODE_SETS])
-    return _Grammar(lexicon, tables, tuple(tables.compiled(rules) for rules in (_NAMING, ADDING, BOUNDING)))
+    stages = tuple(tables.compiled(rules) for rules in (_NAMING, ADDING, BOUNDING))
+    return _Grammar(lexicon, tables, stages, tables.any_of("AHEAD", "PAST"), tables.any_of("NODE", "BOUND"))
 
 
-def _node(item: Item) -> Node | None:
-    node = item.tags.get("NODE") or item.tags.get("BOUND")
-    return node if isinstance(node, Node) else None
-
-
-def _seen(items: list[Item], said_at: datetime, *, day_first: bool) -> Callable[[int], Seen]:
+def _seen(cues: list[Item], said_at: datetime, *, day_first: bool) -> Callable[[int], Seen]:
     """Return what tells, of a character, whether the last word before it that tells a tense looks ahead."""
     back, ahead = (Seen(said_at, said_at.date(), each, day_first) for each in (False, True))
-    cues = [(item.start, "AHEAD" in item.tags) for item in items if "AHEAD" in item.tags or "PAST" in item.tags]
-    starts = [start for start, _ in cues]
+    starts = [cue.start for cue in cues]
 
     def seen(at: int) -> Seen:
         place = bisect_right(starts, at) - 1
-        return ahead if place >= 0 and cues[place][1] and at - starts[place] <= _CUE_REACH else back
+        return ahead if place >= 0 and "AHEAD" in cues[place].tags and at - starts[place] <= _CUE_REACH else back
 
     return seen
 
 
-def _mention(item: Item, node: Node) -> TimeMention:
+def _mention(item: Item) -> TimeMention:
+    node: Node = item.tags["NODE"] if "NODE" in item.tags else item.tags["BOUND"]
     first, behind = _bounds(node)
     named = node.named or (node.days,)
     return TimeMention(item.start, item.end, first, behind, node.rule, node.bound, named, node.clock)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.times.reading.grammar import Item
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from agent_memory.times.reading.lexicon import Lexicon
 
@@ -39,6 +40,8 @@ _MARKS: Final = {
     "\uff5e": {"DASH": 0}, "\u301c": {"DASH": 0}, "/": {"SEP": 0}, ".": {"DOT": 0}, "(": {"OPEN": 0}, ")": {"CLOSE": 0},
     "'": {"APOSTROPHE": 0}, "\u2019": {"APOSTROPHE": 0}, "\uff0c": {"COMMA": 0}, "\u3001": {"COMMA": 0},
 }  # fmt: skip
+_KEPT: Final = 4_096
+"""Of the tags of numbers."""
 _TWO, _FOUR = 2, 4  # digits
 _MONTHS, _HOURS, _DAYS, _WEEKS = 12, 24, 31, 53
 _OLDEST_TENS: Final = 20
@@ -53,40 +56,35 @@ _PIVOT: Final = 30
 def tokens(text: str, lexicon: Lexicon) -> list[Item]:
     """Return the tokens of a text, in order: white space is none, and a run of those without tags is one."""
     found: list[Item] = []
-    is_blank = False
-    for item in _each(text, lexicon):
-        if item.tags or not is_blank:
-            found.append(item)
-        is_blank = not item.tags
-    return lexicon.merged(found, text)
-
-
-def _each(text: str, lexicon: Lexicon) -> Iterator[Item]:
+    tags_of, is_unspaced = lexicon.tags, lexicon.is_unspaced
     before: Mapping[str, Any] = _NONE
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup
         if kind == "word":
-            if lexicon.is_unspaced and not match[0].isascii():
-                yield from lexicon.parted(match[0], match.start())
+            word = match[0]
+            if is_unspaced and not word.isascii():
+                for item in lexicon.parted(word, match.start()):
+                    if item.tags or (found and found[-1].tags):
+                        found.append(item)
                 before = _NONE
                 continue
-            tags = lexicon.tags(match[0])
+            tags = tags_of(word)
             if tags:
                 tags = _NONE if _is_code(text, *match.span()) else tags
             elif before:
-                tags = _behind(match[0], before)
+                tags = _behind(word, before)
         elif kind == "mark":
             tags = _MARKS.get(match[0], _NONE)
         else:
             tags = _TAGS[kind](text, match)
-        if tags or before:
-            yield Item(match.start(), match.end(), tags)
-        elif not match.start():
-            yield Item(0, match.end(), tags)
+        if tags or before or not match.start():
+            found.append(Item(*match.span(), tags))
         before = tags
+    return lexicon.merged(found, text)
 
 
-def number_tags(digits: str) -> dict[str, Any]:
+@lru_cache(maxsize=_KEPT)
+def number_tags(digits: str) -> Mapping[str, Any]:
     """Return the tags of an integer: what it may be the number of."""
     value = int(digits)
     tags: dict[str, Any] = {"NUM": value}
@@ -127,7 +125,7 @@ def _behind(word: str, before: Mapping[str, Any]) -> Mapping[str, Any]:
         return NOUN
     if ("MONTH" in before or "SEASON" in before) and word[0].isupper() and word[-1].islower():
         return NAME
-    return {}
+    return _NONE
 
 
 _NONE: Final[Mapping[str, Any]] = {}
@@ -139,15 +137,15 @@ def _number(text: str, match: re.Match[str]) -> Mapping[str, Any]:
     start, end = match.span()
     digits = match[0]
     if not digits.isdecimal() or not digits.isascii():
-        return {}
+        return _NONE
     before = text[start - 1] if start else " "
     behind = text[end : end + 1]
     if before in _MONEY or before in "_\\=" or behind in ("%", "_") or (behind.isalpha() and behind.isascii()):
-        return {}
+        return _NONE
     if before.isalpha() and before.isascii():
         return {"GLUED": int(digits)} if len(digits) <= _TWO and 1 <= int(digits) <= _DAYS else {}
     if before in ".:" and start > 1 and text[start - 2].isdigit():
-        return {}
+        return _NONE
     return number_tags(digits)
 
 
@@ -163,7 +161,7 @@ def _dmy(text: str, match: re.Match[str]) -> Mapping[str, Any]:
     full = int(year) if len(year) == _FOUR else full_year(int(year))
     dotted = match["sep2"] == "."
     if not (_OLDEST if dotted else _YEARS[0]) <= full <= _YEARS[1]:
-        return {}
+        return _NONE
     if dotted and len(year) < _FOUR:  # a version in most languages
         return {"DATE_DOTTED": (int(match["a"]), int(match["b"]), full)}
     return {"DATE_MIXED": (int(match["a"]), int(match["b"]), full)}
@@ -184,7 +182,7 @@ def _clock(text: str, match: re.Match[str]) -> Mapping[str, Any]:
     hour, minute = int(match["h"]), int(match["mi"] or match["mi2"] or (match["uhr"] or "h0")[1:])
     half = (match["ap"] or match["ap2"] or match["ap3"] or "").lower()[:1]
     if half and hour > _MONTHS:
-        return {}
+        return _NONE
     return {"CLOCK": (hour % 12 + 12 * (half == "p") if half else hour, minute)}
 
 
@@ -192,7 +190,7 @@ def _month_day(text: str, match: re.Match[str]) -> Mapping[str, Any]:
     del text
     one, other = int(match["md_a"]), int(match["md_b"])
     if not (1 <= one <= _DAYS and 1 <= other <= _DAYS):
-        return {}
+        return _NONE
     value = (one, other)
     return {
         "-": {"PAIR": value, "SPREAD": value},

@@ -91,6 +91,7 @@ def test_a_time_is_read_in_the_language_of_its_text(text: str, words: str, first
         "x.second = now.day",
         "feb 30 2019",
         "10.20.30.40:2021",
+        "garden retries=9/28",
     ],
 )
 def test_no_time_is_read(text: str) -> None:

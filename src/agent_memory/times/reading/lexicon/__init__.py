@@ -84,11 +84,11 @@ class Lexicon:
         for item in items:
             if item.start < behind:
                 continue  # within a phrase
-            found = item
-            if "PHRASE" in item.tags:
+            found, tags = item, item.tags
+            if "PHRASE" in tags:
                 found = self._phrase(text, item) or item
                 behind = found.end
-            elif "UNIT_WORD" in item.tags or "THOUSANDTH" in item.tags or "TWO_DIGITS" in item.tags:
+            elif "UNIT_WORD" in tags or "THOUSANDTH" in tags or "TWO_DIGITS" in tags:
                 found = _joined(made, item)
             made.append(found)
         return made
