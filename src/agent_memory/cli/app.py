@@ -65,7 +65,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
             "topics",
             "List topics, those with the most items first, and how many items are on no page.",
         ),
-        "topic": _Entry("topics", "Show the page of a topic."),
+        "topic": _Entry("topics", "Show the page of a topic, or declare one."),
         "entities": _Entry("entities", "List who and what the agent was told of, those that most texts name first."),
         "entity": _Entry("entities", "Show one entity: what is known of it, in the order of time."),
         "episodes": _Entry(

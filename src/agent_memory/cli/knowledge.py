@@ -156,14 +156,14 @@ async def _ingest(run: Run, knowledge: Knowledge, files: list[str], group: str) 
     run.screen.last_words = lambda: (
         "Stopped. All is taken in; the next `agent-memory ingest` or session draws the rest."
     )
-    worked = await _work(run, knowledge)
+    worked = await work(run, knowledge)
     await _note_forgotten(run, knowledge, fresh)
     run.screen.document({"agent_id": run.service.agent_id, "files": documents, **worked})
     if failed:
         raise typer.Exit(FAILED)
 
 
-async def _work(run: Run, knowledge: Knowledge) -> dict[str, Any]:
+async def work(run: Run, knowledge: Knowledge) -> dict[str, Any]:
     """Do the background work that is due; return what JSON says of it."""
     runner, before = runner_of(knowledge, run.service, run.caller, at_once=True), await run.service.admin.count()
     due = sum(each.due for each in await runner.backlog())

@@ -1,25 +1,31 @@
 """Commands about what was made of what an agent was given: topics, and the page of one."""
 
+import asyncio
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.knowledge import opened_knowledge
+from agent_memory.cli.knowledge import opened_knowledge, work
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import minute
-from agent_memory.errors import UnknownIdError
+from agent_memory.errors import CategoryExistsError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.pages.filing import is_entity, unfiled_of
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.paging import title_of
-from agent_memory.models import Topic, to_text, visible
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.models import TOPIC, Topic, to_text, visible
 from agent_memory.redaction import quoted
+from agent_memory.storage.cleaning import make_record
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.topics.saves import Kept
 
 _COLUMNS: Final = ("name", "items", "consolidated_at", "edited", "title")
 _NAMED: Final = 10
+_LEAST: Final = 10
+_MOST: Final = 500
+"""Characters of a description, as the record of a topic has them."""
 
 
 @command(rows=True)
@@ -38,8 +44,8 @@ async def topics(run: Run) -> None:
         run.screen.show(topic.description, indent=2, max_lines=2)
     if not found:
         run.screen.note(
-            f"{run.service.agent_id} has no topics yet. `agent-memory ingest FILE` makes pages of what many items "
-            "speak of."
+            f"{run.service.agent_id} has no topics yet. `agent-memory ingest FILE` makes pages of what five items "
+            "speak of; `agent-memory topic NAME --declare TEXT` begins one."
         )
     if unfiled:
         told = f"{counted(unfiled, 'item')} on no page; `agent-memory search --items` looks there, too."
@@ -48,12 +54,23 @@ async def topics(run: Run) -> None:
 
 @command()
 async def topic(
-    run: Run, name: Annotated[str, typer.Argument(metavar="NAME", help="Which, as `topics` lists it.")]
+    run: Run,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which, as `topics` lists it.")],
+    *,
+    declare: Annotated[
+        str | None,
+        typer.Option("--declare", help="Begin it: what belongs to it, in 10 to 500 characters.", metavar="TEXT"),
+    ] = None,
 ) -> None:
-    """Show the page of a topic."""
+    """Show the page of a topic, or declare one."""
     async with opened_knowledge(run) as knowledge:
         pages = Pages(knowledge, run.service)
-        known = await pages.topic(name.strip().lower().replace(" ", "_"))
+        known = await pages.topic(own := name.strip().lower().replace(" ", "_"))
+        if declare is not None:
+            if known is not None:
+                raise CategoryExistsError(own)
+            await _declare(run, knowledge, own, declare)
+            return
         if known is None:
             there = [each.name for each in await pages.topics()]
             some = ", ".join(there[:_NAMED]) + (" …" if len(there) > _NAMED else "")
@@ -69,6 +86,22 @@ async def topic(
         run.screen.note(f"{known.name} has no page yet: nothing is filed there.")
     elif kept.proposed is not None:
         run.screen.note(f"This page was changed by hand. What would be written now lies in {kept.proposed.name}.")
+
+
+async def _declare(run: Run, knowledge: Knowledge, name: str, description: str) -> None:
+    """Store a topic that a person declares, and file there what is like it."""
+    if not _LEAST <= len(description.strip()) <= _MOST:
+        raise ValidationError(
+            f"A description has {_LEAST} to {_MOST} characters; nothing was declared.",
+            code="invalid",
+            recovery="Say what belongs to the topic, the more of it the better.",
+        )
+    values = {"name": name, "description": description, "timestamp": to_text(knowledge.clock())}
+    declared = await asyncio.to_thread(make_record, TOPIC, values, run.service.agent_id)
+    await knowledge.topics.store(declared)
+    run.screen.note(f"Declared {declared.value.name}. What is like its description is filed there.", style="")
+    worked = await work(run, knowledge)
+    run.screen.document({"agent_id": run.service.agent_id, "declared": declared.value.name, **worked})
 
 
 def _document(topic: Topic, kept: "Kept") -> dict[str, Any]:
