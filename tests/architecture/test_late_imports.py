@@ -40,6 +40,7 @@ OWN: Final = {
     "agent_memory.service": "loads every layer; help and completion do without them",
     "agent_memory.redaction": "its patterns and detect-secrets, 170 ms, are for those who write",
     "agent_memory.yaml_reading": "loads yaml",
+    "agent_memory.workspace": "needs SQLAlchemy and jsonschema, which are extras",
 }
 FRONT_DOORS: Final = {"cli/__init__.py"}
 """Here is said what to install where the extra is missing, and which version this is before anything is loaded."""

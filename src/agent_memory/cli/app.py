@@ -80,6 +80,11 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         "push": _Entry("transfer", "Bring what is missing there to the server; nothing there is changed."),
         "pull": _Entry("transfer", "Bring what is missing here from the server; nothing here is changed."),
     },
+    "Work in common": {
+        "workspace": _Entry(
+            "workspace", "Share tables among agents that take turns: begin, look, claim, go back.", None
+        ),
+    },
     "Look after": {
         "agents": _Entry("upkeep", "List all agents: how many memories, how much room they take.", None),
         "compact": _Entry("past", "Drop from the files what was forgotten or changed over 30 days ago."),

@@ -14,7 +14,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ValidationError
+from agent_memory.workspace.carrying import bring, export
 from agent_memory.workspace.core import Core
+from agent_memory.workspace.database.history import recent
 from agent_memory.workspace.export import canonical
 from agent_memory.workspace.keeping import Snapshots
 from agent_memory.workspace.place import Opened, begin, open_place
@@ -116,6 +118,24 @@ class Workspace:
     def canonical(self) -> str:
         """Return what it holds in a form that is equal for equal workspaces; see `agent_memory.workspace.export`."""
         return canonical(self._core)
+
+    def export(self, path: Path, *, canonical: bool = False) -> int:
+        """Write all rows that are shown to a file; return how many. Forms and errors as of `carrying.export`."""
+        return export(self._core, path, as_canonical=canonical)
+
+    def bring(self, path: Path) -> int:
+        """Add the rows of an export to a workspace that has none; return how many. Errors as of `carrying.bring`."""
+        return bring(self._core, path)
+
+    def history(
+        self, *, table: str | None = None, row_id: int | None = None, step: str | None = None, limit: int = 1_000
+    ) -> list[dict[str, Any]]:
+        """Return changes, the newest first; of one table, row or step alone where it is named.
+
+        Each is a dict of `seq`, `at`, `table`, `row_id`, `op`, `columns`, `agent`, `session`, `step` and `attempt`.
+        """
+        with self._core.reading() as transaction:
+            return recent(transaction.connection, transaction.schema, table, row_id, step, limit)
 
     def close(self) -> None:
         """Close the database."""

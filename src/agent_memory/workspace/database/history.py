@@ -29,6 +29,7 @@ _PART: Final = 500
 """Values in one `IN (…)`: SQLite before 3.32 takes 999 parameters, later ones 32,766, PostgreSQL 65,535."""
 _Value = TypeVar("_Value")
 _INSERTION: Final = "insertion"
+_TIMES: Final = frozenset({"created_at", "updated_at"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +245,24 @@ def entries(connection: sa.Connection, schema: Schema, *conditions: sa.ColumnEle
             each.seq, each.tbl, each.row_id, each.op, told["v"], told.get("o", {}),
             each.agent, each.session, each.step, each.attempt, each.at,
         )  # fmt: skip
+
+
+def recent(
+    connection: sa.Connection, schema: Schema, table: str | None, row_id: int | None, step: str | None, limit: int
+) -> list[dict[str, Any]]:
+    """Return changes, the newest first, with the names of the columns that each set, none of the hidden ones."""
+    history = schema.history
+    named = {"tbl": table, "row_id": row_id, "step": step}
+    conditions = [history.c[name] == value for name, value in named.items() if value is not None]
+    wanted = sa.select(history).where(*conditions).order_by(history.c.seq.desc()).limit(limit)
+    return [
+        {
+            "seq": each.seq, "at": each.at, "table": each.tbl, "row_id": each.row_id, "op": each.op,
+            "columns": [name for name in json.loads(each.changed)["v"] if name[:3] != "ws_" and name not in _TIMES],
+            "agent": each.agent, "session": each.session, "step": each.step, "attempt": each.attempt,
+        }
+        for each in connection.execute(wanted)
+    ]  # fmt: skip
 
 
 def rows_changed(

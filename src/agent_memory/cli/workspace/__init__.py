@@ -1,0 +1,35 @@
+"""`agent-memory workspace` and its commands. Registers; does nothing itself."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import typer
+
+from agent_memory.cli.running import QUIET, Group, PlaceCommand
+from agent_memory.cli.workspace.board import next_, status
+from agent_memory.cli.workspace.carrying import check, export, import_, init
+from agent_memory.cli.workspace.claims import claim
+from agent_memory.cli.workspace.rows import log, row, table
+from agent_memory.cli.workspace.snapshots import diff, restore, resume, snapshot
+
+_HELP: Final = "Share tables among agents that take turns: begin, look, claim, go back."
+_COMMANDS: Final[dict[str, Callable[..., Any]]] = {
+    "check": check,
+    "init": init,
+    "status": status,
+    "next": next_,
+    "claim": claim,
+    "table": table,
+    "row": row,
+    "log": log,
+    "snapshot": snapshot,
+    "diff": diff,
+    "restore": restore,
+    "resume": resume,
+    "export": export,
+    "import": import_,
+}
+
+workspace = typer.Typer(cls=Group, help=_HELP, no_args_is_help=True, add_completion=False, **QUIET)
+for name, body in _COMMANDS.items():
+    workspace.command(name, cls=PlaceCommand)(body)

@@ -1,0 +1,177 @@
+"""`workspace status` and `workspace next`: how far the work is, who holds what, what wants a person."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.text import Text
+
+from agent_memory.cli.running import Place, command
+from agent_memory.cli.text import plain
+from agent_memory.cli.workspace.opening import Where, opened_workspace
+from agent_memory.files.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_memory.workspace import Step, Workspace
+
+_MARKS: Final = {"done": "●", "claimed": "▶", "ready": "○", "waiting": "·", "failed": "✗"}
+_STYLES: Final = {"done": "green", "claimed": "cyan", "ready": "", "waiting": "dim", "failed": "bold red"}
+_LEGEND: Final = "● done  ▶ at work  ○ can run  · waits  ✗ failed"
+_MOST_ROWS: Final = 30
+"""Rows of the board; of more, those that are not whole come first."""
+_MOST_LINES: Final = 10
+_KEY_WIDTH: Final = 18
+
+
+@command(Where)
+async def status(place: Place) -> None:
+    """Show the board: phases and rows, who holds what until when, what failed, what waits for a person."""
+    with opened_workspace(place) as workspace:
+        steps = workspace.steps.all()
+        issues, proposals = _issues(workspace), _proposals(workspace)
+        snapshots = workspace.snapshots.all()
+        name, folder = workspace.declaration.workspace, workspace.folder
+        rows = {table: workspace.tables.many(table, limit=1).total for table in workspace.declaration.tables}
+    place.screen.document({
+        "workspace": name,
+        "folder": str(folder),
+        "tables": rows,
+        "steps": [each.as_dict() for each in steps],
+        "proposals": proposals,
+        "open_issues": issues,
+        "snapshots": [each.name for each in snapshots],
+    })  # fmt: skip
+    done = sum(each.status == "done" for each in steps)
+    place.screen.show(f"{name}: {done} of {counted(len(steps), 'step')} done")
+    _phases(place, steps)
+    _board(place, steps)
+    _told(place, steps, proposals, issues)
+    if snapshots:
+        place.screen.show(f"Last snapshot: {snapshots[-1].name}", style="dim")
+
+
+@command(Where, rows=True)
+async def next_(
+    place: Place,
+    *,
+    agent: Annotated[str | None, typer.Option("--agent", help="Of this agent alone.", metavar="NAME")] = None,
+) -> None:
+    """List the steps that can run now."""
+    with opened_workspace(place) as workspace:
+        steps = workspace.next_steps(agent)
+        left = sum(each.status != "done" for each in workspace.steps.all())
+    found = [each.as_dict() for each in steps]
+    place.screen.rows(
+        {"count": len(found), "left": left, "steps": found}, "steps", ("step", "attempts", "retries_left")
+    )
+    for each in steps:
+        again = f" · {each.retries_left} tries left" if each.attempts else ""
+        place.screen.show(f"{each.name}{again}")
+        if each.feedback:
+            place.screen.show(each.feedback, indent=2, style="yellow", max_lines=3)
+    if not steps:
+        place.screen.note(f"Nothing can run now; {counted(left, 'step')} to do." if left else "Everything is done.")
+
+
+def _phases(place: Place, steps: Sequence[Step]) -> None:
+    by_phase: dict[str, list[Step]] = {}
+    for each in steps:
+        by_phase.setdefault(each.phase, []).append(each)
+    width = max((len(name) for name in by_phase), default=0)
+    for name, own in by_phase.items():
+        states: Counter[str] = Counter(each.status for each in own)
+        told = ", ".join(
+            f"{states[state]} {word}"
+            for state, word in (("claimed", "at work"), ("ready", "can run"), ("failed", "failed"))
+            if states[state]
+        )
+        line = f"{name.ljust(width)}  {_bar(states['done'], len(own))} {states['done']}/{len(own)}"
+        style = "red" if states["failed"] else "green" if states["done"] == len(own) else ""
+        place.screen.show(f"{line}{'  ' + told if told else ''}", indent=2, style=style)
+
+
+def _bar(done: int, total: int) -> str:
+    full = 20 * done // total if total else 0
+    return "█" * full + "░" * (20 - full)
+
+
+def _board(place: Place, steps: Sequence[Step]) -> None:
+    """Show a line for each row that is worked on, a mark for each of its steps."""
+    by_row: dict[tuple[str, Any], list[Step]] = {}
+    for each in steps:
+        if each.table is not None:
+            by_row.setdefault((each.table, each.key), []).append(each)
+    if not by_row:
+        return
+    unfinished = [key for key, own in by_row.items() if any(each.status != "done" for each in own)]
+    shown = list(by_row) if len(by_row) <= _MOST_ROWS else unfinished[:_MOST_ROWS]
+    place.screen.show()
+    width = min(_KEY_WIDTH, max((len(str(key)) for _, key in shown), default=0))
+    table = ""
+    for key in shown:
+        if key[0] != table:
+            table = key[0]
+            place.screen.show(table, indent=2, style="dim")
+        line = Text(plain(str(key[1]))[:_KEY_WIDTH].rjust(width) + "  ")
+        phase = ""
+        for each in by_row[key]:
+            line.append(" " if each.phase != phase and phase else "")
+            line.append(_MARKS[each.status], style=_STYLES[each.status])
+            phase = each.phase
+        place.screen.show(line, indent=2)
+    if len(shown) < len(by_row):
+        whole = len(by_row) - len(unfinished)
+        place.screen.show(f"{len(by_row) - len(shown)} more rows, {whole} of all whole", indent=2, style="dim")
+    place.screen.show(_LEGEND, indent=2, style="dim")
+
+
+def _told(place: Place, steps: Sequence[Step], proposals: dict[str, int], issues: dict[str, int]) -> None:
+    """Show who holds what, and what waits for a person."""
+    held = [each for each in steps if each.status == "claimed"]
+    failed = [each for each in steps if each.status == "failed"]
+    if held or failed or proposals or issues:
+        place.screen.show()
+    for each in held[:_MOST_LINES]:
+        place.screen.show(
+            f"{each.name} · {each.owner}, {_until(each.expires_at)}, attempt {each.attempts}", style="cyan"
+        )
+    for each in failed[:_MOST_LINES]:
+        place.screen.show(f"{each.name} · {each.waits_for}: {each.feedback or 'no reason was given'}", style="red")
+    for group in (held, failed):
+        if len(group) > _MOST_LINES:
+            place.screen.show(f"… and {len(group) - _MOST_LINES} more", style="dim")
+    for table, count in issues.items():
+        place.screen.show(
+            f"{counted(count, 'row')} of {table} not resolved; `workspace table {table} --where resolved=false`"
+        )
+    for table, count in proposals.items():
+        place.screen.show(f"{counted(count, 'proposal')} for {table}; `workspace table {table} --proposals` shows them")
+
+
+def _until(moment: datetime | None) -> str:
+    if moment is None:
+        return ""
+    seconds = int((moment - datetime.now(UTC)).total_seconds())
+    minutes = f"{seconds // 60} min {seconds % 60} s" if seconds >= 60 else f"{max(0, seconds)} s"  # noqa: PLR2004
+    return f"{minutes} left"
+
+
+def _issues(workspace: Workspace) -> dict[str, int]:
+    """Return how many rows are not resolved, of each table that has a column for that."""
+    tables = workspace.declaration.tables.items()
+    kept = [
+        name for name, table in tables if "resolved" in table.columns and table.columns["resolved"].type == "boolean"
+    ]
+    found = {name: workspace.tables.many(name, where={"resolved": False}, columns=["id"]).total for name in kept}
+    return {name: count for name, count in found.items() if count}
+
+
+def _proposals(workspace: Workspace) -> dict[str, int]:
+    tables = [name for name, table in workspace.declaration.tables.items() if table.unique_columns()]
+    found = {name: len(workspace.tables.proposals(name)) for name in tables}
+    return {name: count for name, count in found.items() if count}

@@ -1,0 +1,82 @@
+"""`workspace check`, `init`, `export`, `import`: a workspace begun, and its rows in files of other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agent_memory.cli.running import Place, command
+from agent_memory.cli.workspace.opening import Where, needing_packages, opened_workspace, url_of
+from agent_memory.errors import ValidationError
+from agent_memory.files.wording import counted
+
+
+@command()
+async def check(
+    place: Place, file: Annotated[Path, typer.Argument(metavar="FILE", help="A declaration in YAML.")]
+) -> None:
+    """Read a declaration, and say what is wrong with it, with line and column."""
+    with needing_packages():
+        from agent_memory.workspace import read_declaration
+
+        declared = read_declaration(file)
+    tables, phases = len(declared.tables), len(declared.phases)
+    place.screen.document({"workspace": declared.workspace, "tables": [*declared.tables], "tools": [*declared.tools]})
+    place.screen.show(
+        f"{declared.workspace}: {counted(tables, 'table')}, {counted(phases, 'phase')}, "
+        f"{counted(len(declared.tools), 'tool')}. Nothing is wrong."
+    )
+
+
+@command(Where)
+async def init(
+    place: Place, file: Annotated[Path, typer.Argument(metavar="FILE", help="A declaration in YAML.")]
+) -> None:
+    """Begin a workspace in this folder, or in --at; the declaration is copied into it."""
+    with needing_packages():
+        from agent_memory.workspace import Workspace
+
+        folder = Path(place.given(Where).at or ".")
+        workspace = Workspace.create(folder, file, url=url_of(place))
+    steps = workspace.next_steps()
+    place.screen.document({"workspace": workspace.declaration.workspace, "folder": str(workspace.folder)})
+    place.screen.show(f"{workspace.declaration.workspace} begins in {workspace.folder}.")
+    if steps:
+        place.screen.show(f"The first step is {steps[0].name}; `agent-memory workspace status` shows all.")
+    workspace.close()
+
+
+@command(Where)
+async def export(
+    place: Place,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Ends with .jsonl, .md, .db, or .csv: a folder with a file for each table."
+        ),
+    ],
+    *,
+    canonical: Annotated[
+        bool, typer.Option("--canonical", help="In a form that is equal for workspaces that hold the same.")
+    ] = False,
+) -> None:
+    """Write all rows that are shown to a file that is not there yet."""
+    with opened_workspace(place) as workspace:
+        rows = workspace.export(file, canonical=canonical)
+    place.screen.document({"file": str(file), "rows": rows})
+    place.screen.show(f"{counted(rows, 'row')} written to {file}.")
+
+
+@command(Where)
+async def import_(
+    place: Place, file: Annotated[Path, typer.Argument(metavar="FILE", help="Lines of JSON, as `export` writes them.")]
+) -> None:
+    """Bring the rows of an export into a workspace that has none: all of them, or none."""
+    if file.suffix != ".jsonl":
+        raise ValidationError(f"{file.name} is no .jsonl; nothing was brought in.", code="invalid")
+    with opened_workspace(place) as workspace:
+        rows = workspace.bring(file)
+    place.screen.document({"file": str(file), "rows": rows})
+    place.screen.show(f"{counted(rows, 'row')} brought in from {file}.")

@@ -1,0 +1,90 @@
+"""`workspace claim`: a step claimed, renewed, finished, given back or failed from a shell."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_memory.cli.running import NOT_FOUND, Place, command
+from agent_memory.cli.workspace.opening import Where, opened_workspace
+from agent_memory.errors import ValidationError
+
+if TYPE_CHECKING:
+    from agent_memory.workspace import Claim
+
+
+@command(Where)
+async def claim(  # noqa: PLR0913 - the options of a command
+    place: Place,
+    step: Annotated[
+        str | None,
+        typer.Argument(metavar="STEP", help="Which; the first that can run if left out.", show_default=False),
+    ] = None,
+    *,
+    agent: Annotated[str | None, typer.Option("--agent", help="The first of this agent's.", metavar="NAME")] = None,
+    owner: Annotated[str, typer.Option("--owner", help="Who claims it.", metavar="NAME")] = "cli",
+    seconds: Annotated[int | None, typer.Option("--seconds", min=1, help="How long it lasts.")] = None,
+    finish: Annotated[bool, typer.Option("--finish", help="Finish the claim that is read from stdin.")] = False,
+    release: Annotated[bool, typer.Option("--release", help="Give back the claim that is read from stdin.")] = False,
+    renew: Annotated[bool, typer.Option("--renew", help="Let the claim that is read from stdin last longer.")] = False,
+    fail: Annotated[
+        str | None, typer.Option("--fail", help="Say why the claim that is read from stdin failed.", metavar="WHY")
+    ] = None,
+) -> None:
+    """Claim a step; what --json prints is a claim that --finish, --release, --renew and --fail read from stdin.
+
+    Exit code 3 where no step can run.
+    """
+    if finish + release + renew + (fail is not None) > 1:
+        raise ValidationError("One of --finish, --release, --renew and --fail.", code="invalid")
+    with opened_workspace(place) as workspace:
+        if finish or release or renew or fail is not None:
+            held = _read()
+            if renew:
+                _show(place, workspace.steps.renew(held, seconds=seconds or 600))
+            elif finish:
+                phase = workspace.steps.finish(held)
+                _say(place, held, f"{held.step} is done" + (f", and with it {phase}." if phase else "."))
+            elif release:
+                workspace.steps.release(held)
+                _say(place, held, f"{held.step} was given back.")
+            else:
+                left = workspace.steps.fail(held, "quality", fail or "")
+                _say(place, held, f"{held.step} failed; it may be tried {left} times more.")
+            return
+        made = workspace.steps.claim(owner, step=step, agent=agent, seconds=seconds)
+    if made is None:
+        place.screen.document({"claim": None})
+        place.screen.note("No step can run now.")
+        raise typer.Exit(NOT_FOUND)
+    _show(place, made)
+
+
+def _show(place: Place, claim: Claim) -> None:
+    place.screen.document({"claim": {**asdict(claim), "expires_at": claim.expires_at.isoformat()}})
+    place.screen.show(f"{claim.step} · {claim.owner} until {claim.expires_at:%H:%M:%S} UTC, attempt {claim.attempt}")
+
+
+def _say(place: Place, claim: Claim, told: str) -> None:
+    place.screen.document({"step": claim.step, "told": told})
+    place.screen.show(told)
+
+
+def _read() -> Claim:
+    from agent_memory.workspace import Claim
+
+    try:
+        given: dict[str, Any] = json.load(sys.stdin)
+        given = dict(given.get("claim", given))
+        return Claim(**{**given, "expires_at": datetime.fromisoformat(given["expires_at"])})
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise ValidationError(
+            "Stdin has no claim.",
+            code="invalid",
+            recovery="Give it what `agent-memory workspace claim --json` printed.",
+        ) from None

@@ -1,0 +1,94 @@
+"""Which workspace a command is about, opened."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from agent_memory.errors import UnsupportedError
+from agent_memory.installing import advice
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agent_memory.cli.running import Place
+    from agent_memory.workspace import Workspace
+
+_NEEDED: Final = {"sqlalchemy", "jsonschema"}
+
+
+@dataclass(frozen=True)
+class Where:
+    """Options of commands about a workspace."""
+
+    at: Annotated[
+        str | None,
+        typer.Option("--at", help="The workspace's folder; else the one that this folder is in.", metavar="FOLDER"),
+    ] = None
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--url",
+            help="Of its PostgreSQL database; better in AGENT_MEMORY_WORKSPACE_URL, which no list of processes shows.",
+            metavar="URL",
+        ),
+    ] = None
+
+
+def url_of(place: Place) -> str | None:
+    """Return the URL of the database, None for SQLite."""
+    from agent_memory.workspace import URL_VARIABLE
+
+    return place.given(Where).url or os.environ.get(URL_VARIABLE) or None
+
+
+@contextmanager
+def opened_workspace(place: Place) -> Iterator[Workspace]:
+    """Open the workspace that is named, or that the current folder is in.
+
+    Raises:
+        ConfigurationError: There is none.
+        UnsupportedError: What it needs is not installed.
+    """
+    with needing_packages():
+        from agent_memory.workspace import Workspace, found_from
+
+        at = place.given(Where).at
+        folder = Path(at) if at is not None else found_from(Path.cwd())
+        workspace = Workspace.open(folder, url=url_of(place))
+    try:
+        yield workspace
+    finally:
+        workspace.close()
+
+
+@contextmanager
+def needing_packages() -> Iterator[None]:
+    """Say how to install what workspaces need, where it is missing.
+
+    Raises:
+        UnsupportedError: It is.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in _NEEDED:
+            raise
+        raise UnsupportedError(
+            f"Workspaces need the package {error.name}, which is not installed; everything else works.",
+            recovery=advice("workspace"),
+        ) from error
+
+
+def key_of(workspace: Workspace, table: str, text: str) -> Any:
+    """Return a key as its table has it: a number where the key is one."""
+    declared = workspace.declaration.tables.get(table)
+    if declared is None or declared.kind == "singleton":
+        return None if declared is not None else text
+    kind = declared.columns[declared.key].type if declared.key else "integer"
+    return int(text) if kind == "integer" and text.removeprefix("-").isdecimal() else text

@@ -1,0 +1,144 @@
+"""`workspace table`, `workspace row`, `workspace log`: what is in the tables, and who wrote it when."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from agent_memory.cli.running import Place, command
+from agent_memory.cli.text import one_line
+from agent_memory.cli.workspace.opening import Where, key_of, opened_workspace
+from agent_memory.errors import ValidationError
+
+if TYPE_CHECKING:
+    from agent_memory.workspace import Workspace
+
+_Table = Annotated[str, typer.Argument(metavar="TABLE", help="Which.")]
+_SHOWN: Final = 50
+_MOST_CHARS: Final = 200
+_WORDS: Final = {
+    "insert": "added",
+    "update": "changed",
+    "settle": "decided",
+    "undo": "taken back",
+    "restore": "restored",
+}
+
+
+@command(Where, rows=True)
+async def table(
+    place: Place,
+    name: _Table,
+    *,
+    where: Annotated[
+        list[str] | None,
+        typer.Option("--where", help="Rows whose column has this value; may be said again.", metavar="COLUMN=VALUE"),
+    ] = None,
+    words: Annotated[str | None, typer.Option("--search", help="Rows with these words.", metavar="WORDS")] = None,
+    proposals: Annotated[
+        bool, typer.Option("--proposals", help="Rows that are kept beside one with the same unique value.")
+    ] = False,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")] = _SHOWN,
+) -> None:
+    """List the rows of a table, in the order of their keys."""
+    with opened_workspace(place) as workspace:
+        conditions = dict(_condition(workspace, name, each) for each in where or ())
+        if proposals:
+            rows = workspace.tables.proposals(name)
+            total = len(rows)
+        elif words is not None:
+            rows = workspace.tables.search(name, words, limit=limit)
+            total = len(rows)
+        else:
+            page = workspace.tables.many(name, where=conditions, limit=limit)
+            rows, total = page.rows, page.total
+        declared = workspace.declaration.tables[name]
+    rows = rows[:limit]
+    key = declared.key or "id"
+    columns = (key, *[each for each in declared.columns if each != key][:3])
+    place.screen.rows({"table": name, "count": len(rows), "total": total, "rows": rows}, "rows", columns)
+    for row in rows:
+        place.screen.show(f"{name} {row[key]}", style="bold")
+        for column, value in row.items():
+            if value is not None and column not in (key, "id", "created_at", "updated_at"):
+                place.screen.show(f"{column}: {_shortly(value)}", indent=2, max_lines=2)
+    if not rows:
+        place.screen.note(f"{name} has no such rows." if conditions or words or proposals else f"{name} is empty.")
+    elif total > len(rows):
+        place.screen.note(f"{len(rows):,} of {total:,}; --limit shows more.", style="dim")
+
+
+@command(Where)
+async def row(
+    place: Place,
+    name: _Table,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Its key, or its id where the table has no key.")],
+    *,
+    history: Annotated[bool, typer.Option("--history", help="And what it was before, with who changed it.")] = False,
+) -> None:
+    """Show one row whole."""
+    with opened_workspace(place) as workspace:
+        found = workspace.tables.get(name, key_of(workspace, name, key))
+        changes = workspace.history(table=name, row_id=found["id"]) if history else []
+    place.screen.document({"table": name, "row": found, **({"history": changes} if history else {})})
+    for column, value in found.items():
+        if value is not None:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+            place.screen.show(f"{column}:", style="dim")
+            place.screen.show(text, indent=2)
+    for each in changes:
+        place.screen.show(_line(each), style="dim")
+
+
+@command(Where, rows=True)
+async def log(
+    place: Place,
+    *,
+    table: Annotated[str | None, typer.Option("--table", help="Of this table alone.", metavar="TABLE")] = None,
+    step: Annotated[str | None, typer.Option("--step", help="By this step alone.", metavar="STEP")] = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most so many.")] = _SHOWN,
+) -> None:
+    """List changes, the newest first: when, what, by whom, in which step."""
+    with opened_workspace(place) as workspace:
+        changes = workspace.history(table=table, step=step, limit=limit)
+    columns = ("seq", "at", "table", "row_id", "op", "agent", "step")
+    place.screen.rows({"count": len(changes), "changes": changes}, "changes", columns)
+    for each in changes:
+        place.screen.show(_line(each))
+    if not changes:
+        place.screen.note("Nothing was changed yet.")
+
+
+def _condition(workspace: Workspace, name: str, text: str) -> tuple[str, Any]:
+    column, equals, value = text.partition("=")
+    declared = workspace.declaration.tables.get(name)
+    if not equals or declared is None:
+        if declared is None:
+            workspace.tables.many(name, limit=1)  # which says what tables there are
+        raise ValidationError(f"--where takes COLUMN=VALUE, not {text!r}.", code="invalid")
+    column = column.strip()
+    known = declared.columns.get(column)
+    kind = "integer" if column == "id" else known.type if known is not None else "text"
+    if known is not None and known.references is not None:
+        return column, key_of(workspace, known.references, value)
+    if kind == "boolean":
+        return column, value.lower() in {"true", "yes", "1"}
+    try:
+        return column, int(value) if kind == "integer" else float(value) if kind == "real" else value
+    except ValueError:
+        raise ValidationError(f"{name}.{column} is a number, and {value!r} is none.", code="wrong_value") from None
+
+
+def _shortly(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return one_line(text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]} … ({len(text):,} characters)")
+
+
+def _line(change: dict[str, Any]) -> str:
+    by = change["agent"] or "somebody"
+    step = f" in {change['step']} (attempt {change['attempt']})" if change["step"] else ""
+    columns = f": {', '.join(change['columns'])}" if change["columns"] else ""
+    what = f"{change['table']} {change['row_id']} {_WORDS.get(change['op'], change['op'])}{columns}"
+    return f"{change['seq']}  {change['at'][:19].replace('T', ' ')}  {by}{step}  {what}"

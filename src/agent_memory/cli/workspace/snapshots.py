@@ -1,0 +1,202 @@
+"""`workspace snapshot`, `diff`, `restore`, `resume`: moments that can be gone back to."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from agent_memory.cli.options import Yes  # noqa: TC001 - typer reads it
+from agent_memory.cli.running import FAILED, Place, command
+from agent_memory.cli.text import minute, one_line
+from agent_memory.cli.workspace.opening import Where, key_of, opened_workspace
+from agent_memory.errors import ValidationError
+from agent_memory.files.wording import counted
+
+if TYPE_CHECKING:
+    from agent_memory.workspace import Resumed, Snapshot, Workspace
+
+_MOST_CHARS: Final = 70
+_MOST_ROWS: Final = 40
+_SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
+_STYLES: Final = {"added": "green", "removed": "red", "changed": "yellow"}
+
+
+@command(Where, rows=True)
+async def snapshot(
+    place: Place,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Make one of this name; list all without.", show_default=False)
+    ] = None,
+    *,
+    dump: Annotated[bool, typer.Option("--dump", help="And copy the whole database beside it.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Look whether it, or each, is whole; exit code 1 if not.")
+    ] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Remove all but those named by --keep. Asks first.")] = False,
+    keep: Annotated[list[str] | None, typer.Option("--keep", help="With --prune.", metavar="NAME")] = None,
+    yes: Yes = False,
+) -> None:
+    """Make a snapshot of rows and files, or list, verify or remove them."""
+    with opened_workspace(place) as workspace:
+        if prune:
+            _prune(place, workspace, keep or [], yes=yes)
+            return
+        if verify:
+            _verify(place, workspace, name)
+            return
+        if name is not None:
+            made = workspace.snapshots.make(name, dump=dump)
+            place.screen.document({"snapshot": _document(made)})
+            place.screen.show(f"{made.name} is kept: change {made.seq:,} and the files of now.")
+            return
+        found = workspace.snapshots.all()
+    rows = [_document(each) for each in found]
+    place.screen.rows({"count": len(rows), "snapshots": rows}, "snapshots", ("name", "seq", "made_at", "dump"))
+    for each in found:
+        copied = " · with a copy of the database" if each.dump else ""
+        place.screen.show(f"{each.name} · {minute(each.made_at)} · change {each.seq:,}{copied}")
+    if not found:
+        place.screen.note("There are no snapshots yet. `agent-memory workspace snapshot NAME` makes one.")
+
+
+@command(Where)
+async def diff(
+    place: Place,
+    before: Annotated[str, typer.Argument(metavar="BEFORE", help="A snapshot.")],
+    after: Annotated[
+        str | None, typer.Argument(metavar="AFTER", help="A snapshot; now if left out.", show_default=False)
+    ] = None,
+    *,
+    every: Annotated[bool, typer.Option("--all", help=f"Not only the first {_MOST_ROWS} rows.")] = False,
+) -> None:
+    """Show what differs between two snapshots, or between one and now: rows and files."""
+    with opened_workspace(place) as workspace:
+        found = workspace.snapshots.compare(before, after)
+    rows = [{"table": each.table, "key": each.key, "kind": each.kind, "columns": each.columns} for each in found.rows]
+    place.screen.document({"before": before, "after": after, "rows": rows, "files": found.files})
+    for each in found.rows if every else found.rows[:_MOST_ROWS]:
+        place.screen.show(f"{_SIGNS[each.kind]} {each.table} {each.key}", style=_STYLES[each.kind])
+        for column, (old, new) in each.columns.items() if each.kind != "removed" else ():
+            was, now = _apart(old, new)
+            told = f"{column}: {now}" if each.kind == "added" else f"{column}: {was} → {now}"
+            place.screen.show(told, indent=4, max_lines=3)
+    if len(found.rows) > _MOST_ROWS and not every:
+        place.screen.note(f"{_MOST_ROWS} of {len(found.rows):,} rows; --all shows more.", style="dim")
+    for path, kind in found.files.items():
+        place.screen.show(f"{_SIGNS[kind]} {path}", style=_STYLES[kind])
+    if not found.rows and not found.files:
+        place.screen.note("Nothing differs.")
+
+
+@command(Where)
+async def restore(
+    place: Place,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A snapshot.")],
+    *,
+    yes: Yes = False,
+) -> None:
+    """Go back to a snapshot: rows, steps and files. What there is now is kept as another one first."""
+    with opened_workspace(place) as workspace:
+        workspace.snapshots.get(name)
+        held = [each for each in workspace.steps.all() if each.status == "claimed"]
+        if held and not yes:
+            place.need_terminal("Nothing was changed.")
+            told = ", ".join(f"{each.name} ({each.owner})" for each in held[:5])
+            place.confirm(f"{counted(len(held), 'claim')} will end: {told}. Go back to {name}?", "Nothing was changed.")
+        _resumed(place, workspace.resume_from_snapshot(name), f"Back at {name}")
+
+
+@command(Where)
+async def resume(
+    place: Place,
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Of a row of the table that the phase works on.")],
+    phase: Annotated[str, typer.Argument(metavar="PHASE", help="Its name, or its number counted from 1.")],
+) -> None:
+    """Do the steps of one row again from a phase on; what others wrote stays. Ends all claims."""
+    with opened_workspace(place) as workspace:
+        phases = workspace.declaration.phases
+        number = (
+            int(phase) if phase.isdecimal() else next((n for n, one in enumerate(phases, 1) if one.name == phase), 0)
+        )
+        over = phases[number - 1].over if 0 < number <= len(phases) else None
+        wanted = key_of(workspace, over, key) if over is not None else key
+        _resumed(place, workspace.resume_from_chapter(wanted, number or phase), f"{key} begins again at {phase}")
+
+
+def _resumed(place: Place, resumed: Resumed, told: str) -> None:
+    screen = place.screen
+    names = [each.name for each in resumed.next_steps]
+    screen.document({
+        "kept_as": resumed.kept_as, "rows": resumed.rows, "files": resumed.files, "next": names, "stale": resumed.stale,
+    })  # fmt: skip
+    files = f" and {counted(len(resumed.files), 'file')}" if resumed.files else ""
+    screen.show(f"{told}: {counted(resumed.rows, 'row')}{files} changed.")
+    screen.show(f"What there was is kept as {resumed.kept_as}; `workspace restore {resumed.kept_as}` brings it back.")
+    if names:
+        screen.show(f"Can run now: {', '.join(names[:5])}{' …' if names[5:] else ''}")
+    if resumed.stale:
+        some = f"{', '.join(resumed.stale[:5])}{' …' if resumed.stale[5:] else ''}"
+        screen.note(f"Done before, and may rest on what was taken back: {some}")
+
+
+def _verify(place: Place, workspace: Workspace, name: str | None) -> None:
+    names = [name] if name is not None else [each.name for each in workspace.snapshots.all()]
+    faults = {each: workspace.snapshots.verify(each) for each in names}
+    place.screen.document({"faults": faults})
+    for each, wrong in faults.items():
+        place.screen.show(f"{each}: whole" if not wrong else f"{each}: {counted(len(wrong), 'fault')}")
+        for fault in wrong:
+            place.screen.show(fault, indent=2, style="red")
+    if any(faults.values()):
+        raise typer.Exit(FAILED)
+
+
+def _prune(place: Place, workspace: Workspace, keep: list[str], *, yes: bool) -> None:
+    if not keep:
+        raise ValidationError("--prune keeps what --keep names, and nothing was named.", code="invalid")
+    for each in keep:
+        workspace.snapshots.get(each)
+    gone = [each.name for each in workspace.snapshots.all() if each.name not in keep]
+    if gone and not yes:
+        place.need_terminal("Nothing was removed.")
+        place.confirm(
+            f"Remove {counted(len(gone), 'snapshot')} for good: {', '.join(gone[:8])}?", "Nothing was removed."
+        )
+    pruned = workspace.snapshots.prune(keep)
+    place.screen.document({"removed": gone, "changes": pruned.changes, "files": pruned.files, "dumps": pruned.dumps})
+    place.screen.show(
+        f"{counted(len(gone), 'snapshot')} removed, with {counted(pruned.changes, 'change')} of the history, "
+        f"{counted(pruned.files, 'file')} and {counted(pruned.dumps, 'copy', 'copies')} of the database."
+    )
+
+
+def _document(snapshot: Snapshot) -> dict[str, Any]:
+    return {
+        "name": snapshot.name, "seq": snapshot.seq, "epoch": snapshot.epoch, "made_at": snapshot.made_at.isoformat(),
+        "made_by": snapshot.made_by, "dump": snapshot.dump,
+    }  # fmt: skip
+
+
+def _apart(old: Any, new: Any) -> tuple[str, str]:
+    """Return two values for people, of long texts the part in which they begin to differ."""
+    first, second = _text(old), _text(new)
+    if len(first) <= _MOST_CHARS and len(second) <= _MOST_CHARS:
+        return first, second
+    same = next(
+        (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )
+    start = max(0, same - 15)
+    return _part(first, start), _part(second, start)
+
+
+def _part(text: str, start: int) -> str:
+    part = text[start : start + _MOST_CHARS]
+    return f"{'…' if start and part else ''}{part}{'…' if len(text) > start + _MOST_CHARS else ''}" or "(ends here)"
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "(nothing)"
+    return one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

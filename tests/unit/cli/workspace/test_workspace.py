@@ -1,0 +1,146 @@
+"""The command line of a workspace: what a person sees, and what they can do."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from agent_memory.workspace import Workspace
+from tests.unit.cli.conftest import document
+from tests.unit.workspace.conftest import BOOK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pytest
+    from click.testing import Result
+
+    from tests.unit.cli.conftest import Run
+
+    Book = Callable[..., Result]
+
+
+def test_a_declaration_is_checked_with_line_and_column(cli: Run, declaration: Path) -> None:
+    assert (
+        cli("workspace", "check", str(declaration)).stdout == "book: 6 tables, 4 phases, 0 tools. Nothing is wrong.\n"
+    )
+    declaration.write_text(BOOK.replace("title: text", "title: txt", 1))
+    wrong = cli("workspace", "check", str(declaration), code=1).stderr
+    assert "book.yaml:9:7: tables.chapters.columns.title.type: 'txt'" in " ".join(wrong.split())
+
+
+def test_the_board_shows_phases_rows_and_who_holds_what(book: Book) -> None:
+    book("claim", "analyse/analyst/2", "--owner", "ann")
+    lines = book("status").stdout.splitlines()
+    assert lines[0] == "book: 1 of 11 steps done"
+    assert lines[1].split() == ["prepare", "█" * 20, "1/1"]
+    assert lines[2].split()[2:] == ["0/3", "1", "at", "work,", "2", "can", "run"]
+    assert "  2  ▶ ··" in lines
+    assert any(line.startswith("analyse/analyst/2 · ann, ") for line in lines)
+    told = document(book("status", "--json"))
+    assert told["tables"]["chapters"] == 3
+    assert [step["status"] for step in told["steps"][:3]] == ["done", "ready", "claimed"]
+
+
+def test_a_driver_in_a_shell_claims_and_finishes(book: Book) -> None:
+    (first, *_) = document(book("next", "--json"))["steps"]
+    claim = book("claim", first["step"], "--json").stdout
+    assert "must produce summary" in book("claim", "--finish", given=claim, code=1).stderr
+    assert "it may be tried 1 times more" in book("claim", "--fail", "no answer", given=claim).stdout
+    again = book("claim", first["step"], "--json").stdout
+    assert "was given back" in book("claim", "--release", given=again).stdout
+    assert "claim has ended" not in book("claim", "analyse/analyst/1", "--json").stderr
+    assert "has ended" in book("claim", "--renew", given=again, code=1).stderr
+    assert "Stdin has no claim." in book("claim", "--finish", given="{}", code=1).stderr
+    assert book("claim", "--agent", "binder", code=3).stderr == "No step can run now.\n"
+
+
+def test_rows_are_listed_searched_and_shown_with_who_wrote_them(book: Book) -> None:
+    assert book("table", "chapters", "--format", "csv", "--fields", "number,title").stdout.splitlines() == [
+        "number,title", "1,Chapter 1", "2,Chapter 2", "3,Chapter 3",
+    ]  # fmt: skip
+    assert document(book("table", "chapters", "--where", "number=2", "--json"))["rows"][0]["title"] == "Chapter 2"
+    assert document(book("table", "chapters", "--where", "final=false", "--json"))["total"] == 3
+    assert document(book("table", "chapters", "--search", "chapter", "--json"))["count"] == 3
+    assert "there are chapters, terms" in " ".join(book("table", "nothing", code=1).stderr.split())
+    assert "is a number" in book("table", "chapters", "--where", "number=two", code=1).stderr
+    shown = book("row", "chapters", "2", "--history").stdout
+    assert "Chapter 2" in shown
+    assert "librarian in prepare/librarian/ (attempt 1)  chapters 2 added: " in shown
+    book("row", "chapters", "9", code=3)
+    assert book("log", "--limit", "1").stdout.startswith("8  ")
+
+
+def test_going_back_says_what_was_kept_and_what_comes_next(book: Book, place: Path) -> None:
+    book("snapshot", "one")
+    workspace = Workspace.open(place)
+    workspace.tables.update("chapters", 1, {"title": "Roofs, and " + "so on " * 40})
+    workspace.close()
+    different = book("diff", "one").stdout.splitlines()
+    assert different[0] == "~ chapters 1"
+    assert different[1].startswith("    title: Chapter 1 → Roofs, and so on")
+    assert different[1].endswith("…")
+    back = book("restore", "one").stdout
+    assert "Back at one: 1 row changed." in back
+    assert "`workspace restore before-one-1` brings it back" in back
+    assert "Can run now: analyse/analyst/1, analyse/analyst/2" in back
+    assert book("diff", "one").stderr == "Nothing differs.\n"
+    assert "kept as before-chapters-1-analyse-1" in book("resume", "1", "analyse").stdout
+    assert "works on rows: 2 analyse, 3 write" in " ".join(book("resume", "1", "bind", code=1).stderr.split())
+    names = [each["name"] for each in document(book("snapshot", "--json"))["snapshots"]]
+    assert names == ["PREPARED", "one", "before-one-1", "before-chapters-1-analyse-1"]
+    assert "PREPARED: whole" in book("snapshot", "--verify").stdout
+    assert "3 snapshots removed" in book("snapshot", "--prune", "--keep", "PREPARED", "--yes").stdout
+    (place / ".workspace" / "dumps" / "PREPARED.db").write_bytes(b"rubbish")
+    assert "PREPARED: 1 fault" in book("snapshot", "--verify", code=1).stdout
+
+
+def test_rows_go_out_and_come_back(book: Book, cli: Run, declaration: Path, place: Path, tmp_path: Path) -> None:
+    lines, other = tmp_path / "all.jsonl", tmp_path / "other"
+    assert book("export", str(lines)).stdout == f"4 rows written to {lines}.\n"
+    assert "there already" in book("export", str(lines), code=1).stderr
+    assert "ends with none of" in book("export", str(tmp_path / "all.txt"), code=1).stderr
+    cli("workspace", "init", str(declaration), "--at", str(other))
+    cli("workspace", "import", str(lines), "--at", str(other))
+    first, second = Workspace.open(place), Workspace.open(other)
+    assert first.canonical() == second.canonical()
+    first.close()
+    second.close()
+    assert "has rows already" in cli("workspace", "import", str(lines), "--at", str(other), code=1).stderr
+    book("export", str(tmp_path / "all.md"))
+    assert "### 2 · Chapter 2" in (tmp_path / "all.md").read_text()
+    book("export", str(tmp_path / "all.csv"))
+    assert (tmp_path / "all.csv" / "chapters.csv").read_text().startswith("id,number,title")
+    book("export", str(tmp_path / "all.db"))
+    with closing(sqlite3.connect(tmp_path / "all.db")) as database:
+        assert database.execute("SELECT count(*) FROM chapters").fetchone() == (3,)
+    book("export", "--canonical", str(tmp_path / "canonical"))
+    assert json.loads((tmp_path / "canonical").read_text())["chapters"][0]["title"] == "Chapter 1"
+
+
+def test_a_line_that_does_not_fit_brings_nothing_in(book: Book, cli: Run, declaration: Path, tmp_path: Path) -> None:
+    lines, other = tmp_path / "all.jsonl", tmp_path / "other"
+    book("export", str(lines))
+    lines.write_text(lines.read_text() + '{"table": "chapters", "row": {"number": "four"}}\n')
+    cli("workspace", "init", str(declaration), "--at", str(other))
+    assert (
+        "Line 5: chapters.number must be" in cli("workspace", "import", str(lines), "--at", str(other), code=1).stderr
+    )
+    assert document(cli("workspace", "table", "chapters", "--at", str(other), "--json"))["total"] == 0
+
+
+def test_where_there_is_none_it_is_said_what_to_do(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "agent-memory workspace init FILE" in cli("workspace", "status", code=1).stderr
+
+
+def test_without_its_packages_it_says_how_to_install_them(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("agent_memory.workspace")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "jsonschema", None)
+    missing = cli("workspace", "check", "any.yaml", code=1).stderr
+    assert "Workspaces need the package jsonschema" in " ".join(missing.split())
