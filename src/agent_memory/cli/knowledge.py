@@ -264,10 +264,11 @@ async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) 
         found |= {each.id: each for each in some}
     if not yes:
         run.need_terminal("Nothing was changed.")
+        whose = ("its", "it") if len(found) == 1 else ("their", "them")
         for each in found.values():
             run.screen.note(f"{each.id} {each.title or each.content}", style="")
         run.confirm(
-            f"Forget {counted(len(found), 'resource')}, with their turns and what was drawn from them?",
+            f"Forget {counted(len(found), 'resource')}, with {whose[0]} turns and what was drawn from {whose[1]}?",
             "Nothing was changed.",
         )
     done = await undo(knowledge, run.service, found, run.caller)

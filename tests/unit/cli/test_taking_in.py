@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
+from agent_memory.cli.running import Run as Running
 from tests.unit.cli.conftest import document
 
 if TYPE_CHECKING:
@@ -42,3 +45,15 @@ def test_the_group_of_what_was_given_is_listed(cli: Run, tmp_path: Path) -> None
     cli("ingest", "-a", "eve", "--group", "acme:7f3a", str(tmp_path / "note.md"))
     lines = [line for line in cli("resources", "-a", "eve").stdout.splitlines() if line.startswith("res-")]
     assert sorted(line.endswith("17 characters · group acme:7f3a") for line in lines) == [False, True]
+
+
+@pytest.mark.parametrize(("names", "whose"), [(["a"], "1 resource, with its"), (["a", "b"], "2 resources, with their")])
+def test_who_is_asked_reads_a_sentence(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str], whose: str
+) -> None:
+    monkeypatch.setattr(Running, "need_terminal", lambda *_: None)
+    for name in names:
+        (tmp_path / f"{name}.md").write_text(f"The boat {name} is blue.")
+        cli("ingest", "-a", "eve", str(tmp_path / f"{name}.md"))
+    asked = cli("ingest", "-a", "eve", "--undo", *(f"{name}.md" for name in names), given="n\n", code=1)
+    assert f"Forget {whose} turns and what was drawn from" in asked.output
