@@ -358,3 +358,30 @@ def test_a_step_may_add_more_rows_than_a_statement_has_parameters(book: Workspac
         other.close()
     finally:
         sa.event.remove(sa.engine.Engine, "connect", limit)
+
+
+def test_what_was_taken_back_does_not_return_with_what_stood_on_it(book: Workspace) -> None:
+    prepare(book, 1)
+    analyse(book, 1)
+    book.tables.update("chapters", 1, {"draft": "a person's"})
+    for agent in ("writer", "editor"):
+        do(
+            book,
+            f"write/{agent}/1",
+            lambda workspace, me: workspace.tables.update("chapters", 1, {"draft": f"the {me.agent}'s"}, me),
+        )
+    book.steps.validate("write/writer/1", "judge", ["no"])
+    assert book.tables.get("chapters", 1)["draft"] == "the editor's"
+    book.steps.validate("write/editor/1", "judge", ["no"])
+    assert book.tables.get("chapters", 1)["draft"] == "a person's"
+
+
+def test_a_proposal_is_shown_when_the_first_is_called_otherwise(book: Workspace) -> None:
+    book.tables.save("terms", {"term": "roof", "definition": "first"})
+    assert book.tables.save("terms", {"term": "roof", "definition": "second"}).proposal
+    book.tables.update("terms", "roof", {"term": "wall"})
+    assert {row["term"]: row["definition"] for row in book.tables.many("terms").rows} == {
+        "wall": "first",
+        "roof": "second",
+    }
+    assert book.tables.proposals("terms") == []

@@ -38,6 +38,15 @@ def is_taken(transaction: Transaction, table: sa.Table, columns: Iterable[str], 
     return None if found is None else int(found)
 
 
+def rivals(transaction: Transaction, table: sa.Table, columns: Iterable[str], row: Mapping[str, Any]) -> set[int]:
+    """Return the ids of proposals that may take the place of a row whose values are free now."""
+    same = [table.c[name] == row[name] for name in columns if row[name] is not None]
+    if not same:
+        return set()
+    waiting = sa.and_(sa.or_(*same), table.c.ws_state == int(State.PROPOSAL), table.c.id != row["id"])
+    return set(transaction.connection.execute(sa.select(table.c.id).where(waiting)).scalars())
+
+
 def settle(transaction: Transaction, declaration: Declaration, name: str, ids: Iterable[int]) -> None:
     """Decide anew which rows are shown among `ids` and all others that share a unique value with one of them.
 

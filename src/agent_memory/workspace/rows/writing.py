@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from agent_memory.errors import ConflictError, NotAllowedError, ValidationError
 from agent_memory.redaction import quoted
 from agent_memory.workspace.database import State, Transaction
-from agent_memory.workspace.rows.duplicates import is_taken
+from agent_memory.workspace.rows.duplicates import is_taken, rivals, settle
 from agent_memory.workspace.rows.sight import owner_column
 
 if TYPE_CHECKING:
@@ -138,6 +138,9 @@ class Writing:
                 recovery="Change that row, or choose another value.",
             )
         changed = transaction.update(table, stored, row)
+        if new and stored["ws_state"] == State.SHOWN:
+            waiting = rivals(transaction, source, declared.unique_columns(), stored)
+            settle(transaction, self._declaration, table, waiting)
         return Saved(stored["id"], redacted=prepared.encoded.redacted, changed=changed)
 
     def _allow(self, table: str, declared: Table, values: Mapping[str, Any], caller: Caller) -> None:

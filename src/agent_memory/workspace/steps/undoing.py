@@ -5,20 +5,22 @@ What others wrote since stays: a value is taken back only where it is still the 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import sqlalchemy as sa
 
 from agent_memory.workspace.database import STEPS, Entry, State, Transaction
 from agent_memory.workspace.database.history import NOT_THERE, folded, in_parts, rows_changed, stored_row
-from agent_memory.workspace.rows.duplicates import settle
+from agent_memory.workspace.rows.duplicates import rivals, settle
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from agent_memory.workspace.declaration import Declaration
 
+_Told: TypeAlias = Callable[[Entry], bool]
 _RECKONED: frozenset[str] = frozenset({"ws_version", "updated_at", "created_at"})
 """What a change sets by itself."""
 
@@ -49,26 +51,38 @@ def undo(
     aside = changed = 0
     unsettled: dict[str, set[int]] = {}
 
+    standing = _standing(transaction)
+
     def is_theirs(entry: Entry) -> bool:
         return entry.step in steps and (attempts is None or entry.attempt in attempts)
+
+    def is_void(entry: Entry) -> bool:
+        return is_theirs(entry) or (entry.step is not None and (entry.step, entry.attempt) not in standing)
+
+    def waiting(table: str, row: Mapping[str, Any]) -> set[int]:
+        return rivals(transaction, transaction.schema.declared[table], unique(table), row)
+
+    def unique(table: str) -> list[str]:
+        return declaration.tables[table].unique_columns()
 
     for (table, row_id), changes in rows_changed(transaction.connection, transaction.schema, *theirs).items():
         row = stored_row(transaction.connection, transaction.schema, table, row_id)
         inserted = is_theirs(changes[0])
-        values, origins = (dict(NOT_THERE), {}) if inserted else _before(changes, is_theirs)
+        values, origins = (dict(NOT_THERE), {}) if inserted else _before(changes, is_theirs, is_void)
         if "ws_state" in values and not inserted:
             values.pop("ws_state")  # decided anew with all rows of the same value
             unsettled.setdefault(table, set()).add(row_id)
-        if (
-            not inserted
-            and values.keys() & set(declaration.tables[table].unique_columns())
-            and row["ws_state"] == State.SHOWN
-        ):
+        if not inserted and values.keys() & set(unique(table)) and row["ws_state"] == State.SHOWN:
             # Another row may have taken the value meanwhile, and one may wait for the value that is given up.
             values["ws_state"] = int(State.PROPOSAL)
-            unsettled.setdefault(table, set()).update({row_id}, _rivals(transaction, declaration, table, row))
+            unsettled.setdefault(table, set()).update(
+                {row_id},
+                rivals(
+                    transaction, transaction.schema.declared[table], declaration.tables[table].unique_columns(), row
+                ),
+            )
         if row["ws_state"] in (State.SHOWN, State.PROPOSAL) and inserted:
-            unsettled.setdefault(table, set()).update(_rivals(transaction, declaration, table, row))
+            unsettled.setdefault(table, set()).update(waiting(table, row))
         if transaction.update(table, row, values, op="undo", origins=origins):
             aside += inserted
             changed += not inserted
@@ -77,8 +91,11 @@ def undo(
     return Undone(aside, changed)
 
 
-def _before(changes: Sequence[Entry], is_theirs: Any) -> tuple[dict[str, Any], dict[str, int]]:
-    """Return the values, and their origins, that a row has without what was theirs; only those that differ."""
+def _before(changes: Sequence[Entry], is_theirs: _Told, is_void: _Told) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return the values, and their origins, that a row has without what was theirs; only those that differ.
+
+    What stood before theirs and was taken back in the meantime does not return with it.
+    """
     by_seq = {entry.seq: entry for entry in changes}
     now = folded(changes)
     values: dict[str, Any] = {}
@@ -87,7 +104,9 @@ def _before(changes: Sequence[Entry], is_theirs: Any) -> tuple[dict[str, Any], d
         if name in _RECKONED:
             continue
         seq = origin
-        while (entry := by_seq.get(seq)) is not None and is_theirs(entry):
+        told = is_theirs
+        while (entry := by_seq.get(seq)) is not None and told(entry):
+            told = is_void
             earlier = folded(changes, seq - 1)
             seq = earlier.origins.get(name, 0) if earlier else 0
             values[name] = earlier.values.get(name) if earlier else None
@@ -96,14 +115,14 @@ def _before(changes: Sequence[Entry], is_theirs: Any) -> tuple[dict[str, Any], d
     return values, origins
 
 
-def _rivals(transaction: Transaction, declaration: Declaration, table: str, row: dict[str, Any]) -> set[int]:
-    """Return the ids of proposals that may take the place of a row."""
-    source = transaction.schema.declared[table]
-    same = [source.c[name] == row[name] for name in declaration.tables[table].unique_columns() if row[name] is not None]
-    if not same:
-        return set()
-    statement = sa.select(source.c.id).where(sa.or_(*same), source.c.ws_state == int(State.PROPOSAL))
-    return set(transaction.connection.execute(statement).scalars()) - {row["id"]}
+def _standing(transaction: Transaction) -> set[tuple[str, int | None]]:
+    """Return the attempts at steps whose writes stand: those that are done, and the last one at each of the others."""
+    steps, leases = transaction.schema.steps, transaction.schema.leases
+    done = transaction.connection.execute(sa.select(steps.c.name, steps.c.done_attempt).where(steps.c.status == "done"))
+    found = {(row.name, row.done_attempt) for row in done}
+    held = leases.c.name.startswith("step:", autoescape=True) & leases.c.owner.is_not(None)
+    claimed = transaction.connection.execute(sa.select(leases.c.name, leases.c.attempt).where(held))
+    return found | {(row.name.removeprefix("step:"), row.attempt) for row in claimed}
 
 
 def _set_aside(transaction: Transaction, table: str, ids: set[int]) -> set[int]:
