@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from agent_memory.workspace import Caller, Workspace
 from agent_memory.workspace.database.history import entries, folded, whole_text
+from agent_memory.workspace.place import open_place
 from tests.support import FrozenClock
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Sequences(RuleBasedStateMachine):
         (self.folder / "w.yaml").write_text(DECLARED)
         self.clock = FrozenClock(datetime(2026, 1, 1, tzinfo=UTC))
         self.book = Workspace.create(self.folder / "w", self.folder / "w.yaml", clock=self.clock)
+        self.opened = open_place(self.folder / "w", None, None)  # the history has no other way out
         for number in (1, 2):
             self.book.tables.save("chapters", {"number": number})
         self.model = Model()
@@ -82,6 +84,7 @@ class Sequences(RuleBasedStateMachine):
         self.kept: dict[str, tuple[Model, str]] = {}
 
     def teardown(self) -> None:
+        self.opened.database.close()
         self.book.close()
         shutil.rmtree(self.folder)
 
@@ -197,9 +200,8 @@ class Sequences(RuleBasedStateMachine):
 
     @invariant()
     def the_history_ends_with_what_there_is(self) -> None:
-        core = self.book._core  # noqa: SLF001 - the history has no other way out
-        with core.reading() as transaction:
-            connection, schema = transaction.connection, transaction.schema
+        schema = self.opened.schema
+        with self.opened.database.reading() as connection:
             stored = {row["id"]: dict(row) for row in connection.execute(schema.declared["terms"].select()).mappings()}
             for row_id, row in stored.items():
                 history = schema.history.c
@@ -213,7 +215,7 @@ class Sequences(RuleBasedStateMachine):
 
 TestSequences = Sequences.TestCase
 TestSequences.settings = settings(
-    max_examples=25,
+    max_examples=15,
     stateful_step_count=25,
     deadline=None,
     derandomize=True,

@@ -50,7 +50,6 @@ def undo(
         theirs.append(history.c.attempt.in_(list(attempts)))
     aside = changed = 0
     unsettled: dict[str, set[int]] = {}
-
     standing = _standing(transaction)
 
     def is_theirs(entry: Entry) -> bool:
@@ -59,36 +58,42 @@ def undo(
     def is_void(entry: Entry) -> bool:
         return is_theirs(entry) or (entry.step is not None and (entry.step, entry.attempt) not in standing)
 
-    def waiting(table: str, row: Mapping[str, Any]) -> set[int]:
-        return rivals(transaction, transaction.schema.declared[table], unique(table), row)
-
-    def unique(table: str) -> list[str]:
-        return declaration.tables[table].unique_columns()
-
     for (table, row_id), changes in rows_changed(transaction.connection, transaction.schema, *theirs).items():
         row = stored_row(transaction.connection, transaction.schema, table, row_id)
         inserted = is_theirs(changes[0])
         values, origins = (dict(NOT_THERE), {}) if inserted else _before(changes, is_theirs, is_void)
-        if "ws_state" in values and not inserted:
-            values.pop("ws_state")  # decided anew with all rows of the same value
-            unsettled.setdefault(table, set()).add(row_id)
-        if not inserted and values.keys() & set(unique(table)) and row["ws_state"] == State.SHOWN:
-            # Another row may have taken the value meanwhile, and one may wait for the value that is given up.
-            values["ws_state"] = int(State.PROPOSAL)
-            unsettled.setdefault(table, set()).update(
-                {row_id},
-                rivals(
-                    transaction, transaction.schema.declared[table], declaration.tables[table].unique_columns(), row
-                ),
-            )
-        if row["ws_state"] in (State.SHOWN, State.PROPOSAL) and inserted:
-            unsettled.setdefault(table, set()).update(waiting(table, row))
+        unsettled.setdefault(table, set()).update(
+            _to_settle(transaction, declaration, table, row, values, inserted=inserted)
+        )
         if transaction.update(table, row, values, op="undo", origins=origins):
             aside += inserted
             changed += not inserted
     for table, ids in unsettled.items():
         settle(transaction, declaration, table, ids - _set_aside(transaction, table, ids))
     return Undone(aside, changed)
+
+
+def _to_settle(
+    transaction: Transaction,
+    declaration: Declaration,
+    table: str,
+    row: Mapping[str, Any],
+    values: dict[str, Any],
+    *,
+    inserted: bool,
+) -> set[int]:
+    """Return the ids of rows of which it is to be decided anew whether they are shown; `values` no longer says it."""
+    unique = declaration.tables[table].unique_columns()
+    found: set[int] = set()
+    gives_up = inserted and row["ws_state"] in (State.SHOWN, State.PROPOSAL)
+    if not inserted and "ws_state" in values:
+        values.pop("ws_state")
+        found.add(row["id"])
+    if not inserted and values.keys() & set(unique) and row["ws_state"] == State.SHOWN:
+        values["ws_state"] = int(State.PROPOSAL)  # until then: another row may have taken its value meanwhile
+        found.add(row["id"])
+        gives_up = True
+    return found | (rivals(transaction, transaction.schema.declared[table], unique, row) if gives_up else set())
 
 
 def _before(changes: Sequence[Entry], is_theirs: _Told, is_void: _Told) -> tuple[dict[str, Any], dict[str, int]]:
