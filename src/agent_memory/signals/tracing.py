@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import functools
 import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Callable, Coroutine
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _LIBRARY: Final = "opentelemetry.trace"
+_CONTEXT: Final = "opentelemetry.context"
+"""Imported by the former."""
 _TRACER: Final = "agent_memory"
 OPERATION_NAME: Final = "gen_ai.operation.name"
 """Attribute of a memory operation, by the GenAI semantic conventions of OpenTelemetry, memory spans (0.1.0)."""
@@ -40,30 +41,46 @@ _tracers: Final[dict[str, Any]] = {}
 """The provider that was asked last, and its tracer."""
 
 
-@contextmanager
-def span(name: str, **attributes: Any) -> Iterator[Span]:
+class span:  # noqa: N801 - it is called as a function
     """Tell a tracer, if the program has one, what is done meanwhile, how long it took and whether it went well.
 
-    An error leaves the name of its class in the span, and never its words, which may quote what was stored.
+    `with span("memory.ingest_turn") as told:`; what is told is the current span meanwhile. An error leaves the name of
+    its class in the span, and never its words, which may quote what was stored. A class of two methods takes less time
+    than the generators of `start_as_current_span`.
 
     Args:
         name: Such as `memory.ingest_turn`.
         attributes: By name; a dot in it is written as two underscores.
     """
-    library = sys.modules.get(_LIBRARY)
-    if library is None:
-        yield _NO_SPAN
-        return
-    named = {key.replace("__", "."): value for key, value in attributes.items()}
-    with _tracer_of(library).start_as_current_span(
-        name, attributes=named, record_exception=False, set_status_on_exception=False
-    ) as current:
-        try:
-            yield current
-        except BaseException as error:
-            current.set_status(library.Status(library.StatusCode.ERROR, type(error).__name__))
-            raise
-        current.set_status(library.Status(library.StatusCode.OK))
+
+    __slots__ = ("_attributes", "_library", "_name", "_span", "_token")
+
+    def __init__(self, name: str, **attributes: Any) -> None:
+        self._name, self._attributes = name, attributes
+        self._library = sys.modules.get(_LIBRARY)
+
+    def __enter__(self) -> Span:
+        """Begin the span, if the program traces."""
+        library = self._library
+        if library is None:
+            return _NO_SPAN
+        named = {key.replace("__", "."): value for key, value in self._attributes.items()}
+        begun: Span = _tracer_of(library).start_span(self._name, attributes=named)
+        self._token = sys.modules[_CONTEXT].attach(library.set_span_in_context(begun))
+        self._span: Any = begun
+        return begun
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """End it."""
+        library = self._library
+        if library is None:
+            return
+        sys.modules[_CONTEXT].detach(self._token)
+        if kind is None:
+            self._span.set_status(library.StatusCode.OK)
+        else:
+            self._span.set_status(library.StatusCode.ERROR, kind.__name__)
+        self._span.end()
 
 
 def _tracer_of(library: Any) -> Any:

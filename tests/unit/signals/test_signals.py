@@ -50,6 +50,19 @@ def test_a_span_tells_what_was_done_and_that_it_went_well(exported: InMemorySpan
     assert dict(told.attributes or {}) == {"group_id": "acme:1", "episode_id": "epi-0123456789ab"}
 
 
+def test_what_is_told_within_a_span_belongs_to_it_and_what_comes_behind_does_not(
+    exported: InMemorySpanExporter,
+) -> None:
+    with span("memory.ingest_turn"), span("memory.extract_entities"):
+        pass
+    with pytest.raises(ValueError, match="lost"), span("memory.ingest_event"):
+        raise ValueError("lost")
+    inner, outer, behind = exported.get_finished_spans()
+    assert inner.parent is not None
+    assert inner.parent.span_id == outer.get_span_context().span_id
+    assert (outer.parent, behind.parent, trace.get_current_span()) == (None, None, trace.INVALID_SPAN)
+
+
 def test_of_an_error_a_span_has_the_class_and_none_of_its_words(exported: InMemorySpanExporter) -> None:
     with pytest.raises(ValueError, match="hidden"), span("memory.ingest_turn"):
         raise ValueError("hidden words")
