@@ -49,6 +49,13 @@ def test_what_is_over_is_told_from_both_ends(talk: Run) -> None:
     assert "  Tobias Reuter no longer works at Acme Corp: “I left" in talk("entity", "-a", "eve", "Acme Corp").stdout
 
 
+def test_a_turn_that_is_not_shown_any_more_leaves_no_bare_name_beside_what_it_tells(talk: Run, tmp_path: Path) -> None:
+    talk("ingest", "-a", "eve", "--undo", "--yes", "talk.jsonl")
+    talk("ingest", "-a", "eve", str(tmp_path / "talk.jsonl"))
+    assert "Tobias Reuter" not in told(talk)
+    assert "I moved to Hamburg." in told(talk)
+
+
 @pytest.mark.parametrize("trusted", [["--trusted"], []])
 def test_who_was_forgotten_is_not_known_again_after_an_import(talk: Run, tmp_path: Path, trusted: list[str]) -> None:
     talk("entity", "-a", "eve", "Hamburg", "--forget", "--yes")

@@ -168,8 +168,8 @@ class Entities:
         texts = await self._texts([_source_of(each.links) for each in mentions])
         for mention in mentions:
             moment, source = mention.observed_at or mention.timestamp, _source_of(mention.links)
-            words = _around(mention, own, texts.get(source, ""))
-            is_told = any(words in each or each in words for each in related.get(source, ()))
+            words, told = _around(mention, own, texts.get(source, "")), related.get(source, [])
+            is_told = bool(told) and (source not in texts or any(words in each or each in words for each in told))
             if not is_told and (as_of is None or moment <= as_of):
                 found.append(Moment(moment, "mention", words, source, trust=mention.trust))
         return sorted(found, key=lambda each: (each.at, each.source, each.what))
