@@ -63,21 +63,50 @@ def work(workspace: Workspace) -> None:
     raise TimeoutError("the workspace did not come to its end")
 
 
+def seed(workspace: Workspace) -> None:
+    """Add the rows that the first phase works on, where it works on rows: nobody else makes them."""
+    phase = workspace.declaration.phases[0]
+    if phase.over is None:
+        return
+    for name, table in worked_on(workspace).items():
+        for number in range(1, ROWS + 1):
+            workspace.tables.save(name, _row(workspace, Caller(), name, number, number))
+        assert table.key, "a table that is worked on has a key"
+
+
+def worked_on(workspace: Workspace) -> dict[str, Table]:
+    """Return the tables whose rows phases work on, those first that others refer to."""
+    over = {phase.over for phase in workspace.declaration.phases}
+    return {name: table for name, table in _in_order(workspace) if name in over}
+
+
+def _in_order(workspace: Workspace) -> list[tuple[str, Table]]:
+    """Return all tables, those first that others refer to."""
+    left = dict(workspace.declaration.tables)
+    found: list[tuple[str, Table]] = []
+    while left:
+        free = [
+            name
+            for name, table in left.items()
+            if not {c.references for c in table.columns.values() if c.references != name} & left.keys()
+        ]
+        found += [(name, left.pop(name)) for name in free]
+    return found
+
+
 def _do(workspace: Workspace, claim: Claim) -> None:
     """Write what this step writes."""
     declaration, me = workspace.declaration, Caller(claim.agent, claim=claim)
-    over = {phase.over for phase in declaration.phases if phase.over}
+    over = worked_on(workspace)
     unwritten = {name for name, table in declaration.tables.items() if table.kind == "singleton"}
     unwritten |= {name for name in (declaration.logs.retries, declaration.logs.validations) if name}
-    is_first = declaration.phases[0].name == claim.phase
-    for name, table in declaration.tables.items():
-        if name in over:
-            if is_first and claim.agent == declaration.phases[0].agents[0].agent:
-                for number in range(1, ROWS + 1):
-                    workspace.tables.save(name, _row(claim, name, table, number, number), me)
-        elif name not in unwritten and (not table.write or claim.agent in table.write):
-            for number in range(1, _ADDED + 1):
-                workspace.tables.save(name, _row(claim, name, table, number, None), me)
+    first = declaration.phases[0]
+    makes_rows = (claim.phase, claim.agent) == (first.name, first.agents[0].agent) and first.over is None
+    for name, table in _in_order(workspace):
+        if name in unwritten or (table.write and claim.agent not in table.write) or (name in over and not makes_rows):
+            continue
+        for number in range(1, (ROWS if name in over else _ADDED) + 1):
+            workspace.tables.save(name, _row(workspace, me, name, number, number if name in over else None), me)
     if claim.table is not None:
         workspace.tables.update(claim.table, claim.key, _changed(workspace, claim), me)
     for label, pattern in declaration.files.items():
@@ -95,36 +124,48 @@ def _changed(workspace: Workspace, claim: Claim) -> dict[str, Any]:
         for name, column in table.columns.items()
         if name in must or (not _is_fixed(name, table, column) and _digest(claim.phase, claim.agent, name)[0] in "0123")
     ]
-    return {name: _value(claim, claim.table or "", name, table.columns[name], 0) for name in names}
+    return {name: _value(claim.step, claim.table or "", name, table.columns[name], 0) for name in names}
 
 
 def _is_fixed(name: str, table: Table, column: Column) -> bool:
     kept = name == table.key or column.unique or column.references or column.type in ("file", "timestamp")
-    return bool(kept) or name in ("created_at", "updated_at") or bool(column.write)
+    return bool(kept) or name in ("created_at", "updated_at") or bool(column.write) or bool(column.done)
 
 
-def _row(claim: Claim, name: str, table: Table, number: int, key: int | None) -> dict[str, Any]:
+def _row(workspace: Workspace, me: Caller, name: str, number: int, key: int | None) -> dict[str, Any]:
+    """Return a row that depends on the step alone; `key` is that of a row that phases work on."""
+    table, claim = workspace.declaration.tables[name], me.claim
+    step = claim.step if claim is not None else "seed"
     row: dict[str, Any] = {}
     for column_name, column in table.columns.items():
-        if column_name in ("created_at", "updated_at") or column.type in ("file", "timestamp"):
+        if column_name in ("created_at", "updated_at") or column.type in ("file", "timestamp") or column.done:
             continue
-        if column.write and claim.agent not in column.write:
+        if column.write and me.agent not in (None, *column.write):
             continue
         if column.references is not None:
-            if column.references == claim.table:
+            if claim is not None and column.references == claim.table:
                 row[column_name] = claim.key
-        elif key is not None and (column_name == table.key or column.unique):
-            row[column_name] = key if column.type == "integer" else f"row-{key:02}"
-        elif column.unique or column_name == table.key:
-            shared = int(_digest(claim.step, number)[:4], 16) % _SHARED
-            row[column_name] = shared if column.type == "integer" else f"shared-{shared}"
+            elif column.required:
+                row[column_name] = _referred(workspace, me, column.references)
+        elif column_name == table.key or column.unique:
+            shared = int(_digest(step, number)[:4], 16) % _SHARED if key is None else key
+            word = f"shared-{shared}" if key is None else f"row-{key:02}"
+            row[column_name] = shared if column.type == "integer" else word
         else:
-            row[column_name] = _value(claim, name, column_name, column, number)
+            row[column_name] = _value(step, name, column_name, column, number)
     return row
 
 
-def _value(claim: Claim, table: str, name: str, column: Column, number: int) -> Any:
-    digest = _digest(claim.step, table, name, number)
+def _referred(workspace: Workspace, me: Caller, table: str) -> Any:
+    """Return the key of a row that is there whenever this step runs: the first that phases work on, or its own."""
+    declared = workspace.declaration.tables[table]
+    rows = workspace.tables.many(table, me).rows
+    own = rows if table in worked_on(workspace) else rows[-1:]
+    return own[0][declared.key or "id"] if own else None
+
+
+def _value(step: str | None, table: str, name: str, column: Column, number: int) -> Any:
+    digest = _digest(step, table, name, number)
     if column.enum:
         return column.enum[int(digest[:4], 16) % len(column.enum)]
     if column.type == "integer":
@@ -135,7 +176,7 @@ def _value(claim: Claim, table: str, name: str, column: Column, number: int) -> 
         return digest[0] < "8"
     if column.type == "json":
         return _json(column.json_schema or {}, digest)
-    return f"{name} of {claim.step}: " + " ".join(digest[start : start + 6] for start in range(0, 60, 6)) * 12
+    return f"{name} of {step}: " + " ".join(digest[start : start + 6] for start in range(0, 60, 6)) * 12
 
 
 def _json(schema: dict[str, Any], digest: str) -> Any:

@@ -35,7 +35,7 @@ from typing import Final
 from agent_memory.workspace import Workspace
 from agent_memory.workspace.declaration import read_declaration
 from benchmarks import _workspace_load, _workspace_speed
-from benchmarks._workspace_worker import work
+from benchmarks._workspace_worker import seed, work
 
 PIPELINE: Final = Path(__file__).parent / "data" / "pipeline.yaml"
 _WORKER: Final = "benchmarks._workspace_worker"
@@ -107,6 +107,7 @@ def _kill(folder: Path, options: argparse.Namespace) -> int:
 def unkilled(folder: Path, declaration: Path) -> str:
     """Do all steps in this process; return what the workspace holds then."""
     workspace = Workspace.create(folder, declaration)
+    seed(workspace)
     with contextlib.redirect_stdout(io.StringIO()):
         work(workspace)
     text = workspace.canonical()
@@ -115,7 +116,9 @@ def unkilled(folder: Path, declaration: Path) -> str:
 
 
 def _round(folder: Path, declaration: Path, kills: int, chance: random.Random, report: Report, wanted: str) -> None:
-    Workspace.create(folder, declaration).close()
+    workspace = Workspace.create(folder, declaration)
+    seed(workspace)
+    workspace.close()
     running: list[tuple[subprocess.Popen[str], float, str]] = []
     killed = 0
     while killed < kills:
