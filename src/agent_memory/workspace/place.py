@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
-from agent_memory.errors import ConfigurationError, ReadOnlyError
+from agent_memory.errors import ConfigurationError, ReadOnlyError, StorageError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.models.times import as_utc
 from agent_memory.workspace.database import (
@@ -28,6 +28,7 @@ from agent_memory.workspace.database import (
     Writer,
     schema_of,
 )
+from agent_memory.workspace.database.engine import FILE
 from agent_memory.workspace.declaration import Declaration, additions, canonical_json, read_declaration
 from agent_memory.workspace.snapshots import DECLARATION
 
@@ -109,6 +110,7 @@ def open_place(folder: Path, url: str | None, clock: Clock | None) -> Opened:
     Raises:
         ConfigurationError: There is none.
         DeclarationError: The declaration is wrong, or was changed in a way that rows might not fit.
+        StorageError: The database is gone, empty or damaged.
     """
     if not (folder / HIDDEN).is_dir():
         raise ConfigurationError(
@@ -116,7 +118,22 @@ def open_place(folder: Path, url: str | None, clock: Clock | None) -> Opened:
             code="no_workspace",
             recovery="Begin one there with `agent-memory workspace init FILE`.",
         )
+    if url is None:
+        _check_database(folder / HIDDEN / FILE)
     return _opened(folder, read_declaration(folder / DECLARATION), url, clock)
+
+
+def _check_database(file: Path) -> None:
+    """Check that there is a database, before an empty one is made where it was."""
+    log = file.with_name(f"{file.name}-wal")
+    if not any(each.is_file() and each.stat().st_size for each in (file, log)):
+        raise StorageError(
+            f"The database of this workspace, {HIDDEN}/{FILE}, is gone or empty; nothing was begun in its place.",
+            code="no_database",
+            recovery=f"Copy one of {HIDDEN}/dumps there. If its rows are in PostgreSQL, set {URL_VARIABLE}; "
+            f"if it was never used, remove {HIDDEN} and begin again.",
+            path=file,
+        )
 
 
 def _opened(folder: Path, declared: Declaration, url: str | None, clock: Clock | None) -> Opened:
