@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from agent_memory.cli.running import Place, command
-from agent_memory.cli.text import plain
+from agent_memory.cli.text import one_line
 from agent_memory.cli.workspace.opening import Where, opened_workspace
 from agent_memory.files.wording import counted
 
@@ -23,9 +23,12 @@ _MARKS: Final = {"done": "●", "claimed": "▶", "ready": "○", "waiting": "·
 _STYLES: Final = {"done": "green", "claimed": "cyan", "ready": "", "waiting": "dim", "failed": "bold red"}
 _LEGEND: Final = "● done  ▶ at work  ○ can run  · waits  ✗ failed"
 _MOST_ROWS: Final = 30
-"""Rows of the board; of more, those that are not whole come first."""
+"""Rows that have a line each; of more, those that are equally far share one."""
 _MOST_LINES: Final = 10
+_MOST_NAMING: Final = 3
+"""Lines of a terminal with the keys of rows that are equally far."""
 _KEY_WIDTH: Final = 18
+_CUT: Final = " …"
 
 
 @command(Where)
@@ -108,43 +111,93 @@ def _board(place: Place, steps: Sequence[Step]) -> None:
             by_row.setdefault((each.table, each.key), []).append(each)
     if not by_row:
         return
-    unfinished = [key for key, own in by_row.items() if any(each.status != "done" for each in own)]
-    shown = list(by_row) if len(by_row) <= _MOST_ROWS else unfinished[:_MOST_ROWS]
     place.screen.show()
-    width = min(_KEY_WIDTH, max((len(str(key)) for _, key in shown), default=0))
-    table = ""
-    for key in shown:
-        if key[0] != table:
-            table = key[0]
-            place.screen.show(table, indent=2, style="dim")
-        line = Text(plain(str(key[1]))[:_KEY_WIDTH].rjust(width) + "  ")
-        phase = ""
-        for each in by_row[key]:
-            line.append(" " if each.phase != phase and phase else "")
-            line.append(_MARKS[each.status], style=_STYLES[each.status])
-            phase = each.phase
-        place.screen.show(line, indent=2)
-    if len(shown) < len(by_row):
-        whole = len(by_row) - len(unfinished)
-        place.screen.show(f"{len(by_row) - len(shown)} more rows, {whole} of all whole", indent=2, style="dim")
+    for table in dict.fromkeys(name for name, _ in by_row):
+        place.screen.show(table, indent=2, style="dim")
+        lines = {key: _marks(own) for (name, key), own in by_row.items() if name == table}
+        if len(lines) <= _MOST_ROWS:
+            _row_by_row(place, lines)
+        else:
+            _alike(place, lines)
     place.screen.show(_LEGEND, indent=2, style="dim")
+
+
+def _marks(steps: Sequence[Step]) -> Text:
+    line, phase = Text(), ""
+    for each in steps:
+        line.append(" " if each.phase != phase and phase else "")
+        line.append(_MARKS[each.status], style=_STYLES[each.status])
+        phase = each.phase
+    return line
+
+
+def _row_by_row(place: Place, lines: dict[Any, Text]) -> None:
+    width = min(_KEY_WIDTH, max(len(str(key)) for key in lines))
+    for key, marks in lines.items():
+        place.screen.show(Text(one_line(str(key))[:_KEY_WIDTH].rjust(width) + "  ") + marks, indent=2)
+
+
+def _alike(place: Place, lines: dict[Any, Text]) -> None:
+    """Show a line for all rows that are equally far; on a terminal it names as many as a few lines hold."""
+    keys = list(lines)
+    alike: dict[str, list[int]] = {}
+    for at, key in enumerate(keys):
+        alike.setdefault(lines[key].plain, []).append(at)
+    for places in list(alike.values())[:_MOST_ROWS]:
+        marks = lines[keys[places[0]]] + "  "
+        named = place.screen.wrapped(
+            f"{counted(len(places), 'row')}: {ranges(keys, places)}", 2 + len(marks) + len(_CUT)
+        )
+        for number, line in enumerate(named[:_MOST_NAMING]):
+            cut = _CUT if number == _MOST_NAMING - 1 < len(named) - 1 else ""
+            line.rstrip()
+            place.screen.show((Text(" " * len(marks)) if number else marks) + line + cut, indent=2)
+    if len(alike) > _MOST_ROWS:
+        place.screen.show(f"… and rows that are at {len(alike) - _MOST_ROWS} other points", indent=2, style="dim")
+
+
+def ranges(keys: Sequence[Any], places: Sequence[int]) -> str:
+    """Return keys in a few words: three and more that follow each other as the first and the last.
+
+    Args:
+        keys: All keys, in their order.
+        places: Which of them are meant, ascending.
+    """
+    runs: list[list[int]] = []
+    for at in places:
+        if runs and runs[-1][-1] == at - 1:
+            runs[-1].append(at)
+        else:
+            runs.append([at])
+    words: list[str] = []
+    for run in runs:
+        named = [one_line(str(keys[at]))[:_KEY_WIDTH] for at in run]
+        until = "-" if isinstance(keys[run[0]], int) else " to "
+        words += named if len(run) < 3 else [f"{named[0]}{until}{named[-1]}"]  # noqa: PLR2004
+    return ", ".join(words)
 
 
 def _told(place: Place, steps: Sequence[Step], proposals: dict[str, int], issues: dict[str, int]) -> None:
     """Show who holds what, and what waits for a person."""
     held = [each for each in steps if each.status == "claimed"]
     failed = [each for each in steps if each.status == "failed"]
-    if held or failed or proposals or issues:
+    again = [each for each in steps if each.feedback and each.status in {"ready", "waiting"}]
+    if held or failed or again or proposals or issues:
         place.screen.show()
     for each in held[:_MOST_LINES]:
         place.screen.show(
             f"{each.name} · {each.owner}, {_until(each.expires_at)}, attempt {each.attempts}", style="cyan"
         )
     for each in failed[:_MOST_LINES]:
-        place.screen.show(f"{each.name} · {each.waits_for}: {each.feedback or 'no reason was given'}", style="red")
-    for group in (held, failed):
+        told = f"{each.name} · {each.waits_for}: {one_line(each.feedback or 'no reason was given')}"
+        place.screen.show(told, style="red", max_lines=2)
+    for each in again[:_MOST_LINES]:
+        tries = counted(each.retries_left, "try", "tries")
+        told = f"{each.name} · again, {tries} left: {one_line(each.feedback or '')}"
+        place.screen.show(told, style="yellow", max_lines=1)
+    for group, word in ((held, "at work"), (failed, "failed"), (again, "to be done again")):
         if len(group) > _MOST_LINES:
-            place.screen.show(f"… and {len(group) - _MOST_LINES} more", style="dim")
+            place.screen.show(f"… and {len(group) - _MOST_LINES} more {word}", style="dim")
     for table, count in issues.items():
         place.screen.show(
             f"{counted(count, 'row')} of {table} not resolved; `workspace table {table} --where resolved=false`"

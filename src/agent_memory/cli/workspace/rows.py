@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from agent_memory.workspace import Workspace
 
 _Table = Annotated[str, typer.Argument(metavar="TABLE", help="Which.")]
+_BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _SHOWN: Final = 50
 _MOST_CHARS: Final = 200
 _WORDS: Final = {
@@ -124,7 +125,9 @@ def _condition(workspace: Workspace, name: str, text: str) -> tuple[str, Any]:
     if known is not None and known.references is not None:
         return column, key_of(workspace, known.references, value)
     if kind == "boolean":
-        return column, value.lower() in {"true", "yes", "1"}
+        if value.lower() not in _BOOLEANS:
+            raise ValidationError(f"{name}.{column} is true or false, and {value!r} is neither.", code="wrong_value")
+        return column, _BOOLEANS[value.lower()]
     try:
         return column, int(value) if kind == "integer" else float(value) if kind == "real" else value
     except ValueError:

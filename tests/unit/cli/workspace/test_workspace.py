@@ -8,6 +8,7 @@ import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from agent_memory.cli.workspace.board import ranges
 from agent_memory.workspace import Workspace
 from tests.unit.cli.conftest import document
 from tests.unit.workspace.conftest import BOOK
@@ -144,3 +145,33 @@ def test_without_its_packages_it_says_how_to_install_them(cli: Run, monkeypatch:
     monkeypatch.setitem(sys.modules, "jsonschema", None)
     missing = cli("workspace", "check", "any.yaml", code=1).stderr
     assert "Workspaces need the package jsonschema" in " ".join(missing.split())
+
+
+def test_a_condition_on_a_boolean_that_is_neither_is_refused(book: Book) -> None:
+    said = book("table", "chapters", "--where", "final=perhaps", code=1).stderr
+    assert "chapters.final is true or false, and 'perhaps' is neither." in " ".join(said.split())
+    assert document(book("table", "chapters", "--where", "final=no", "--json"))["total"] == 3
+
+
+def test_of_many_rows_those_that_are_equally_far_share_a_line(book: Book, place: Path) -> None:
+    workspace = Workspace.open(place)
+    with workspace.tables.bulk() as add:
+        for number in range(4, 201):
+            add("chapters", {"number": number})
+    workspace.close()
+    book("claim", "analyse/analyst/120", "--owner", "ann")
+    lines = book("status").stdout.splitlines()
+    assert "  ○ ··  199 rows: 1-119, 121-200" in lines
+    assert "  ▶ ··  1 row: 120" in lines
+
+
+def test_the_board_tells_what_was_wrong_with_steps_that_are_tried_again(book: Book) -> None:
+    claim = book("claim", "analyse/analyst/2", "--json").stdout
+    book("claim", "--fail", "Gutters are missing.", given=claim)
+    assert "analyse/analyst/2 · again, 1 try left: Gutters are missing." in book("status").stdout.splitlines()
+
+
+def test_keys_that_follow_each_other_are_named_by_the_first_and_the_last() -> None:
+    assert ranges([1, 2, 3, 5, 6, 9], [0, 1, 2, 4, 5]) == "1-3, 6, 9"
+    assert ranges(["a", "b", "c"], [0, 1]) == "a, b"
+    assert ranges(["a", "b", "c"], [0, 1, 2]) == "a to c"
