@@ -35,7 +35,11 @@ async def table(
     *,
     where: Annotated[
         list[str] | None,
-        typer.Option("--where", help="Rows whose column has this value; may be said again.", metavar="COLUMN=VALUE"),
+        typer.Option(
+            "--where",
+            help="Rows whose column has this value, or, with none, no value; may be said again.",
+            metavar="COLUMN=VALUE",
+        ),
     ] = None,
     words: Annotated[str | None, typer.Option("--search", help="Rows with these words.", metavar="WORDS")] = None,
     proposals: Annotated[
@@ -121,6 +125,8 @@ def _condition(workspace: Workspace, name: str, text: str) -> tuple[str, Any]:
         raise ValidationError(f"--where takes COLUMN=VALUE, not {text!r}.", code="invalid")
     column = column.strip()
     known = declared.columns.get(column)
+    if not value:
+        return column, None
     kind = "integer" if column == "id" else known.type if known is not None else "text"
     if known is not None and known.references is not None:
         return column, key_of(workspace, known.references, value)

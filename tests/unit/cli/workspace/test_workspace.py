@@ -175,3 +175,11 @@ def test_keys_that_follow_each_other_are_named_by_the_first_and_the_last() -> No
     assert ranges([1, 2, 3, 5, 6, 9], [0, 1, 2, 4, 5]) == "1-3, 6, 9"
     assert ranges(["a", "b", "c"], [0, 1]) == "a, b"
     assert ranges(["a", "b", "c"], [0, 1, 2]) == "a to c"
+
+
+def test_rows_without_a_value_are_listed(book: Book, place: Path) -> None:
+    workspace = Workspace.open(place)
+    workspace.tables.update("chapters", 1, {"score": 0.5})
+    workspace.close()
+    rows = document(book("table", "chapters", "--where", "score=", "--json"))["rows"]
+    assert [row["number"] for row in rows] == [2, 3]
