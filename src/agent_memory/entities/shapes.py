@@ -88,7 +88,7 @@ _NO_ISSUES_WORDS: Final = """
 _NO_ISSUES: Final = frozenset(_NO_ISSUES_WORDS.split())
 _NUMBERED: Final = (
     r"orders?|invoices?|shipments?|purchase orders?|P\.?O\.?|bo"
-    r"okings?|reservations?|parcels?|refunds?|returns?|quotes?|"
+    r"okings?|reservations?|parcels?|refunds?|returns?(?!\s+[1-5]\d\d\b)|quotes?|"
     r"bestellung(?:en)?|auftrag|auftr\u00e4ge|rechnung(?:en)?|lieferung|sendung|pedidos?|factura|reserva|commandes?|"
     r"facture|r\u00e9servation|\u8ba2\u5355|\u8a02\u55ae|\u6ce8\u6587"
 )
@@ -100,7 +100,10 @@ _TICKETS: Final = (
 _INSTALL: Final = (
     r"(?:pip3?|uv pip|uv|npm|pnpm|yarn|bun|cargo|brew|gem|poetry|conda|apt|apt-get|dnf|go)[ \t]+"
     r"(?:install|add|get|i)(?:[ \t]+--?[\w-]+)*[ \t]+"
+    r"(?!(?:is|was|were|has|had|and|or|then|but|if|when|to|in|on|for|from|with|took|takes|fails|failed|works|worked|hangs|"
+    r"does|did|again|still|here|there)\b)"
 )
+"""Not before what goes on with the sentence: "npm install took ten minutes"."""
 _ID: Final = r"#?(?=[\w-]*\d)[A-Za-z0-9]+(?:[-/][A-Za-z0-9]+)*"
 _TECHNICAL: Final = r"(?<![\w./@-])(?P<name>[a-z][a-z0-9]*(?:[-_](?=[a-z0-9]*)[a-z0-9]+)+)(?![\w/(=-]|\.\w)"
 _FREQUENT: Final = 4

@@ -88,6 +88,7 @@ def test_names_are_told_by_their_form(text: str, name: str, kind: str) -> None:
         "the page /collections/all-products is slow",
         "all *.md and .py are kept, [name].md too",
         "the service is up-to-date and the bucket is read-only",
+        "the call returns 200 with an empty body",
     ],
 )
 def test_what_only_looks_like_a_name_is_none(text: str) -> None:
@@ -103,3 +104,8 @@ def test_what_stands_in_an_address_is_not_named_again() -> None:
     assert [(mention.name, mention.kind) for mention in found] == [
         ("https://github.com/acme/tools/blob/main/setup.py", "host")
     ]
+
+
+def test_what_goes_on_behind_an_install_is_no_package() -> None:
+    assert [mention.name for mention in mentions_in("npm install took ten minutes")] == ["npm"]
+    assert [mention.name for mention in mentions_in("pip install tooky first")] == ["pip", "tooky"]
