@@ -20,6 +20,8 @@ def names(text: str) -> list[tuple[str, str]]:
         ("Formatting with black, linting with flake8.", [("black", "product"), ("flake8", "package")]),
         ("black and flake8 were dropped", [("black", "product"), ("flake8", "package")]),
         ("We moved from pip-tools to Poetry.", [("pip-tools", "product"), ("Poetry", "product")]),
+        ("undecided between mongo and postgres", [("mongo", "product"), ("postgres", "product")]),
+        ("the bluetooth stack drops packets", [("bluetooth", "concept")]),
         ("the thread in slack is long", [("slack", "product")]),
         ("a react component is missing", [("react", "product")]),
         ("All times are kept in UTC, signed with Ed25519.", [("UTC", "concept"), ("Ed25519", "concept")]),
