@@ -45,6 +45,7 @@ _EVERYDAY: Final = frozenset(
     "\u800c\u4e14\u5c31\u6700\u66f4\u987b\u9808\u5373"
 )
 """Family names that are also among the most frequent characters."""
+_KATAKANA: Final = "[\u30a1-\u30fa\u30fc]"
 
 
 def is_eastern(text: str) -> bool:
@@ -81,7 +82,11 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 @cache
 def _places() -> re.Pattern[str]:
     names = sorted(known_names()["han_place"], key=lambda name: (-len(name), name))
-    return re.compile(rf"(?P<name>{'|'.join(map(re.escape, names))})")
+    # A place in katakana is a word of its own: more katakana beside it makes another word.
+    kana = [name for name in names if re.fullmatch(_KATAKANA + "+", name)]
+    other = [name for name in names if name not in kana]
+    apart = rf"(?<!{_KATAKANA})(?:{'|'.join(kana)})(?!{_KATAKANA})|" if kana else ""
+    return re.compile(rf"(?P<name>{apart}{'|'.join(map(re.escape, other))})")
 
 
 @cache

@@ -37,6 +37,7 @@ _NO_NAMES: Final = """
     http/https i18n l10n a11y iot ar vr xr nlp ocr tts stt asr cv gan nan inf lhs rhs dom bom ssl cert certs db dbs os
     nosql olap oltp etl elt acl acls cidr nat lan wan vlan wifi usb hdmi led lcd tv ac dc ev isbn sku skus gtin ean qr
     rgb rgba hex hsl cmyk dpi ppi fps hz khz mhz ghz kb mb gb tb kib mib gib ms ns px em rem vh vw ascii
+    lr ga eol lts ttl rto rpo
 """
 NO_NAMES: Final = frozenset(_NO_NAMES.split())
 """Small. What is written large, or looks like a name, and names nobody: days, greetings, abbreviations of the trade."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 _FENCED: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _FENCE: Final = "```"
-_CODE_NAME: Final = re.compile(r"\w_\w|[a-z]\.[a-z_]\w+$")
+_CODE_NAME: Final = re.compile(r"\w_(?:\w|$)|[a-z]\.[a-z_]\w+$")
 _CODE_BEHIND: Final = re.compile(r"[(_=]|\.[A-Za-z]\w*|::")
 _CAMEL: Final = re.compile(
     r"(?<![\w.@/`#-])(?P<name>[A-Z][a-z0-9]*[a-z][a-z0-9]*(?:[A-Z]+[a-z0-9]*)+)(?![\w/(`-]|\.\w|::)"

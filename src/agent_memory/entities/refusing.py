@@ -18,7 +18,7 @@ _CODE_PARTS: Final = (
     "Item|Panel|Menu|Input|Select|Row|Cell|Map|Set|Type|Enum|Id|ID|Key|Name|Task|Job|Validator|Parser|Loader|Writer|"
     "Reader|Resolver|Router|Route|Guard|Filter|Module|Processor|Scheduler|Runner|Scorer|Generator|Converter|Formatter|"
     "Callback|Delegate|Exporter|Importer|Registry|Strategy|Policy|Command|Query|Iterator|Node|Buffer|Stream|Options|"
-    "Settings|Machine|Calendar|Formula|Picker|Chart|Client|Server|Session|Window|Bar|Field|Icon|Image|Text|Label|Container|Section|Header|Footer|Sidebar|Navbar|Data|Info|Result|Status"
+    "Fragment|Activity|Settings|Machine|Calendar|Formula|Picker|Chart|Client|Server|Session|Window|Bar|Field|Icon|Image|Text|Label|Container|Section|Header|Footer|Sidebar|Navbar|Data|Info|Result|Status"
 )
 _CODE: Final = re.compile(
     rf"(?:[A-Z][a-z0-9]*)*[a-z0-9](?:{_CODE_PARTS})|(?:[A-Z][a-z0-9]+){{3,}}|[a-z]+[A-Z]\w*[A-Z]\w*"

@@ -29,6 +29,11 @@ def names(text: str) -> list[str]:
         "Standup moved to 10:15",
         "The form says:\n\n    Key is invalid",
         "Make it global instead of unique per guild",
+        "same mistake is in SettingsFragment",
+        "our convention is: hooks start with use_, providers end so",
+        "flat at 6.9. lr too high?",
+        "keep it for now, revisit after GA.",
+        "\u30bf\u30a4\u30e0\u30be\u30fc\u30f3\u304c\u305a\u308c\u308b",
     ],
 )
 def test_code_pages_and_common_nouns_name_nobody(text: str) -> None:
