@@ -45,7 +45,7 @@ _EVERYDAY: Final = frozenset(
     "\u800c\u4e14\u5c31\u6700\u66f4\u987b\u9808\u5373"
 )
 """Family names that are also among the most frequent characters."""
-_KATAKANA: Final = "[\u30a1-\u30fa\u30fc]"
+_KANA: Final = "[\u30a1-\u30fa\u30fc]"
 
 
 def is_eastern(text: str) -> bool:
@@ -83,9 +83,9 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def _places() -> re.Pattern[str]:
     names = sorted(known_names()["han_place"], key=lambda name: (-len(name), name))
     # A place in katakana is a word of its own: more katakana beside it makes another word.
-    kana = [name for name in names if re.fullmatch(_KATAKANA + "+", name)]
+    kana = [name for name in names if re.fullmatch(_KANA + "+", name)]
     other = [name for name in names if name not in kana]
-    apart = rf"(?<!{_KATAKANA})(?:{'|'.join(kana)})(?!{_KATAKANA})|" if kana else ""
+    apart = rf"(?<!{_KANA})(?:{'|'.join(kana)})(?!{_KANA})|" if kana else ""
     return re.compile(rf"(?P<name>{apart}{'|'.join(map(re.escape, other))})")
 
 
