@@ -45,7 +45,6 @@ _MOST_NAMES: Final = 8
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
 _KEY_PART: Final = re.compile(r"[^a-z]+")
 _BETWEEN_PEOPLE: Final = re.compile(r"[,;]|\band\b|&")
-_LETTER_DIGIT: Final = re.compile(r"(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,7 +241,6 @@ _TAGS: Final[Mapping[str | None, Callable[[str, re.Match[str]], Mapping[str, Any
     "break": _nothing,
     "other": _nothing,
 }
-_SINGLE: Final = ("DATE", "DATE_MIXED", "DATE_DOTTED", "YEAR_MONTH", "CLOCK", "GLUED", "DECADE", "YEAR_PART")
 TAG_SETS: Final = (
     *(frozenset(number_tags(f"{value}")) for value in (*range(100), 1000, 2000, 3000)),
     *(frozenset(number_tags(f"{value:02}")) for value in range(10)),
