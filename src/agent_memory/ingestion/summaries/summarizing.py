@@ -25,6 +25,8 @@ META_SHARE: Final = 0.6
 """Of the characters of what is summarised, at most."""
 _SPEAKER: Final = 60
 """Characters within which a line of a summary names who speaks."""
+_MOST_CONVERSATIONS: Final = 8
+"""Conversations that a summary links to, at most."""
 NOTHING: Final = "nothing_to_summarise"
 """Code of the error for turns that state nothing."""
 RULES: Final = "quotes"
@@ -81,6 +83,32 @@ def made(
     Raises:
         SummarizationError: It says nothing, or is of several groups.
     """
+    group = _group_of(level, covered, content)
+    moments = [each.observed_at or each.timestamp for each in covered]
+    orders = [each.order for each in covered if isinstance(each, Episode)]
+    values: dict[str, Any] = {
+        "level": level,
+        "content": content,
+        "group": group,
+        "timestamp": now,
+        "observed_at": max(moments),
+        "source": {"kind": "extraction", "detail": form},
+        "trust": lowest(*(each.trust for each in covered)),
+        "links": _links_of(covered),
+        "metadata": {
+            "since": to_text(min(moments)),
+            "until": to_text(max(moments)),
+            "compression_ratio": round(len(content) / max(1, characters), 3),
+            "tokens": estimate_tokens(content),
+            **({"through": max(orders)} if orders else {}),
+        },
+    }
+    record = make_record(SUMMARY, values, covered[0].agent_id, redactor)
+    return with_fields(record, id=derived_id(SUMMARY.prefix, level, *(each.id for each in covered)))
+
+
+def _group_of(level: SummaryType, covered: Sequence[Episode | Summary], content: str) -> str:
+    """Return the group of what a summary covers, or raise what `made` says."""
     groups = {each.group for each in covered}
     group = next(iter(groups), "")
     if not content or len(groups) > 1:
@@ -92,28 +120,13 @@ def made(
             code=NOTHING if not content else "several_groups",
             recovery="Give turns of one conversation with statements; questions and greetings are left out.",
         )
+    return group
+
+
+def _links_of(covered: Sequence[Episode | Summary]) -> list[dict[str, str]]:
+    """Return the links of a summary: to the conversations it is of, the first of them, and to all that it covers."""
     conversations = dict.fromkeys(link.id for each in covered for link in each.links if link.rel == PART_OF)
-    orders = [each.order for each in covered if isinstance(each, Episode)]
-    moments = [each.observed_at or each.timestamp for each in covered]
-    values: dict[str, Any] = {
-        "level": level,
-        "content": content,
-        "group": group,
-        "timestamp": now,
-        "observed_at": max(moments),
-        "source": {"kind": "extraction", "detail": form},
-        "trust": lowest(*(each.trust for each in covered)),
-        "links": [
-            *({"rel": PART_OF, "id": one} for one in [*conversations][:8]),
-            *({"rel": COVERS, "id": each.id} for each in covered),
-        ],
-        "metadata": {
-            "since": to_text(min(moments)),
-            "until": to_text(max(moments)),
-            "compression_ratio": round(len(content) / max(1, characters), 3),
-            "tokens": estimate_tokens(content),
-            **({"through": max(orders)} if orders else {}),
-        },
-    }
-    record = make_record(SUMMARY, values, covered[0].agent_id, redactor)
-    return with_fields(record, id=derived_id(SUMMARY.prefix, level, *(each.id for each in covered)))
+    return [
+        *({"rel": PART_OF, "id": one} for one in [*conversations][:_MOST_CONVERSATIONS]),
+        *({"rel": COVERS, "id": each.id} for each in covered),
+    ]
