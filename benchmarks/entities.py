@@ -42,6 +42,8 @@ FILES: Final = {"dev": "emerging.dev.conll", "test": "emerging.test.annotated"}
 KINDS: Final = {"person": "person", "location": "place", "group": "organisation", "corporation": "organisation",
                 "product": "product", "creative-work": "other"}  # fmt: skip
 LABELS: Final = Path(__file__).parent / "data" / "mentions.jsonl"
+TUNING: Final = LABELS.with_name("mentions-tuning.jsonl")
+"""Labels of other texts, all of which may be looked at while rules are made."""
 WANTED: Final = {"posts": {"f1": 0.5}, "agent texts": {"precision": 0.9, "recall": 0.8}}
 _NO_NAMES_THERE: Final = {"file", "host", "package", "service", "order", "issue"}
 _NO_RULES_THERE: Final = {"account", "e-mail"}
@@ -186,6 +188,8 @@ def parts_of(options: argparse.Namespace) -> dict[str, tuple[list[Labelled], Fin
         texts = agent_texts(LABELS, options.texts)
         parts["agent texts, open half"] = ([each for each in texts if each.is_open], in_agent_texts)
         parts["agent texts"] = ([each for each in texts if not each.is_open], in_agent_texts)
+        if tuning := agent_texts(TUNING, options.texts):
+            parts["agent texts, tuning set"] = (tuning, in_agent_texts)
     return parts
 
 
