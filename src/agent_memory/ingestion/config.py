@@ -12,8 +12,8 @@ from agent_memory.settings import Settings
 class EntityExtractionConfig(Settings):
     """How entities are drawn from episodes.
 
-    `llm_provider`, `model`, `max_tokens` and `temperature` say what a language model that a program gives is asked
-    with; without one entities are drawn by rules, and nobody is asked.
+    `llm_provider`, `model`, `max_tokens` and `temperature` are accepted and change nothing: whoever gives a language
+    model has chosen it. Without one entities are drawn by rules, and nobody is asked.
     """
 
     enabled: bool = True
@@ -43,7 +43,10 @@ class EntityDeduplicationConfig(Settings):
 
 
 class WindowConfig(Settings):
-    """Summaries of turns that follow each other."""
+    """Summaries of turns that follow each other, of `max_tokens` at most.
+
+    `llm_provider`, `model` and `temperature` are accepted and change nothing, as in `EntityExtractionConfig`.
+    """
 
     turns_per_summary: int = Field(default=20, ge=2, le=90)
     llm_provider: str = "anthropic"
@@ -53,7 +56,10 @@ class WindowConfig(Settings):
 
 
 class MetaConfig(Settings):
-    """Summaries of summaries, of conversations that are long."""
+    """Summaries of summaries, of conversations that are long; of `max_tokens` at most.
+
+    `llm_provider`, `model` and `temperature` are accepted and change nothing, as in `EntityExtractionConfig`.
+    """
 
     summaries_per_meta: int = Field(default=5, ge=2, le=90)
     enabled_at_turn_count: int = Field(default=100, ge=2)
