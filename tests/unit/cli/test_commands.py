@@ -336,9 +336,11 @@ def test_every_command_takes_root_and_json_and_has_a_help() -> None:
     assert len(names) >= 18
     for name in set(names) - {"help"}:
         _, command, _ = group.resolve_command(context, [name])
-        options = {option for parameter in command.params for option in parameter.opts}
-        assert {"--root", "--json"} <= options, name
-        assert "--agent" in options or name == "agents"
+        of_no_agent = name in {"agents", "workspace"}
+        for each in command.commands.values() if name == "workspace" else [command]:
+            options = {option for parameter in each.params for option in parameter.opts}
+            assert {"--root", "--json"} <= options, (name, each.name)
+            assert "--agent" in options or of_no_agent
         listed = group.get_command(context, name).help.removesuffix(".")
         assert " ".join(command.help.split()).startswith(listed), name
 
