@@ -120,6 +120,8 @@ def test_what_a_loop_left_undone_is_rendered_at_the_end(plain: MemoryService) ->
 
 
 def test_what_had_not_begun_when_its_loop_ended_is_left_without_a_word(recwarn: pytest.WarningsRecorder) -> None:
+    gc.collect()  # what tests before this one left behind
+    recwarn.clear()
     background, done = Background(), list[str]()
 
     async def work() -> None:
