@@ -16,7 +16,8 @@ MODULES = REPOSITORY / "modules"
 
 # Imports go downward only. Names on one line are neighbours and do not import each other.
 LAYERS = (
-    ("modules", "cli"), ("host", "doctor"), ("ingestion", "workspace"), ("knowledge",), ("tasks",), ("service",),
+    ("modules", "cli"), ("host", "doctor"), ("lifecycle",), ("ingestion", "workspace"), ("knowledge",),
+    ("tasks",), ("service",),
     ("capture", "entities", "forgetting", "scratchpad"), ("memories",),
     ("storage",), ("suspects",), ("retrieval",), ("segments", "journal", "embeddings"), ("files",), ("settings",),
     ("models",), ("redaction", "times"),
