@@ -254,9 +254,7 @@ class ToolSettings(Settings):
 class ScratchpadSettings(Settings):
     """Of `context-memory-scratchpad` alone."""
 
-    token_budget: int = Field(
-        default=DEFAULT_TOKEN_BUDGET, ge=1, le=100_000, description="Tokens the scratchpad takes at most."
-    )
+    token_budget: int = Field(default=DEFAULT_TOKEN_BUDGET, ge=1, le=100_000, description="Tokens it takes at most.")
     include_timestamps: bool = Field(default=True, description="Show the day a memory was stored.")
     include_categories: bool = Field(default=True, description="Show its category.")
     include_tags: bool = Field(default=True, description="Show its tags.")
@@ -264,6 +262,8 @@ class ScratchpadSettings(Settings):
     inject_in_subsessions: bool = Field(
         default=False, description="Also show it to sub-agents; the memory-assistant always sees it."
     )
+    briefing: bool = Field(default=True, description="Tell, once, what bears on the first prompt of a session.")
+    briefing_tokens: int = Field(default=500, ge=100, le=10_000, description="Tokens the briefing takes at most.")
 
 
 class CapturePattern(Settings):

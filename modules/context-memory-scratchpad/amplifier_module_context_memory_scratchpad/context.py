@@ -8,6 +8,7 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.host import is_memory_assistant
 from agent_memory.scratchpad import RenderedPad, render
 from agent_memory.settings import ScratchpadSettings
+from amplifier_module_context_memory_scratchpad.briefed import Briefed
 from amplifier_module_context_memory_scratchpad.reserve import reduced
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ class ScratchpadContext:
     The scratchpad stands right after the system message, with role user: it is data. It is never stored in the
     history. It is made once and then frozen, so that it does not void the provider's prompt cache; made anew after a
     compaction, a change of agent, or when something in it was forgotten, replaced or reworded by whatever process, or
-    has expired.
+    has expired. The briefing stands behind it. It is made once, for the first prompt, and never again in the session;
+    it goes with what made it untrue.
 
     Args:
         inner: The context manager that keeps the conversation.
@@ -44,6 +46,8 @@ class ScratchpadContext:
         self._pad = _NOTHING
         self._made: Scratchpad | None = None
         self._made_at = self._compactions = 0
+        tokens = settings.briefing_tokens if settings is not None and settings.briefing else None
+        self.briefed = Briefed(session, inner, tokens)
 
     def __getattr__(self, name: str) -> Any:
         if name == "inner":  # not there yet, while being copied or unpickled
@@ -73,11 +77,13 @@ class ScratchpadContext:
     async def get_messages_for_request(self, token_budget: int | None = None, provider: Any = None) -> list[Message]:
         """Return the inner manager's view for one request, with the scratchpad after the system message."""
         pad = await self._frozen_pad()
-        budget, seen_provider = reduced(token_budget, provider, self.inner, pad.tokens)
+        reserve = pad.tokens + self.briefed.now.tokens
+        budget, seen_provider = reduced(token_budget, provider, self.inner, reserve)
         view = list(await self.inner.get_messages_for_request(token_budget=budget, provider=seen_provider))
-        if pad.text:
+        text = "\n\n".join(filter(None, [pad.text, self.briefed.now.text]))
+        if text:
             position = 1 if view and view[0].get("role") == "system" else 0
-            view.insert(position, {"role": "user", "content": pad.text, "metadata": {"source": "agent-memory"}})
+            view.insert(position, {"role": "user", "content": text, "metadata": {"source": "agent-memory"}})
         return view
 
     def note_compaction(self) -> None:
@@ -85,14 +91,14 @@ class ScratchpadContext:
         self._compactions += 1
 
     async def _frozen_pad(self) -> RenderedPad:
-        if self._settings is None or not self._shows():
-            return _NOTHING
-        service = await self._session.service()
+        service = await self._session.service() if self._settings is not None and self._shows() else None
         if service is None:
+            self.briefed.drop()
             return _NOTHING
         try:
             if not await self._may_stay(service):
                 await self._make_anew(service)
+            await self.briefed.make_once(service, [each.id for each in self._made.entries] if self._made else [])
         except AgentMemoryError as error:
             await self._session.degraded("scratchpad", error)
             # What was found untrue, or was another agent's, is gone by now; what cannot be looked at stays as it was.
@@ -103,8 +109,11 @@ class ScratchpadContext:
         made = self._made
         if made is None:
             return False
-        if made.agent_id != service.agent_id or not await service.pad.still_true(made.entries):
+        shown = [*made.entries, *self.briefed.now.memories]
+        is_same = made.agent_id == service.agent_id
+        if not is_same or not await service.pad.still_true(shown) or not await self.briefed.stands():
             self._made, self._pad = None, _NOTHING
+            self.briefed.drop()
             return False
         return self._made_at == self._compactions
 

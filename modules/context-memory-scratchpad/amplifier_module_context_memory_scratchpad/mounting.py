@@ -29,6 +29,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
         context.note_compaction()
 
     leaving = session.leaving()
+    leaving.push_async_callback(context.briefed.close)
     for event in _COMPACTIONS:
         leaving.callback(coordinator.hooks.register(event, on_compaction, name=MODULE_ID))
     return leaving.aclose

@@ -30,6 +30,7 @@ class Listing:
         beginning: What their ids begin with.
         offset: How many are left out.
         limit: How many there are at most; None for all that are left.
+        session: Which session made them; None for any. One that holds a whole talk may be left out: it stands in none.
     """
 
     order: ListOrder = "newest"
@@ -40,6 +41,7 @@ class Listing:
     beginning: str = ""
     offset: int = 0
     limit: int | None = None
+    session: str | None = None
 
     def admits(self, record: Record, *, expired: bool, superseded: bool) -> bool:
         """Tell whether a record is listed."""
@@ -49,6 +51,7 @@ class Listing:
             and self.trust in {None, record.trust}
             and (record.pinned or not self.pinned)
             and record.id.startswith(self.beginning)
+            and self.session in {None, record.created_by_session}
             and self.filters.admits(record)
         )
 

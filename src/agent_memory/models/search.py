@@ -115,11 +115,12 @@ class SearchFilters(BaseModel):
 
     def admits(self, item: Record | Document) -> bool:
         """Tell whether a record, or the document of one, meets every condition."""
+        facets = item.facets  # once: a record makes them anew each time
         return (
-            (self.include_items or ITEM not in item.facets)
-            and (self.group is None or sees(self.group, item.facets))
-            and self.facets.issubset(item.facets)
-            and (not self.any_facets or not self.any_facets.isdisjoint(item.facets))
+            (self.include_items or ITEM not in facets)
+            and (self.group is None or sees(self.group, facets))
+            and self.facets.issubset(facets)
+            and (not self.any_facets or not self.any_facets.isdisjoint(facets))
             and (self.date_range is None or self.date_range.covers(item.timestamp))
             and (self.min_access_count is None or item.access_count >= self.min_access_count)
         )

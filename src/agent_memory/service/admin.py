@@ -36,8 +36,9 @@ class Admin:
     Attributes:
         derived: Stores items that background work draws from what came in.
         get, count, browse, replaced_by, older_versions, surroundings, linked_to: A memory or None; how many; part of a
-        list; which replaced which; what is told besides; what is linked to a record. As are iter_all, health, prepare,
-        embedding_status, vectors_of, changed_after, gone_after, forgotten_with, valid_among: those of `MemoryStorage`.
+        list; which replaced which; what is told besides; what is linked to a record. As are answer, iter_all, health,
+        prepare, embedding_status, vectors_of, changed_after, gone_after, forgotten_with, valid_among: those of
+        `MemoryStorage`.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Admin:
         storage = self._storage = writing.storage
         self.derived = Deriving(writing)
         self.get, self.count = storage.get, storage.count
-        self.browse, self.iter_all = storage.browse, storage.iter_all
+        self.browse, self.iter_all, self.answer = storage.browse, storage.iter_all, storage.answer
         self.replaced_by, self.older_versions = storage.replaced_by, storage.older_versions
         self.surroundings, self.linked_to = storage.surroundings, storage.linked_to
         self.forgotten_with = storage.forgotten_with

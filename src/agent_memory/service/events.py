@@ -66,6 +66,14 @@ _SPECS: Final = (
         backend="file, vector or server",
         mode="keyword or hybrid",
     ),
+    _event(
+        "memory:briefed",
+        "A briefing was made for a session that begins.",
+        memories="how many memories it quotes",
+        turns="how many turns of conversations",
+        tokens="how many it takes, by an estimate that overshoots; 0 where there was nothing to tell",
+        latency_ms="time taken, milliseconds",
+    ),
     _audited(
         "memory:updated",
         "Fields of a memory were changed.",

@@ -211,7 +211,7 @@ async def test_a_provider_that_tells_nothing_useful_is_passed_on(mounted: Mount,
 
 
 async def test_the_token_budget_is_kept(mounted: Mount) -> None:
-    here = await mounted({"token_budget": 120})
+    here = await mounted({"token_budget": 120, "briefing": False})
     await here.remember(*(f"fact number {n} with some words" for n in range(30)))
     pad = await here.pad()
     assert 0 < estimate_tokens(pad) <= 120
@@ -397,3 +397,63 @@ async def test_clearing_the_conversation_ends_a_strangers_part_in_it_and_nothing
     assert here.session.caller.trust == child.session.caller.trust == "low"
     await here.context.clear()
     assert here.session.caller.trust == "medium"
+
+
+# -- the briefing -----------------------------------------------------------------------------------------------------
+
+
+async def many(here: Mounted) -> str:
+    """Store what a prompt asks for, and so much after it that the scratchpad shows it no more; return its id."""
+    (wanted,) = await here.remember("The attempt budget of the Retrier is seven.")
+    await here.remember(*(f"Parcel {number} goes to {number * 7} Harbour Street" for number in range(60)))
+    return wanted
+
+
+async def asked(here: Mounted, prompt: str = "What is the attempt budget of the Retrier?") -> str:
+    await here.context.add_message({"role": "user", "content": prompt})
+    return await here.pad()
+
+
+async def test_what_bears_on_the_first_prompt_stands_behind_the_scratchpad(mounted: Mount) -> None:
+    here = await mounted()
+    await many(here)
+    pad = await asked(here)
+    scratchpad, marker, briefing = pad.partition("[agent-memory: briefing")
+    assert "Retrier" not in scratchpad
+    assert marker
+    assert "budget of the Retrier is seven" in briefing
+    assert here.inner is not None
+    assert here.inner.asked[-1] == (
+        10_000 - estimate_tokens(scratchpad.rstrip()) - estimate_tokens(marker + briefing),
+        None,
+    )
+
+
+async def test_it_is_made_once_and_goes_with_what_it_quotes(mounted: Mount) -> None:
+    here = await mounted()
+    wanted = await many(here)
+    before = await asked(here)
+    assert await asked(here, "And where does parcel 3 go?") == before, "never again in that session"
+    here.context.note_compaction()
+    assert "Retrier is seven" in await here.pad()
+    service = await here.session.require()
+    await service.forget(wanted)
+    assert "Retrier" not in await here.pad()
+    assert "briefing" not in await asked(here)
+
+
+async def test_what_the_scratchpad_shows_is_not_told_twice(mounted: Mount) -> None:
+    here = await mounted()
+    await here.remember("The attempt budget of the Retrier is seven.")
+    assert (await asked(here)).count("Retrier is seven") == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "session"), [({"briefing": False}, {}), ({"inject_in_subsessions": True}, {"parent_id": "root"})]
+)
+async def test_it_is_not_made_where_it_is_switched_off_or_for_a_sub_agent(
+    mounted: Mount, config: Any, session: Any
+) -> None:
+    here = await mounted(config, **session)
+    await many(here)
+    assert "briefing" not in await asked(here)

@@ -44,6 +44,8 @@ LISTINGS = [
     Listing(beginning="mem-00000000000", filters=SearchFilters(category="learning")),
     Listing(beginning=IDS[3]),
     Listing(beginning="mem-\ud800"),
+    Listing(session="talk"),
+    Listing(session=""),
 ]
 
 some_id = st.sampled_from(IDS)
@@ -67,6 +69,7 @@ def changes(draw: Any) -> Change:
                     "pinned": st.booleans(),
                     "expires_at": moments,
                     "trust": st.sampled_from(["low", "high"]),
+                    "created_by_session": st.sampled_from(["talk", "another"]),
                     "evicted_at": moments,
                     "confidence": st.sampled_from([0.5, "quite"]),
                 },

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agent_memory.retrieval.sealed import meeting
+from agent_memory.retrieval.turns import session_number
 from agent_memory.segments import PINNED, TRUSTS
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def _admitted(
             mask &= segment.columns["flags"] & PINNED > 0
         if listing.beginning:
             mask &= segment.strings("ids").beginning(listing.beginning.encode("utf-8", "surrogatepass"))
+        if listing.session is not None:
+            mask &= segment.columns["session"] == np.uint64(session_number(listing.session) if listing.session else 0)
         found.append(np.flatnonzero(mask) + chain.firsts[at])
     return np.concatenate([np.empty(0, np.int64), *found])
 

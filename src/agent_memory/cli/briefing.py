@@ -1,0 +1,42 @@
+"""The command that shows what a session begins with."""
+
+from typing import Annotated
+
+import typer
+
+from agent_memory.cli.running import Run, command
+from agent_memory.files.wording import counted
+from agent_memory.lifecycle.briefing import TOKENS, SessionBriefing
+from agent_memory.models import visible
+
+
+@command()
+async def briefing(
+    run: Run,
+    *,
+    asked: Annotated[
+        str, typer.Option("--for", metavar="TEXT", help="What the session is asked first; else what stands anyway.")
+    ] = "",
+    tokens: Annotated[
+        int, typer.Option("--tokens", min=100, max=10_000, metavar="N", help="How many it takes at most.")
+    ] = TOKENS,
+) -> None:
+    """Show what a session is told before its first answer, beside the scratchpad."""
+    briefings = SessionBriefing(run.service, tokens)
+    try:
+        made = await briefings.make(asked, run.caller)
+    finally:
+        await briefings.close()
+    sources = [each.id for each in (*made.memories, *made.turns)]
+    run.screen.document(
+        {"agent_id": run.service.agent_id, "text": made.text, "tokens": made.tokens, "sources": sources}
+    )
+    if not made.text:
+        about = " bears on that" if asked.strip() else " is pinned, preferred, noted as a task or lately decided"
+        run.screen.note(f"Nothing{about}: the session begins with the scratchpad alone.")
+        return
+    run.screen.show(visible(made.text))
+    shown = [counted(len(made.memories), "memory", "memories")] if made.memories else []
+    shown += [counted(len(made.turns), "turn")] if made.turns else []
+    what = " and ".join(shown) or "no memory"
+    run.screen.note(f"About {made.tokens:,} tokens of {tokens:,}, from {what}.", style="dim")

@@ -1,0 +1,68 @@
+"""`SessionBriefing`: the briefing of one session, over the agent's memory and the conversations that are kept."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.lifecycle.briefing.briefing import TOKENS, Briefer, Briefing
+from agent_memory.models import EPISODE
+from agent_memory.service import NOBODY
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from agent_memory.service import Caller, MemoryService
+
+
+class SessionBriefing:
+    """Makes the briefing of a session once, and tells whether it may be shown on.
+
+    Args:
+        service: The agent's memory.
+        tokens: How many it has at most.
+    """
+
+    def __init__(self, service: MemoryService, tokens: int = TOKENS) -> None:
+        self._service, self._tokens = service, tokens
+        self._knowledge: Knowledge | None = None
+
+    async def make(self, asked: str, caller: Caller = NOBODY, known: Collection[str] = ()) -> Briefing:
+        """Return a briefing; see `Briefer.brief`. It is told to the session, without its words.
+
+        Raises:
+            StorageError: What is stored cannot be read.
+        """
+        begun = time.perf_counter()
+        self._knowledge = self._knowledge or self._conversations()
+        episodes = None if self._knowledge is None else self._knowledge.episodes
+        made = await Briefer(self._service, episodes=episodes, tokens=self._tokens).brief(asked, caller, known)
+        if not made.turns:
+            await self.close()  # nothing of what was said has to be looked at again
+        milliseconds = round((time.perf_counter() - begun) * 1000, 3)
+        counts = {"memories": len(made.memories), "turns": len(made.turns), "tokens": made.tokens}
+        await self._service.report("memory:briefed", caller, **counts, latency_ms=milliseconds)
+        return made
+
+    async def turns_stand(self, briefing: Briefing) -> bool:
+        """Tell whether all turns that a briefing quotes still say so; memories: see `Pad.still_true`.
+
+        Raises:
+            StorageError: They cannot be read.
+        """
+        if not briefing.turns:
+            return True
+        return self._knowledge is not None and await self._knowledge.episodes.still_true(briefing.turns)
+
+    def _conversations(self) -> Knowledge | None:
+        if self._service.settings.backend == "server":
+            return None
+        knowledge = Knowledge(self._service.agent_id, self._service.settings)
+        return knowledge if (knowledge.folder.path / EPISODE.journal).exists() else None
+
+    async def close(self) -> None:
+        """Close the conversations. May be called more than once."""
+        knowledge, self._knowledge = self._knowledge, None
+        if knowledge is not None:
+            await knowledge.close()
