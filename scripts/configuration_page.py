@@ -55,7 +55,7 @@ def _prices() -> list[str]:
 
 
 _INTRODUCTION: Final = """\
-Generated from `agent_memory/settings.py` and `scripts/configuration_page.py` by `make docs`;
+Generated from `agent_memory/settings/` and `scripts/configuration_page.py` by `make docs`;
 tests keep it true and mount each example.
 
 All settings are optional. The agent, and whether there is to be memory at all, are the session's:

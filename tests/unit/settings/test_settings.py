@@ -23,7 +23,7 @@ from agent_memory.settings import (
 from tests.support import raises
 
 MODULE = "tool-memory-semantic"
-HERE = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parents[3]
 
 
 def test_nothing_given_is_the_defaults() -> None:
