@@ -44,6 +44,7 @@ def report_of(run: Run, groups: Sequence[Group], about: dict[str, str], ks: Sequ
         "by_group": _parts(run.groups, run, ks),
         "unanswerable": {name: _told_apart(run.tops[name], run.unanswerable[name]) for name in run.unanswerable},
         "current": {name: round(sum(each) / len(each), 4) for name, each in run.current.items()},
+        "reached_by_9_of_10": _at(sorted(run.relevance), 0.1) if run.relevance else None,
         "search_ms": {"p50": _at(times, 0.5), "p95": _at(times, 0.95)},
     }
 
@@ -94,11 +95,11 @@ def overview(reports: Sequence[Report], ks: Sequence[int]) -> str:
 
 def _figure(reports: Sequence[Report], figure: str) -> str:
     rivals = list(reports[0]["differences"])
-    head = f"{figure:30}{'n':>5}{'product':>9}" + "".join(f"{name:>8}" for name in rivals)
+    head = f"{figure:30}{'n':>5}{'product':>9}" + "".join(f"{name:>10}" for name in rivals)
     lines = [head + "".join(f"{'- ' + name + ', 95 % interval':>32}" for name in rivals)]
     for report in sorted(reports, key=lambda each: float(each["product"][figure]["mean"])):
         label = " ".join([report["set"].partition(".")[0], report["form"]])
-        means = "".join(f"{report[name.lower()][figure]['mean']:8.3f}" for name in rivals)
+        means = "".join(f"{report[name.lower()][figure]['mean']:10.3f}" for name in rivals)
         gains = "".join(_gain(report["differences"][name][figure]) for name in rivals)
         lines.append(f"{label:30}{report['queries']:5}{report['product'][figure]['mean']:9.3f}{means}{gains}")
     return "\n".join(lines)
@@ -120,11 +121,11 @@ def details(report: Report, ks: Sequence[int]) -> str:
             f"answered by {modes}"
         ),
         "",
-        f"{'':10}{'product':>9} {'95 % interval':>15}" + "".join(f"{name:>8}" for name in rivals),
+        f"{'':10}{'product':>9} {'95 % interval':>15}" + "".join(f"{name:>10}" for name in rivals),
     ]
     for name in [f"{kind}@{k}" for k in ks for kind in ("any", "frac", "all")] + ["MRR"]:
         ours = report["product"][name]
-        theirs = "".join(f"{report[rival.lower()][name]['mean']:8.3f}" for rival in rivals)
+        theirs = "".join(f"{report[rival.lower()][name]['mean']:10.3f}" for rival in rivals)
         lines.append(f"{name:10}{ours['mean']:9.3f}   {ours['low']:.3f}-{ours['high']:.3f}  {theirs}")
     shown = [f"any@{ks[-1]}", f"frac@{ks[-1]}", "MRR"]
     for title, field in (("category", "by_category"), ("group", "by_group")):
@@ -132,6 +133,7 @@ def details(report: Report, ks: Sequence[int]) -> str:
             lines += ["", f"{title:26}{'questions':>10}" + "".join(f"{name:>20}" for name in shown)]
             lines += [_part(label, part, shown) for label, part in report[field].items()]
     lines += _telling(report)
+    lines += ["", f"relevance in `weighted` that nine of ten labelled hits reach: {report['reached_by_9_of_10']}"]
     took = report["search_ms"]
     return "\n".join([*lines, "", f"search, 100 results: p50 {took['p50']} ms, p95 {took['p95']} ms (product / BM25)"])
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory import storage as backends
 from agent_memory.settings import ServiceSettings
 from benchmarks._retrieval_metrics import DEPTH, Outcome, outcome
+from benchmarks._retrieval_profiles import profiled
 from benchmarks._retrieval_rivals import Found, Rivals
 from benchmarks._retrieval_sealed import filled
 from benchmarks._sealing import without_children
@@ -37,6 +38,7 @@ class Run:
         tops: Of each ranker, the number of the first hit for each of these questions.
         unanswerable: The same for questions that nothing answers.
         current: Of each ranker and question with outdated answers: 1 where an answer is found above all of these.
+        relevance: Of each labelled hit that the product found, in the profile `weighted`.
         modes: How the product answered.
         milliseconds: What its searches took.
     """
@@ -46,6 +48,7 @@ class Run:
     tops: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     unanswerable: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     current: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    relevance: list[float] = field(default_factory=list)
     modes: Counter[str] = field(default_factory=Counter)
     milliseconds: list[float] = field(default_factory=list)
 
@@ -106,7 +109,9 @@ async def _measure_group(asked: _Asked) -> None:
         run.milliseconds.append(1000 * (time.perf_counter() - began))
         run.modes[found.mode] += 1
         ours = Found([asked.key_of[one.memory.id] for one in found], _top(found))
-        rankings = {PRODUCT: ours, **asked.rivals.search(query.text)}
+        others = profiled(query.text, found, asked.key_of, asked.clock.now)
+        rankings = {PRODUCT: ours, **asked.rivals.search(query.text), **others.rankings}
+        run.relevance += [value for key, value in others.relevance.items() if key in query.gold]
         for name, ranking in rankings.items():
             _note(run, name, query, ranking)
         if query.gold:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Record
 
+ENTRY_TYPE: Final = "entry_type"
+"""Key of `metadata` that says the type where nothing else of a record does."""
 OUTCOME: Final = "outcome"
 """Key of `metadata` that says how something went: `error` or `success`."""
 
@@ -87,11 +89,15 @@ _BY_KIND: Final[Mapping[str, str]] = {
 def type_of(record: Record) -> str:
     """Return the entry type of a record.
 
-    A memory that supersedes another is a correction, whatever its category; one with an outcome is that.
+    A memory that supersedes another is a correction, whatever its category; one with an outcome is that. What stands in
+    `metadata` as `entry_type` comes first.
     """
     by_kind = _BY_KIND.get(record.id[: len(EPISODE.prefix)])
     if by_kind is not None:
         return by_kind
+    said = record.metadata.get(ENTRY_TYPE)
+    if said in ENTRY_TYPES:
+        return str(said)
     if record.supersedes is not None:
         return _Type.CORRECTION
     outcome = record.metadata.get(OUTCOME)
