@@ -10,15 +10,38 @@ from agent_memory.late import offer as _offer
 if TYPE_CHECKING:
     from agent_memory.lifecycle.briefing import Briefer, Briefing, SessionBriefing
     from agent_memory.lifecycle.entry_types import ImportanceLevel, MemoryEntryType
+    from agent_memory.lifecycle.facade.configs import ArchivalConfig, CleanupConfig, EmbeddingConfig, MemoryStoreConfig
+    from agent_memory.lifecycle.facade.context import ContextBuilder, RelevanceFilter
+    from agent_memory.lifecycle.facade.entries import MemoryEntry
+    from agent_memory.lifecycle.facade.metrics import MemoryPerformanceMetrics
+    from agent_memory.lifecycle.facade.rag import RAGIntegration
+    from agent_memory.lifecycle.facade.signals import MemoryStoreSignalBusIntegration, Signal, UnifiedSignalBus
+    from agent_memory.lifecycle.facade.store import MemoryStore
+    from agent_memory.lifecycle.facade.world import MemoryStoreWorldModelIntegration, WorldModel
     from agent_memory.lifecycle.importance import ImportanceCalculator, importance_of
 
 __all__ = [
+    "ArchivalConfig",
     "Briefer",
     "Briefing",
+    "CleanupConfig",
+    "ContextBuilder",
+    "EmbeddingConfig",
     "ImportanceCalculator",
     "ImportanceLevel",
+    "MemoryEntry",
     "MemoryEntryType",
+    "MemoryPerformanceMetrics",
+    "MemoryStore",
+    "MemoryStoreConfig",
+    "MemoryStoreSignalBusIntegration",
+    "MemoryStoreWorldModelIntegration",
+    "RAGIntegration",
+    "RelevanceFilter",
     "SessionBriefing",
+    "Signal",
+    "UnifiedSignalBus",
+    "WorldModel",
     "importance_of",
 ]
 
@@ -28,6 +51,14 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
         {
             "lifecycle.briefing": "Briefer Briefing SessionBriefing",
             "lifecycle.entry_types": "ImportanceLevel MemoryEntryType",
+            "lifecycle.facade.configs": "ArchivalConfig CleanupConfig EmbeddingConfig MemoryStoreConfig",
+            "lifecycle.facade.context": "ContextBuilder RelevanceFilter",
+            "lifecycle.facade.entries": "MemoryEntry",
+            "lifecycle.facade.metrics": "MemoryPerformanceMetrics",
+            "lifecycle.facade.rag": "RAGIntegration",
+            "lifecycle.facade.signals": "MemoryStoreSignalBusIntegration Signal UnifiedSignalBus",
+            "lifecycle.facade.store": "MemoryStore",
+            "lifecycle.facade.world": "MemoryStoreWorldModelIntegration WorldModel",
             "lifecycle.importance": "ImportanceCalculator importance_of",
         },
     )

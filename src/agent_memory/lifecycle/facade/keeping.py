@@ -1,0 +1,227 @@
+"""`Kept`: where the entries of one agent are: memories in its service, turns and documents in its knowledge."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import ValidationError
+from agent_memory.knowledge.intake.drafting import Document, Turn
+from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.intake.undoing import drawn_from_alone, forget_known
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.lifecycle.entry_types import MemoryEntryType
+from agent_memory.lifecycle.facade.entries import (
+    EXTERNAL_ID,
+    fields_of,
+    is_record_id,
+    metadata_of,
+    record_id_of,
+    said_besides,
+)
+from agent_memory.models import EPISODE, MEMORY, RESOURCE, SUMMARY, Episode, Listing, Resource, SearchFilters, sees
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from agent_memory.embeddings import Embedder
+    from agent_memory.lifecycle.facade.entries import MemoryEntry
+    from agent_memory.models import Clock, Kind, Record
+    from agent_memory.service import Caller, MemoryService
+    from agent_memory.storage.record_storage import RecordStorage
+
+_PAGE: Final = 500
+_CONVERSATION: Final = "conversation"
+
+
+class Kept:
+    """Looks up, stores and forgets the records of entries.
+
+    Args:
+        service: Where memories are.
+        clock: Source of the present.
+        caller: Returns the session that asks.
+        embedder: One of the program's own.
+
+    Attributes:
+        service: As given.
+    """
+
+    def __init__(
+        self, service: MemoryService, clock: Clock, caller: Callable[[], Caller], embedder: Embedder | None
+    ) -> None:
+        self.service = service
+        self._clock, self._caller, self._embedder = clock, caller, embedder
+        self._opened: Knowledge | None = None
+        self._placing = asyncio.Lock()
+        self._next: dict[str, int] = {}
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """Turns, documents and summaries.
+
+        Raises:
+            ConfigurationError: The memory is on a server, which keeps memories alone.
+        """
+        if self._opened is None:
+            settings = self.service.settings
+            self._opened = Knowledge(self.service.agent_id, settings, clock=self._clock, embedder=self._embedder)
+        return self._opened
+
+    def storages(self) -> list[RecordStorage[Any]]:
+        """Return where turns, documents and summaries are, as far as there are any."""
+        if self.service.settings.backend == "server":
+            return []
+        known = self.knowledge
+        storages: list[RecordStorage[Any]] = [known.episodes, known.resources, known.summaries]
+        return [each for each in storages if (known.folder.path / each.kind.journal).exists()]
+
+    async def store(self, entry: MemoryEntry) -> Record:
+        """Keep an entry: an interaction as a turn, a context as a document, all others as memories.
+
+        Raises:
+            ValidationError: A field is wrong, or it is nothing but a secret; nothing was stored.
+            StorageError: Nothing was stored.
+        """
+        ways = {MemoryEntryType.INTERACTION: self._turn, MemoryEntryType.CONTEXT: self._document}
+        way = ways.get(entry.entry_type)
+        if way is None:
+            return (await self.service.store(fields_of(entry, self._clock()), self._caller())).memory
+        record = await way(entry)
+        besides = said_besides(entry, record)
+        return await self.update(record, besides) if besides else record
+
+    async def get(self, entry_id: str) -> Record | None:
+        """Return the record of an entry, by its own id or by the one that a program gave it."""
+        kind = next((each for each in (EPISODE, RESOURCE, SUMMARY) if entry_id.startswith(each.prefix)), None)
+        if is_record_id(entry_id) and kind is not None:
+            return self._seen(await self._storage_of(kind).get(entry_id))
+        memory = await self.service.admin.get(record_id_of(entry_id))
+        if memory is not None or is_record_id(entry_id):
+            return self._seen(memory)
+        async for record in self.others():
+            if record.metadata.get(EXTERNAL_ID) == entry_id:
+                return record
+        return None
+
+    async def update(self, record: Record, changes: dict[str, Any]) -> Record:
+        """Change fields of a record.
+
+        Raises:
+            ValidationError: A value is wrong; nothing was changed.
+            StorageError: Nothing was changed.
+        """
+        if record.id.startswith(MEMORY.prefix):
+            return (await self.service.update(record.id, changes, self._caller())).memory
+        if "content" in changes:
+            raise ValidationError(
+                "What was said, and what a document says, stays as it was; nothing was changed.",
+                code="not_changeable",
+                recovery="Store a correction.",
+            )
+        changed: Record = await self._storage_of(_kind_of(record)).update(record.id, changes)
+        return changed
+
+    async def delete(self, record: Record) -> None:
+        """Forget a record; what was drawn from a turn or a document alone goes with it, unless it is pinned.
+
+        Raises:
+            UnknownIdError: It is gone already.
+            ValidationError: The caller may not forget it.
+            StorageError: What was forgotten before stays forgotten.
+        """
+        caller = self._caller()
+        if record.id.startswith(MEMORY.prefix):
+            await self.service.forget(record.id, caller)
+            return
+        items = await drawn_from_alone(self.service, [record.id], caller)
+        await self.service.requests.many([item.id for item in items if not item.pinned], caller)
+        await forget_known([record.id], self.knowledge)
+        await self._storage_of(_kind_of(record)).delete(record.id)
+
+    async def memories(self, filters: SearchFilters | None = None) -> list[Record]:
+        """Return the valid memories that meet the filters, the newest first; items, too."""
+        wanted = (filters or SearchFilters()).with_items.within(self._caller().group)
+        return [*(await self.service.admin.browse(Listing(filters=wanted))).records]
+
+    async def others(self) -> AsyncIterator[Record]:
+        """Yield turns, documents and summaries, the newest of each kind first; no conversation itself."""
+        for storage in self.storages():
+            offset = 0
+            while True:
+                filters = SearchFilters(include_items=True, group=self._caller().group)
+                part = (await storage.browse(Listing(filters=filters, offset=offset, limit=_PAGE))).records
+                for record in part:
+                    if is_entry(record):
+                        yield record
+                offset += len(part)
+                if len(part) < _PAGE:
+                    break
+
+    async def text_of(self, record: Record) -> str:
+        """Return all words of a record."""
+        if isinstance(record, Resource | Episode):
+            return await self.knowledge.text_of(record)
+        return str(getattr(record, "content", ""))
+
+    async def close(self) -> None:
+        """Close turns and documents."""
+        if self._opened is not None:
+            await self._opened.close()
+
+    async def _document(self, entry: MemoryEntry) -> Record:
+        caller, ingest = self._caller(), Ingest(self.knowledge, self.service.report)
+        given = Document(entry.text, entry.summary, said_at=entry.timestamp)
+        group, known = caller.group or "", metadata_of(entry)
+        return (await ingest.resource(given, group=group, metadata=known, caller=caller)).record
+
+    async def _turn(self, entry: MemoryEntry) -> Record:
+        caller = self._caller()
+        caller = replace(caller, session_id=entry.session_id or caller.session_id)
+        group, ingest = caller.group or "", Ingest(self.knowledge, self.service.report)
+        speaker = entry.content.get("speaker")
+        role = entry.content.get("role") or (
+            "user" if entry.source.startswith("user") or not entry.source else "assistant"
+        )
+        said = Turn(
+            entry.text,
+            role if role in {"user", "assistant", "tool", "system"} else "user",
+            speaker if isinstance(speaker, str) else "",
+            entry.timestamp,
+            metadata=metadata_of(entry),
+        )
+        key = caller.session_id or self.service.agent_id
+        begun = await ingest.conversation(key, group=group, caller=caller)
+        conversation = begun.record.id
+        async with self._placing:
+            order = await self._place(conversation)
+            taken = await ingest.turn(
+                said, conversation=conversation, order=order, group=group, is_live=True, caller=caller
+            )
+        return taken.record
+
+    async def _place(self, conversation: str) -> int:
+        """Return the place of a turn in its conversation: behind the others, as the last call left them."""
+        if conversation not in self._next:
+            known = await self.knowledge.episodes.linked_to(conversation)
+            self._next[conversation] = 1 + max((each.order for each in known), default=-1)
+        order = self._next[conversation]
+        self._next[conversation] = order + 1
+        return order
+
+    def _seen(self, record: Record | None) -> Record | None:
+        """Return a record that the caller may see."""
+        return record if record is not None and sees(self._caller().group, record.facets) else None
+
+    def _storage_of(self, kind: Kind[Any]) -> RecordStorage[Any]:
+        return self.knowledge.of(kind.name)
+
+
+def is_entry(record: Record) -> bool:
+    """Tell whether a record is an entry: a conversation itself is none, its turns are."""
+    return getattr(record, "resource_type", "") != _CONVERSATION
+
+
+def _kind_of(record: Record) -> Kind[Any]:
+    return next(kind for kind in (EPISODE, RESOURCE, SUMMARY) if record.id.startswith(kind.prefix))
