@@ -103,9 +103,9 @@ def text_of(content: Mapping[str, Any], summary: str = "") -> str:
     return "\n".join(lines) or summary
 
 
-def record_id_of(entry_id: str, prefix: str = "mem-") -> str:
-    """Return the id of the record of an entry: its own, or one made of the id that a program gave it."""
-    return entry_id if is_record_id(entry_id) else derived_id(prefix, "memory_store", entry_id)
+def record_id_of(entry_id: str, group: str = "") -> str:
+    """Return the id of the memory of an entry: its own, or one made of the id that a program gave it in a group."""
+    return entry_id if is_record_id(entry_id) else derived_id("mem-", "memory_store", group, entry_id)
 
 
 def is_record_id(entry_id: str) -> bool:
@@ -134,8 +134,8 @@ def checked(entry: MemoryEntry) -> MemoryEntry:
     return entry
 
 
-def fields_of(entry: MemoryEntry, now: datetime) -> dict[str, Any]:
-    """Return the fields of the memory that keeps an entry, for `MemoryService.store`.
+def fields_of(entry: MemoryEntry, now: datetime, group: str = "") -> dict[str, Any]:
+    """Return the fields of the memory that keeps an entry of a group, for `MemoryService.store`.
 
     A correction supersedes its parent, where that is a memory.
     """
@@ -152,10 +152,14 @@ def fields_of(entry: MemoryEntry, now: datetime) -> dict[str, Any]:
         "pinned": entry.pinned,
     }
     if entry.entry_id:
-        fields["id"] = record_id_of(entry.entry_id)
+        fields["id"] = record_id_of(entry.entry_id, group)
     if corrects:
         fields["supersedes"] = parent
-    optional: dict[str, Any] = {"importance": entry.importance_score, "expires_at": entry.expires_at}
+    optional: dict[str, Any] = {
+        "group": group or None,
+        "importance": entry.importance_score,
+        "expires_at": entry.expires_at,
+    }
     if entry.session_id:
         optional["created_by_session"] = entry.session_id
     return fields | {name: value for name, value in optional.items() if value is not None}

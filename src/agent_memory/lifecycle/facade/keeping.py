@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.knowledge.intake.drafting import Document, Turn
-from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import drawn_from_alone, forget_known
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.lifecycle.entry_types import MemoryEntryType
-from agent_memory.lifecycle.facade.entries import (
-    EXTERNAL_ID,
-    fields_of,
-    is_record_id,
-    metadata_of,
-    record_id_of,
-    said_besides,
-)
+from agent_memory.lifecycle.facade.entries import fields_of, is_record_id, record_id_of, said_besides
+from agent_memory.lifecycle.facade.naming import Names
+from agent_memory.lifecycle.facade.taking import Taking
 from agent_memory.models import EPISODE, MEMORY, RESOURCE, SUMMARY, Episode, Listing, Resource, SearchFilters, sees
 
 if TYPE_CHECKING:
@@ -54,8 +45,8 @@ class Kept:
         self.service = service
         self._clock, self._caller, self._embedder = clock, caller, embedder
         self._opened: Knowledge | None = None
-        self._placing = asyncio.Lock()
-        self._next: dict[str, int] = {}
+        self._taking: Taking | None = None
+        self._names = Names()
 
     @property
     def knowledge(self) -> Knowledge:
@@ -84,11 +75,12 @@ class Kept:
             ValidationError: A field is wrong, or it is nothing but a secret; nothing was stored.
             StorageError: Nothing was stored.
         """
-        ways = {MemoryEntryType.INTERACTION: self._turn, MemoryEntryType.CONTEXT: self._document}
-        way = ways.get(entry.entry_type)
-        if way is None:
-            return (await self.service.store(fields_of(entry, self._clock()), self._caller())).memory
-        record = await way(entry)
+        if entry.entry_type not in (MemoryEntryType.INTERACTION, MemoryEntryType.CONTEXT):
+            caller = self._caller()
+            return (await self.service.store(fields_of(entry, self._clock(), caller.group or ""), caller)).memory
+        taking = self._taking = self._taking or Taking(self.knowledge, self.service.report, self._caller)
+        is_turn = entry.entry_type == MemoryEntryType.INTERACTION
+        record = await (taking.turn(entry) if is_turn else taking.document(entry))
         besides = said_besides(entry, record)
         return await self.update(record, besides) if besides else record
 
@@ -97,13 +89,10 @@ class Kept:
         kind = next((each for each in (EPISODE, RESOURCE, SUMMARY) if entry_id.startswith(each.prefix)), None)
         if is_record_id(entry_id) and kind is not None:
             return self._seen(await self._storage_of(kind).get(entry_id))
-        memory = await self.service.admin.get(record_id_of(entry_id))
+        memory = await self.service.admin.get(record_id_of(entry_id, self._caller().group or ""))
         if memory is not None or is_record_id(entry_id):
             return self._seen(memory)
-        async for record in self.others():
-            if record.metadata.get(EXTERNAL_ID) == entry_id:
-                return record
-        return None
+        return self._seen(await self._names.find(entry_id, self.storages()))
 
     async def update(self, record: Record, changes: dict[str, Any]) -> Record:
         """Change fields of a record.
@@ -169,46 +158,6 @@ class Kept:
         """Close turns and documents."""
         if self._opened is not None:
             await self._opened.close()
-
-    async def _document(self, entry: MemoryEntry) -> Record:
-        caller, ingest = self._caller(), Ingest(self.knowledge, self.service.report)
-        given = Document(entry.text, entry.summary, said_at=entry.timestamp)
-        group, known = caller.group or "", metadata_of(entry)
-        return (await ingest.resource(given, group=group, metadata=known, caller=caller)).record
-
-    async def _turn(self, entry: MemoryEntry) -> Record:
-        caller = self._caller()
-        caller = replace(caller, session_id=entry.session_id or caller.session_id)
-        group, ingest = caller.group or "", Ingest(self.knowledge, self.service.report)
-        speaker = entry.content.get("speaker")
-        role = entry.content.get("role") or (
-            "user" if entry.source.startswith("user") or not entry.source else "assistant"
-        )
-        said = Turn(
-            entry.text,
-            role if role in {"user", "assistant", "tool", "system"} else "user",
-            speaker if isinstance(speaker, str) else "",
-            entry.timestamp,
-            metadata=metadata_of(entry),
-        )
-        key = caller.session_id or self.service.agent_id
-        begun = await ingest.conversation(key, group=group, caller=caller)
-        conversation = begun.record.id
-        async with self._placing:
-            order = await self._place(conversation)
-            taken = await ingest.turn(
-                said, conversation=conversation, order=order, group=group, is_live=True, caller=caller
-            )
-        return taken.record
-
-    async def _place(self, conversation: str) -> int:
-        """Return the place of a turn in its conversation: behind the others, as the last call left them."""
-        if conversation not in self._next:
-            known = await self.knowledge.episodes.linked_to(conversation)
-            self._next[conversation] = 1 + max((each.order for each in known), default=-1)
-        order = self._next[conversation]
-        self._next[conversation] = order + 1
-        return order
 
     def _seen(self, record: Record | None) -> Record | None:
         """Return a record that the caller may see."""

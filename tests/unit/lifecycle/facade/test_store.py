@@ -226,12 +226,12 @@ async def test_another_group_is_not_there(store: MemoryStore, root: Path, clock:
     async with of("acme:one") as one, of("acme:two") as two:
         stored = [
             await one.store_entry(entry(f"The ferry sails, {each}.", each))
-            for each in (TYPES.INTERACTION, TYPES.CONTEXT)
+            for each in (TYPES.INTERACTION, TYPES.CONTEXT, TYPES.INSIGHT)
         ]
-        assert len(await one.retrieve_relevant("ferry")) == 2
+        assert len(await one.retrieve_relevant("ferry")) == 3
         assert await two.retrieve_relevant("ferry") == []
         assert await two.get_conversation_history() == []
-        assert [await two.get_entry_by_id(each) for each in stored] == [None, None]
+        assert [await two.get_entry_by_id(each) for each in stored] == [None, None, None]
 
 
 # -- lists ------------------------------------------------------------------------------------------------------------
@@ -336,3 +336,15 @@ async def test_errors_of_the_memory_keep_their_code_and_tell_no_text(store: Memo
     assert caught.value.code
     assert "Maria" not in str(caught.value)
     assert store.performance_metrics.get_summary()["store"]["errors"] == 1
+
+
+async def test_two_groups_may_give_the_same_id_and_say_the_same(store: MemoryStore, clock: FrozenClock) -> None:
+    async def kept(group: str, text: str) -> str | None:
+        async with MemoryStore(service=store.service, caller=Caller(group=group), clock=clock) as own:
+            await own.store_entry(entry(text, entry_id="first"))
+            found = await own.get_entry_by_id("first")
+            return found and found.text
+
+    assert await kept("acme:one", "The ferry sails.") == "The ferry sails."
+    assert await kept("acme:two", "The ferry is full.") == "The ferry is full."
+    assert await kept("acme:three", "The ferry sails.") == "The ferry sails."
