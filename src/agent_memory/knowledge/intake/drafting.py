@@ -82,7 +82,8 @@ class Origin:
         group: To which it belongs: `tenant:session`.
         file: Name of the file that it was read from; empty for what was handed over.
         now: The present.
-        tags, metadata: Of the resource.
+        tags: Of the resource or the turn.
+        metadata: Of the resource.
     """
 
     trust: Trust
@@ -177,6 +178,8 @@ def episode(
     values |= {"role": turn.role, "speaker": _cut(turn.speaker, _SPEAKER, redactor), "order": order}
     if turn.metadata:
         values["metadata"] = dict(turn.metadata)
+    if origin.tags:
+        values["tags"] = list(origin.tags)
     if turn.event_type:
         values |= {"content_type": "event", "event_type": turn.event_type}
     if part_of is not None:

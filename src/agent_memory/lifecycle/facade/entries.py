@@ -200,7 +200,6 @@ def said_besides(entry: MemoryEntry, record: Record) -> dict[str, Any]:
         "importance": entry.importance_score,
         "expires_at": entry.expires_at,
         "pinned": entry.pinned or None,
-        "tags": None if record.tags else labels_of(entry) or None,
         "links": [*record.links, *links] if links else None,
     }
     return {name: value for name, value in said.items() if value is not None}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.knowledge.intake.drafting import Document, Turn
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.lifecycle.facade.entries import metadata_of
+from agent_memory.lifecycle.facade.entries import labels_of, metadata_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,8 +44,10 @@ class Taking:
         """
         caller = self._caller()
         given = Document(entry.text, entry.summary, said_at=entry.timestamp)
-        group, known = caller.group or "", metadata_of(entry)
-        return (await self._ingest.resource(given, group=group, metadata=known, caller=caller)).record
+        taken = await self._ingest.resource(
+            given, group=caller.group or "", tags=labels_of(entry), metadata=metadata_of(entry), caller=caller
+        )
+        return taken.record
 
     async def turn(self, entry: MemoryEntry) -> Record:
         """Take in an interaction as the next turn of the conversation of its session; raises as `document`."""
@@ -69,7 +71,13 @@ class Taking:
         async with self._placing:
             order = await self._place(conversation)
             taken = await self._ingest.turn(
-                said, conversation=conversation, order=order, group=group, is_live=True, caller=caller
+                said,
+                conversation=conversation,
+                order=order,
+                group=group,
+                tags=labels_of(entry),
+                is_live=True,
+                caller=caller,
             )
         return taken.record
 

@@ -1,0 +1,146 @@
+"""What `MemoryStore` costs: storing entries one by one and many, and retrieving them, beside its contract's budgets.
+
+    python -m benchmarks.memory_store [--entries 5000] [--asked 200] [--embedder local|none] [--json]
+
+Entries of all types, three in ten of them interactions, are stored one after the other in an empty store in a temporary
+folder; each call returns once the entry is synced. Then, all vectors being there:
+
+- `store`: milliseconds of a call once the store has all entries: half, and 95 in 100 are faster; budget 100
+- `bulk`: entries a second while the store is filled; budget 100 at least
+- `found`: milliseconds from a call of `store_entry` until the new entry is retrieved by its words; contains `store`
+- `simple`: milliseconds of `retrieve_relevant` for one type, budget 50
+- `semantic`: for all types and kinds, budget 200
+- `complex`: with types, a time range and a threshold, budget 500
+- `learned`, `history`: of `get_learning_patterns` and `get_conversation_history`, without a budget
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import tempfile
+import time
+from datetime import timedelta
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.lifecycle import MemoryEntry, MemoryEntryType, MemoryStore, MemoryStoreConfig
+from agent_memory.lifecycle.entry_types import ENTRY_TYPES
+from agent_memory.models import utc_now
+from agent_memory.settings import ServiceSettings
+from benchmarks._latency_data import OBJECTS, SUBJECTS
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+Report = dict[str, Any]
+BUDGETS: Final = {"store": 100.0, "simple": 50.0, "semantic": 200.0, "complex": 500.0}
+"""Milliseconds."""
+LEAST_PER_SECOND: Final = 100
+_PLACES: Final = ("harbour", "office", "workshop", "archive", "lab", "depot", "studio", "garage")
+_LISTS: Final = 10
+
+
+def main() -> int:
+    """Measure and print; 1 where a budget is missed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.memory_store", description=__doc__.partition("\n")[0])
+    parser.add_argument("--entries", type=int, default=5000)
+    parser.add_argument("--asked", type=int, default=200, help="calls of each kind that are measured")
+    parser.add_argument("--embedder", choices=("local", "none"), default="local")
+    parser.add_argument("--json", action="store_true", help="for machines")
+    args = parser.parse_args()
+    report = asyncio.run(measured(args.entries, args.asked, args.embedder))
+    print(
+        json.dumps(report, indent=2) if args.json else "\n".join(f"{name:10} {each}" for name, each in report.items())
+    )
+    return 0 if kept(report) else 1
+
+
+def kept(report: Report) -> bool:
+    """Tell whether all budgets are kept, by the slower 5 in 100."""
+    return report["bulk"]["per_second"] >= LEAST_PER_SECOND and all(
+        report[name]["p95_ms"] <= budget for name, budget in BUDGETS.items()
+    )
+
+
+async def measured(entries: int, asked: int, embedder: str) -> Report:
+    """Fill a store and ask it."""
+    chance, many = random.Random(11), _entries()
+    with tempfile.TemporaryDirectory() as folder:
+        config = MemoryStoreConfig(storage_path=folder)
+        settings = ServiceSettings.model_validate({"embedder": embedder})
+        async with MemoryStore(config, agent_id="bench", settings=settings) as store:
+            began = time.perf_counter()
+            for entry in islice(many, entries):
+                await store.store_entry(entry)
+            report: Report = {"bulk": {"per_second": round(entries / (time.perf_counter() - began), 1)}}
+            await store.service.admin.prepare(None)
+            for storage in store.kept.storages():
+                await storage.prepare(None)
+            report["found"] = await _taking(_LISTS, lambda: _stored_and_found(store, next(many)))
+            report["store"] = await _taking(asked, lambda: store.store_entry(next(many)))
+            await store.service.admin.prepare(None)
+            return report | await _retrieving(store, chance, asked)
+
+
+async def _retrieving(store: MemoryStore, chance: random.Random, asked: int) -> Report:
+    def question() -> str:
+        return (
+            f"What does the {chance.choice(SUBJECTS)} in the {chance.choice(_PLACES)} do with {chance.choice(OBJECTS)}?"
+        )
+
+    now = utc_now()
+    period = (now - timedelta(days=60), now)
+    types = [MemoryEntryType.KNOWLEDGE, MemoryEntryType.LEARNING, MemoryEntryType.INTERACTION]
+    await store.retrieve_relevant(question())  # reads all, and loads the model
+    return {
+        "simple": await _taking(
+            asked, lambda: store.retrieve_relevant(question(), entry_types=[MemoryEntryType.INSIGHT])
+        ),
+        "semantic": await _taking(asked, lambda: store.retrieve_relevant(question())),
+        "complex": await _taking(
+            asked, lambda: store.retrieve_relevant(question(), 50, 0.3, entry_types=types, time_range=period)
+        ),
+        "learned": await _taking(_LISTS, store.get_learning_patterns),
+        "history": await _taking(_LISTS, lambda: store.get_conversation_history("session-3")),
+    }
+
+
+async def _stored_and_found(store: MemoryStore, entry: MemoryEntry) -> None:
+    stored = await store.store_entry(entry)
+    found = await store.retrieve_relevant(entry.text, 100, 0.0)
+    if stored not in {each.entry_id for each in found}:
+        raise AssertionError("what was stored is not found")
+
+
+def _entries() -> Iterator[MemoryEntry]:
+    """Yield entries that all differ, stored over the last half year."""
+    chance, now = random.Random(7), utc_now()
+    for number in range(10**9):
+        is_talk = chance.random() < 0.3
+        yield MemoryEntry(
+            entry_type=MemoryEntryType.INTERACTION if is_talk else chance.choice(ENTRY_TYPES[1:]),
+            content={
+                "text": f"The {chance.choice(SUBJECTS)} in the {chance.choice(_PLACES)} uses {chance.choice(OBJECTS)} "
+                f"and {chance.choice(OBJECTS)} since change {number}, says {chance.choice(SUBJECTS)} {number % 97}."
+            },
+            timestamp=now - timedelta(minutes=chance.randrange(260_000)),
+            session_id=f"session-{chance.randrange(50)}" if is_talk else "",
+            semantic_tags=[f"tag-{chance.randrange(40)}"],
+        )
+
+
+async def _taking(count: int, call: Callable[[], Awaitable[object]]) -> dict[str, float]:
+    taken = []
+    for _ in range(count):
+        began = time.perf_counter()
+        await call()
+        taken.append(1000 * (time.perf_counter() - began))
+    taken.sort()
+    return {"p50_ms": round(taken[len(taken) // 2], 2), "p95_ms": round(taken[min(count - 1, int(0.95 * count))], 2)}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
