@@ -88,6 +88,11 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
     },
     "Look after": {
         "agents": _Entry("upkeep", "List all agents: how many memories, how much room they take.", None),
+        "tidy": _Entry(
+            "tidy",
+            "Show what could be archived, merged or dropped, and why; or do it, within a budget, or take it back.",
+        ),
+        "archive": _Entry("archive", "Look into the archive: what was put away, and bring it back.", None),
         "compact": _Entry("past", "Drop from the files what was forgotten or changed over 30 days ago."),
         "migrate": _Entry("upkeep", "Find memories by the vector engine: faster with many; the files stay the truth."),
         "rollback": _Entry("upkeep", "Find memories from the files alone again."),

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
-from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, resolved, tags_of
+from agent_memory.cli.filtering import filters_given
+from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, resolved
 from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory
 from agent_memory.cli.running import NOT_FOUND, Run, command
 from agent_memory.files.wording import counted
@@ -18,9 +19,7 @@ from agent_memory.models import (
     ListOrder,
     Memory,
     RecordState,
-    SearchFilters,
     SearchResults,
-    filters_of,
     is_memory_id,
     utc_now,
 )
@@ -93,7 +92,7 @@ async def list_(
     """List memories, the newest first."""
     page, state = run.given(Page), run.given(StateFilters)
     most = page.most
-    listing = Listing(sort, await _filters(run), state.states, state.trust, state.pinned, "", page.offset, most)
+    listing = Listing(sort, await filters_given(run), state.states, state.trust, state.pinned, "", page.offset, most)
     listed = await (_pad_of(run, listing) if scratchpad else run.service.admin.browse(listing))
     replaced = await run.service.admin.replaced_by([memory.id for memory in listed.records])
     documents = [whole_memory(memory, replaced.get(memory.id)) for memory in listed.records]
@@ -118,23 +117,6 @@ async def _pad_of(run: Run, listing: Listing) -> Listed[Memory]:
         if listing.admits(memory, expired=memory.is_expired(now), superseded=memory.id in replaced)
     ]
     return Listed(found[listing.offset : listing.end], len(found))
-
-
-async def _filters(run: Run) -> SearchFilters:
-    """Return the conditions that the command line names.
-
-    Raises:
-        ValidationError: There is no such category, or the time ends before it begins.
-        typer.BadParameter: A date or a tag is none.
-    """
-    where = run.given(Filters)
-    named = {
-        "date_range": where.bounds(),
-        "all_tags": tags_of(where.tag),
-        "category": await run.category(where.category),
-        "include_items": where.items,
-    }
-    return filters_of({**run.values(OfferedFilters), **named})
 
 
 @command(rows=True)
@@ -207,7 +189,7 @@ async def search(
 
     Shown are those near the best, and of long ones what they say about it.
     """
-    filters = await _filters(run)
+    filters = await filters_given(run)
     await wait_for_embeddings(run)
     found = await run.service.search(
         query,

@@ -25,7 +25,7 @@ from agent_memory.service.views import whole_memory
 
 _VERSION_COLUMNS: Final = ("seq", "at", "what", "fields", "content")
 _GONE_COLUMNS: Final = ("id", "forgotten_at", "category", "content", "reason")
-_WHAT: Final = {"put": "stored", "patch": "changed", "delete": "forgotten"}
+_WHAT: Final = {"put": "stored", "patch": "changed", "delete": "forgotten", "move": "archived"}
 _SHOWN: Final = 20
 _NAMED: Final = 3
 """Memories that are named by their ids in one sentence, at most."""

@@ -1,5 +1,6 @@
 """The data model: what a memory is, what a search takes and returns. Imports errors and redaction alone."""
 
+from agent_memory.models.archive import ARCHIVED, TIDY_RUN, Archived, TidyAction, TidyEntry, TidyRun
 from agent_memory.models.document import GROUP, GROUPED, ITEM, LISTED_BY, Document, Facet, group_facets
 from agent_memory.models.entities import (
     COVERS,
@@ -87,6 +88,7 @@ from agent_memory.models.version import Version
 __all__ = [
     "ACCESS",
     "ANY_STATE",
+    "ARCHIVED",
     "BESIDE",
     "CATEGORIES",
     "COVERS",
@@ -123,7 +125,9 @@ __all__ = [
     "SUBJECT",
     "SUMMARY",
     "SUSPECT",
+    "TIDY_RUN",
     "TOPIC",
+    "Archived",
     "Clock",
     "DateRange",
     "Document",
@@ -159,6 +163,9 @@ __all__ = [
     "Summary",
     "Surroundings",
     "Tally",
+    "TidyAction",
+    "TidyEntry",
+    "TidyRun",
     "Topic",
     "Trace",
     "Trust",

@@ -18,7 +18,8 @@ class Version(Generic[R]):
     Attributes:
         seq: Number of the change.
         at: When it was made, by the clock of who made it.
-        op: `put` (stored, or all that is known of what came before), `patch` (changed) or `delete` (forgotten).
+        op: `put` (stored, or all that is known of what came before), `patch` (changed), `delete` (forgotten)
+            or `move` (put into the archive, or taken from there).
         record: The record after it; None when it was forgotten, or when it broke the data model.
     """
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.models import ENTITY_KINDS, EPISODE, MARK, MEMORY, RESOURCE, TOPIC
+from agent_memory.models import ARCHIVED, ENTITY_KINDS, EPISODE, MARK, MEMORY, RESOURCE, TIDY_RUN, TOPIC
 
 if TYPE_CHECKING:
     from agent_memory.models import Kind
 
-KINDS: Final[tuple[Kind[Any], ...]] = (MEMORY, RESOURCE, TOPIC, EPISODE, MARK, *ENTITY_KINDS)
+KINDS: Final[tuple[Kind[Any], ...]] = (MEMORY, RESOURCE, TOPIC, EPISODE, MARK, *ENTITY_KINDS, ARCHIVED, TIDY_RUN)
 """What the doctor, and so the command line, looks at unless told otherwise."""

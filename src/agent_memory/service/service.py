@@ -33,6 +33,7 @@ from agent_memory.service.disputes import Disputes
 from agent_memory.service.events import EVENTS, payload, searched
 from agent_memory.service.limits import ServiceLimits
 from agent_memory.service.migration import Migration
+from agent_memory.service.moving import Moving
 from agent_memory.service.pad import Pad, search_pad
 from agent_memory.service.past import Past
 from agent_memory.service.requests import Requests
@@ -79,6 +80,7 @@ class MemoryService:
         requests: Forgets what words mean, after a preview.
         past: What memories were before; brings back what was forgotten, replaced or changed.
         migration: Moves the memory to another backend and back.
+        moving: Takes out what the archive has, and brings it back.
         watchers: Who is told what was forgotten, or has another text.
         warm_up: Begins, after the first answer, what makes the first search fast: reading all, loading the model.
     """
@@ -120,6 +122,7 @@ class MemoryService:
         )
         self.disputes = Disputes(self._writing, self.report, sync, by_meaning=self.settings.embedder == "local")
         self.suspects = self.disputes.undecided
+        self.moving = Moving(storage, self._writing.gate, self.pad, self.report)
         self.migration = Migration(storage, self.settings, self.report)
         self._background = Background()
         self.admin = Admin(self._writing, sync, clock, partial(self._look_behind, caller=NOBODY, again=True))

@@ -16,7 +16,7 @@ from agent_memory.redaction import quoted, shortened
 from agent_memory.storage.cleaning import validated
 from agent_memory.storage.replacements import circle
 from agent_memory.storage.state import seq_of
-from agent_memory.storage.table import RELEASED, TRIMMED
+from agent_memory.storage.table import MOVED, RELEASED, TRIMMED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -149,6 +149,38 @@ def to_forget(
         changes.append(Change("mark", name, record.id, {TRIMMED: True}))
         changes.append(Change("patch", name, record.id, _difference(record, overlaid(record, {text: remains}))))
     return changes, [*chain, *before]
+
+
+def to_move_out(
+    state: State[R], records: Sequence[R], to: str, now: datetime, *, whole: bool
+) -> tuple[list[Change], list[str]]:
+    """Return what takes out records that another journal of the folder has, and the ids of these, in their order.
+
+    One that is not there exactly as it is given stays.
+
+    Args:
+        state: As it is now.
+        records: As the other journal has them.
+        to: Its name.
+        now: The present.
+        whole: One also stays without which an older record would count again that is not to go, or that is replaced by
+            one that is not to go.
+    """
+    going = {record.id: record for record in records if state.records.get(record.id) == record}
+
+    while whole and (held := [each for each in going.values() if _is_parted(state, each, going, now)]):
+        for each in held:
+            del going[each.id]
+    return [Change("delete", state.kind.name, each, {MOVED: to}) for each in going], list(going)
+
+
+def _is_parted(state: State[R], record: R, going: Collection[str], now: datetime) -> bool:
+    """Tell whether a record would be parted from the one that replaces it, or from one that it replaces."""
+    older, newer = record.supersedes, state.replacements.of(record.id, now)
+    if newer is not None and newer not in going:
+        return True
+    stays = older is not None and older in state.records and older not in going
+    return stays and state.replacements.of(str(older), now) == record.id
 
 
 def to_add_traces(state: State[R], traces: Iterable[Trace]) -> tuple[list[Change], int]:

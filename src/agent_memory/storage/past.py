@@ -14,7 +14,7 @@ from agent_memory.journal import Records, apply_change
 from agent_memory.models import Version
 from agent_memory.models.kind import R
 from agent_memory.redaction import quoted
-from agent_memory.storage.table import TRIMMED
+from agent_memory.storage.table import MOVED, TRIMMED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,10 +34,14 @@ def versions_of(state: State[R], record_id: str, entries: Iterable[Entry]) -> li
         entries: At least all that concern it, in the order of the file.
     """
     return [
-        Version(entry.seq, datetime.fromisoformat(entry.at), change.op, _loaded(state, record_id, after))
+        Version(entry.seq, datetime.fromisoformat(entry.at), _what(change), _loaded(state, record_id, after))
         for entry, change, _, after in _replayed(state, entries)
         if change.id == record_id and change.op != "touch"
     ]
+
+
+def _what(change: Change) -> str:
+    return "move" if change.op == "delete" and MOVED in change.data else change.op
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ def taken_with(state: State[R], record_id: str, naming: Callable[[Collection[str
     for entry in naming([record_id]):
         own = [change for change in entry.changes if change.kind == name and change.op != "touch"]
         if any(change.id == record_id for change in own):
-            gone = [change.id for change in own if change.op == "delete"]
+            gone = [change.id for change in own if _what(change) == "delete"]
             trimmed = [change.id for change in own if change.op == "mark" and TRIMMED in change.data]
             gone, trimmed = (gone, trimmed) if record_id in {*gone, *trimmed} else ([], [])
     gone.sort(key=lambda one: one != record_id)
@@ -108,7 +112,7 @@ def forgotten(state: State[R], entries: Iterable[Entry]) -> list[tuple[R, dateti
     gone: dict[str, tuple[R, datetime]] = {}
     for entry, change, before, _ in _replayed(state, entries):
         gone.pop(change.id, None)
-        if change.op == "delete" and (record := _loaded(state, change.id, before)) is not None:
+        if _what(change) == "delete" and (record := _loaded(state, change.id, before)) is not None:
             gone[change.id] = record, datetime.fromisoformat(entry.at)
     return list(reversed(gone.values()))
 

@@ -264,6 +264,24 @@ class Releasing(Versioned[R], Protocol[R]):
             StorageError: Nothing was written.
         """
 
+    async def move_out(self, records: Sequence[R], to: str, *, whole: bool = True) -> list[str]:
+        """Take records out that another journal of the folder has as they are; that is no forgetting.
+
+        One that is not here exactly as it is given stays.
+
+        Args:
+            records: As the other journal has them, on disk.
+            to: Its name.
+            whole: One also stays without which an older record would count again that is not to go, or that is
+                replaced by one that is not to go.
+
+        Returns:
+            The ids of those that are out, in their order.
+
+        Raises:
+            StorageError: Nothing was written.
+        """
+
     async def taken_with(self, record_id: str) -> Taken[R]:
         """Return what the change took that last forgot a record or clauses of it; nothing where that is not known."""
 

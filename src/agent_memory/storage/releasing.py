@@ -8,7 +8,7 @@ from agent_memory.errors import UnsupportedError
 from agent_memory.models import check_id, check_texts
 from agent_memory.models.kind import R
 from agent_memory.redaction import SecretRedactor, redact_value
-from agent_memory.storage.changes import to_add_traces
+from agent_memory.storage.changes import to_add_traces, to_move_out
 from agent_memory.storage.cleaning import cleaned_fields
 from agent_memory.storage.past import Taken, taken_with
 from agent_memory.storage.state import released
@@ -35,6 +35,17 @@ class WithTraces(Threaded[R], Generic[R]):
         )
         self._worker.submit(self._forget_vectors)
         return done
+
+    async def move_out(self, records: Sequence[R], to: str, *, whole: bool = True) -> list[str]:
+        """See `Releasing.move_out`."""
+        return await self._write(
+            lambda: None,
+            self._dropping(
+                lambda replica, _: replica.make(
+                    lambda state: to_move_out(state, records, to, self._clock(), whole=whole)
+                )
+            ),
+        )
 
     def _cleaned(self, text: str) -> str:
         return str(cleaned_fields(self.kind, {self.kind.text: text})[self.kind.text])

@@ -22,6 +22,8 @@ FORGOTTEN = "forgotten_texts"
 """In the data of a mark: hashes of texts that were forgotten, where a log keeps no text of them."""
 RELEASED = "released"
 """In the data of a mark: the trace of a record that was forgotten for a reason; None where it is there again."""
+MOVED = "moved"
+"""In the data of a deletion: which other journal of the folder has the record now; its text was not forgotten."""
 TRIMMED = "trimmed"
 """In the data of a mark before a patch: that it takes clauses out of the text, which counts as forgotten."""
 
@@ -140,7 +142,7 @@ class RecordTable(Generic[R]):
             self._raw[record_id], self.invalid[record_id] = invalid.data, invalid.why
 
     def _note_forgotten(self, change: Change) -> None:
-        goes = change.op == "delete" or TRIMMED in change.data
+        goes = (change.op == "delete" and MOVED not in change.data) or TRIMMED in change.data
         text = self._raw.get(change.id, {}).get(self._kind.text) if goes else None
         if isinstance(text, str):
             self.forgotten.add(content_hash(text))

@@ -1,0 +1,22 @@
+"""The conditions that a command line names, as searches and lists take them."""
+
+from agent_memory.cli.options import Filters, OfferedFilters, tags_of
+from agent_memory.cli.running import Run
+from agent_memory.models import SearchFilters, filters_of
+
+
+async def filters_given(run: Run) -> SearchFilters:
+    """Return the conditions that the command line names.
+
+    Raises:
+        ValidationError: There is no such category, or the time ends before it begins.
+        typer.BadParameter: A date or a tag is none.
+    """
+    where = run.given(Filters)
+    named = {
+        "date_range": where.bounds(),
+        "all_tags": tags_of(where.tag),
+        "category": await run.category(where.category),
+        "include_items": where.items,
+    }
+    return filters_of({**run.values(OfferedFilters), **named})

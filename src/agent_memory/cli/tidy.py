@@ -1,0 +1,176 @@
+"""The command that keeps a memory small: shows what it would do, does it within a budget, takes it back."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.text import Text
+
+from agent_memory.cli.archive import opened_archive
+from agent_memory.cli.formats import read_yaml
+from agent_memory.cli.running import Run, command
+from agent_memory.cli.text import minute
+from agent_memory.errors import ValidationError
+from agent_memory.files.atomic import translated
+from agent_memory.files.wording import counted
+from agent_memory.models import to_text
+from agent_memory.settings import build_settings
+
+if TYPE_CHECKING:
+    from agent_memory.lifecycle.tidying import Applied, LifecycleSettings, Plan, Suggestion, Tidying, Undone
+
+_COLUMNS: Final = ("id", "action", "importance", "why", "content")
+_RUN_COLUMNS: Final = ("id", "timestamp", "state", "said")
+_SHOWN: Final = 100
+_WORDS: Final = {"archive": "archive", "merge": "archive", "expire": "archive", "delete": "delete from the archive"}
+
+
+@command(rows=True)
+async def tidy(  # noqa: PLR0913 - each an option of the command
+    run: Run,
+    run_id: Annotated[str | None, typer.Argument(metavar="[RUN]", help="With --undo: which run; the last one.")] = None,
+    *,
+    apply: Annotated[bool, typer.Option("--apply", help="Do it; without, it is only shown.")] = False,
+    delete: Annotated[
+        bool, typer.Option("--delete", help="With --apply: also delete from the archive what is proposed.")
+    ] = False,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            "--budget", min=1, max=100_000, metavar="N",
+            help="Most memories that move; a tenth of all, 10 to 100, if not given.",
+        ),
+    ] = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Take a run back, with all fields of every memory.")] = False,
+    runs: Annotated[bool, typer.Option("--runs", help="List what was done so far.")] = False,
+    rules: Annotated[
+        Path | None, typer.Option("--rules", metavar="FILE", help="YAML with the section `lifecycle`: other rules.")
+    ] = None,
+) -> None:  # fmt: skip
+    """Show what could be archived, merged or dropped, and why; or do it, within a budget, or take it back.
+
+    Nothing is done without --apply. What is archived is found no more unless the archive is searched, and comes back
+    with all its fields by --undo or `archive restore`.
+    """
+    if sum((apply, undo, runs)) > 1 or (run_id is not None and not undo) or (delete and not apply):
+        raise ValidationError(
+            "--apply, --undo and --runs each stand alone; a RUN goes with --undo, --delete with --apply.", code="usage"
+        )
+    from agent_memory.lifecycle.tidying import Tidying
+
+    async with opened_archive(run) as archive:
+        tidying = Tidying(archive, _rules(rules))
+        if undo:
+            _show_undone(run, await tidying.undo(run_id, run.caller))
+        elif runs:
+            await _list_runs(run, tidying)
+        else:
+            plan = await tidying.plan(budget=budget)
+            done = await tidying.apply(plan, run.caller, delete=delete) if apply else None
+            _show(run, plan, done)
+
+
+def _rules(path: Path | None) -> "LifecycleSettings | None":
+    """Return the rules of a file; None for the defaults.
+
+    Raises:
+        ValidationError: It is no YAML, or there is no such file.
+        ConfigurationError: A rule is wrong.
+    """
+    if path is None:
+        return None
+    from agent_memory.lifecycle.tidying import LifecycleSettings
+
+    if not path.exists():
+        raise ValidationError(f"There is no file {path}.", code="no_file", recovery="Check the name.")
+    with translated(path, "read"):
+        said = read_yaml(path.read_text(encoding="utf-8"))
+    section = said.get("lifecycle", said) if isinstance(said, dict) else said
+    if section is not None and not isinstance(section, dict):
+        raise ValidationError(f"{path} holds no rules: a mapping of keys to values is expected.", code="usage")
+    return build_settings(str(path), LifecycleSettings, section or {})
+
+
+def _row(suggestion: "Suggestion") -> dict[str, Any]:
+    return {
+        "id": suggestion.memory.id,
+        "action": suggestion.action,
+        "rule": suggestion.rule,
+        "why": suggestion.why,
+        "importance": round(suggestion.importance, 3),
+        "older_versions": [each.id for each in suggestion.older],
+        "into": suggestion.into.id if suggestion.into is not None else None,
+        "content": suggestion.memory.content,
+    }
+
+
+def _show(run: Run, plan: "Plan", done: "Applied | None") -> None:
+    suggested = plan.suggestions if done is None else done.done
+    rows = [_row(each) for each in suggested]
+    document: dict[str, Any] = {
+        "agent_id": run.service.agent_id,
+        "applied": done is not None,
+        "run": done.run.id if done is not None and done.run is not None else None,
+        "budget": plan.budget.most,
+        "waiting": plan.waiting,
+        "memories": plan.memories,
+        "archived": plan.archived,
+        "left_out": [{"id": each.id, "why": each.why} for each in done.left_out] if done is not None else [],
+    }
+    run.screen.rows({**document, "suggestions": rows}, "suggestions", _COLUMNS)
+    for each in suggested[:_SHOWN]:
+        older = f", with {counted(len(each.older), 'older version')}" if each.older else ""
+        line = Text.assemble((f"{each.memory.id} ", "bold"), (_WORDS[each.action], "yellow"))
+        run.screen.show(line + Text(f"  {each.why}{older}", style="dim"))
+        run.screen.show(each.memory.content, indent=2, max_lines=1)
+    if len(suggested) > _SHOWN and run.screen.form == "text":
+        run.screen.note(f"… and {len(suggested) - _SHOWN} more; --format table lists them all.")
+    if run.screen.form in {"text", "table"}:
+        _conclude(run, plan, done)
+
+
+def _conclude(run: Run, plan: "Plan", done: "Applied | None") -> None:
+    say = run.screen.note
+    if done is not None:
+        for left in done.left_out:
+            say(f"{left.id} stays: {left.why}.")
+        if done.run is None:
+            say("Nothing was done.")
+            return
+        say(f"{done.run.said[:1].upper()}{done.run.said[1:]}. `agent-memory tidy --undo {done.run.id}` takes it back.")
+    elif not plan.suggestions:
+        say(f"Nothing to tidy among {counted(plan.memories, 'memory', 'memories')}.")
+    else:
+        going = sum(each.size for each in plan.suggestions if each.action != "delete")
+        say(f"{going} of {counted(plan.memories, 'memory', 'memories')} would be archived; nothing was done.")
+        proposed = sum(each.size for each in plan.suggestions if each.action == "delete")
+        if proposed:
+            say(f"{counted(proposed, 'archived memory', 'archived memories')} would be deleted: --apply --delete.")
+        say("`agent-memory tidy --apply` does it, `agent-memory tidy --undo` takes that back.")
+    if plan.waiting:
+        say(f"{plan.waiting} more wait for another run: at most {plan.budget.most} move at once (--budget).")
+
+
+async def _list_runs(run: Run, tidying: "Tidying") -> None:
+    known = await tidying.runs()
+    rows = [
+        {"id": each.id, "timestamp": to_text(each.timestamp), "state": each.state, "said": each.said} for each in known
+    ]
+    run.screen.rows({"agent_id": run.service.agent_id, "runs": rows}, "runs", _RUN_COLUMNS)
+    for each in known:
+        run.screen.show(f"{each.id}  {minute(each.timestamp)}  {each.state}: {each.said}")
+    if not known:
+        run.screen.note("Nothing was tidied yet.")
+
+
+def _show_undone(run: Run, undone: "Undone") -> None:
+    left = [{"id": each.id, "why": each.why} for each in undone.left_out]
+    restored = [each.id for each in undone.restored]
+    run.screen.document(
+        {"run": undone.run.id, "restored": restored, "undeleted": list(undone.undeleted), "left_out": left}
+    )
+    run.screen.show(f"{counted(len(restored), 'memory is', 'memories are')} back as they were.")
+    if undone.undeleted:
+        run.screen.show(f"{counted(len(undone.undeleted), 'memory is', 'memories are')} in the archive again.")
+    for each in undone.left_out:
+        run.screen.note(f"{each.id} did not come back: {each.why}.")

@@ -1,0 +1,18 @@
+"""Keeping a memory small: suggest, preview, apply within a budget, undo. Nothing in the background deletes."""
+
+from agent_memory.lifecycle.tidying.plan import Budget, Plan, Suggestion
+from agent_memory.lifecycle.tidying.rules import Cleanup, LifecycleSettings, Retention
+from agent_memory.lifecycle.tidying.tidying import Applied, LeftOut, Tidying, Undone
+
+__all__ = [
+    "Applied",
+    "Budget",
+    "Cleanup",
+    "LeftOut",
+    "LifecycleSettings",
+    "Plan",
+    "Retention",
+    "Suggestion",
+    "Tidying",
+    "Undone",
+]

@@ -1,0 +1,98 @@
+"""The section `lifecycle`: after which time what is archived, and what becomes of duplicates. Values with their checks.
+
+The numbers are those of the contract of `MemoryStore` (its `CleanupConfig`), which deleted by them; here they decide
+what is suggested.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Self
+
+import pydantic
+from pydantic import Field
+
+from agent_memory.settings import Settings
+
+if TYPE_CHECKING:
+    from agent_memory.models import Memory
+
+Days = Annotated[int, Field(ge=1, le=36_500)]
+Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+
+
+class Cleanup(Settings):
+    """When a memory is suggested for the archive, and when what is there for deletion; days of 24 hours."""
+
+    archive_old_entries_days: Days = Field(
+        default=60, description="Archive what was stored so many days ago, is not important and was not used lately."
+    )
+    max_age_days: Days = Field(
+        default=90, description="Propose to delete from the archive what was stored and last used so many days ago."
+    )
+    delete_unaccessed_days: Days = Field(
+        default=30,
+        description="Used lately: opened by its id within so many days. What was is neither archived nor deleted.",
+    )
+    min_importance_threshold: Fraction = Field(
+        default=0.3,
+        description="Less important memories are archived for their age; an `importance` that is set and not less "
+        "keeps a memory, whatever its age.",
+    )
+    max_entries: Annotated[int, Field(ge=1)] = Field(
+        default=10_000, description="Of more memories the least important that were not used lately are archived."
+    )
+    merge_duplicates: bool = Field(
+        default=True, description="Archive a memory where another one says the same in the same words."
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.max_age_days < self.archive_old_entries_days:
+            raise ValueError("max_age_days is less than archive_old_entries_days: what is deleted was archived before")
+        return self
+
+
+class Retention(Settings):
+    """How long memories of one sort stay, whatever their importance; the first rule that fits a memory decides."""
+
+    category: str | None = Field(default=None, description="Only of this category.")
+    topic: str | None = Field(default=None, description="Only of this topic.")
+    tag: str | None = Field(default=None, description="Only with this tag.")
+    project: str | None = Field(default=None, description="Only of this project: the group of a memory.")
+    archive_after_days: Days | None = Field(
+        default=None, description="Archive after so many days without use; empty: never for their age."
+    )
+
+    @pydantic.model_validator(mode="after")
+    def _says_which(self) -> Self:
+        if self.category is None and self.topic is None and self.tag is None and self.project is None:
+            raise ValueError("a rule names a category, a topic, a tag or a project")
+        return self
+
+    def fits(self, memory: Memory) -> bool:
+        """Tell whether a memory is of this sort."""
+        return (
+            self.category in {None, memory.category}
+            and self.topic in {None, memory.topic}
+            and (self.tag is None or self.tag.lower() in memory.tags)
+            and self.project in {None, memory.belongs_to}
+        )
+
+    @property
+    def name(self) -> str:
+        """What it is about, for people."""
+        said = {"category": self.category, "topic": self.topic, "tag": self.tag, "project": self.project}
+        return ", ".join(f"{key} {value}" for key, value in said.items() if value is not None)
+
+
+class LifecycleSettings(Settings):
+    """What `tidy` suggests, and how much of it at once."""
+
+    cleanup: Cleanup = Field(default=Cleanup(), description="By age, importance and use.")
+    retention: tuple[Retention, ...] = Field(
+        default=(), description="By category, topic, tag or project, before `cleanup`; the first that fits decides."
+    )
+    budget: Annotated[int, Field(ge=1, le=100_000)] | None = Field(
+        default=None,
+        description="Memories that one run moves at most; empty: a tenth of all, at least 10 and at most 100.",
+    )

@@ -1,0 +1,146 @@
+"""`tidy` and `archive`: what they show, do and take back, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.cli.conftest import A, B, C, document, ids
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.cli.conftest import Run
+
+D, E, F = "mem-00000000000d", "mem-00000000000e", "mem-00000000000f"
+
+
+@pytest.fixture
+def eve(cli: Run, tmp_path: Path) -> Run:
+    """Return the command line for an agent of whom two old questions, a pair of twins and a decision are known."""
+    entries: list[dict[str, Any]] = [
+        {"id": A, "content": "Who pays the rent", "timestamp": "2020-01-10T12:00:00Z", "category": "question"},
+        {"id": B, "content": "Who has the key", "timestamp": "2020-01-11T12:00:00Z", "category": "question"},
+        {"id": C, "content": "The ledger is in MySQL.", "timestamp": "2020-01-12T12:00:00Z", "category": "decision"},
+        {"id": D, "content": "Maria likes tea", "timestamp": "2020-01-13T12:00:00Z", "tags": ["drinks"]},
+        {"id": E, "content": "Maria likes tea.", "timestamp": "2020-01-14T12:00:00Z", "tags": ["maria"]},
+    ]
+    file = tmp_path / "eve.jsonl"
+    file.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    cli("import", str(file), "--agent", "eve", "--trusted")
+    return cli
+
+
+def known(run: Run) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = document(run("list", "--json", "--all"))["memories"]
+    return sorted(found, key=lambda each: str(each["id"]))
+
+
+def test_a_preview_says_what_why_and_how_and_does_nothing(eve: Run, root: Path) -> None:
+    journal = (root / "eve" / "memories.yaml").read_bytes()
+    shown = eve("tidy")
+    assert f"{D} archive  says the same as {E}, which is newer" in shown.stdout
+    assert "importance 0.23, category question" in shown.stdout
+    assert "3 of 5 memories would be archived; nothing was done." in shown.stderr
+    assert "`agent-memory tidy --apply` does it" in shown.stderr
+    assert (root / "eve" / "memories.yaml").read_bytes() == journal
+    assert not (root / "eve" / "archive.yaml").exists()
+    plan = document(eve("tidy", "--json"))
+    assert (plan["applied"], plan["run"], plan["memories"], plan["waiting"]) == (False, None, 5, 0)
+    assert ids(eve("tidy", "--json"), "suggestions") == [D, B, A]
+    assert plan["suggestions"][0]["into"] == E
+
+
+def test_what_was_done_is_taken_back_with_every_field(eve: Run) -> None:
+    before = known(eve)
+    done = eve("tidy", "--apply")
+    assert "Archived 3 memories, of which 1 say what others say." in done.stderr
+    assert ids(eve("list", "--json"), "memories") == [E, C]
+    assert ids(eve("archive", "list", "--json"), "archived") == [D, B, A]
+    (run,) = document(eve("tidy", "--runs", "--json"))["runs"]
+    assert run["id"] in done.stderr
+    assert run["id"] in eve("tidy", "--runs").stdout
+    assert "3 memories are back as they were." in eve("tidy", "--undo").stdout
+    assert known(eve) == before
+    assert eve("tidy", "--undo", code=3).stdout == ""
+    assert "taken back already" in eve("tidy", "--undo", run["id"], code=1).stderr
+
+
+def test_a_budget_leaves_the_rest_for_another_run(eve: Run) -> None:
+    assert document(eve("tidy", "--budget", "1", "--json"))["waiting"] == 2
+    assert "2 more wait for another run" in eve("tidy", "--budget", "1", "--apply").stderr
+    assert ids(eve("archive", "list", "--json"), "archived") == [D]
+
+
+def test_rules_come_from_a_file(eve: Run, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(
+        "lifecycle:\n"
+        "  cleanup: {merge_duplicates: false, min_importance_threshold: 0.1}\n"
+        "  retention:\n  - {category: decision, archive_after_days: 30}\n"
+    )
+    assert ids(eve("tidy", "--rules", str(rules), "--json"), "suggestions") == [C]
+    rules.write_text("retention: [{category: decision, archive_after_days: 0}]\n")
+    assert "archive_after_days" in eve("tidy", "--rules", str(rules), code=1).stderr
+    rules.write_text("- one\n")
+    eve("tidy", "--rules", str(rules), code=2)
+    eve("tidy", "--rules", str(tmp_path / "none.yaml"), code=1)
+    rules.write_text("")
+    assert ids(eve("tidy", "--rules", str(rules), "--json"), "suggestions") == [D, B, A]
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--apply", "--undo"], ["--runs", "--undo"], ["run-000000000001"], ["--delete"], ["--budget", "0"]]
+)
+def test_what_does_not_go_together_is_wrong_usage(eve: Run, wrong: list[str]) -> None:
+    assert eve("tidy", *wrong, code=2).stdout == ""
+
+
+def test_nothing_to_tidy_is_said(cli: Run) -> None:
+    cli("store", "Maria likes tea.", "--agent", "eve")
+    assert "Nothing to tidy among 1 memory." in cli("tidy").stderr
+    assert "Nothing was done." in cli("tidy", "--apply").stderr
+    assert "Nothing was tidied yet." in cli("tidy", "--runs").stderr
+
+
+def test_what_is_proposed_for_deletion_goes_with_a_word_of_its_own(eve: Run, tmp_path: Path) -> None:
+    eve("tidy", "--apply")
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("cleanup: {archive_old_entries_days: 90}\n")  # no time in the archive is asked for
+    shown = eve("tidy", "--rules", str(rules))
+    assert f"{A} delete from the archive" in shown.stdout
+    assert "3 archived memories would be deleted: --apply --delete." in shown.stderr
+    assert "Nothing was done." in eve("tidy", "--apply", "--rules", str(rules)).stderr
+    assert "deleted 3 memories" in eve("tidy", "--apply", "--delete", "--rules", str(rules)).stderr.lower()
+    assert "The archive is empty." in eve("archive", "list").stderr
+    assert "3 memories are in the archive again." in eve("tidy", "--undo").stdout
+
+
+def test_memories_are_archived_found_and_brought_back_by_hand(eve: Run) -> None:
+    assert "Archived 1 memory." in eve("archive", "add", C, "--reason", "it is in PostgreSQL now").stdout
+    assert document(eve("search", "ledger", "--json", code=3))["results"] == []
+    assert ids(eve("archive", "search", "ledger", "--json")) == [C]
+    assert "The ledger is in MySQL." in eve("archive", "search", "ledger").stdout
+    assert "it is in PostgreSQL now" in eve("archive", "list").stdout
+    assert "1 memory" in eve("archive", "stats").stdout
+    assert document(eve("archive", "stats", "--json"))["by_rule"] == {"asked": 1}
+    eve("archive", "search", "xylophone", code=3)
+    assert C in eve("archive", "restore", C[-1:].rjust(12, "0")).stdout
+    assert ids(eve("search", "ledger", "--json")) == [C]
+    eve("archive", "restore", C, code=3)
+    assert eve("archive", "restore", "0000", code=3).stdout == ""
+
+
+def test_of_many_a_part_is_listed(eve: Run) -> None:
+    eve("archive", "add", A, B, C)
+    assert len(ids(eve("archive", "list", "-n", "2", "--json"), "archived")) == 2
+    assert "2 of 3" in eve("archive", "list", "-n", "2").stderr
+    assert "ids begin with" in eve("archive", "restore", "mem-0000", code=2).stderr
+
+
+def test_the_history_of_an_archived_memory_says_so(eve: Run) -> None:
+    eve("archive", "add", C)
+    assert "archived" in eve("history", C).stdout
+    assert "forgotten" not in eve("history", C).stdout
