@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from agent_memory.lifecycle.facade.configs import ArchivalConfig, CleanupConfig, EmbeddingConfig, MemoryStoreConfig
     from agent_memory.lifecycle.facade.context import ContextBuilder, RelevanceFilter
     from agent_memory.lifecycle.facade.entries import MemoryEntry
+    from agent_memory.lifecycle.facade.managing import ArchivalManager, CleanupManager
     from agent_memory.lifecycle.facade.metrics import MemoryPerformanceMetrics
     from agent_memory.lifecycle.facade.rag import RAGIntegration
     from agent_memory.lifecycle.facade.signals import MemoryStoreSignalBusIntegration, Signal, UnifiedSignalBus
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArchivalConfig",
+    "ArchivalManager",
     "Briefer",
     "Briefing",
     "CleanupConfig",
+    "CleanupManager",
     "ContextBuilder",
     "EmbeddingConfig",
     "ImportanceCalculator",
@@ -54,6 +57,7 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
             "lifecycle.facade.configs": "ArchivalConfig CleanupConfig EmbeddingConfig MemoryStoreConfig",
             "lifecycle.facade.context": "ContextBuilder RelevanceFilter",
             "lifecycle.facade.entries": "MemoryEntry",
+            "lifecycle.facade.managing": "ArchivalManager CleanupManager",
             "lifecycle.facade.metrics": "MemoryPerformanceMetrics",
             "lifecycle.facade.rag": "RAGIntegration",
             "lifecycle.facade.signals": "MemoryStoreSignalBusIntegration Signal UnifiedSignalBus",

@@ -51,6 +51,7 @@ class Turn:
         event_type: Of an event; empty for a message.
         trust: Of the words at most, whoever says them.
         metadata: What else is known of it, as plain JSON.
+        tags: Words it is about.
     """
 
     text: str
@@ -60,6 +61,7 @@ class Turn:
     event_type: str = ""
     trust: Trust = "high"
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,7 @@ class Origin:
         group: To which it belongs: `tenant:session`.
         file: Name of the file that it was read from; empty for what was handed over.
         now: The present.
-        tags: Of the resource or the turn.
-        metadata: Of the resource.
+        tags, metadata: Of the resource.
     """
 
     trust: Trust
@@ -178,8 +179,8 @@ def episode(
     values |= {"role": turn.role, "speaker": _cut(turn.speaker, _SPEAKER, redactor), "order": order}
     if turn.metadata:
         values["metadata"] = dict(turn.metadata)
-    if origin.tags:
-        values["tags"] = list(origin.tags)
+    if turn.tags:
+        values["tags"] = list(turn.tags)
     if turn.event_type:
         values |= {"content_type": "event", "event_type": turn.event_type}
     if part_of is not None:

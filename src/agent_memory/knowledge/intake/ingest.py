@@ -122,7 +122,6 @@ class Ingest:
         conversation: str | None = None,
         order: int = 0,
         group: str = "",
-        tags: Sequence[str] = (),
         is_live: bool = False,
         caller: Caller = NOBODY,
     ) -> Ingested[Episode]:
@@ -133,7 +132,6 @@ class Ingest:
             conversation: Id of the resource that it is part of.
             order: Its place there; the same text in another place is another turn.
             group: To which it belongs.
-            tags: Words it is about.
             is_live: The host saw it in the caller's session: what the user says has the caller's trust.
             caller: The session that asks.
 
@@ -141,7 +139,7 @@ class Ingest:
             ValidationError: It is too long (`too_long`), empty, or nothing but a secret; nothing was stored.
             StorageError: Nothing was stored.
         """
-        origin = self._origin(caller, group, is_live=is_live, tags=tuple(tags))
+        origin = self._origin(caller, group, is_live=is_live)
         draft = await asyncio.to_thread(self._episode, turn, conversation, order, origin)
         return (await self._turns([draft], conversation, caller))[0]
 

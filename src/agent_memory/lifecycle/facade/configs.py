@@ -44,20 +44,19 @@ class EmbeddingConfig(Settings):
 
 
 class CleanupConfig(Settings):
-    """What a preview proposes to delete; nothing is deleted but by applying it.
+    """The numbers by which a store proposes what is tidied, see `agent_memory.lifecycle.tidying.Cleanup`.
 
-    `cleanup_interval_hours` is accepted and changes nothing: nothing runs by itself. What was not used for
-    `archive_old_entries_days` is proposed for the archive first.
+    `cleanup_interval_hours` is accepted and changes nothing: nothing runs by itself.
     """
 
     cleanup_interval_hours: int = Field(default=24, ge=1)
     min_importance_threshold: float = Field(
-        default=0.3, ge=0, le=1, description="Less important ones are proposed for deletion."
+        default=0.3, ge=0, le=1, description="What is less important is proposed for the archive for its age."
     )
-    max_age_days: int = Field(default=90, ge=1, description="Older ones are proposed for deletion, unless important.")
-    max_entries: int = Field(default=10_000, ge=1, description="The least important ones beyond are proposed.")
-    delete_unaccessed_days: int = Field(default=30, ge=1, description="Without a use for so long.")
-    archive_old_entries_days: int = Field(default=60, ge=1, description="Older ones are proposed for the archive.")
+    max_age_days: int = Field(default=90, ge=1, description="What is older in the archive is proposed for deletion.")
+    max_entries: int = Field(default=10_000, ge=1, description="The least important of more are proposed.")
+    delete_unaccessed_days: int = Field(default=30, ge=1, description="What was used within so many days stays.")
+    archive_old_entries_days: int = Field(default=60, ge=1, description="What is older is proposed for the archive.")
 
 
 class ArchivalConfig(Settings):

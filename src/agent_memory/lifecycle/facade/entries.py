@@ -211,7 +211,9 @@ def links_of(entry: MemoryEntry) -> list[dict[str, str]]:
     return [{"rel": rel, "id": one} for rel, ids in named for one in ids if is_record_id(one)]
 
 
-def entry_of(record: Record, now: datetime, *, text: str = "", relevance: float | None = None) -> MemoryEntry:
+def entry_of(
+    record: Record, now: datetime, *, text: str = "", relevance: float | None = None, archived: bool = False
+) -> MemoryEntry:
     """Return the view of a record.
 
     Args:
@@ -219,6 +221,7 @@ def entry_of(record: Record, now: datetime, *, text: str = "", relevance: float 
         now: The present, from which its importance is calculated.
         text: All of its words, where the record holds a part.
         relevance: How well it answers what was asked.
+        archived: Whether it lies in the archive.
     """
     said = record.metadata
     words = text or str(getattr(record, "content", ""))
@@ -244,6 +247,7 @@ def entry_of(record: Record, now: datetime, *, text: str = "", relevance: float 
         created_at=record.timestamp,
         updated_at=record.timestamp,
         expires_at=record.expires_at,
+        archived=archived,
         pinned=record.pinned,
         record_id=record.id,
         relevance=relevance,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.intake.undoing import drawn_from_alone, forget_known
 from agent_memory.knowledge.records import Knowledge
+from agent_memory.lifecycle.archive import Archive, archive_exists
 from agent_memory.lifecycle.entry_types import MemoryEntryType
 from agent_memory.lifecycle.facade.entries import fields_of, is_record_id, record_id_of, said_besides
 from agent_memory.lifecycle.facade.naming import Names
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import Embedder
     from agent_memory.lifecycle.facade.entries import MemoryEntry
-    from agent_memory.models import Clock, Kind, Record
+    from agent_memory.models import Archived, Clock, Kind, Record
     from agent_memory.service import Caller, MemoryService
     from agent_memory.storage.record_storage import RecordStorage
 
@@ -47,6 +48,7 @@ class Kept:
         self._opened: Knowledge | None = None
         self._taking: Taking | None = None
         self._names = Names()
+        self._archive: Archive | None = None
 
     @property
     def knowledge(self) -> Knowledge:
@@ -59,6 +61,31 @@ class Kept:
             settings = self.service.settings
             self._opened = Knowledge(self.service.agent_id, settings, clock=self._clock, embedder=self._embedder)
         return self._opened
+
+    @property
+    def taking(self) -> Taking:
+        """The way in for turns and documents."""
+        if self._taking is None:
+            self._taking = Taking(self.knowledge, self.service.report, self._caller)
+        return self._taking
+
+    @property
+    def archive(self) -> Archive:
+        """What was put away.
+
+        Raises:
+            ConfigurationError: The memory is on a server, which has no archive.
+        """
+        if self._archive is None:
+            self._archive = Archive(self.service, clock=self._clock)
+        return self._archive
+
+    async def archived(self, entry_id: str) -> Archived | None:
+        """Return the memory of an entry in the archive."""
+        if not archive_exists(self.service.agent_id, self.service.settings):
+            return None
+        away = await self.archive.get(record_id_of(entry_id, self._caller().group or ""))
+        return away if away is not None and sees(self._caller().group, away.facets) else None
 
     def storages(self) -> list[RecordStorage[Any]]:
         """Return where turns, documents and summaries are, as far as there are any."""
@@ -78,7 +105,7 @@ class Kept:
         if entry.entry_type not in (MemoryEntryType.INTERACTION, MemoryEntryType.CONTEXT):
             caller = self._caller()
             return (await self.service.store(fields_of(entry, self._clock(), caller.group or ""), caller)).memory
-        taking = self._taking = self._taking or Taking(self.knowledge, self.service.report, self._caller)
+        taking = self.taking
         is_turn = entry.entry_type == MemoryEntryType.INTERACTION
         record = await (taking.turn(entry) if is_turn else taking.document(entry))
         besides = said_besides(entry, record)
@@ -88,7 +115,7 @@ class Kept:
         """Return the record of an entry, by its own id or by the one that a program gave it."""
         kind = next((each for each in (EPISODE, RESOURCE, SUMMARY) if entry_id.startswith(each.prefix)), None)
         if is_record_id(entry_id) and kind is not None:
-            return self._seen(await self._storage_of(kind).get(entry_id))
+            return self._seen(await self.knowledge.of(kind.name).get(entry_id))
         memory = await self.service.admin.get(record_id_of(entry_id, self._caller().group or ""))
         if memory is not None or is_record_id(entry_id):
             return self._seen(memory)
@@ -109,7 +136,7 @@ class Kept:
                 code="not_changeable",
                 recovery="Store a correction.",
             )
-        changed: Record = await self._storage_of(_kind_of(record)).update(record.id, changes)
+        changed: Record = await self.knowledge.of(_kind_of(record).name).update(record.id, changes)
         return changed
 
     async def delete(self, record: Record) -> None:
@@ -127,7 +154,7 @@ class Kept:
         items = await drawn_from_alone(self.service, [record.id], caller)
         await self.service.requests.many([item.id for item in items if not item.pinned], caller)
         await forget_known([record.id], self.knowledge)
-        await self._storage_of(_kind_of(record)).delete(record.id)
+        await self.knowledge.of(_kind_of(record).name).delete(record.id)
 
     async def memories(self, filters: SearchFilters | None = None) -> list[Record]:
         """Return the valid memories that meet the filters, the newest first; items, too."""
@@ -155,16 +182,15 @@ class Kept:
         return str(getattr(record, "content", ""))
 
     async def close(self) -> None:
-        """Close turns and documents."""
+        """Close turns, documents and the archive."""
+        if self._archive is not None:
+            await self._archive.close()
         if self._opened is not None:
             await self._opened.close()
 
     def _seen(self, record: Record | None) -> Record | None:
         """Return a record that the caller may see."""
         return record if record is not None and sees(self._caller().group, record.facets) else None
-
-    def _storage_of(self, kind: Kind[Any]) -> RecordStorage[Any]:
-        return self.knowledge.of(kind.name)
 
 
 def is_entry(record: Record) -> bool:

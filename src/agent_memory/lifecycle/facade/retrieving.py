@@ -10,7 +10,7 @@ from agent_memory.lifecycle.entry_types import CATEGORY_OF, ENTRY_TYPES, MemoryE
 from agent_memory.lifecycle.facade.entries import entry_of
 from agent_memory.lifecycle.facade.keeping import is_entry
 from agent_memory.lifecycle.importance import importance_of
-from agent_memory.models import EPISODE, DateRange, SearchFilters, SearchRequest
+from agent_memory.models import EPISODE, RESOURCE, DateRange, SearchFilters, SearchRequest
 from agent_memory.redaction import quoted
 from agent_memory.retrieval.weighted import Asked
 
@@ -147,8 +147,9 @@ async def _memories(kept: Kept, asked: Wanted, depth: int, caller: Caller) -> _F
         return []
     answers: _Found = []
     for filters in _filters(asked):
-        is_narrow = asked.entry_types is None and filters.date_range is None
-        results = await kept.service.search(asked.query, depth if is_narrow else MOST, filters, caller=caller)
+        says_all = asked.entry_types is None or filters.category is not None
+        says_all = says_all and (asked.period is None or filters.date_range is not None)
+        results = await kept.service.search(asked.query, depth if says_all else MOST, filters, caller=caller)
         answers.append(([(hit.memory, hit.parts) for hit in results.results], results.results.words))
     return answers
 
@@ -172,8 +173,8 @@ async def _others(kept: Kept, asked: Wanted, depth: int, clock: Clock, caller: C
     for storage in kept.storages():
         if asked.entry_types is not None and not asked.entry_types & _types_of(storage.kind.name):
             continue
-        is_narrow = asked.entry_types is None and asked.period is None
-        request = SearchRequest(asked.query, depth if is_narrow else MOST, clock(), filters)
+        says_all = asked.period is None and storage.kind.name != RESOURCE.name
+        request = SearchRequest(asked.query, depth if says_all else MOST, clock(), filters)
         answer = await storage.answer(request)
         pairs = zip(answer.records, answer.ranking.hits, strict=True)
         answers.append(([(each, hit.parts) for each, hit in pairs if is_entry(each)], answer.ranking.words))

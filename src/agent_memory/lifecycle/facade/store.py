@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.lifecycle.entry_types import MemoryEntryType, type_of
+from agent_memory.errors import UnknownIdError
+from agent_memory.lifecycle.facade.bulk import store_all
 from agent_memory.lifecycle.facade.changing import changes_of
 from agent_memory.lifecycle.facade.configs import MemoryStoreConfig, settings_of
-from agent_memory.lifecycle.facade.counting import statistics_of
-from agent_memory.lifecycle.facade.entries import check_entry_id, checked, entry_of, external_id_of
+from agent_memory.lifecycle.facade.entries import check_entry_id, checked, external_id_of
 from agent_memory.lifecycle.facade.keeping import Kept
+from agent_memory.lifecycle.facade.managing import ArchivalManager, CleanupManager
 from agent_memory.lifecycle.facade.metrics import MemoryPerformanceMetrics
-from agent_memory.lifecycle.facade.retrieving import checked_types, entries_of, period_of, relevant, wanted
-from agent_memory.lifecycle.importance import ImportanceCalculator, importance_of
+from agent_memory.lifecycle.facade.reading import EntryReader
+from agent_memory.lifecycle.importance import ImportanceCalculator
 from agent_memory.models import Memory, utc_now
-from agent_memory.models.record import normalise_tags
 from agent_memory.service import NOBODY, open_service
+from agent_memory.service.background import Background
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-    from datetime import datetime
+    from collections.abc import Callable, Mapping, Sequence
 
     from agent_memory.embeddings import Embedder
     from agent_memory.lifecycle.facade.entries import MemoryEntry
@@ -28,13 +27,8 @@ if TYPE_CHECKING:
     from agent_memory.service import Caller, MemoryService
     from agent_memory.settings import ServiceSettings
 
-_LEARNED: Final = frozenset({MemoryEntryType.PATTERN, MemoryEntryType.LEARNING, MemoryEntryType.INSIGHT})
-_MOST_PATTERNS: Final = 100
 
-Period = tuple["datetime", "datetime"]
-
-
-class MemoryStore:
+class MemoryStore(EntryReader):
     """Everything one agent knows, as entries. Opens nothing until the first call, and deletes nothing unasked.
 
     An entry is a view of a record: an interaction of a turn, a context of a document or a summary, all others of
@@ -52,6 +46,7 @@ class MemoryStore:
     Attributes:
         config, service: As given.
         importance_calculator: Says how important an entry is.
+        cleanup_manager, archival_manager: Propose what is tidied, and do it.
         performance_metrics: What this store did, and how long it took.
         kept: Where the records are.
 
@@ -79,6 +74,9 @@ class MemoryStore:
         self.kept = Kept(service, clock, self._caller, embedder)
         self.importance_calculator = ImportanceCalculator(clock=clock)
         self.performance_metrics = MemoryPerformanceMetrics()
+        self.cleanup_manager = CleanupManager(self.kept, self.config.cleanup_config, self._caller)
+        self.archival_manager = ArchivalManager(self.kept, self.config.archival_config, clock, self._caller)
+        self._behind = Background()
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -101,6 +99,20 @@ class MemoryStore:
             if known is not None:
                 return external_id_of(await self._restored(known, entry))
             return external_id_of(await self.kept.store(entry))
+
+    async def store_entries(self, entries: Sequence[MemoryEntry]) -> list[str]:
+        """Keep many entries in few changes, and return their ids in their order; when this returns, they are on disk.
+
+        Memories are compared with others behind the answer.
+
+        Raises:
+            ValidationError: An entry is wrong. Nothing was stored if its type is unknown or it has no words; else those
+                that were written before it are.
+            StorageError: Some may be stored.
+        """
+        with self.performance_metrics.timing("store"):
+            given = [checked(entry) for entry in entries]
+            return await store_all(self.kept, given, self.store_entry, self._clock, self._caller())
 
     async def update_entry(self, entry_id: str, updates: dict[str, Any]) -> bool:
         """Change fields of an entry; tell whether there is one.
@@ -127,123 +139,52 @@ class MemoryStore:
             StorageError: Nothing was changed.
         """
         record = await self.kept.get(check_entry_id(entry_id))
-        if record is None:
-            return False
+        away = await self.kept.archived(entry_id) if record is None else None
         try:
+            if away is not None:
+                await self.kept.archive.forget(away.id, self._caller())
+                return True
+            if record is None:
+                return False
             await self.kept.delete(record)
         except UnknownIdError:
             return False
         return True
 
-    # -- reading ------------------------------------------------------------------------------------------------------
+    # -- tidying ------------------------------------------------------------------------------------------------------
 
-    async def get_entry_by_id(self, entry_id: str) -> MemoryEntry | None:
-        """Return an entry by its own id or the one that it was given, or None; counts no access."""
-        record = await self.kept.get(check_entry_id(entry_id))
-        return None if record is None else await self._view(record)
+    async def cleanup_old_entries(self, *, apply: bool = False, delete: bool = False) -> int:
+        """Return how many memories would be tidied by `cleanup_config`; with `apply`, how many were.
 
-    async def retrieve_relevant(
-        self,
-        query: str,
-        max_results: int | None = None,
-        relevance_threshold: float | None = None,
-        entry_types: Collection[str] | None = None,
-        time_range: Period | None = None,
-    ) -> list[MemoryEntry]:
-        """Return the entries that answer a query, best first by the ranking profile `weighted`; counts an access each.
+        They go to the archive, from which they can be brought back; nothing is deleted unless `delete` says so.
 
         Args:
-            query: What is asked.
-            max_results: 1 to 100; those of the configuration when omitted.
-            relevance_threshold: Least `MemoryEntry.relevance`, 0..1; that of the configuration when omitted.
-            entry_types: Of these types alone.
-            time_range: What they say was so between these moments, both included.
+            apply: Do it.
+            delete: Also delete for good what has been in the archive for long enough.
 
         Raises:
-            ValidationError: An argument is wrong.
-            StorageError: The memories cannot be read.
+            ValidationError: The caller may not do it to one of them; nothing was done.
+            StorageError: What was done before is safe.
         """
-        own, candidates = self.config, self.config.embedding_config.max_similarity_results
-        count = own.max_retrieval_results if max_results is None else max_results
-        least = own.relevance_threshold if relevance_threshold is None else relevance_threshold
-        asked = wanted(query, count, least, entry_types, time_range, candidates)
-        caller = self._caller()
-        with self.performance_metrics.timing("retrieve"):
-            found = await relevant(self.kept, asked, self._clock, caller)
-            entries = await entries_of(self.kept, found, self._clock())
-            memories = [each.record for each in found if isinstance(each.record, Memory)]
-            if memories:
-                await self.service.pad.count_access(memories, caller)
-        self.performance_metrics.found(len(entries))
-        return entries
+        return await self.cleanup_manager.perform_cleanup(apply=apply, delete=delete)
 
-    async def get_conversation_history(
-        self, session_id: str | None = None, max_entries: int = 50, time_range: Period | None = None
-    ) -> list[MemoryEntry]:
-        """Return what was said, the newest first.
-
-        Args:
-            session_id: In this session; in any when omitted.
-            max_entries: At most so many, 1 or more.
-            time_range: Between these moments, both included.
+    async def archive_entries(self, archive_criteria: Mapping[str, Any], *, apply: bool = False) -> int:
+        """Return how many memories meet criteria (`ArchivalManager.archive_entries`); with `apply`, archive them.
 
         Raises:
-            ValidationError: An argument is wrong.
-            StorageError: It cannot be read.
+            ValidationError: A criterion is unknown or wrong, or the caller may not archive one; none was archived.
+            StorageError: What was archived before is safe.
         """
-        if isinstance(max_entries, bool) or not isinstance(max_entries, int) or max_entries < 1:
-            raise ValidationError(f"max_entries is a whole number of 1 or more, got {max_entries!r}.")
-        period = period_of(time_range)
-        said = [
-            record
-            async for record in self.kept.others()
-            if type_of(record) == MemoryEntryType.INTERACTION
-            and session_id in {None, record.created_by_session}
-            and (period is None or period.covers(_moment(record)))
-        ]
-        said.sort(key=lambda each: (_moment(each), getattr(each, "order", 0)), reverse=True)
-        return [await self._view(record) for record in said[:max_entries]]
+        return await self.archival_manager.archive_entries(archive_criteria, apply=apply)
 
-    async def get_learning_patterns(self, pattern_type: str | None = None) -> list[MemoryEntry]:
-        """Return patterns, learnings and insights, the most important first, 100 at most.
-
-        Args:
-            pattern_type: With this tag alone.
-
-        Raises:
-            StorageError: They cannot be read.
-        """
-        tags = set(normalise_tags([pattern_type])) if pattern_type else None
-        learned = [
-            record
-            for record in await self.kept.memories()
-            if type_of(record) in _LEARNED and (tags is None or tags & set(record.tags))
-        ]
-        now = self._clock()
-        learned.sort(key=lambda each: importance_of(each, now), reverse=True)
-        return [await self._view(record) for record in learned[:_MOST_PATTERNS]]
-
-    async def list_entries(
-        self, entry_types: Collection[str] | None = None, max_entries: int = 50
-    ) -> list[MemoryEntry]:
-        """Return the newest entries of some types, of any when omitted, the newest first; counts no access.
-
-        Raises:
-            ValidationError: A type is unknown.
-            StorageError: They cannot be read.
-        """
-        types = checked_types(entry_types)
-        records = [*await self.kept.memories(), *[record async for record in self.kept.others()]]
-        wished = [each for each in records if types is None or type_of(each) in types]
-        wished.sort(key=_moment, reverse=True)
-        return [await self._view(record) for record in wished[:max_entries]]
-
-    async def get_memory_statistics(self) -> dict[str, Any]:
-        """Return how much there is of each type, its size, and how the store performs (docs/lifecycle.md)."""
-        return await statistics_of(self.kept, self.config, self.performance_metrics)
+    async def settle(self) -> None:
+        """Wait for what is done behind answers: access counts, and what the service does."""
+        await self._behind.settle()
+        await self.service.settle()
 
     async def close(self) -> None:
         """Finish what is under way and close what it opened. May be called more than once."""
+        await self._behind.settle()
         await self.kept.close()
         if self._owns_service:
             await self.service.close()
@@ -255,9 +196,6 @@ class MemoryStore:
     async def __aexit__(self, *_: object) -> None:
         """Close."""
         await self.close()
-
-    async def _view(self, record: Record) -> MemoryEntry:
-        return entry_of(record, self._clock(), text=await self.kept.text_of(record))
 
     async def _restored(self, known: Record, entry: MemoryEntry) -> Record:
         """Return the record of an entry that is stored again, with what it says now."""
@@ -275,7 +213,3 @@ class MemoryStore:
         if entry.importance_score is not None and not entry.record_id:
             updates["importance_score"] = entry.importance_score
         return await self.kept.update(known, changes_of(known, updates))
-
-
-def _moment(record: Record) -> datetime:
-    return record.observed_at or record.timestamp

@@ -39,7 +39,6 @@ EVERY_FIELD: dict[str, Any] = {
     "category": "preference",
     "topic": "kitchen",
     "group": "acme:one",
-    "project": "kestrel",
     "source": {"kind": "user", "detail": "chat"},
 }
 

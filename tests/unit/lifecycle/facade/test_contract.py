@@ -21,6 +21,8 @@ METHODS = {
     "get_learning_patterns": ("pattern_type",),
     "update_entry": ("entry_id", "updates"),
     "delete_entry": ("entry_id",),
+    "cleanup_old_entries": (),
+    "archive_entries": ("archive_criteria",),
     "get_memory_statistics": (),
 }
 OTHERS = {
@@ -36,6 +38,8 @@ OTHERS = {
         "build_learning_context": ("entries", "max_length"),
     },
     "RelevanceFilter": {"filter_entries": ("entries", "query", "max_entries")},
+    "CleanupManager": {"perform_cleanup": ()},
+    "ArchivalManager": {"archive_entries": ("criteria",)},
     "MemoryStoreSignalBusIntegration": {
         "handle_interaction_signal": ("signal",),
         "handle_insight_signal": ("signal",),

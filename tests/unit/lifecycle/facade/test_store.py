@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import AgentMemoryError, ValidationError
-from agent_memory.lifecycle import ImportanceLevel, MemoryEntry, MemoryEntryType, MemoryStore
+from agent_memory.lifecycle import ImportanceLevel, MemoryEntry, MemoryEntryType, MemoryStore, MemoryStoreConfig
 from agent_memory.lifecycle.entry_types import ENTRY_TYPES
 from agent_memory.service import Caller
 from tests.support import raises
@@ -101,6 +101,37 @@ async def test_the_same_text_is_stored_once(store: MemoryStore) -> None:
     assert await store.store_entry(entry("maria likes  tea.", entry_id="second")) == first
 
 
+async def test_many_entries_are_stored_as_one_by_one(store: MemoryStore, root: Path) -> None:
+    known = await store.store_entry(entry("Maria likes tea."))
+    given = [
+        entry("The ferry leaves at nine.", importance_score=0.9, semantic_tags=["boats"], session_id="s1"),
+        entry("maria likes tea."),
+        *[entry(f"Turn {n}", TYPES.INTERACTION, session_id=f"s{n % 2}", importance_score=0.3) for n in range(4)],
+        entry("The ferry leaves at nine."),
+        entry("An own name.", entry_id="own"),
+        entry("The ferry leaves at ten.", TYPES.CORRECTION),
+        entry(f"The key is {SECRET}", TYPES.CONTEXT),
+        entry(f"The other key is {SECRET}", TYPES.INSIGHT),
+    ]
+    ids = await store.store_entries(given)
+    assert (ids[1], ids[6], ids[7]) == (known, ids[0], "own")
+    found = [await store.get_entry_by_id(each) for each in ids]
+    assert [each.entry_type for each in found if each] == [each.entry_type for each in given]
+    assert [each.importance_score for each in found if each][2:6] == [0.3] * 4
+    first = found[0]
+    assert first is not None
+    assert (first.importance_score, first.semantic_tags, first.session_id) == (0.9, ["boats"], "s1")
+    assert [each.text for each in await store.get_conversation_history("s1")] == ["Turn 3", "Turn 1"]
+    await store.settle()
+    assert not [path for path in root.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+
+
+async def test_many_entries_one_of_which_has_no_words_are_refused(store: MemoryStore) -> None:
+    with raises(ValidationError, "empty_entry"):
+        await store.store_entries([entry("Maria likes tea."), MemoryEntry()])
+    assert (await store.get_memory_statistics())["total_entries"] == 0
+
+
 async def test_an_entry_that_is_stored_again_is_changed(store: MemoryStore) -> None:
     for text in ("The boat is blue.", "The boat is red."):
         await store.store_entry(entry(text, entry_id="boat"))
@@ -167,6 +198,7 @@ async def test_finds_entries_of_all_kinds_and_counts_an_access_of_memories(store
     found = await store.retrieve_relevant("when does the ferry to Elba leave")
     assert {each.entry_type for each in found} == {TYPES.INSIGHT, TYPES.INTERACTION, TYPES.CONTEXT}
     assert all(each.relevance and 0.6 <= each.relevance <= 1 for each in found)
+    await store.settle()
     (insight,) = await store.retrieve_relevant("ferry to Elba", entry_types=[TYPES.INSIGHT])
     assert insight.access_count == 1
 
@@ -348,3 +380,16 @@ async def test_two_groups_may_give_the_same_id_and_say_the_same(store: MemorySto
     assert await kept("acme:one", "The ferry sails.") == "The ferry sails."
     assert await kept("acme:two", "The ferry is full.") == "The ferry is full."
     assert await kept("acme:three", "The ferry sails.") == "The ferry sails."
+
+
+@pytest.mark.model
+async def test_what_shares_no_word_is_found_by_meaning_among_entries_of_all_kinds(root: Path) -> None:
+    config = MemoryStoreConfig(storage_path=str(root))
+    async with MemoryStore(config, agent_id="bob") as store:
+        await store.store_entry(entry("The database password rotates monthly.", TYPES.LEARNING))
+        await store.store_entry(entry("Maria is allergic to peanuts.", TYPES.INTERACTION))
+        await store.store_entry(entry("The quarterly report is due on Friday.", TYPES.CONTEXT))
+        assert (await texts(store, "which food must she avoid"))[0] == "Maria is allergic to peanuts."
+        first, *_ = await store.retrieve_relevant("when do we change the credentials")
+        assert first.text == "The database password rotates monthly."
+        assert (await store.get_memory_statistics())["cache_hit_rate"] == 1.0

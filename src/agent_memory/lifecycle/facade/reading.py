@@ -1,0 +1,164 @@
+"""What a `MemoryStore` is asked: entries by id, by relevance, by session, by what was learned, and how many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import ValidationError
+from agent_memory.lifecycle.entry_types import CATEGORY_OF, MemoryEntryType, type_of
+from agent_memory.lifecycle.facade.counting import statistics_of
+from agent_memory.lifecycle.facade.entries import check_entry_id, entry_of
+from agent_memory.lifecycle.facade.retrieving import checked_types, entries_of, period_of, relevant, wanted
+from agent_memory.lifecycle.importance import importance_of
+from agent_memory.models import Memory, SearchFilters
+from agent_memory.models.record import normalise_tags
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from datetime import datetime
+
+    from agent_memory.lifecycle.facade.configs import MemoryStoreConfig
+    from agent_memory.lifecycle.facade.entries import MemoryEntry
+    from agent_memory.lifecycle.facade.keeping import Kept
+    from agent_memory.lifecycle.facade.metrics import MemoryPerformanceMetrics
+    from agent_memory.models import Clock, Record
+    from agent_memory.service import Caller, MemoryService
+    from agent_memory.service.background import Background
+
+_LEARNED: Final = frozenset({MemoryEntryType.PATTERN, MemoryEntryType.LEARNING, MemoryEntryType.INSIGHT})
+_MOST_PATTERNS: Final = 100
+
+Period = tuple["datetime", "datetime"]
+
+
+class EntryReader:
+    """The half of a `MemoryStore` that changes nothing but access counts."""
+
+    config: MemoryStoreConfig
+    service: MemoryService
+    kept: Kept
+    performance_metrics: MemoryPerformanceMetrics
+    _clock: Clock
+    _caller: Callable[[], Caller]
+    _behind: Background
+
+    async def get_entry_by_id(self, entry_id: str) -> MemoryEntry | None:
+        """Return an entry by its own id or the one that it was given, or None; counts no access.
+
+        One that was archived is found, too, and says so.
+        """
+        record = await self.kept.get(check_entry_id(entry_id))
+        if record is not None:
+            return await self._view(record)
+        away = await self.kept.archived(entry_id)
+        return None if away is None else entry_of(away.memory, self._clock(), archived=True)
+
+    async def retrieve_relevant(
+        self,
+        query: str,
+        max_results: int | None = None,
+        relevance_threshold: float | None = None,
+        entry_types: Collection[str] | None = None,
+        time_range: Period | None = None,
+    ) -> list[MemoryEntry]:
+        """Return the entries that answer a query, best first by the ranking profile `weighted`.
+
+        Counts an access of each memory, behind the answer.
+
+        Args:
+            query: What is asked.
+            max_results: 1 to 100; those of the configuration when omitted.
+            relevance_threshold: Least `MemoryEntry.relevance`, 0..1; that of the configuration when omitted.
+            entry_types: Of these types alone.
+            time_range: What they say was so between these moments, both included.
+
+        Raises:
+            ValidationError: An argument is wrong.
+            StorageError: The memories cannot be read.
+        """
+        own, candidates = self.config, self.config.embedding_config.max_similarity_results
+        count = own.max_retrieval_results if max_results is None else max_results
+        least = own.relevance_threshold if relevance_threshold is None else relevance_threshold
+        asked = wanted(query, count, least, entry_types, time_range, candidates)
+        caller = self._caller()
+        with self.performance_metrics.timing("retrieve"):
+            found = await relevant(self.kept, asked, self._clock, caller)
+            entries = await entries_of(self.kept, found, self._clock())
+            memories = [each.record for each in found if isinstance(each.record, Memory)]
+            if memories:
+                self._behind.run(self.service.pad.count_access(memories, caller))
+        self.performance_metrics.found(len(entries))
+        return entries
+
+    async def get_conversation_history(
+        self, session_id: str | None = None, max_entries: int = 50, time_range: Period | None = None
+    ) -> list[MemoryEntry]:
+        """Return what was said, the newest first.
+
+        Args:
+            session_id: In this session; in any when omitted.
+            max_entries: At most so many, 1 or more.
+            time_range: Between these moments, both included.
+
+        Raises:
+            ValidationError: An argument is wrong.
+            StorageError: It cannot be read.
+        """
+        if isinstance(max_entries, bool) or not isinstance(max_entries, int) or max_entries < 1:
+            raise ValidationError(f"max_entries is a whole number of 1 or more, got {max_entries!r}.")
+        period = period_of(time_range)
+        said = [
+            record
+            async for record in self.kept.others()
+            if type_of(record) == MemoryEntryType.INTERACTION
+            and session_id in {None, record.created_by_session}
+            and (period is None or period.covers(_moment(record)))
+        ]
+        said.sort(key=lambda each: (_moment(each), getattr(each, "order", 0)), reverse=True)
+        return [await self._view(record) for record in said[:max_entries]]
+
+    async def get_learning_patterns(self, pattern_type: str | None = None) -> list[MemoryEntry]:
+        """Return patterns, learnings and insights, the most important first, 100 at most.
+
+        Args:
+            pattern_type: With this tag alone.
+
+        Raises:
+            StorageError: They cannot be read.
+        """
+        tags = set(normalise_tags([pattern_type])) if pattern_type else None
+        learned = [
+            record
+            for category in sorted({CATEGORY_OF[each] for each in _LEARNED})
+            for record in await self.kept.memories(SearchFilters(category=category))
+            if type_of(record) in _LEARNED and (tags is None or tags & set(record.tags))
+        ]
+        now = self._clock()
+        learned.sort(key=lambda each: importance_of(each, now), reverse=True)
+        return [await self._view(record) for record in learned[:_MOST_PATTERNS]]
+
+    async def list_entries(
+        self, entry_types: Collection[str] | None = None, max_entries: int = 50
+    ) -> list[MemoryEntry]:
+        """Return the newest entries of some types, of any when omitted, the newest first; counts no access.
+
+        Raises:
+            ValidationError: A type is unknown.
+            StorageError: They cannot be read.
+        """
+        types = checked_types(entry_types)
+        records = [*await self.kept.memories(), *[record async for record in self.kept.others()]]
+        wished = [each for each in records if types is None or type_of(each) in types]
+        wished.sort(key=_moment, reverse=True)
+        return [await self._view(record) for record in wished[:max_entries]]
+
+    async def get_memory_statistics(self) -> dict[str, Any]:
+        """Return how much there is of each type, its size, and how the store performs (docs/lifecycle.md)."""
+        return await statistics_of(self.kept, self.config, self.performance_metrics)
+
+    async def _view(self, record: Record) -> MemoryEntry:
+        return entry_of(record, self._clock(), text=await self.kept.text_of(record))
+
+
+def _moment(record: Record) -> datetime:
+    return record.observed_at or record.timestamp
