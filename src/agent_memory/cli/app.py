@@ -54,7 +54,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         "suspects": _Entry(
             "suspects", "List pairs of memories that look as if they cannot both be right, or settle one."
         ),
-        "restore": _Entry("past", "Bring back what forgetting, replacing or changing took."),
+        "restore": _Entry("past", "Bring back what forgetting, replacing, changing or archiving took."),
     },
     "Be given": {
         "ingest": _Entry(

@@ -3,29 +3,33 @@
 import contextlib
 from collections.abc import Callable
 from dataclasses import asdict
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from agent_memory.cli.filtering import filters_given
+from agent_memory.cli.formats import Format, encode_entry
 from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, resolved
 from agent_memory.cli.render import show_hit, show_memories
 from agent_memory.cli.running import NOT_FOUND, QUIET, Command, Group, Run, command
 from agent_memory.cli.text import day
-from agent_memory.errors import ValidationError
+from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted, human
-from agent_memory.models import is_memory_id, to_text
+from agent_memory.models import ARCHIVED, SearchFilters, is_memory_id, to_text
 from agent_memory.service.views import whole_hit, whole_memory
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
+    from agent_memory.cli.screen import Screen
     from agent_memory.lifecycle.archive import Archive
-    from agent_memory.models import Archived
+    from agent_memory.models import Archived, MemorySearchResult
 
 _COLUMNS: Final = ("id", "archived_at", "rule", "content")
 _HIT_COLUMNS: Final = ("id", "relevance_score", "category", "timestamp", "content")
 _LIMIT: Final = 10
+_HITS: Final = 5
 _ArchivedId = Annotated[
     list[str], typer.Argument(metavar="ID", help="Ids of archived memories, or the beginnings of them.")
 ]
@@ -74,6 +78,118 @@ async def archived_ids(archive: "Archive", words: list[str]) -> list[str]:
     return list(found)
 
 
+async def in_archive(run: Run, word: str) -> str | None:
+    """Return the id of the archived memory that a word means; None where it means a live one, or none at all.
+
+    Raises:
+        ValidationError: Several begin with it.
+    """
+    if not has_archive(run):
+        return None
+    if not is_memory_id(word):
+        try:
+            await resolved(run.service, [word], forgotten=True)
+        except UnknownIdError:
+            pass
+        else:
+            return None
+    async with opened_archive(run) as opened:
+        (found,) = await archived_ids(opened, [word])
+        return found if is_memory_id(found) and await opened.get(found) is not None else None
+
+
+def has_archive(run: Run) -> bool:
+    """Tell whether the agent has an archive."""
+    from agent_memory.lifecycle.archive import archive_exists
+
+    return archive_exists(run.service.agent_id, run.service.settings)
+
+
+async def found_archived(run: Run, query: str, limit: int | None, filters: SearchFilters) -> "list[MemorySearchResult]":
+    """Return what a search finds in the archive, best first; nothing where there is none."""
+    if not has_archive(run):
+        return []
+    async with opened_archive(run) as opened:
+        return list(await opened.search(query, limit or _HITS, filters, run.caller))
+
+
+def as_document(found: "Sequence[MemorySearchResult] | None") -> dict[str, Any]:
+    """Return what was found in the archive as a part of an answer; nothing where nobody looked."""
+    if found is None:
+        return {}
+    return {"archived": [whole_hit(hit, explain=False, superseded_by=None) for hit in found]}
+
+
+def show_archived(screen: "Screen", found: "Sequence[MemorySearchResult]") -> None:
+    """Print what was found in the archive."""
+    for rank, hit in enumerate(found, start=1):
+        if rank == 1:
+            screen.show("In the archive:", style="bold")
+        show_hit(screen, rank, hit, explain=False, superseded_by=None)
+
+
+async def write_archived(run: Run, form: Format, write: Callable[[str], object]) -> int:
+    """Write what is archived, as a part of an export; return how many memories."""
+    if not has_archive(run):
+        return 0
+    async with opened_archive(run) as opened:
+        every = await opened.everything()
+    write("".join(encode_entry({"kind": ARCHIVED.name, "id": each.id, **each.to_record()}, form) for each in every))
+    return len(every)
+
+
+async def bring_archived(run: Run, records: "Sequence[Archived]", *, trusted: bool, dry_run: bool) -> int:
+    """Put what an export had archived into the archive; return how many memories. Only where the file is trusted."""
+    if not records:
+        return 0
+    if not trusted:
+        run.screen.note(
+            f"Left aside {counted(len(records), 'archived memory', 'archived memories')}: only with --trusted."
+        )
+        return 0
+    async with opened_archive(run) as opened:
+        return await opened.take_in(records, dry_run=dry_run)
+
+
+async def count_archived(run: Run) -> int:
+    """Return how many memories are archived; 0 too where that cannot be told, which the doctor explains."""
+    if not has_archive(run):
+        return 0
+    async with opened_archive(run) as opened:
+        with contextlib.suppress(StorageError):
+            return len(await opened.everything())
+    return 0
+
+
+async def forget_archived(run: Run, named: list[str], *, reason: str, yes: bool, now: bool) -> list[str]:
+    """Forget those of the memories named that are archived, after a question; return what was named besides."""
+    found = {word: one for word in named if (one := await in_archive(run, word)) is not None}
+    if not found:
+        return named
+    async with opened_archive(run) as opened:
+        if not yes:
+            run.need_terminal("Nothing was forgotten.", "Forgetting")
+            for one in found.values():
+                memory = await opened.get(one)
+                run.screen.note("" if memory is None else memory.content, style="")
+            what = "this archived memory" if len(found) == 1 else f"these {len(found)} archived memories"
+            run.confirm(f"Forget {what}{' for good' if now else ''}?", "Nothing was forgotten.")
+        for one in dict.fromkeys(found.values()):
+            if await opened.get(one) is None:
+                continue  # an older version of one before it
+            done = await opened.forget(one, run.caller, reason=reason)
+            run.screen.document({"memory_id": one, "forgotten": True, "older_versions": list(done.older_versions)})
+            run.screen.show(f"Forgot {one}, which was archived.")
+    return [word for word in named if word not in found]
+
+
+async def compact_archive(run: Run, grace: timedelta | None = None) -> None:
+    """Drop from the archive's file what came back or was deleted, as `compact` does with that of the memories."""
+    if has_archive(run):
+        async with opened_archive(run) as opened:
+            await opened.compact(grace)
+
+
 @command(rows=True)
 async def list_(
     run: Run,
@@ -111,7 +227,7 @@ async def search(
     filters = await filters_given(run)
     async with opened_archive(run) as archive:
         found = await archive.search(query, limit, filters, run.caller)
-    rows = [whole_hit(hit, explain=False, superseded_by=None) for hit in found]
+    rows = as_document(found)["archived"]
     run.screen.rows({"agent_id": run.service.agent_id, "results": rows}, "results", _HIT_COLUMNS)
     for rank, hit in enumerate(found, start=1):
         show_hit(run.screen, rank, hit, explain=False, superseded_by=None)
@@ -136,10 +252,15 @@ async def add(
 
 async def restore(run: Run, memory_id: _ArchivedId) -> None:
     """Bring archived memories back as they were, with what replaced them or was replaced by them."""
-    async with opened_archive(run) as archive:
-        back = await archive.restore(await archived_ids(archive, memory_id), run.caller)
-    run.screen.document({"restored": [each.id for each in back]})
-    run.screen.show(f"Back as they were: {', '.join(each.id for each in back)}.")
+    await bring_back(run, memory_id)
+
+
+async def bring_back(run: Run, named: list[str]) -> None:
+    """Bring archived memories back, and say so."""
+    async with opened_archive(run) as opened:
+        back = await opened.restore(await archived_ids(opened, named), run.caller)
+    run.screen.document({"was": "archived", "restored": [each.id for each in back]})
+    run.screen.show(f"Back from the archive: {', '.join(each.id for each in back)}.")
 
 
 async def stats(run: Run) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, Literal
 
 import typer
 
+from agent_memory.cli.archive import as_document, found_archived, show_archived
 from agent_memory.cli.filtering import filters_given
 from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, resolved
 from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory
@@ -183,6 +184,7 @@ async def search(
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show raw scores and what was left out, and why.")] = False,
     superseded: Annotated[bool, typer.Option("--superseded", help="Also find what a newer memory replaced.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="Also find what was archived.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Show long texts whole, not what they say about it.")] = False,
 ) -> None:
     """Find memories by meaning and by words, best first. Does not count as an access.
@@ -199,9 +201,10 @@ async def search(
         explain=explain,
         caller=run.caller,
     )
+    put_away = await found_archived(run, query, limit, filters) if archived else None
     results, replaced = found.results, found.replaced
     hits = [whole_hit(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in found.near]
-    document = {"agent_id": run.service.agent_id, **answer(found, hits, explain=explain)}
+    document = {"agent_id": run.service.agent_id, **answer(found, hits, explain=explain), **as_document(put_away)}
     if found.degraded:
         run.screen.note(found.degraded)
     if is_memory_id(query.strip()):
@@ -212,15 +215,16 @@ async def search(
     run.screen.rows(document, "results", _HIT_COLUMNS)
     for rank, hit in enumerate(found.near, start=1):
         show_hit(run.screen, rank, hit, explain=explain, superseded_by=replaced.get(hit.memory.id), full=full)
+    show_archived(run.screen, put_away or ())
     if explain and run.screen.form == "text":
         await _explain(run, results, replaced)
     if any(hit.excerpt is not None for hit in found.near) and not full and run.screen.out.is_terminal:
         run.screen.note("… stands for what is left out; --full or `agent-memory show ID` shows it.", style="dim")
-    if not results:
+    if not results and not put_away:
         run.screen.note("Nothing found." + (" Fewer filters or other words may help." if not explain else ""))
     if not results or results.not_known:
         await _note_items(run)
-    if not results:
+    if not results and not put_away:
         raise typer.Exit(NOT_FOUND)
 
 

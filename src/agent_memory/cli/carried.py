@@ -9,7 +9,7 @@ from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.running import Run
 from agent_memory.files.wording import counted
 from agent_memory.ingestion.working import runner_of
-from agent_memory.models import ENTITY, EPISODE, RELATION, RESOURCE, SUMMARY, TOPIC
+from agent_memory.models import ARCHIVED, ENTITY, EPISODE, RELATION, RESOURCE, SUMMARY, TOPIC
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.intake.carrying import Brought
@@ -22,6 +22,7 @@ _WORDS: Final = {
     ENTITY.name: ("entity", "entities"),
     RELATION.name: ("relation", "relations"),
     SUMMARY.name: ("summary", "summaries"),
+    ARCHIVED.name: ("archived memory", "archived memories"),
 }
 """What is told; where entities are named comes with them."""
 
@@ -77,4 +78,8 @@ def said_of(counts: Counter[str]) -> str:
 
 def document_of(done: "Brought") -> dict[str, Any]:
     """Return what became of it, for JSON."""
-    return {name: {"stored": done.stored[kind], "present": done.present[kind]} for kind, (name, _) in _WORDS.items()}
+    return {
+        name: {"stored": done.stored[kind], "present": done.present[kind]}
+        for kind, (name, _) in _WORDS.items()
+        if kind != ARCHIVED.name
+    }

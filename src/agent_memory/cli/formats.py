@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from agent_memory.cli.text import escape_in_quotes, has_steering, to_json
 from agent_memory.errors import ValidationError
-from agent_memory.models import Memory, Trace, content_hash, describe, is_memory_id
+from agent_memory.models import ARCHIVED, Archived, Memory, Trace, content_hash, describe, is_memory_id
 from agent_memory.yaml_reading import BoundedComposer, load_yaml
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ _NULL: Final = "tag:yaml.org,2002:null"
 class ImportedLine:
     """One memory of a file, or why there is none: the line it begins on, and fields this version does not know.
 
-    Or the trace of one that was forgotten for a reason, or a record of another kind, which says so.
+    Or the trace of one that was forgotten for a reason, one that is archived, or a record of another kind.
     """
 
     line: int
@@ -52,6 +52,7 @@ class ImportedLine:
     unknown_fields: tuple[str, ...] = ()
     trace: Trace | None = None
     given: dict[str, Any] | None = None
+    archived: Archived | None = None
 
 
 class Prose(str):
@@ -141,6 +142,8 @@ def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
         return ImportedLine(line, given={str(key): value for key, value in item.items()})
     if _RELEASED in item and "content" not in item:
         return _trace_of(line, item)
+    if item.get("kind") == ARCHIVED.name:
+        return _archived_of(line, item, agent_id)
     fields = {str(key): value for key, value in item.items() if key not in _COMPUTED}
     unknown = tuple(key for key in fields if key not in Memory.model_fields)
     known = {key: value for key, value in fields.items() if key in Memory.model_fields}
@@ -148,6 +151,14 @@ def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
         known = {"source": {"kind": "import"}, **known, "id": _id_of(known["content"])}
     try:
         return ImportedLine(line, Memory.model_validate({**known, "agent_id": agent_id}), unknown_fields=unknown)
+    except pydantic.ValidationError as error:
+        return ImportedLine(line, problem=describe(error))
+
+
+def _archived_of(line: int, item: dict[str, Any], agent_id: str) -> ImportedLine:
+    known = {str(key): value for key, value in item.items() if key in Archived.model_fields}
+    try:
+        return ImportedLine(line, archived=Archived.model_validate({**known, "agent_id": agent_id}))
     except pydantic.ValidationError as error:
         return ImportedLine(line, problem=describe(error))
 

@@ -244,9 +244,11 @@ def _listed(names: list[str]) -> str:
 async def opened(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
     """Open an agent's memory for the length of the block."""
     from agent_memory.knowledge.pages.watching import keep_pages
+    from agent_memory.lifecycle.archive.watching import keep_archive
     from agent_memory.service import open_service
 
-    service = keep_pages(open_service(agent, ServiceSettings(storage_root=str(root), lock_timeout=PERSON_SECONDS)))
+    service = open_service(agent, ServiceSettings(storage_root=str(root), lock_timeout=PERSON_SECONDS))
+    keep_archive(keep_pages(service))
     try:
         yield service
     finally:

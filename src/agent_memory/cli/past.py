@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from agent_memory.cli.archive import bring_back, compact_archive, forget_archived, in_archive
 from agent_memory.cli.matching import forget_matching
 from agent_memory.cli.options import MemoryId, Yes, complete_id, resolved
 from agent_memory.cli.render import show_forgotten, show_traces, show_versions
@@ -60,7 +61,7 @@ async def restore(
         int | None, typer.Option("--version", metavar="SEQ", help="Make it what it was then, by `history`.")
     ] = None,
 ) -> None:
-    """Bring back what forgetting, replacing or changing took.
+    """Bring back what forgetting, replacing, changing or archiving took.
 
     A forgotten memory comes back with the older versions that went with it; one that was replaced counts again; one
     that was changed is what it was before. Possible for 30 days at least, unless `compact --now` ended that.
@@ -69,6 +70,9 @@ async def restore(
         if version is not None:
             raise typer.BadParameter("a version is one of a memory: name its ID", param_hint="--version")
         await _list_forgotten(run)
+        return
+    if version is None and await in_archive(run, memory_id) is not None:
+        await bring_back(run, [memory_id])
         return
     (memory_id,) = await resolved(run.service, [memory_id], forgotten=True)
     if version is None:
@@ -208,6 +212,9 @@ async def forget(
 async def _forget_named(
     run: Run, named: list[str], *, reason: str, yes: bool, now: bool
 ) -> tuple[str, datetime | None]:
+    named = await forget_archived(run, named, reason=reason, yes=yes, now=now)
+    if not named:
+        return "", None
     wanted = await resolved(run.service, named)
     memories = [await run.service.get(each) for each in wanted]
     if not yes:
@@ -254,6 +261,7 @@ async def compact(
     else:
         if before:
             await run.service.admin.compact()
+            await compact_archive(run)
         await _compact_knowledge(run, timedelta(0) if now else None)
     after = journal.stat().st_size if before else 0
     run.screen.document({"bytes_before": before, "bytes_after": after})
@@ -282,6 +290,7 @@ async def _fold_all(run: Run) -> None:
     """Take out of the journal what is not known any more, and name the files that were not looked into."""
     await run.service.settle()
     await run.service.admin.compact(timedelta(0))
+    await compact_archive(run, timedelta(0))
     await _compact_knowledge(run, timedelta(0))
     folder = folder_of(run.service.agent_id, run.root)
     run.screen.show(f"The text is gone from {folder.journal.name} and from what is made of it.")

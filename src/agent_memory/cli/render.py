@@ -157,6 +157,7 @@ _KEPT: Final[Mapping[str, tuple[str, str] | tuple[()]]] = {
     "knowledge.yaml": ("document, conversation or topic", "documents, conversations and topics"),
     "episodes.yaml": ("turn", "turns"),
     "entities.yaml": ("record of entities", "records of entities"),
+    "archive.yaml": ("record of the archive", "records of the archive"),
     "tasks.yaml": (),  # how far background work is: nothing that an agent knows
 }
 """What a person calls the records of the journals that are built in, besides memories: one of them, and several."""

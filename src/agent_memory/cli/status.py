@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from agent_memory.cli.archive import count_archived
 from agent_memory.cli.render import row, show_status
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.text import minute
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import AgentFolder, folder_of
+from agent_memory.files.wording import counted
 from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import EPISODE, RESOURCE, to_text
@@ -27,8 +29,12 @@ async def status(run: Run) -> None:
     known = {"background": [_document(each) for each in background]} | (
         {"background_error": trouble} if trouble else {}
     )
-    run.screen.document({**asdict(state), **known, "folder": str(folder.path)})
+    archived = await count_archived(run)
+    put_away = {"archived": archived} if archived else {}
+    run.screen.document({**asdict(state), **put_away, **known, "folder": str(folder.path)})
     show_status(run.screen, state, folder.path)
+    if archived:
+        row(run.screen, "archive", f"{counted(archived, 'memory', 'memories')}; `agent-memory archive` looks into it")
     for each in background:
         row(run.screen, "background", _sentence(each))
     if trouble:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.cli.archive import bring_archived, write_archived
 from agent_memory.cli.carried import bring_given, document_of, said_of, work, write_given
 from agent_memory.cli.formats import Format, decode, encode, encode_trace
 from agent_memory.cli.running import FAILED, Run, command
@@ -19,7 +20,7 @@ from agent_memory.files.atomic import replace_file, translated
 from agent_memory.files.layout import folder_of
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.files.wording import counted
-from agent_memory.models import Memory
+from agent_memory.models import ARCHIVED, Memory
 from agent_memory.settings import ServiceSettings, build_settings
 
 if TYPE_CHECKING:
@@ -52,12 +53,13 @@ class Tally:
 
     Attributes:
         unknown_fields: Fields of a file that were left aside; None where there is no file.
+        done: As given.
         given: What became of records of other kinds; None where there were none.
     """
 
     def __init__(self, screen: Screen, done: str, labels: Sequence[dict[str, Any]], there: str = "here") -> None:
         self._screen = screen
-        self._done, self._there = done, there
+        self.done, self._there = done, there
         self._labels = labels
         self._told = 0
         self.counts = Counter(stored=0, present=0, differs=0, refused=0)
@@ -140,7 +142,7 @@ class Tally:
         there = self.counts["present"] + self.counts["differs"]
         beside = said_of(self.given.stored) if self.given is not None else ""
         memories = counted(self.counts["stored"], "memory", "memories")
-        parts = [f"{self._done} {memories}{' with ' if beside else ''}{beside}"]
+        parts = [f"{self.done} {memories}{' with ' if beside else ''}{beside}"]
         raised, forgotten, refused = (self.counts[name] for name in ("raised", "forgotten", "refused"))
         parts += [f"skipped {there:,} that were there"] if there else []
         parts += [f"raised {raised:,} of them to what the file claims"] if raised else []
@@ -210,6 +212,9 @@ async def import_(
         await run.service.admin.import_memories(memories, each, run.caller, trusted=trusted, dry_run=dry_run)
     if report.given is not None and not dry_run:
         await work(run)
+    put_away = [record.archived for record in records if record.archived is not None]
+    if brought := await bring_archived(run, put_away, trusted=trusted, dry_run=dry_run):
+        run.screen.note(f"{report.done} {counted(brought, 'archived memory', 'archived memories')}.", style="dim")
     traces = [record.trace for record in records if record.trace is not None]
     if trusted and not dry_run:
         await run.service.admin.import_traces(traces)
@@ -269,6 +274,8 @@ async def _write_all(run: Run, form: Format, write: "Callable[[str], object]") -
                 progress.update(bar, completed=done)
                 texts.clear()
         write("".join(texts))
+    if archived := await write_archived(run, form, write):
+        given[ARCHIVED.name] = archived
     write("".join([encode_trace(trace, form) for trace in await run.service.past.traces()]))
     return done + len(texts), given
 

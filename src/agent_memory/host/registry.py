@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.pages.watching import keep_pages
+from agent_memory.lifecycle.archive.watching import keep_archive
 from agent_memory.service import open_service
 
 if TYPE_CHECKING:
@@ -31,6 +32,10 @@ class _Shared:
 
 _OPEN: Final[dict[Key, _Shared]] = {}
 _LOCK: Final = threading.Lock()
+
+
+def _opened(agent_id: str, settings: ServiceSettings) -> MemoryService:
+    return keep_archive(keep_pages(open_service(agent_id, settings)))
 
 
 class ServiceShare:
@@ -55,7 +60,7 @@ class ServiceShare:
                 key = (root_session, settings.storage_root, agent_id)
                 with _LOCK:
                     opened = _OPEN.get(key)
-                    shared = opened or _OPEN.setdefault(key, _Shared(keep_pages(open_service(agent_id, settings))))
+                    shared = opened or _OPEN.setdefault(key, _Shared(_opened(agent_id, settings)))
                     shared.users += 1
                 self._key, self.service = key, shared.service
                 begin(self.service)

@@ -33,9 +33,10 @@ class Moving:
         """Return those of these ids that memories here have, superseded and expired ones too."""
         return set(await self._storage.texts_of(memory_ids))
 
-    async def linked(self, memory_id: str) -> bool:
-        """Tell whether a memory here is linked to one."""
-        return bool(await self._storage.linked_to(memory_id))
+    async def known(self, said: Mapping[str, str]) -> set[str]:
+        """Return those of these memories, texts by id, that are here or whose text was forgotten here."""
+        forgotten = await self._storage.forgotten_among(list(said.values()))
+        return await self.there(list(said)) | {one for one, text in said.items() if text in forgotten}
 
     async def check(self, memory_ids: Collection[str], caller: Caller = NOBODY) -> None:
         """Refuse what a caller may not take out.

@@ -144,3 +144,95 @@ def test_the_history_of_an_archived_memory_says_so(eve: Run) -> None:
     eve("archive", "add", C)
     assert "archived" in eve("history", C).stdout
     assert "forgotten" not in eve("history", C).stdout
+
+
+def test_a_search_finds_what_is_archived_where_that_is_asked_for(eve: Run) -> None:
+    eve("archive", "add", C)
+    assert document(eve("search", "tea", "--json", "--archived"))["archived"] == []
+    found = document(eve("search", "ledger", "--archived", "--json"))
+    assert ([each["id"] for each in found["archived"]], found["results"]) == ([C], [])
+    assert "In the archive:\nThe ledger is in MySQL." in eve("search", "ledger", "--archived").stdout
+    assert "archived" not in document(eve("search", "tea", "--json"))
+
+
+def test_the_status_counts_what_is_archived(eve: Run) -> None:
+    assert "looks into it" not in eve("status").stdout
+    eve("archive", "add", A, C)
+    assert "2 memories; `agent-memory archive` looks into it" in eve("status").stdout
+    assert document(eve("status", "--json"))["archived"] == 2
+
+
+def test_restore_brings_an_archived_memory_back_too(eve: Run) -> None:
+    eve("archive", "add", C)
+    assert f"Back from the archive: {C}." in eve("restore", C).stdout
+    eve("archive", "add", C)
+    assert document(eve("restore", "mem-00000000000c", "--json"))["restored"] == [C]
+    assert C in ids(eve("list", "--json"), "memories")
+
+
+def test_an_archived_memory_is_forgotten_like_every_other_one(eve: Run, root: Path) -> None:
+    eve("archive", "add", A, C)
+    assert "asks first" in eve("forget", C, code=2).stderr
+    assert f"Forgot {C}, which was archived." in eve("forget", C, B, "--yes", "--reason", "it moved").stdout
+    assert ids(eve("archive", "list", "--json"), "archived") == [A]
+    assert set(ids(eve("restore", "--json"), "forgotten")) == {B, C}
+    eve("forget", A, "--yes", "--now")
+    for name in ("memories.yaml", "archive.yaml"):
+        text = (root / "eve" / name).read_text()
+        assert not any(word in text for word in ("the rent", "ledger", "the key"))
+
+
+def test_forgetting_takes_along_what_was_merged_into_it(eve: Run) -> None:
+    eve("tidy", "--apply")
+    assert D in ids(eve("archive", "list", "--json"), "archived")
+    eve("forget", E, "--yes")
+    assert ids(eve("archive", "list", "--json"), "archived") == [B, A]
+    assert document(eve("search", "tea", "--archived", "--json", code=3))["archived"] == []
+
+
+def test_an_export_carries_the_archive_and_an_import_brings_it_back(eve: Run, tmp_path: Path) -> None:
+    eve("tidy", "--apply")
+    before = document(eve("archive", "list", "--json", "-a", "eve"))["archived"]
+    for name in ("one.jsonl", "two.yaml"):
+        file, other = str(tmp_path / name), name.partition(".")[0]
+        assert "3 archived memories" in eve("export", file, "-a", "eve").stdout
+        left = eve("import", file, "-a", other)
+        assert "Left aside 3 archived memories: only with --trusted." in left.stderr
+        tried = eve("import", file, "-a", other, "--trusted", "--dry-run")
+        assert "Would import 3 archived memories." in tried.stderr
+        eve("import", file, "-a", other, "--trusted")
+        brought = document(eve("archive", "list", "--json", "-a", other))["archived"]
+        assert [{**each, "agent_id": "eve"} for each in brought] == before
+        assert "archived" not in eve("import", file, "-a", other, "--trusted").stderr
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"kind": "archived", "id": "mem-000000000001"}\n')
+    assert "content" in eve("import", str(broken), "-a", "eve", "--trusted", code=1).stderr
+
+
+def test_what_is_live_or_was_forgotten_stays_so_where_an_archive_comes_in(eve: Run, tmp_path: Path) -> None:
+    eve("archive", "add", A, C)
+    eve("export", str(tmp_path / "out.jsonl"))
+    eve("restore", A)
+    eve("forget", C, "--yes")
+    eve("import", str(tmp_path / "out.jsonl"), "--trusted", "-a", "eve")
+    assert document(eve("archive", "list", "--json"))["archived"] == []
+
+
+def test_a_copy_of_an_agent_has_its_archive_and_the_doctor_reads_it(eve: Run, root: Path) -> None:
+    eve("archive", "add", A, C)
+    eve("agents", "copy", "eve", "carol")
+    copied, own = (ids(eve("archive", "list", "--json", "-a", each), "archived") for each in ("carol", "eve"))
+    assert copied == own == [C, A]
+    assert "archive.yaml" in eve("doctor", "-v", "-a", "eve").stdout
+    with (root / "eve" / "archive.yaml").open("a") as file:
+        file.write("--- nonsense\n")
+    assert "archive.yaml" in eve("doctor", "-a", "eve", code=1).stdout
+
+
+def test_a_compaction_takes_the_archive_along(eve: Run, root: Path) -> None:
+    eve("archive", "add", C)
+    eve("archive", "restore", C)
+    assert "ledger" in (root / "eve" / "archive.yaml").read_text()
+    eve("compact", "--now", "--yes")
+    assert "ledger" not in (root / "eve" / "archive.yaml").read_text()
+    eve("compact")

@@ -153,6 +153,22 @@ class Archive(ArchiveReader):
         await self.restore([memory_id], caller)
         return await self.service.forget(memory_id, caller, reason=reason)
 
+    async def take_in(self, records: Sequence[Archived], *, dry_run: bool = False) -> int:
+        """Put into the archive what an export had there; return how many memories.
+
+        What is live here, archived already or was forgotten stays as it is.
+
+        Raises:
+            StorageError: None was put there.
+        """
+        await self.mend()
+        here = {each.id for each in await self._everything()}
+        known = here | await self.service.moving.known({each.id: each.content for each in records})
+        new = {each.id: each for each in records if each.id not in known}
+        if new and not dry_run:
+            await self._kept.store_many(list(new.values()))
+        return len(new)
+
     async def delete(self, memory_ids: Collection[str]) -> list[str]:
         """Delete memories from the archive; return which were there. `undelete` brings them back for a time.
 
