@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from agent_memory.redaction import SecretRedactor
 from agent_memory.workspace.database import State, Transaction, Writer
-from agent_memory.workspace.rows import Caller, Leases, Reading, Values, Writing, cleaned_name
+from agent_memory.workspace.rows import Caller, Flagging, Leases, Reading, Values, Writing, cleaned_name
 from agent_memory.workspace.steps import Working
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Core:
         self.leases = Leases()
         self.reader = Reading(opened.declaration, opened.schema, self.values, opened.words)
         self.writer = Writing(opened.declaration, self.values, self.reader, self.leases)
+        self._flagging = Flagging(opened.declaration, self.values)
         self.working = Working(opened.declaration, self.reader, self.writer, self.leases)
 
     @property
@@ -73,7 +74,9 @@ class Core:
         agent = None if writer.agent is None else self.name("agent", writer.agent)
         session = None if writer.session is None else self.name("session", writer.session)
         with self.opened.database.writing() as connection:
-            yield self._transaction(connection, replace(writer, agent=agent, session=session))
+            transaction = self._transaction(connection, replace(writer, agent=agent, session=session))
+            yield transaction
+            self._flagging.flag(transaction)
 
     def steps(self) -> list[Step]:
         """Return all steps."""

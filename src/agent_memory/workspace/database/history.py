@@ -97,6 +97,7 @@ class Transaction:
         connection: In a transaction of a writer.
         epoch: How often the workspace was restored.
         at: The time of every change in it, as ISO 8601 in UTC.
+        proposed: Tables in which a row became a proposal, or is none any more.
     """
 
     connection: sa.Connection
@@ -104,6 +105,7 @@ class Transaction:
     writer: Writer
     epoch: int
     at: str
+    proposed: set[str] = field(default_factory=set)
 
     def insert(self, table: str, values: Mapping[str, Any], op: str = "insert") -> int:
         """Add a row; return its id."""
@@ -112,6 +114,8 @@ class Transaction:
         if "created_at" in into.c:
             row |= {"created_at": self.at, "updated_at": self.at}
         row_id = int(self.connection.execute(_insertion(into), row).scalar_one())
+        if row.get("ws_state") == State.PROPOSAL:
+            self.proposed.add(table)
         self._record(table, row_id, op, {name: value for name, value in row.items() if value is not None}, {})
         return row_id
 
@@ -136,6 +140,8 @@ class Transaction:
         changed = {name: value for name, value in known.items() if not _equal(row[name], value)}
         if not changed:
             return False
+        if "ws_state" in changed and State.PROPOSAL in (row["ws_state"], changed["ws_state"]):
+            self.proposed.add(table)
         into = self.schema.versioned(table)
         new = {name: self.whole(value) for name, value in changed.items()}
         new["ws_version"] = row["ws_version"] + 1

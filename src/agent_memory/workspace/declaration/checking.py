@@ -35,6 +35,10 @@ def faults_of(declaration: Declaration) -> Iterator[_Found]:
         log = getattr(declaration.logs, name)
         if log is not None and (log not in declaration.tables or declaration.tables[log].kind != "log"):
             yield ("logs", name), f"logs.{name}: {log!r} is no table of kind log"
+    flags = declaration.tables.get(declaration.logs.issues or "")
+    if declaration.logs.issues is not None and (flags is None or flags.kind == "singleton" or flags.unique_columns()):
+        reason = f"{declaration.logs.issues!r} is no table of kind rows or log without a key and unique columns"
+        yield ("logs", "issues"), f"logs.issues: {reason}"
     for name, pattern in declaration.files.items():
         parts = PurePosixPath(pattern).parts
         if not parts or pattern.startswith(("/", "~")) or ".." in parts or "\\" in pattern:

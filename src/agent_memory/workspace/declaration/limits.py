@@ -59,6 +59,7 @@ _TOLD: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "passed": ("boolean",),
         "failures": ("json",),
     },
+    "issues": {"description": ("text",), "flagged_by": ("text",)},
 }
 """What the workspace writes into its logs, and the types of columns that take it."""
 
@@ -231,7 +232,9 @@ def _log(declaration: Declaration, log: str, told: dict[str, tuple[str, ...]]) -
         "agent_name": {agent.agent for phase in declaration.phases for agent in phase.agents},
         "phase": {phase.name for phase in declaration.phases},
     }
-    worked_on = {phase.over for phase in declaration.phases}
+    values["flagged_by"] = {*values["agent_name"], "workspace"}
+    # What no step wrote is flagged, too, and then there is no row that was worked on.
+    worked_on = {phase.over for phase in declaration.phases} if log != "issues" else {None}
     for column_name, column in table.columns.items():
         here = ("tables", name, "columns", column_name)
         label = f"tables.{name}.columns.{column_name}: the workspace writes into this log"

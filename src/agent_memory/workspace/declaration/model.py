@@ -147,10 +147,12 @@ class Logs(_Declared):
     Attributes:
         retries: `agent_name`, `phase`, `attempt_number`, `failure_type`, `failure_message`, `outcome`, and the row.
         validations: `validator_name`, `phase`, `passed`, `failures`, and the row.
+        issues: A row for each proposal, while it is one: `description`, `flagged_by`, and the row.
     """
 
     retries: Name | None = None
     validations: Name | None = None
+    issues: Name | None = None
 
 
 class ToolSpec(_Declared):

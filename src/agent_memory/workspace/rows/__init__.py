@@ -2,6 +2,7 @@
 
 from agent_memory.workspace.rows.claim import Caller, Claim
 from agent_memory.workspace.rows.duplicates import settle
+from agent_memory.workspace.rows.flagging import Flagging
 from agent_memory.workspace.rows.leases import Lease, Leases
 from agent_memory.workspace.rows.naming import cleaned_name, cleaned_saying
 from agent_memory.workspace.rows.reading import Page, Reading
@@ -11,6 +12,7 @@ from agent_memory.workspace.rows.writing import Saved, Writing
 __all__ = [
     "Caller",
     "Claim",
+    "Flagging",
     "Lease",
     "Leases",
     "Page",
