@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.knowledge.tool_settings import IngestionSettings, KnowledgeToolSettings
 from agent_memory.settings import (
     CaptureSettings,
+    HealthSettings,
     ScratchpadSettings,
     ServiceSettings,
     ToolSettings,
@@ -22,6 +23,7 @@ def document() -> str:
     """Return docs/configuration.md."""
     sections: list[tuple[str, str, type[BaseModel]]] = [
         ("Shared by the three modules", _SHARED_NOTE, ServiceSettings),
+        ("health", _HEALTH_NOTE, HealthSettings),
         ("tool-memory-semantic", "", ToolSettings),
         ("tool-memory-knowledge", "", KnowledgeToolSettings),
         ("tool-memory-workspace", _WORKSPACE_NOTE, WorkspaceToolSettings),
@@ -133,10 +135,16 @@ _WORKSPACE_NOTE: Final = (
     "In no session unless `behaviors/memory-workspace.yaml` is included. The address of a PostgreSQL database is no "
     "setting: it stands in `AGENT_MEMORY_WORKSPACE_URL`."
 )
+_HEALTH_NOTE: Final = (
+    "Below `health:`, one of the shared keys: `health: {disk_warning_mb: 2000}`. `agent-memory health` reads no "
+    "configuration of sessions; there they are `--limit disk_warning_mb=2000`. See [lifecycle.md](lifecycle.md#health)."
+)
 _INGESTION_NOTE: Final = "In no session unless `behaviors/memory-ingestion.yaml` is included."
 
 
 def _shown(default: object) -> str:
+    if isinstance(default, HealthSettings):
+        return ""
     if isinstance(default, tuple):
         return ", ".join(f"`{item}`" for item in default) or "none"
     return f"`{str(default).lower() if isinstance(default, bool) else default}`"

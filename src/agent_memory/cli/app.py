@@ -15,7 +15,7 @@ from typer.main import get_command
 from typing_extensions import override
 
 from agent_memory.cli.options import AgentBefore, Json, RootBefore
-from agent_memory.cli.running import QUIET, USAGE, USAGE_ERROR, Command, Group, PlaceCommand, Plain, wants_json
+from agent_memory.cli.running import QUIET, USAGE, USAGE_ERROR, Command, Group, Monitor, PlaceCommand, Plain, wants_json
 from agent_memory.cli.text import to_json
 from agent_memory.installing import installed_version
 
@@ -97,6 +97,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         "migrate": _Entry("upkeep", "Find memories by the vector engine: faster with many; the files stay the truth."),
         "rollback": _Entry("upkeep", "Find memories from the files alone again."),
         "reindex": _Entry("upkeep", "Build the vector engine's index anew, from the files."),
+        "health": _Entry("health", "Say whether all is well, for people and for monitors.", Monitor),
         "doctor": _Entry("doctor", "Look at every file of every agent, and say what is wrong.", PlaceCommand),
         "help": _Entry("app", "Show this help, or that of a command.", Plain),
     },
@@ -127,7 +128,7 @@ class _Lazy(Group):
             message = str(getattr(error, "format_message", error.__str__)())
             problem = {"code": "usage", "message": message, "recovery": "See `agent-memory help COMMAND`."}
             sys.stdout.write(to_json({"error": problem}, indent=2) + "\n")
-            sys.exit(USAGE)
+            sys.exit(getattr(error, "exit_code", USAGE))
         sys.exit(code or 0)
 
     @override

@@ -28,6 +28,8 @@ FAILED: Final = 1
 USAGE: Final = 2
 NOT_FOUND: Final = 3
 BUSY: Final = 4
+UNKNOWN: Final = 3
+"""Of commands that monitors call, see `Monitor`: what they are to tell could not be seen."""
 STOPPED: Final = 130
 """As shells count a process that SIGINT ends: 128 + 2."""
 SESSION_ID: Final = "cli"
@@ -215,6 +217,45 @@ class Command(PlaceCommand):
             ctx.caller = Caller(SESSION_ID)
             await ctx.service.pad.notice(ctx.caller)
             await super()._run(ctx)
+
+
+class Watch(Place):
+    """What a command works with that monitors call.
+
+    Attributes:
+        verdict: The exit code that its body decides on.
+    """
+
+    verdict: int = 0
+
+
+class Monitor(PlaceCommand):
+    """A command whose exit code is a verdict of its body, or `UNKNOWN` where that could not be reached."""
+
+    context_class = Watch
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; a wrong one is no verdict either."""
+        try:
+            return super().parse_args(ctx, args)
+        except USAGE_ERROR as error:
+            error.exit_code = UNKNOWN
+            raise
+
+    def invoke(self, ctx: Any) -> None:
+        """Run the body.
+
+        Raises:
+            typer.Exit: With the verdict.
+        """
+        try:
+            super().invoke(ctx)
+        except USAGE_ERROR as error:
+            error.exit_code = UNKNOWN
+            raise
+        except typer.Exit as ended:
+            raise typer.Exit(STOPPED if ended.exit_code == STOPPED else UNKNOWN) from None
+        raise typer.Exit(ctx.verdict)
 
 
 class Group(TyperGroup):

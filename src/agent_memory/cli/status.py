@@ -10,11 +10,10 @@ from agent_memory.cli.render import row, show_status
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.text import minute
 from agent_memory.errors import StorageError
-from agent_memory.files.layout import AgentFolder, folder_of
+from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
-from agent_memory.ingestion.working import runner_of
-from agent_memory.knowledge.records import Knowledge
-from agent_memory.models import EPISODE, RESOURCE, to_text
+from agent_memory.lifecycle.health.backlog import backlog_of
+from agent_memory.models import to_text
 
 if TYPE_CHECKING:
     from agent_memory.tasks.stage import Backlog
@@ -25,7 +24,7 @@ async def status(run: Run) -> None:
     """Show how many memories there are, and whether all is well."""
     state = await run.service.status()
     folder = folder_of(state.agent_id, run.root)
-    background, trouble = await _background(run, folder)
+    background, trouble = await _background(run)
     known = {"background": [_document(each) for each in background]} | (
         {"background_error": trouble} if trouble else {}
     )
@@ -43,19 +42,12 @@ async def status(run: Run) -> None:
         raise typer.Exit(FAILED)
 
 
-async def _background(run: Run, folder: AgentFolder) -> "tuple[list[Backlog], str]":
-    """Return what waits or has failed, and why that cannot be told; nothing for an agent that was given nothing."""
-    kinds = (RESOURCE, EPISODE)
-    if run.service.settings.backend == "server" or not any((folder.path / each.journal).exists() for each in kinds):
-        return [], ""
-    knowledge = Knowledge(run.service.agent_id, run.service.settings)
+async def _background(run: Run) -> "tuple[list[Backlog], str]":
+    """Return what waits or has failed, and why that cannot be told."""
     try:
-        every = await runner_of(knowledge, run.service).backlog()
+        return await backlog_of(run.service), ""
     except StorageError as error:
         return [], error.message
-    finally:
-        await knowledge.close()
-    return [each for each in every if each.due or each.failed], ""
 
 
 def _document(backlog: "Backlog") -> dict[str, Any]:

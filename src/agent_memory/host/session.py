@@ -28,7 +28,9 @@ from agent_memory.host.identity import (
 from agent_memory.host.notes import Note, Resume
 from agent_memory.host.refusals import child_session, ineffective, memory_off, not_wished
 from agent_memory.host.registry import ServiceShare
+from agent_memory.lifecycle.health.watching import watch
 from agent_memory.logs import get_logger
+from agent_memory.models import utc_now
 from agent_memory.service import EVENTS, Caller, MemoryService
 from agent_memory.settings import SettingsT, merge_shared, parse_module_config
 from agent_memory.storage import folder_of
@@ -224,6 +226,7 @@ class MemorySession:
         def begin(service: MemoryService) -> None:
             self._coordinator.register_capability(SERVICE_CAPABILITY, service)
             service.pad.attribute_edits(self.conversation.model_at)
+            watch(service, utc_now)
             service.warm_up()
 
         return await self._share.opened(self.root_id, identity.agent_id, self.settings, begin)

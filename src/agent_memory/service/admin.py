@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import timedelta
 
+    from agent_memory.files.layout import AgentFolder
     from agent_memory.memories import MemoryStorage
     from agent_memory.models import Clock, Memory, Trace
     from agent_memory.service.caller import Caller
@@ -35,10 +36,11 @@ class Admin:
 
     Attributes:
         derived: Stores items that background work draws from what came in.
+        folder: Where the memories lie; None where that is no folder of files here.
         get, count, browse, replaced_by, older_versions, surroundings, linked_to: A memory or None; how many; part of a
-        list; which replaced which; what is told besides; what is linked to a record. As are answer, iter_all, health,
-        prepare, embedding_status, vectors_of, changed_after, gone_after, forgotten_with, valid_among: those of
-        `MemoryStorage`.
+        list; which replaced which; what is told besides; what is linked to a record. As are answer, search, troubles,
+        iter_all, health, prepare, embedding_status, vectors_of, changed_after, gone_after, forgotten_with, valid_among:
+        those of `MemoryStorage`.
     """
 
     def __init__(
@@ -47,6 +49,8 @@ class Admin:
         self._writing, self._pad, self._clock, self._compare = writing, pad, clock, compare
         storage = self._storage = writing.storage
         self.derived = Deriving(writing)
+        self.folder: AgentFolder | None = getattr(storage, "folder", None)
+        self.search, self.troubles = storage.search, storage.troubles
         self.get, self.count = storage.get, storage.count
         self.browse, self.iter_all, self.answer = storage.browse, storage.iter_all, storage.answer
         self.replaced_by, self.older_versions = storage.replaced_by, storage.older_versions

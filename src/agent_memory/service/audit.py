@@ -15,7 +15,7 @@ from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import OLDER_AUDIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 _TRIES: Final = 25
@@ -76,6 +76,20 @@ def _line(event: str, data: Mapping[str, Any]) -> bytes:
 def audit_files(path: Path) -> list[Path]:
     """Return where changes are logged: the file, and the one before it."""
     return [path, path.with_name(OLDER_AUDIT)]
+
+
+def read_audit(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield what is logged, the oldest first; lines that cannot be read are left out.
+
+    Raises:
+        OSError: A file is there and cannot be read.
+    """
+    for each in reversed(audit_files(path)):
+        with contextlib.suppress(FileNotFoundError):
+            for line in read_regular(each, follow=False).split(b"\n"):
+                with contextlib.suppress(ValueError, RecursionError):
+                    if isinstance(entry := json.loads(line), dict):
+                        yield entry
 
 
 def inspect_audit(path: Path) -> tuple[int, int]:

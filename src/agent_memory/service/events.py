@@ -285,6 +285,14 @@ _SPECS: Final = (
         code="error code",
         message="one sentence",
     ),
+    _event(
+        "memory:alert",
+        "A check of `agent-memory health` has turned bad, or worse. Once for each time that it does.",
+        check="disk, files, edits, activity or speed: those that take some milliseconds",
+        level="warning or critical",
+        message="what is seen, one or two sentences",
+        advice="what to do",
+    ),
 )
 
 EVENTS: Final[Mapping[str, EventSpec]] = {spec.name: spec for spec in _SPECS}

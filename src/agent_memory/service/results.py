@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from agent_memory.models import MemorySearchResult, SearchResults
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from agent_memory.models import Doubt, Memory, MemorySearchResult, SearchResults, Trace
+    from agent_memory.models import Doubt, Memory, Surroundings, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,3 +170,11 @@ class Status:
     last_write: str | None
     suggestions: list[str]
     folder: str | None = None
+
+
+def answer_of(memory: Memory, around: Surroundings) -> SearchResults:
+    """Return what a search answers that asked for one memory by its id, with what is told besides."""
+    hit = MemorySearchResult(
+        memory=memory, relevance_score=1, match_type="keyword", answer_confidence=1, surroundings=around
+    )
+    return SearchResults([hit], total_found=1, answer_confidence=1.0)

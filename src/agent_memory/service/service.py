@@ -11,21 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.logs import get_logger
-from agent_memory.models import (
-    Clock,
-    Memory,
-    MemorySearchResult,
-    Scratchpad,
-    SearchResults,
-    Surroundings,
-    filters_of,
-    is_memory_id,
-    to_text,
-    utc_now,
-)
+from agent_memory.models import Clock, Memory, Scratchpad, Surroundings, filters_of, is_memory_id, to_text, utc_now
 from agent_memory.redaction import Redactor, SecretRedactor, quoted
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service.admin import Admin
+from agent_memory.service.alerting import Alerts
 from agent_memory.service.background import Background
 from agent_memory.service.caller import NOBODY, Caller
 from agent_memory.service.degrading import Degradation
@@ -37,7 +27,7 @@ from agent_memory.service.moving import Moving
 from agent_memory.service.pad import Pad, search_pad
 from agent_memory.service.past import Past
 from agent_memory.service.requests import Requests
-from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated
+from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated, answer_of
 from agent_memory.service.scratchpad_sync import ScratchpadSync
 from agent_memory.service.seeing import check_referred, check_seen
 from agent_memory.service.shortening import shorten
@@ -51,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.memories import MemoryStorage
-    from agent_memory.models import Observation, SearchFilters
+    from agent_memory.models import Observation, SearchFilters, SearchResults
     from agent_memory.service.audit import AuditLog
     from agent_memory.service.results import CaptureOutcome
 
@@ -81,6 +71,7 @@ class MemoryService:
         past: What memories were before; brings back what was forgotten, replaced or changed.
         migration: Moves the memory to another backend and back.
         moving: Takes out what the archive has, and brings it back.
+        alerts: Tells the session what turned bad in it.
         watchers: Who is told what was forgotten, or has another text.
         warm_up: Begins, after the first answer, what makes the first search fast: reading all, loading the model.
     """
@@ -125,6 +116,7 @@ class MemoryService:
         self.moving = Moving(storage, self._writing.gate, self.pad, self.report)
         self.migration = Migration(storage, self.settings, self.report)
         self._background = Background()
+        self.alerts = Alerts(self.report, self._background.run, clock)
         self.admin = Admin(self._writing, sync, clock, partial(self._look_behind, caller=NOBODY, again=True))
         self.warm_up = partial(self._background.after_first_answer, partial(storage.prepare, 0))
 
@@ -144,7 +136,9 @@ class MemoryService:
             StorageError: Nothing was stored.
         """
         await check_referred(self.storage, caller, values, "stored")
+        started = time.perf_counter()
         written = await self._writing.store(values, caller)
+        self.alerts.note("stores", (time.perf_counter() - started) * 1000, caller)
         stored, is_new = written.memory, written.outcome == "new"
         pad, degraded = await self.pad.after_change(caller)
         in_pad = pad is not None and stored.id in pad
@@ -299,6 +293,7 @@ class MemoryService:
             results = search_pad(self.pad.last, query, limit, conditions)
             degraded = f"{error.message} These come from the scratchpad alone."
         latency = round((time.perf_counter() - started) * 1000, 3)
+        self.alerts.note("searches", latency, caller)
         await self.report("memory:searched", caller, **searched(query, results, latency, self.storage.backend))
         if not named:
             shorten(results, explain=explain)
@@ -319,10 +314,7 @@ class MemoryService:
         except UnknownIdError:
             return None
         around = (await self.storage.surroundings([memory.id], caller.group)).get(memory.id, Surroundings())
-        hit = MemorySearchResult(
-            memory=memory, relevance_score=1, match_type="keyword", answer_confidence=1, surroundings=around
-        )
-        return SearchResults([hit], total_found=1, answer_confidence=1.0)
+        return answer_of(memory, around)
 
     async def get(self, memory_id: str) -> Memory:
         """Return one memory.
@@ -363,7 +355,8 @@ class MemoryService:
         """Return counts, health and suggestions; a storage that cannot be read is part of the answer, not an error."""
         state = self.storage, self._manager, self.settings, self._clock(), self._degradation.troubles()
         waiting, moves = partial(self.disputes.how_many, caller), self.migration.is_moving
-        return await describe_status(*state, is_moving=moves, suspects=waiting, group=caller.group)
+        bad = await self.alerts.look(caller)
+        return await describe_status(*state, is_moving=moves, suspects=waiting, group=caller.group, alerts=bad)
 
     async def report(self, event: str, caller: Caller, **fields: Any) -> None:
         """Emit one of our events to the caller's session, and to the audit log if it is a change."""

@@ -16,7 +16,7 @@ from agent_memory.settings import ENGINE_PAYS
 from agent_memory.storage.vector.inspection import of_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from datetime import datetime
 
     from agent_memory.files.concerns import Concern
@@ -45,6 +45,7 @@ async def describe_status(  # noqa: PLR0913 - each by its name
     is_moving: bool = False,
     suspects: Callable[[], Awaitable[int]] | None = None,
     group: str | None = None,
+    alerts: Sequence[Mapping[str, str]] = (),
 ) -> Status:
     """Return the state of one agent's memory; what cannot be read is reported in `health`.
 
@@ -57,6 +58,7 @@ async def describe_status(  # noqa: PLR0913 - each by its name
         is_moving: Whether an index is being built, which is not suggested then.
         suspects: Returns how many pairs look as if they cannot both be right, and wait for somebody to decide.
         group: Whose items are counted, with those of none; None for all.
+        alerts: What turned bad in this session: check, level, message and advice of each.
     """
     folder = getattr(storage, "folder", None)  # where the memories lie, if they lie in files here
     answer = partial(
@@ -69,7 +71,7 @@ async def describe_status(  # noqa: PLR0913 - each by its name
     try:
         tally, last = await storage.tally(), await storage.last_change()
         pad, waiting = await manager.load(), await suspects() if suspects is not None else 0
-        health = await _health(storage, folder, now, troubles)
+        health = await _health(storage, folder, now, troubles, alerts)
     except StorageError as error:
         unreadable = {"status": "unreadable", "message": error.message, "recovery": error.recovery}
         return answer(counts={}, health=unreadable, last_write=None, suggestions=[error.recovery])
@@ -94,7 +96,11 @@ async def describe_status(  # noqa: PLR0913 - each by its name
 
 
 async def _health(
-    storage: Reporting, folder: AgentFolder | None, now: datetime, troubles: Sequence[Trouble]
+    storage: Reporting,
+    folder: AgentFolder | None,
+    now: datetime,
+    troubles: Sequence[Trouble],
+    alerts: Sequence[Mapping[str, str]],
 ) -> dict[str, Any]:
     """Return the storage's health with what else wants a person's attention; `ok` if all parts work."""
     health, more = await storage.health(), dict[str, Any]()
@@ -104,6 +110,8 @@ async def _health(
         more["message"] = f"{found[0].sentence}{others} `agent-memory doctor` tells what to do."
     if troubles:
         more["degraded"] = {trouble.component: trouble.message for trouble in troubles}
+    if alerts:
+        more["alerts"] = list(alerts)
     status = "attention" if more and health.get("status") == "ok" else health.get("status")
     return {**health, "status": status, **more}
 

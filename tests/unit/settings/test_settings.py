@@ -13,6 +13,7 @@ from agent_memory.errors import ConfigurationError
 from agent_memory.settings import (
     OFFERED_TOOLS,
     CaptureSettings,
+    HealthSettings,
     ScratchpadSettings,
     ServiceSettings,
     ToolSettings,
@@ -68,6 +69,10 @@ def test_an_unknown_key_is_a_warning_with_the_near_name(key: Any, hint: str) -> 
         (CaptureSettings, {"capture_patterns": 5}, "capture_patterns"),
         (CaptureSettings, {"max_content_length": 10_001}, "max_content_length"),
         (ToolSettings, {"agent_id": "../x"}, "agent_id"),
+        (ToolSettings, {"health": {"disk_warning_mb": -1}}, "health"),
+        (ToolSettings, {"health": {"disk_warning_gb": 1}}, "health"),
+        (ToolSettings, {"health": {"slow_warning_ms": 9, "slow_critical_ms": 3}}, "health"),
+        (ToolSettings, {"health": {"disk_warning_mb": 3, "disk_critical_mb": 9}}, "health"),
         (ToolSettings, {"backend": "cloud"}, "backend"),
         (ToolSettings, {"default_search_limit": 0}, "default_search_limit"),
         (ToolSettings, {"storage_root": ""}, "storage_root"),
@@ -176,7 +181,7 @@ def test_values_that_fit_together_may_come_from_two_modules(values: dict[str, An
     assert merge_shared(parts) == ServiceSettings(**values)
 
 
-@pytest.mark.parametrize("kind", [ServiceSettings, ToolSettings, ScratchpadSettings, CaptureSettings])
+@pytest.mark.parametrize("kind", [ServiceSettings, HealthSettings, ToolSettings, ScratchpadSettings, CaptureSettings])
 def test_every_setting_has_a_reader_and_says_what_it_is(kind: Any) -> None:
     read = {
         node.attr

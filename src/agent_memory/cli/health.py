@@ -1,0 +1,125 @@
+"""`agent-memory health`: whether all is well with the memories, for people and for monitors."""
+
+from typing import Annotated, Any, Final
+
+import typer
+from rich.text import Text
+
+from agent_memory.cli.options import Anyone, choose_agent, given, opened
+from agent_memory.cli.render import show_beside
+from agent_memory.cli.running import Watch, command
+from agent_memory.cli.screen import Screen
+from agent_memory.cli.text import one_line, plain
+from agent_memory.doctor import Severity, examine
+from agent_memory.errors import ConfigurationError, IdentityError
+from agent_memory.files.layout import agents_under
+from agent_memory.files.wording import counted
+from agent_memory.lifecycle.health import AgentHealth, Check, Level, by_gravity, health_of, worst
+from agent_memory.models import utc_now
+from agent_memory.settings import HealthSettings, build_settings
+
+_MARK_WIDTH: Final = 10
+_CODE_WIDTH: Final = 10
+_STYLES: Final = {"ok": "green", "warning": "bold yellow", "critical": "bold red", "unknown": "bold cyan"}
+_BY_SEVERITY: Final = {
+    Severity.OK: Level.OK,
+    Severity.NOTE: Level.OK,
+    Severity.WARNING: Level.WARNING,
+    Severity.PROBLEM: Level.CRITICAL,
+}
+
+
+@command(Anyone)
+async def health(
+    watch: Watch,
+    *,
+    deep: Annotated[bool, typer.Option("--deep", help="Also read every file, as the doctor does.")] = False,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option("--limit", metavar="KEY=VALUE", help="Another limit, e.g. disk_warning_mb=2000; may be repeated."),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Of every agent also what is well.")] = False,
+) -> None:
+    """Say whether all is well, for people and for monitors.
+
+    Exit codes: 0 all is well, 1 warning, 2 critical, 3 it could not be seen.
+    """
+    settings = _settings(limit or [])
+    agent = given(watch, "agent", watch.given(Anyone).agent)
+    names = agents_under(watch.root) if agent is None else [choose_agent(agent, watch.root, may_be_new=False)]
+    if not names:
+        raise IdentityError(
+            f"There are no agents under {watch.root}, so nothing can be said of them.",
+            code="no_agents",
+            recovery="Check --root, and whether its disk is there.",
+        )
+    found = []
+    for name in names:
+        async with opened(name, watch.root) as service:
+            each = await health_of(service, settings, utc_now())
+        found.append(_deepened(watch, each) if deep else each)
+    level = worst(each.level for each in found)
+    agents = [each.as_dict() for each in found]
+    watch.screen.document({"root": str(watch.root), "level": level.name.lower(), "code": int(level), "agents": agents})
+    _show(watch.screen, found, brief=len(found) > 1 and not verbose)
+    watch.verdict = int(level)
+
+
+def _settings(limits: list[str]) -> HealthSettings:
+    """Return the limits.
+
+    Raises:
+        typer.BadParameter: One is unknown or wrong, or two contradict each other.
+    """
+    try:
+        return build_settings("--limit", HealthSettings, dict(map(_limit, limits)))
+    except ConfigurationError as error:
+        raise typer.BadParameter(error.message.removeprefix("--limit: "), param_hint="--limit") from None
+
+
+def _limit(text: str) -> tuple[str, str]:
+    """Return a key and its value.
+
+    Raises:
+        typer.BadParameter: It is no `KEY=VALUE`, or there is no such key.
+    """
+    key, sign, value = text.partition("=")
+    if not sign or key.strip() not in HealthSettings.model_fields:
+        known = ", ".join(HealthSettings.model_fields)
+        raise typer.BadParameter(f"{text!r} is no KEY=VALUE; the keys are: {known}", param_hint="--limit")
+    return key.strip(), value.strip()
+
+
+def _deepened(watch: Watch, health: AgentHealth) -> AgentHealth:
+    """Return it with what the doctor finds; the doctor is of a layer of its own, so both meet here."""
+    (report,) = examine(watch.root, [health.agent_id], now=utc_now()).agents
+    bad = [each for each in report.findings if each.severity >= Severity.WARNING]
+    said, advice = "Every file was read, and is as it should be.", ""
+    if bad:
+        gravest = max(bad, key=lambda each: each.severity)
+        said = f"{counted(len(bad), 'finding wants', 'findings want')} attention: {gravest.sentence}"
+        advice = "`agent-memory doctor` tells of each what to do."
+    level = _BY_SEVERITY[report.severity]
+    check = Check("doctor", level, said, advice, len(bad), "findings")
+    return AgentHealth(health.agent_id, health.folder, by_gravity([*health.checks, check]))
+
+
+def _show(screen: Screen, found: list[AgentHealth], *, brief: bool) -> None:
+    for place, each in enumerate(found):
+        rows = [check for check in each.checks if check.level or not brief]
+        if place and (rows or not brief):
+            screen.show()
+        name, bad = each.level.name.lower(), sum(check.level > 0 for check in each.checks)
+        words = "all is well" if not bad else f"{name}: {bad} of {counted(len(each.checks), 'check')}"
+        screen.show(Text.assemble((plain(each.agent_id), "bold"), "  ", (words, _STYLES[name])))
+        for check in rows:
+            _row(screen, check)
+
+
+def _row(screen: Screen, check: Check) -> None:
+    name = check.level.name.lower()
+    marked: Any = (f"{name:<{_MARK_WIDTH}}", _STYLES[name])
+    show_beside(screen, Text.assemble("  ", marked, (f"{check.code:<{_CODE_WIDTH}}", "dim")), one_line(check.sentence))
+    if check.advice:
+        indent = " " * (2 + _MARK_WIDTH + _CODE_WIDTH)
+        show_beside(screen, Text(f"{indent}→ "), one_line(check.advice), "italic")
