@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_memory.errors import StorageError
 from agent_memory.workspace import Workspace
+from tests.concurrency.processes import environment
 from tests.unit.workspace.conftest import prepare
 
 if TYPE_CHECKING:
@@ -59,3 +62,24 @@ def test_a_lock_file_may_be_deleted(book: Workspace) -> None:
     other.tables.save("tactics", {"name": "three"})
     assert book.tables.many("tactics").total == 3
     other.close()
+
+
+_BESIDE = """
+import sys
+from pathlib import Path
+from agent_memory.workspace import Workspace
+workspace = Workspace.open(Path(sys.argv[1]))
+workspace.tables.save("chapters", {"number": 2})
+workspace.close()
+"""
+
+
+def test_a_second_workspace_of_a_process_keeps_the_locks_of_the_first(book: Workspace) -> None:
+    """To close any descriptor of a file drops all locks of a process on it; the log would be taken from under it."""
+    log = book.folder / ".workspace" / "rows.db-wal"
+    book.tables.save("chapters", {"number": 1})
+    Workspace.open(book.folder).close()
+    assert log.exists(), "the first one still uses it"
+    subprocess.run([sys.executable, "-c", _BESIDE, str(book.folder)], check=True, env=environment())
+    assert log.exists(), "another process took itself for the last one"
+    assert [row["number"] for row in book.tables.many("chapters").rows] == [1, 2]

@@ -8,9 +8,11 @@ order of commits.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import sqlite3
+import stat
 from datetime import UTC
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -88,7 +90,7 @@ class SqliteDatabase:
         self._clock = clock or utc_now
         self._wait = wait
         with translated(folder / FILE, "open"):
-            os.close(open_private(folder / FILE, os.O_RDWR | os.O_CREAT))
+            _make_private(folder / FILE)
         self.engine = sa.create_engine(
             f"sqlite:///{folder / FILE}",
             connect_args={"check_same_thread": False, "timeout": wait},
@@ -186,6 +188,22 @@ class PostgresDatabase:
     def close(self) -> None:
         """Close all connections."""
         self.engine.dispose()
+
+
+def _make_private(file: Path) -> None:
+    """Make a file that its owner alone may read, unless there is one.
+
+    One that is there is not opened: to close any descriptor of a file drops all locks of this process on it, those of
+    connections in use too (POSIX). Another process that closes its own would then remove the log that these write to.
+
+    Raises:
+        OSError: It cannot be made, or what is there is no regular file.
+    """
+    try:
+        os.close(open_private(file, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        if not stat.S_ISREG(file.lstat().st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file", str(file)) from None
 
 
 def _begin(connection: sa.Connection) -> None:
