@@ -1,4 +1,4 @@
-"""Uses a field `project` of memories by tools and commands, and prints what they answered; see test_a_new_field."""
+"""Uses a field `shop` of memories by tools and commands, and prints what they answered; see test_a_new_field."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ async def by_tools(root: str) -> dict[str, Any]:
         result = await tools[name].execute(arguments)
         return result.output or result.error
 
-    schema = tools["memory_store"].input_schema["properties"].get("project")
-    baked = await answer("memory_store", content="We bake at dawn", category="note", project="bakery")
-    await answer("memory_store", content="We bake no bread", category="note", project=f"mill {SECRET}")
+    schema = tools["memory_store"].input_schema["properties"].get("shop")
+    baked = await answer("memory_store", content="We bake at dawn", category="note", shop="bakery")
+    await answer("memory_store", content="We bake no bread", category="note", shop=f"mill {SECRET}")
     await answer("memory_store", content="They bake cakes", category="note")
-    moved = await answer("memory_update", memory_id=baked["memory_id"], project="mill")
-    found = await answer("memory_search", query="bake", filters={"project": "mill"})
+    moved = await answer("memory_update", memory_id=baked["memory_id"], shop="mill")
+    found = await answer("memory_search", query="bake", filters={"shop": "mill"})
     every = await answer("memory_search", query="bake")
     await close()
     return {
         "schema": schema,
         "changed": moved.get("fields"),
         "found": [hit["content"] for hit in found.get("results", ())],
-        "shown": sorted(hit.get("project", "-") for hit in every["results"]),
+        "shown": sorted(hit.get("shop", "-") for hit in every["results"]),
     }
 
 
@@ -45,14 +45,12 @@ def by_commands(root: str) -> dict[str, Any]:
     def run(*arguments: str) -> str:
         return CliRunner().invoke(build(), [*arguments, "--agent", "bob", "--root", root]).output
 
-    run("store", "We grind at noon", "--project", "mill")
-    listed = json.loads(run("list", "--project", "mill", "--json"))["memories"]
-    run("update", listed[0]["id"], "--project", "bakery")
+    run("store", "We grind at noon", "--shop", "mill")
+    listed = json.loads(run("list", "--shop", "mill", "--json"))["memories"]
+    run("update", listed[0]["id"], "--shop", "bakery")
     return {
         "listed": [memory["content"] for memory in listed],
-        "found": [
-            hit["content"] for hit in json.loads(run("search", "bake", "--project", "mill", "--json"))["results"]
-        ],
+        "found": [hit["content"] for hit in json.loads(run("search", "bake", "--shop", "mill", "--json"))["results"]],
         "shown": run("show", listed[0]["id"]).splitlines(),
         "help": run("search", "--help"),
     }

@@ -33,7 +33,15 @@ _MAX_INPUT_CHARS = 100_000
 """Read from stdin at most; a memory has a tenth of it, and the error about that is the service's."""
 
 
-@command(Offered, may_be_new=True)
+@dataclass(frozen=True, kw_only=True)
+class New:
+    """Where a new memory belongs."""
+
+    project: Annotated[str, typer.Option("--project", metavar="NAME", help="To which project it belongs.")] = ""
+    pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False
+
+
+@command(New, Offered, may_be_new=True)
 async def store(
     run: Run,
     content: Annotated[str, typer.Argument(metavar="TEXT", help="What to remember; '-' reads it from stdin.")],
@@ -41,8 +49,6 @@ async def store(
     tag: Annotated[list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="May be repeated.")] = None,
     supersedes: Annotated[str | None, typer.Option(metavar="ID", help="The memory this makes untrue.")] = None,
     expires: Annotated[str | None, typer.Option(metavar="DATE", help="Found until the end of that day.")] = None,
-    *,
-    pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False,
 ) -> None:
     """Keep a memory; secrets in it are removed first."""
     # What a program pipes in need not be what a person said: only a terminal vouches for that.
@@ -53,7 +59,8 @@ async def store(
         "tags": tags_of(tag),
         "supersedes": None if supersedes is None else (await resolved(run.service, [supersedes]))[0],
         "expires_at": moment_of(expires, "--expires", end=True),
-        "pinned": pin,
+        "pinned": run.given(New).pin,
+        "project": run.given(New).project,
         "source": {"kind": "user", "detail": "command line"},
         "trust": "high" if sys.stdin.isatty() else "medium",
     }
@@ -98,6 +105,9 @@ class Changes:
     expires: Annotated[
         str | None, typer.Option("--expires", metavar="DATE", help="Found until the end of that day; 'never' for good.")
     ] = None
+    project: Annotated[
+        str | None, typer.Option("--project", metavar="NAME", help="To which project it belongs; '' for none.")
+    ] = None
     pin: Annotated[bool, typer.Option("--pin", help="Keep it at the top of the scratchpad.")] = False
     unpin: Annotated[bool, typer.Option("--unpin", help="Let it take its turn there again.")] = False
 
@@ -119,13 +129,15 @@ async def update(run: Run, memory_id: MemoryId) -> None:
         changes["tags"] = [each for each in dict.fromkeys([*before, *tags_of(new.tag)]) if each not in gone]
     if new.expires is not None:
         changes["expires_at"] = None if new.expires == "never" else moment_of(new.expires, "--expires", end=True)
+    if new.project is not None:
+        changes["project"] = new.project
     if new.pin or new.unpin:
         changes["pinned"] = new.pin
     if not changes:
         raise ValidationError(
             "There is nothing to change.",
             code="usage",
-            recovery="Name at least one of --content, --category, --tag, --untag, --expires, --pin and --unpin.",
+            recovery="Name one of --content, --category, --tag, --untag, --expires, --project, --pin and --unpin.",
         )
     show_updated(run, await run.service.update(memory_id, changes, run.caller))
 

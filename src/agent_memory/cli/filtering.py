@@ -18,5 +18,6 @@ async def filters_given(run: Run) -> SearchFilters:
         "all_tags": tags_of(where.tag),
         "category": await run.category(where.category),
         "include_items": where.items,
+        "project": where.project,
     }
     return filters_of({**run.values(OfferedFilters), **named})

@@ -137,6 +137,7 @@ class Filters:
     tag: Annotated[
         list[str] | None, typer.Option("--tag", "-t", metavar="TAG", help="Only with this tag; may be repeated.")
     ] = None
+    project: Annotated[str | None, typer.Option("--project", metavar="NAME", help="Only of this project.")] = None
     since: Annotated[
         str | None, typer.Option("--since", metavar="DATE", help="Stored on or after, e.g. 2026-01-30.")
     ] = None

@@ -108,6 +108,8 @@ def show_status(screen: Screen, status: Status, folder: Path) -> None:
         row(screen, "scratchpad", counted(counts["scratchpad"], "entry", "entries"))
         row(screen, "categories", _tally(counts["by_category"]))
         row(screen, "trust", _tally(counts["by_trust"]))
+        if counts.get("by_project"):
+            row(screen, "projects", _tally(counts["by_project"]))
     row(screen, "backend", status.backend)
     _embedder(screen, status.embedder)
     row(screen, "last change", minute(datetime.fromisoformat(status.last_write)) if status.last_write else "never")
@@ -221,6 +223,7 @@ def _details(memory: Memory, superseded_by: str | None) -> list[tuple[str, str]]
     rows = [
         ("stored", f"{minute(memory.timestamp)}, by {said}{session}"),
         ("trust", memory.trust),
+        ("project", memory.project),
         *((name.replace("_", " "), str(value)) for name, value in offered_values(memory).items()),
         ("tags", _hashtags(memory.tags)),
         ("accessed", accessed),

@@ -26,6 +26,7 @@ from agent_memory.host.identity import (
     write_activation,
 )
 from agent_memory.host.notes import Note, Resume
+from agent_memory.host.projects import project_of
 from agent_memory.host.refusals import child_session, ineffective, memory_off, not_wished
 from agent_memory.host.registry import ServiceShare
 from agent_memory.lifecycle.health.watching import watch
@@ -145,7 +146,7 @@ class MemorySession:
             group = self.group() or None
         except AgentMemoryError:
             group = ""
-        return replace(self.conversation.caller(), group=group)
+        return replace(self.conversation.caller(), group=group, project=project_of(self.settings, self._coordinator))
 
     # -- identity -----------------------------------------------------------------------------------------------------
 

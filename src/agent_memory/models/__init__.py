@@ -51,7 +51,15 @@ from agent_memory.models.links import (
     rests_on,
 )
 from agent_memory.models.listing import ANY_STATE, Listed, Listing, ListOrder, RecordState
-from agent_memory.models.memory import CATEGORIES, MAX_CONTENT_CHARS, MEMORY, Memory
+from agent_memory.models.memory import (
+    CATEGORIES,
+    MAX_CONTENT_CHARS,
+    MAX_PROJECT_CHARS,
+    MEMORY,
+    PROJECT,
+    Memory,
+    of_another_project,
+)
 from agent_memory.models.observation import Observation
 from agent_memory.models.record import (
     MAX_GROUP_CHARS,
@@ -108,6 +116,7 @@ __all__ = [
     "MAX_CONTENT_CHARS",
     "MAX_GROUP_CHARS",
     "MAX_LINE_CHARS",
+    "MAX_PROJECT_CHARS",
     "MAX_REASON_CHARS",
     "MAX_TAGS",
     "MAX_TEXT_CHARS",
@@ -118,6 +127,7 @@ __all__ = [
     "OBJECT",
     "PART_OF",
     "PLACE",
+    "PROJECT",
     "RELATION",
     "REPLACES",
     "RESOURCE",
@@ -188,6 +198,7 @@ __all__ = [
     "listed_as",
     "may_stand_for",
     "new_memory_id",
+    "of_another_project",
     "offered_fields",
     "offered_values",
     "parse_bound",

@@ -11,12 +11,15 @@ from agent_memory.models.fields import offered_values
 from agent_memory.models.identifiers import new_memory_id
 from agent_memory.models.kind import Kind
 from agent_memory.models.record import MAX_GROUP_CHARS, IdOf, Record
-from agent_memory.models.text import check_text
+from agent_memory.models.text import check_text, visible
 
 if TYPE_CHECKING:
     from agent_memory.models.document import Facet
 
 MAX_CONTENT_CHARS: Final = 10_000
+MAX_PROJECT_CHARS: Final = 100
+PROJECT: Final = "project"
+"""Name of the facet of what belongs to a project."""
 CATEGORIES: Final = (
     "preference",
     "decision",
@@ -34,6 +37,12 @@ MemoryId = Annotated[str, IdOf("mem")]
 Category = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
 
+def of_another_project(memory: Record, project: str) -> bool:
+    """Tell whether a record belongs to a project, and not to this one; to an empty one all are alike."""
+    own = memory.project if isinstance(memory, Memory) else ""
+    return bool(project and own and own.casefold() != project.casefold())
+
+
 class Memory(Record):
     """One thing an agent knows.
 
@@ -47,6 +56,12 @@ class Memory(Record):
     id: MemoryId = Field(default_factory=new_memory_id)
     supersedes: MemoryId | None = None
     group: str = Field(default="", max_length=MAX_GROUP_CHARS)
+    project: str = Field(default="", max_length=MAX_PROJECT_CHARS)
+
+    @field_validator("project")
+    @classmethod
+    def _project(cls, name: str) -> str:
+        return " ".join(visible(check_text(name)).split())
 
     @field_validator("content")
     @classmethod
@@ -57,8 +72,10 @@ class Memory(Record):
 
     @property
     def facets(self) -> tuple[Facet, ...]:
-        """The category, the topic, the group, the tags, and `ITEM` where it is one."""
+        """The category, the topic, the project, the group, the tags, and `ITEM` where it is one."""
         own: tuple[Facet, ...] = (("topic", self.topic),) if self.topic else ()
+        if self.project:
+            own = (*own, (PROJECT, self.project))
         return ("category", self.category), *own, *group_facets(self.belongs_to), *super().facets
 
     @property
@@ -69,6 +86,8 @@ class Memory(Record):
 
 def _view(memory: Memory) -> dict[str, Any]:
     head = {"id": memory.id, "content": memory.content, "category": memory.category, "tags": list(memory.tags)}
+    if memory.project:
+        head[PROJECT] = memory.project
     return head | offered_values(memory)
 
 

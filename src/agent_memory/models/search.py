@@ -62,16 +62,18 @@ class DateRange(BaseModel):
 class SearchFilters(BaseModel):
     """Conditions that every result meets; all given ones must hold.
 
-    `tags` asks for at least one of the tags listed, `all_tags` for every one. A field that is a text asks for the facet
-    of its name, as `category` does; tools and commands offer it by its description (`models.fields.offered_fields`).
-    Without `include_items` nothing is found that was drawn from a document or a talk; with `group` nothing that belongs
-    to another one: an empty `group` finds what belongs to none, None finds all.
+    `project` asks for what belongs to that project alone. `tags` asks for at least one of the tags listed, `all_tags`
+    for every one. A field that is a text asks for the facet of its name, as `category` does; tools and commands offer
+    it by its description (`models.fields.offered_fields`). Without `include_items` nothing is found that was drawn from
+    a document or a talk; with `group` nothing that belongs to another one: an empty `group` finds what belongs to none,
+    None finds all.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     category: Category | None = None
     topic: str | None = None
+    project: str | None = None
     tags: list[str] = Field(default_factory=list)
     all_tags: list[str] = Field(default_factory=list)
     date_range: DateRange | None = None

@@ -38,6 +38,8 @@ class Caller:
             empty one sees what belongs to none, None sees all.
         told: The same of a session for which work on what all groups gave is done: it sees all, and events tell the
             session only what its group may see.
+        project: The project that the session works on: what it stores belongs to that, and what it asks for is looked
+            for there first. Empty for none.
     """
 
     session_id: str = ""
@@ -47,6 +49,7 @@ class Caller:
     shown: frozenset[str] = frozenset()
     group: str | None = None
     told: str | None = None
+    project: str = ""
 
     @property
     def may_hear(self) -> str | None:

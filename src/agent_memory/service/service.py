@@ -26,6 +26,7 @@ from agent_memory.service.migration import Migration
 from agent_memory.service.moving import Moving
 from agent_memory.service.pad import Pad, search_pad
 from agent_memory.service.past import Past
+from agent_memory.service.preferring import looked_at, prefer
 from agent_memory.service.requests import Requests
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated, answer_of
 from agent_memory.service.scratchpad_sync import ScratchpadSync
@@ -277,13 +278,14 @@ class MemoryService:
             named = await self._named(query, caller) if filters is None else None
             results = named or await self.storage.search(
                 query,
-                limit,
+                looked_at(limit, conditions, caller),
                 conditions,
                 include_superseded=include_superseded,
                 explain=explain,
                 min_answer_confidence=min_answer_confidence,
                 patience=self._limits.search_patience,
             )
+            prefer(results, limit, conditions, caller)
             if include_superseded or explain or named or results.looks_back:
                 met = [hit.memory.id for hit in results] + [each["id"] for each in results.rejected]
                 replaced = await self.storage.replaced_by(met)

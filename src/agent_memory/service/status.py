@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import StorageError
 from agent_memory.files.concerns import of_lock, of_place
 from agent_memory.journal import of_rejected
+from agent_memory.models import PROJECT
 from agent_memory.scratchpad.saves import of_kept
 from agent_memory.service.results import Status
 from agent_memory.settings import ENGINE_PAYS
@@ -85,6 +86,7 @@ async def describe_status(  # noqa: PLR0913 - each by its name
         "pinned": tally.pinned,
         "by_category": dict(tally.by_facet.get("category", Counter()).most_common()),
         "by_trust": dict(tally.by_trust.most_common()),
+        **({"by_project": dict(projects)} if (projects := tally.by_facet.get(PROJECT)) else {}),
     }
     backend = "vector" if is_moving else storage.backend  # what is being done is not suggested
     advice = [

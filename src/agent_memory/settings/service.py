@@ -120,6 +120,16 @@ class ServiceSettings(Settings):
         le=3600,
         description="Seconds that a change waits while another process is writing; then it is refused as `busy`.",
     )
+    projects: bool = Field(
+        default=True,
+        description="Note with each memory to which project it belongs, and prefer those of the session's own.",
+    )
+    project: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="The session's project; empty: the repository it works in.",
+    )
     max_scratchpad_entries: int = Field(default=50, ge=1, le=100, description="Entries in the scratchpad at most.")
     health: HealthSettings = Field(
         default=HealthSettings(), description="A mapping of [limits](#health): from where on what is a warning."

@@ -69,6 +69,7 @@ def test_no_field_of_a_memory_is_forgotten(form: Format) -> None:
         access_count=3,
         created_by_session="s",
         group="acme:s",
+        project="kestrel",
         source={"kind": "user", "detail": "d"},
         trust="high",
         confidence=0.5,

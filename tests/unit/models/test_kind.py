@@ -16,7 +16,7 @@ AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
 def test_a_kinds_own_fields_stand_before_the_head_that_all_share() -> None:
-    assert list(Memory.model_fields)[:6] == ["agent_id", "content", "category", "topic", "group", "id"]
+    assert list(Memory.model_fields)[:7] == ["agent_id", "content", "category", "topic", "group", "project", "id"]
     assert set(Record.model_fields) < set(Memory.model_fields)
     memory = Memory(agent_id="bob", content="x", category="task", tags=["a"], timestamp=AT, pinned=True)
     assert list(memory.to_record()) == ["content", "category", "tags", "timestamp", "pinned"]

@@ -29,6 +29,7 @@ HOLDING: dict[str, Any] = {
     "tags": ["ops", SECRET],
     "created_by_session": SECRET,
     "group": SECRET,
+    "project": SECRET,
     "source": {"kind": "tool", "detail": f"fetched with {SECRET}"},
     "links": [{"rel": SECRET, "id": "mem-00000000000b"}],
     "metadata": {SECRET: [{"deep": f"x {SECRET}"}]},

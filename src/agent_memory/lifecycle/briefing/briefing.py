@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.files.wording import counted
 from agent_memory.lifecycle.briefing.choosing import choose
 from agent_memory.lifecycle.briefing.finding import Source, bearing_on
-from agent_memory.models import EPISODE, MEMORY, Episode, Listing, Memory, SearchFilters, utc_now, visible
+from agent_memory.models import (
+    EPISODE,
+    MEMORY,
+    Episode,
+    Listing,
+    Memory,
+    SearchFilters,
+    of_another_project,
+    utc_now,
+    visible,
+)
 from agent_memory.scratchpad import estimate_tokens
 from agent_memory.service import NOBODY
 
@@ -118,7 +128,7 @@ class Briefer:
         found: list[Passage] = []
         if asked.strip():
             asked = asked[:MAX_ASKED]
-            every = await bearing_on(asked, self._sources, now, caller.group, self._patience)
+            every = await bearing_on(asked, self._sources, now, caller, self._patience)
             found = [each for each in every if each.id not in known]
         standing = await _standing(self._service, now, caller, known)
         kept = _within(standing, int(room * _STANDING_SHARE) if found else room)
@@ -135,7 +145,7 @@ async def _standing(service: MemoryService, now: datetime, caller: Caller, known
         pinned = bool(conditions.pop("pinned", False))
         filters = SearchFilters(**conditions).within(caller.group)
         listed = await service.admin.browse(Listing("newest", filters, pinned=pinned, limit=_EACH))
-        shown = [each for each in listed.records if _is_told(each) and each.id not in seen]
+        shown = [each for each in listed.records if _is_told(each, caller) and each.id not in seen]
         seen.update(each.id for each in shown)
         return _Section(heading, tuple(map(_line, shown)), tuple(shown))
 
@@ -153,8 +163,9 @@ async def _standing(service: MemoryService, now: datetime, caller: Caller, known
     return [each for each in sections if each.lines]
 
 
-def _is_told(memory: Memory) -> bool:
-    return memory.trust != "low" and len(memory.content) <= _WHOLE_CHARS
+def _is_told(memory: Memory, caller: Caller) -> bool:
+    is_elsewhere = of_another_project(memory, caller.project)
+    return memory.trust != "low" and len(memory.content) <= _WHOLE_CHARS and (memory.pinned or not is_elsewhere)
 
 
 def _line(memory: Memory) -> str:

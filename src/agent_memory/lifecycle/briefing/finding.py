@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from agent_memory.lifecycle.briefing.choosing import Passage
-from agent_memory.models import EPISODE, Episode, Listing, SearchFilters, SearchRequest
+from agent_memory.models import EPISODE, Episode, Listing, SearchFilters, SearchRequest, of_another_project
 from agent_memory.retrieval.spoken import turn_of
+from agent_memory.service.preferring import OTHER_PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
     from agent_memory.models import Kind, Listed, Record
+    from agent_memory.service import Caller
     from agent_memory.storage.answer import Answer
 
 _HITS: Final = 20
@@ -57,7 +59,7 @@ class Source(NamedTuple):
 
 
 async def bearing_on(
-    asked: str, sources: Iterable[Source], now: datetime, group: str | None, patience: float
+    asked: str, sources: Iterable[Source], now: datetime, caller: Caller, patience: float
 ) -> list[Passage]:
     """Return what bears on a prompt: talks whole as far as they are near their hits, then single notes.
 
@@ -68,27 +70,32 @@ async def bearing_on(
         asked: The prompt.
         sources: Where to look.
         now: The moment of asking.
-        group: Whose group; see `Caller.group`.
+        caller: The session: what belongs to other groups is left out, what belongs to other projects counts less.
         patience: Seconds to wait at most for the embedding of the prompt; without it words are compared alone.
 
     Raises:
         StorageError: What is stored cannot be read.
     """
-    filters = SearchFilters(include_items=True).within(group)
+    filters = SearchFilters(include_items=True).within(caller.group)
     request = SearchRequest(asked, _HITS, now, filters, patience=patience)
     places = list(sources)
     hits: list[_Hit] = []
     for source in places:
         answer = await source.records.answer(request)
         if (answer.ranking.confidence or 0.0) >= _SURE:
-            pairs = zip(answer.ranking.hits, answer.records, strict=True)
-            hits += [_Hit(hit.score, record, source) for hit, record in pairs if record.trust != "low"]
+            for hit, record in zip(answer.ranking.hits, answer.records, strict=True):
+                if record.trust != "low":
+                    hits.append(_Hit(_score(hit.score, record, caller), record, source))
     hits = sorted(await _with_talks(hits, places), key=lambda hit: -hit.score)
     passages: list[Passage] = []
     for talk in _talks(hits[:_LOOKED_AT]):
-        passages += await _told_in(talk, hits, filters, group)
+        passages += await _told_in(talk, hits, filters, caller.group)
     told = {each.talk for each in passages}
     return [*passages, *_notes([hit for hit in hits if hit.talk not in told or not hit.talk], hits)]
+
+
+def _score(score: float, record: Record, caller: Caller) -> float:
+    return score * OTHER_PROJECT if of_another_project(record, caller.project) else score
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError
-from agent_memory.models import REPLACES, SUSPECT, Link, content_mark, is_told, may_stand_for
+from agent_memory.models import REPLACES, SUSPECT, Link, content_mark, is_told, may_stand_for, of_another_project
 from agent_memory.service.results import Suspect
 from agent_memory.service.trust import lowest
 from agent_memory.storage.cleaning import with_fields, with_own_links
@@ -205,7 +205,7 @@ def compared(
 ) -> tuple[list[Suspect], bool]:
     """Return the suspects of a memory, without those that are linked with it, and whether the first is certain.
 
-    Words of low trust dispute none of higher trust.
+    Words of low trust dispute none of higher trust. What holds in one project says nothing about another.
 
     Args:
         newer: Which.
@@ -219,7 +219,8 @@ def compared(
     is_certain = False
     for other in older:
         known = other.id in linked_with or any(link.id == newer.id and not is_told(link.rel) for link in other.links)
-        if known or not may_stand_for(newer.trust, other.trust):
+        elsewhere = of_another_project(other, newer.project)
+        if known or elsewhere or not may_stand_for(newer.trust, other.trust):
             continue
         suspicion = compare(newer, other, nearness.get(other.id, 0.0))
         if suspicion is not None:

@@ -84,7 +84,7 @@ class WritePath:
         """Keep a memory; see `MemoryService.store`. `announce` is due once it is known what the scratchpad shows."""
         if isinstance(values, Mapping):
             values = await with_marks(self.storage, values, "stored")
-        drafted = await self._draft(values, caller.session_id)
+        drafted = await self._draft(values, caller.session_id, caller.project)
         _check_expiry(drafted.value.expires_at, self._clock(), "stored")
         admitted = await self.gate.admit(drafted, caller)
         return await self._compared(admitted, caller, unique=admitted.value.supersedes is None)
@@ -148,9 +148,14 @@ class WritePath:
             redacted=list(redacted),
         )
 
-    async def _draft(self, values: Mapping[str, Any] | str, session_id: str) -> Redacted[Memory]:
-        """Return the memory that `values` make: bounded, validated, without secrets."""
-        stamp = {"timestamp": self._clock(), "created_by_session": session_id}
+    async def _draft(self, values: Mapping[str, Any] | str, session_id: str, project: str) -> Redacted[Memory]:
+        """Return the memory that `values` make: bounded, validated, without secrets.
+
+        A preference belongs to no project unless it is said to: it is about a person.
+        """
+        stamp: dict[str, Any] = {"timestamp": self._clock(), "created_by_session": session_id}
+        if project and not (isinstance(values, Mapping) and values.get("category") == "preference"):
+            stamp["project"] = project
         fields = _normalised(_stamped(values, stamp), "stored")
         return await asyncio.to_thread(make_record, MEMORY, fields, self.storage.agent_id, self.redactor)
 
@@ -194,7 +199,7 @@ class WritePath:
         """Store one observation or return why not."""
         seen = observation.model_dump(exclude={"rule", "session_id"}, exclude_none=True)
         try:
-            drafted = await self._draft(seen, observation.session_id or caller.session_id)
+            drafted = await self._draft(seen, observation.session_id or caller.session_id, caller.project)
         except ValidationError as error:
             return error.code
         memory = drafted.value

@@ -39,6 +39,7 @@ EVERY_FIELD: dict[str, Any] = {
     "category": "preference",
     "topic": "kitchen",
     "group": "acme:one",
+    "project": "kestrel",
     "source": {"kind": "user", "detail": "chat"},
 }
 

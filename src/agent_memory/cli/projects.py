@@ -1,0 +1,59 @@
+"""The command about projects that memories belong to."""
+
+from collections import Counter
+from typing import Annotated, Final
+
+import typer
+
+from agent_memory.cli.options import Yes
+from agent_memory.cli.running import Run, command
+from agent_memory.errors import UnknownIdError
+from agent_memory.files.wording import counted
+from agent_memory.models import ANY_STATE, PROJECT, Listing, SearchFilters
+
+_COLUMNS: Final = ("project", "memories")
+
+
+@command(rows=True)
+async def projects(
+    run: Run,
+    *,
+    move: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--move", metavar="OLD NEW", help="Give all memories of a project to another; '' for none."),
+    ] = None,
+    yes: Yes = False,
+) -> None:
+    """List projects and how many memories belong to each; or move these."""
+    if move is not None:
+        await _move(run, *move, yes=yes)
+        return
+    known: dict[str, int] = (await run.service.admin.tally()).every_by_facet.get(PROJECT, Counter())
+    counts = sorted(known.items(), key=lambda one: (-one[1], one[0]))
+    rows = [{"project": name, "memories": count} for name, count in counts]
+    run.screen.rows({"agent_id": run.service.agent_id, "count": len(rows), "projects": rows}, "projects", _COLUMNS)
+    for name, count in counts:
+        run.screen.show(f"{name}  {counted(count, 'memory', 'memories')}")
+    if not rows:
+        run.screen.note("No memory belongs to a project: sessions note the repository that they work in.")
+
+
+async def _move(run: Run, old: str, new: str, *, yes: bool) -> None:
+    """Give what belongs to one project to another.
+
+    Raises:
+        UnknownIdError: Nothing belongs to it.
+        StorageError: What was moved before is moved; doing it again does the rest.
+    """
+    filters = SearchFilters(project=old, include_items=True)
+    found = (await run.service.admin.browse(Listing("oldest", filters, ANY_STATE))).records
+    if not old or not found:
+        known = ", ".join((await run.service.admin.tally()).every_by_facet.get(PROJECT, Counter())) or "none"
+        raise UnknownIdError(f"No memory belongs to the project {old!r}.", recovery=f"There are: {known}.")
+    to = f"to {new!r}" if new.strip() else "to no project"
+    if not yes:
+        run.confirm(f"Move {counted(len(found), 'memory', 'memories')} of {old!r} {to}?", "Nothing was moved.")
+    for memory in found:
+        await run.service.update(memory.id, {"project": new}, run.caller, may_have_expired=True)
+    run.screen.document({"agent_id": run.service.agent_id, "moved": len(found), "from": old, "to": new.strip()})
+    run.screen.show(f"{counted(len(found), 'memory', 'memories')} moved {to}.")
