@@ -46,6 +46,7 @@ MAY_TOUCH_FILES = {
     "embeddings/cache.py": "embeddings.sqlite3",
     "embeddings/inspection.py": "a copy of that in a temporary folder, to be looked at",
     "host/notes.py": "_sessions",
+    "lifecycle/backups": "_backups, and journals that a restoring puts in the place of others",
     "workspace/place.py": "the declaration of a workspace, copied into its folder",
     "workspace/database/engine.py": "rows.db and the lock its writers wait for",
     "workspace/snapshots": "files of snapshots and copies of the database",

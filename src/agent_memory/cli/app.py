@@ -94,6 +94,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
             "Show what could be archived, merged or dropped, and why; or do it, within a budget, or take it back.",
         ),
         "archive": _Entry("archive", "Look into the archive: what was put away, and bring it back.", None),
+        "backup": _Entry("backup", "List backups; make, check, bring back or remove them.", None),
         "compact": _Entry("past", "Drop from the files what was forgotten or changed over 30 days ago."),
         "migrate": _Entry("upkeep", "Find memories by the vector engine: faster with many; the files stay the truth."),
         "rollback": _Entry("upkeep", "Find memories from the files alone again."),

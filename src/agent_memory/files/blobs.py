@@ -30,7 +30,7 @@ from agent_memory.files.held import unlock_and_close
 from agent_memory.files.temporary import remove_leftovers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from datetime import timedelta
     from pathlib import Path
 
@@ -76,6 +76,31 @@ class Blobs:
             names = [self._write(text.encode()) for text in texts]
             sync_folder(self.folder)
             yield names
+
+    @contextlib.contextmanager
+    def unswept(self) -> Iterator[None]:
+        """Let no text be swept for the length of the block.
+
+        Raises:
+            StorageError: The folder cannot be opened.
+        """
+        with self._held(fcntl.LOCK_SH) if self.folder.is_dir() else contextlib.nullcontext():
+            yield
+
+    @contextlib.contextmanager
+    def bringing(self, texts: Iterable[bytes]) -> Iterator[None]:
+        """Write texts like `keeping`, one at a time, in UTF-8.
+
+        Raises:
+            StorageError: One could not be written.
+        """
+        make_private_folder(self.folder)
+        with self._held(fcntl.LOCK_SH):
+            with translated(self.folder, "write to"):
+                for text in texts:
+                    self._write(text)
+                sync_folder(self.folder)
+            yield
 
     def read(self, name: str) -> str:
         """Return a text.

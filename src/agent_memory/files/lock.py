@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.atomic import is_in_place, open_private, translated
+from agent_memory.files.changeover import finish, is_settled
 from agent_memory.files.entries import Lock, holder_of
 from agent_memory.files.held import lock_at_once, lock_in_turn, unlock_and_close
 from agent_memory.files.names import LOCK
@@ -84,6 +85,8 @@ class FolderLock:
 def folder_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[FolderLock]:
     """Hold the folder's lock for the length of the block; threads and processes alike.
 
+    What a process that died had settled to put in the place of files here is put there first (`changeover`).
+
     If the lock file is deleted meanwhile, another process can lock the new one; the lock of the journal itself
     (`file_lock`) keeps it out.
 
@@ -95,7 +98,20 @@ def folder_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[FolderLock
     with contextlib.ExitStack() as held:
         with translated(path, "lock"):
             descriptor = held.enter_context(file_lock(path, lambda: _open_or_make(path), wait))
+        if is_settled(folder):
+            finish(folder)
         yield FolderLock(path, descriptor)
+
+
+def finish_settled(folder: Path, wait: float = 0.0) -> None:
+    """Finish what a process that died had settled to put in the place of files here.
+
+    Raises:
+        BusyError: Another process holds the lock; it finishes that itself.
+        StorageError: It cannot be finished.
+    """
+    with folder_lock(folder, wait):
+        pass
 
 
 @contextlib.contextmanager

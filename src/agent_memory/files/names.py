@@ -37,6 +37,10 @@ UNFINISHED: Final = ".new-"
 """How the name of an index begins that is being built."""
 SESSIONS: Final = "_sessions"
 """Below the folder of all agents."""
+BACKUPS: Final = "_backups"
+"""There, too."""
+RESTORING: Final = ".restoring"
+"""Holds what takes the place of an agent's files, from the moment on at which that is settled."""
 
 Sort = Literal[
     "ours", "rejected", "temporary", "taken_out", "lost", "rewritten", "before_repair", "broken_pad", "broken_vectors",
@@ -75,7 +79,10 @@ _PATTERNS: Final[tuple[tuple[Sort, str], ...]] = (
     (
         "ours",
         "|".join(
-            map(re.escape, (JOURNAL, SCRATCHPAD, METADATA, SHORTLIST, INDEX, AUDIT, OLDER_AUDIT, LOCK, TASKS_LOCK))
+            map(
+                re.escape,
+                (JOURNAL, SCRATCHPAD, METADATA, SHORTLIST, INDEX, AUDIT, OLDER_AUDIT, LOCK, TASKS_LOCK, RESTORING),
+            )
         ),
     ),
     ("ours", rf"{DERIVED}|{BLOBS}|{TOPICS}"),

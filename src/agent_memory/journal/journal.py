@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ReadOnlyError, StorageError
 from agent_memory.files.atomic import translated
+from agent_memory.files.changeover import is_settled
 from agent_memory.files.entries import names_of
 from agent_memory.files.filesystem import shared_file_system
-from agent_memory.files.lock import WAIT_SECONDS
+from agent_memory.files.lock import WAIT_SECONDS, finish_settled
 from agent_memory.files.names import COPIES
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal.compaction import Folded, first_young, fold
@@ -122,6 +123,9 @@ class Journal:
             StorageError: The file is there but cannot be read, or lies where it must not.
         """
         self._look_where()
+        if is_settled(self.path.parent):
+            with contextlib.suppress(StorageError):  # who has the lock finishes it; what can be read here still is
+                finish_settled(self.path.parent)
         self._take(self.reader.poll(thorough=thorough, most=most))
         if most is None and not self._checked_tail:
             self._checked_tail = True

@@ -1,0 +1,297 @@
+"""Commands that make backups of agents, check them, bring them back and remove them."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from agent_memory.cli.options import Anyone, Common, Shape, Yes, choose_agent, complete_agent, opened, parameters_of
+from agent_memory.cli.running import FAILED, QUIET, SESSION_ID, Group, Place, PlaceCommand, command, perform, show_none
+from agent_memory.cli.text import minute
+from agent_memory.errors import AgentMemoryError, ValidationError
+from agent_memory.files.layout import agents_under, folder_of
+from agent_memory.files.wording import counted, human
+from agent_memory.lifecycle.backups import (
+    Backup,
+    Listed,
+    Manifest,
+    Preview,
+    create_backup,
+    folder_of_backups,
+    list_backups,
+    preview_restore,
+    prune_backups,
+    restore_backup,
+    to_prune,
+    verify_backup,
+)
+from agent_memory.models import to_text, utc_now
+
+if TYPE_CHECKING:
+    from agent_memory.lifecycle.backups import Restored
+
+_COLUMNS: Final = ("agent_id", "made_at", "memories", "bytes", "state", "file")
+_MEMORIES: Final = ("memory", "memories")
+
+File = Annotated[str, typer.Argument(metavar="FILE", help="A backup: its path, or its name among the backups.")]
+Files = Annotated[list[str], typer.Argument(metavar="FILE", help="Backups: their paths, or their names.")]
+Named = Annotated[
+    str | None,
+    typer.Option("--agent", "-a", metavar="NAME", help="Whose memory it replaces.", autocompletion=complete_agent),
+]
+NewName = Annotated[
+    str | None, typer.Option("--as", metavar="NEW", help="Begin an agent of this name, and leave all others alone.")
+]
+Check = Annotated[bool, typer.Option("--check", help="Read each backup whole.")]
+Keep = Annotated[int | None, typer.Option("--keep", metavar="N", min=1, help="So many of each agent stay.")]
+OlderThan = Annotated[
+    int | None, typer.Option("--older-than", metavar="DAYS", min=0, help="Only what is older than that goes.")
+]
+
+
+@command(Anyone)
+async def create(place: Place) -> None:
+    """Make a backup beside those who write, one file for each agent, and read it again."""
+    whose = place.given(Anyone).agent
+    if whose is None and not agents_under(place.root):
+        show_none(place)
+        return
+    names = agents_under(place.root) if whose is None else [choose_agent(whose, place.root, may_be_new=False)]
+    made, failed = [], dict[str, AgentMemoryError]()
+    for name in names:
+        try:
+            made.append(await _create(place, name))
+        except AgentMemoryError as error:
+            if whose is not None:
+                raise
+            failed[name] = error
+            place.screen.note(f"{name}: {error.message} {error.recovery}")
+    problems = [{"agent_id": name, **error.as_dict()} for name, error in failed.items()]
+    place.screen.document({"backups": [_document(each) for each in made], "problems": problems})
+    if failed:
+        raise typer.Exit(FAILED)
+
+
+async def _create(place: Place, name: str) -> Backup:
+    await _notice(place, name)
+    made = await asyncio.to_thread(create_backup, folder_of(name, place.root))
+    place.screen.show(f"{made.manifest.agent_id}: {_held(made.manifest)}, {human(made.size)}, checked: {made.path}")
+    if broken := sum(journal.damaged for journal in made.manifest.journals):
+        place.screen.note(
+            f"{counted(broken, 'line')} of its journals are damaged, in the backup too; see `agent-memory doctor`."
+        )
+    return made
+
+
+async def verify(place: Place, files: Files) -> None:
+    """Read backups whole, and say whether they are what they were."""
+    rows, bad = [], 0
+    for file in files:
+        path = _path_of(place, file)
+        found = await asyncio.to_thread(verify_backup, path)
+        rows.append({"file": str(path), **_said(found.manifest), "problems": list(found.problems)})
+        if found.problems:
+            bad += 1
+            place.screen.show(f"{path.name}: damaged.", style="red")
+            for problem in found.problems:
+                place.screen.show(problem, indent=2)
+        else:
+            last = max((journal.last_seq for journal in found.manifest.journals), default=0)
+            place.screen.show(f"{path.name}: whole. {_held(found.manifest)}, up to change {last:,}.")
+    place.screen.document({"backups": rows})
+    if bad:
+        raise typer.Exit(FAILED)
+
+
+async def restore(place: Place, file: File, *, agent: Named = None, new: NewName = None, yes: Yes = False) -> None:
+    """Bring back what an agent knew; of what it knows now a backup is made first."""
+    if agent is not None and new is not None:
+        raise typer.BadParameter("--agent and --as cannot both be", param_hint="--as")
+    path = _path_of(place, file)
+    if agent is not None:
+        agent = choose_agent(agent, place.root, may_be_new=True)
+    preview = await asyncio.to_thread(preview_restore, path, place.root, agent, new)
+    if not preview.is_new:
+        _tell(place, preview)
+        if not yes:
+            place.need_terminal("Nothing was changed.")
+            place.confirm(f"Restore {preview.agent_id}?", "Nothing was changed.")
+        await _notice(place, preview.agent_id)
+    done = await asyncio.to_thread(lambda: restore_backup(path, place.root, agent=agent, new=new))
+    await _notice(place, done.folder.agent_id, render=True)
+    _report(place, preview, done)
+
+
+def _tell(place: Place, preview: Preview) -> None:
+    """Say what a restoring would do, before it is done."""
+    place.screen.note(
+        f"{preview.agent_id} would know what it knew at {minute(preview.manifest.made_at)}: {_held(preview.manifest)}."
+    )
+    if preview.back:
+        were = (
+            "that is not there now, forgotten most likely, comes"
+            if preview.back == 1
+            else ("that are not there now, forgotten most likely, come")
+        )
+        place.screen.note(f"{counted(preview.back, *_MEMORIES)} {were} back.")
+    if preview.gone:
+        since = "goes: it was" if preview.gone == 1 else "go: they were"
+        place.screen.note(f"{counted(preview.gone, *_MEMORIES)} {since} stored later.")
+    place.screen.note("A backup of now is made first.")
+
+
+def _report(place: Place, preview: Preview, done: "Restored") -> None:
+    place.screen.document(
+        {
+            "agent_id": done.folder.agent_id,
+            "folder": str(done.folder.path),
+            "restored": _said(done.manifest),
+            "back": preview.back,
+            "gone": preview.gone,
+            "before": None if done.before is None else str(done.before.path),
+        }
+    )
+    place.screen.show(f"{done.folder.agent_id} knows what was known at {minute(done.manifest.made_at)}.")
+    if done.before is not None:
+        place.screen.show(f"To undo that: agent-memory backup restore {done.before.path.name}")
+
+
+@command(Anyone, rows=True)
+async def list_all(place: Place, *, check: Check = False) -> None:
+    """List backups, the newest first: whose, how old, how large, and whether they can be used."""
+    whose = place.given(Anyone).agent
+    listed = await asyncio.to_thread(lambda: list_backups(place.root, whose, check=check))
+    rows = [_row(each) for each in listed]
+    place.screen.rows({"folder": str(folder_of_backups(place.root)), "backups": rows}, "backups", _COLUMNS)
+    for each in listed:
+        known = "" if each.manifest is None else f"{_held(each.manifest)}, "
+        before = " before a restoring" if each.manifest is not None and each.manifest.reason != "asked" else ""
+        place.screen.show(f"{each.path.name}: {known}{human(each.size)}, {_age(each)}{before}; {_state(each)}.")
+        if each.problem:
+            place.screen.show(each.problem, indent=2, style="red")
+    if not listed:
+        place.screen.note("There are no backups yet. `agent-memory backup create` makes one.")
+
+
+@command(Anyone)
+async def prune(place: Place, *, keep: Keep = None, older_than: OlderThan = None, yes: Yes = False) -> None:
+    """Remove backups; the newest whole one of each agent always stays."""
+    if keep is None and older_than is None:
+        raise ValidationError(
+            "It was not said which backups may go.", code="usage", recovery="Say --keep N, --older-than DAYS, or both."
+        )
+    listed = list_backups(place.root, place.given(Anyone).agent)
+    days = None if older_than is None else timedelta(days=older_than)
+    gone = await asyncio.to_thread(lambda: to_prune(listed, utc_now(), keep=keep, older_than=days))
+    if gone and not yes:
+        for each in gone:
+            place.screen.note(f"{each.path.name}: {human(each.size)}, {_age(each)}")
+        place.need_terminal("Nothing was removed.")
+        question = f"Remove {counted(len(gone), 'backup')}, {human(sum(each.size for each in gone))}, for good?"
+        place.confirm(question, "Nothing was removed.")
+    freed = prune_backups(place.root, gone)
+    place.screen.document(
+        {"removed": [each.path.name for each in gone], "bytes": freed, "left": len(listed) - len(gone)}
+    )
+    left = counted(len(listed) - len(gone), "is", "are")
+    place.screen.show(f"Removed {counted(len(gone), 'backup')}, {human(freed)}; {left} left.")
+
+
+async def _notice(place: Place, name: str, *, render: bool = False) -> None:
+    """Take over what a person changed in the scratchpad's file; or `render` it anew in any case."""
+    from agent_memory.service import Caller
+
+    async with opened(name, place.root) as service:
+        if render:
+            service.pad.schedule(Caller(SESSION_ID))
+            await service.pad.settle()
+        else:
+            await service.pad.notice(Caller(SESSION_ID))
+
+
+def _path_of(place: Place, file: str) -> Path:
+    path = Path(file)
+    among = folder_of_backups(place.root) / file
+    return among if not path.exists() and path.name == file and among.exists() else path
+
+
+def _held(manifest: Manifest) -> str:
+    others = sum(sum(journal.records.values()) for journal in manifest.journals) - manifest.memories
+    more = f" and {counted(others, 'other record')}" if others else ""
+    return f"{counted(manifest.memories, *_MEMORIES)}{more}"
+
+
+def _said(manifest: Manifest) -> dict[str, Any]:
+    return {
+        "agent_id": manifest.agent_id,
+        "made_at": to_text(manifest.made_at),
+        "made_by": manifest.made_by,
+        "reason": manifest.reason,
+        "memories": manifest.memories,
+        "journals": {
+            journal.name: {"last_seq": journal.last_seq, "lines": journal.lines, "records": journal.records}
+            for journal in manifest.journals
+        },
+    }
+
+
+def _document(made: Backup) -> dict[str, Any]:
+    return {"file": str(made.path), "bytes": made.size, **_said(made.manifest)}
+
+
+def _row(each: Listed) -> dict[str, Any]:
+    return {
+        "agent_id": each.agent_id,
+        "made_at": to_text(each.made_at),
+        "age_days": round((utc_now() - each.made_at) / timedelta(days=1), 2),
+        "memories": None if each.manifest is None else each.manifest.memories,
+        "bytes": each.size,
+        "reason": None if each.manifest is None else each.manifest.reason,
+        "state": _state(each),
+        "problem": each.problem,
+        "file": str(each.path),
+    }
+
+
+def _state(each: Listed) -> str:
+    if each.problem:
+        return "damaged"
+    return "whole" if each.is_checked else "not read again"
+
+
+def _age(each: Listed) -> str:
+    return f"of {minute(each.made_at)}"
+
+
+class _Backups(Group):
+    """The group, which lists backups if no command of it is named."""
+
+    context_class = Place
+
+    def __init__(self, *args: Any, params: list[Any], **further: Any) -> None:
+        super().__init__(*args, params=[*params, *parameters_of(Shape, Anyone, Common)], **further)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that is named, or the callback."""
+        ctx.take(Shape, Anyone, Common)
+        return super().invoke(ctx)
+
+
+def _none_named(place: Place) -> None:
+    if place.invoked_subcommand is None:
+        perform(place, lambda: list_all(place))
+
+
+backup = typer.Typer(
+    cls=_Backups,
+    help="List backups; make, check, bring back or remove them.",
+    invoke_without_command=True,
+    add_completion=False,
+    **QUIET,
+)
+backup.callback()(_none_named)
+backup.command("list", cls=PlaceCommand)(list_all)
+for each in (create, verify, restore, prune):
+    backup.command(cls=PlaceCommand)(each)

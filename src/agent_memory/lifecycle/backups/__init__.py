@@ -1,0 +1,25 @@
+"""Backups of agents: one file each, made beside those who write, read again, and put back as a whole."""
+
+from agent_memory.lifecycle.backups.keeping import Listed, last_backup, list_backups, prune_backups, to_prune
+from agent_memory.lifecycle.backups.reading import Verified, verify_backup
+from agent_memory.lifecycle.backups.restoring import Preview, Restored, preview_restore, restore_backup
+from agent_memory.lifecycle.backups.shape import Manifest, folder_of_backups
+from agent_memory.lifecycle.backups.taking import Backup, create_backup
+
+__all__ = [
+    "Backup",
+    "Listed",
+    "Manifest",
+    "Preview",
+    "Restored",
+    "Verified",
+    "create_backup",
+    "folder_of_backups",
+    "last_backup",
+    "list_backups",
+    "preview_restore",
+    "prune_backups",
+    "restore_backup",
+    "to_prune",
+    "verify_backup",
+]

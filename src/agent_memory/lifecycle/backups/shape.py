@@ -1,0 +1,223 @@
+"""What a backup is made of: its name, the names in it, and its manifest, checked as what a stranger may have made."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import StorageError, ValidationError
+from agent_memory.files.names import BACKUPS, SCRATCHPAD, STAMP, may_be_journal
+from agent_memory.models import check_agent_id
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FORM: Final = 1
+"""Of archive and manifest. A greater one is of a newer version, and is not touched."""
+MANIFEST: Final = "manifest.json"
+README: Final = "README.txt"
+MOST_BYTES_OF_MANIFEST: Final = 64 << 20
+"""A manifest takes some 150 bytes for each long text."""
+ASKED: Final = "asked"
+BEFORE_RESTORE: Final = "before_restore"
+ON_FILE: Final = (
+    "A backup of what an agent remembers, made by agent-memory.\n\n"
+    "Bring it back:        agent-memory backup restore FILE\n"
+    "Look whether it is whole: agent-memory backup verify FILE\n\n"
+    "Without that program: *.yaml are streams of YAML documents, one change a line, the oldest first. blobs/ has\n"
+    "texts that are too long for a line, by their sha256; topics/ has pages of topics. manifest.json says of each\n"
+    "file how long it is and which sha256 it has. Unpacked into a folder of its own below ~/.amplifier/memory, these\n"
+    "are an agent of that folder's name. Indexes and vectors are not here: they are made anew from the journals.\n"
+)
+_NAME: Final = re.compile(r"(?P<agent>.+)-(?P<at>\d{8}T\d{6})Z(?P<before>-before-restore)?(?:-\d+)?\.zip")
+_PAGE: Final = re.compile(r"topics/\.?[a-z0-9_-]{1,200}(?:\.[a-z]+(?:-[0-9a-f]+)?)?\.md")
+_BLOB: Final = re.compile(r"blobs/[0-9a-f]{64}")
+_SUM: Final = re.compile(r"[0-9a-f]{64}")
+_BESIDE: Final = frozenset({SCRATCHPAD})
+"""Kept for people; a restore renders it anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """One file of a backup.
+
+    Attributes:
+        name: In the archive, as below the agent's folder.
+        size: Bytes.
+        sha256: Of these, as 64 hexadecimal digits.
+    """
+
+    name: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldJournal(Held):
+    """A journal of a backup.
+
+    Attributes:
+        generation: In its header; empty where that is missing.
+        last_seq: The number of its last change.
+        lines: How many lines there are, with the header and damaged ones.
+        records: How many there are of each kind, replaced and expired ones too.
+        damaged: How many lines were no entries when the backup was made.
+    """
+
+    generation: str
+    last_seq: int
+    lines: int
+    records: dict[str, int] = field(default_factory=dict)
+    damaged: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a backup says of itself.
+
+    Attributes:
+        agent_id: Whose memory it is.
+        made_at: The moment whose state it has, UTC.
+        made_by: The version that made it.
+        reason: `asked`, or `before_restore`.
+        journals: All of the agent, at one moment.
+        files: Long texts, pages of topics, and the scratchpad.
+    """
+
+    agent_id: str
+    made_at: datetime
+    made_by: str
+    reason: str = ASKED
+    journals: tuple[HeldJournal, ...] = ()
+    files: tuple[Held, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files, unpacked."""
+        return sum(each.size for each in (*self.journals, *self.files))
+
+    @property
+    def memories(self) -> int:
+        """How many memories there are."""
+        return sum(journal.records.get("memory", 0) for journal in self.journals)
+
+    def encode(self) -> bytes:
+        """Return it as JSON."""
+        value = {
+            "agent_memory_backup": FORM,
+            **asdict(self),
+            "made_at": self.made_at.isoformat().replace("+00:00", "Z"),
+        }
+        return json.dumps(value, indent=1).encode() + b"\n"
+
+    @classmethod
+    def decode(cls, content: bytes, file: Path) -> Manifest:
+        """Return what a manifest says.
+
+        Raises:
+            ValidationError: It is none of ours, or names what no backup holds.
+            StorageError: A newer version wrote it.
+        """
+        try:
+            value = json.loads(content)
+            form = value["agent_memory_backup"]
+        except (ValueError, RecursionError, TypeError, KeyError):
+            raise foreign(file, "its manifest cannot be read") from None
+        if isinstance(form, int) and form > FORM:
+            raise StorageError(
+                f"{file.name} was made by a newer version of agent-memory ({str(value.get('made_by'))[:40]!r}); "
+                "nothing of it was used.",
+                code="backup_newer",
+                recovery="Upgrade amplifier-bundle-agent-memory. Any program that opens a zip file can read it, too.",
+                path=file,
+            )
+        try:
+            return cls._of(value)
+        except (ValueError, TypeError, KeyError, ValidationError) as error:
+            raise foreign(file, f"its manifest is not one: {str(error)[:80]}") from None
+
+    @classmethod
+    def _of(cls, value: dict[str, Any]) -> Manifest:
+        moment = datetime.fromisoformat(value["made_at"])
+        found = cls(
+            agent_id=check_agent_id(value["agent_id"]),
+            made_at=moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC),
+            made_by=str(value["made_by"])[:40],
+            reason=BEFORE_RESTORE if value["reason"] == BEFORE_RESTORE else ASKED,
+            journals=tuple(HeldJournal(**each) for each in value["journals"]),
+            files=tuple(Held(**each) for each in value["files"]),
+        )
+        names = [each.name for each in (*found.journals, *found.files)]
+        if len(set(names)) != len(names):
+            raise ValueError("it names a file twice")
+        for each in (*found.journals, *found.files):
+            _check(each)
+        return found
+
+
+def _check(held: Held) -> None:
+    """Raise a ValueError or TypeError for what no backup of ours says of a file."""
+    fits = may_be_journal(held.name) if isinstance(held, HeldJournal) else is_beside(held.name)
+    if not fits:
+        raise ValueError(f"it names {held.name[:60]!r}")
+    numbers = [held.size]
+    if isinstance(held, HeldJournal):
+        if not isinstance(held.generation, str) or not isinstance(held.records, dict):
+            raise TypeError("what it says of a journal has another form")
+        numbers += [held.last_seq, held.lines, held.damaged, *held.records.values()]
+    if not all(isinstance(each, int) and not isinstance(each, bool) and 0 <= each < 2**53 for each in numbers):
+        raise ValueError("its numbers are no numbers")
+    if not _SUM.fullmatch(held.sha256):
+        raise ValueError("its checksums are none")
+
+
+def is_beside(name: str) -> bool:
+    """Return whether a file of this name, other than a journal, is kept in backups."""
+    return name in _BESIDE or _BLOB.fullmatch(name) is not None or _PAGE.fullmatch(name) is not None
+
+
+def is_long_text(name: str) -> bool:
+    """Return whether a name in a backup is that of a long text."""
+    return _BLOB.fullmatch(name) is not None
+
+
+def is_page(name: str) -> bool:
+    """Return whether a name in a backup is that of a page of a topic."""
+    return _PAGE.fullmatch(name) is not None
+
+
+def foreign(file: Path, why: str) -> ValidationError:
+    """Return the error for a file that no backup command of ours wrote."""
+    return ValidationError(
+        f"{file.name} is no backup of agent-memory: {why}. Nothing of it was used.",
+        code="not_a_backup",
+        recovery="`agent-memory backup list` shows backups; other files are taken in by `agent-memory import`.",
+    )
+
+
+def name_of(agent_id: str, moment: datetime, reason: str) -> str:
+    """Return the name of a backup: `bob-20260301T120000Z.zip`."""
+    return f"{agent_id}-{moment:{STAMP}}Z{'-before-restore' if reason == BEFORE_RESTORE else ''}.zip"
+
+
+def agent_in(name: str) -> str | None:
+    """Return whose backup a file of this name is, None if it is none."""
+    match = _NAME.fullmatch(name)
+    return match["agent"] if match else None
+
+
+def moment_in(name: str) -> datetime | None:
+    """Return of when a backup of this name is, None if it is none."""
+    match = _NAME.fullmatch(name)
+    try:
+        return datetime.strptime(match["at"], STAMP).replace(tzinfo=UTC) if match else None
+    except ValueError:
+        return None
+
+
+def folder_of_backups(root: Path) -> Path:
+    """Return where the backups of all agents below `root` lie."""
+    return root / BACKUPS

@@ -1,0 +1,99 @@
+"""`backup`: made, read again, brought back, listed, removed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.unit.cli.conftest import B, document
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.cli.conftest import Run
+
+
+def made(bob: Run, *more: str) -> str:
+    """Make a backup and return its file."""
+    return str(document(bob("backup", "create", "--json", *more))["backups"][0]["file"])
+
+
+def test_a_backup_is_made_read_and_brought_back(bob: Run) -> None:
+    file = made(bob, "-a", "bob")
+    assert "whole. 3 memories" in bob("backup", "verify", file).stdout
+    bob("forget", B, "--yes", "-a", "bob")
+    bob("store", "Stored later.", "-a", "bob")
+    told = bob("backup", "restore", file, "--yes")
+    assert "1 memory that is not there now, forgotten most likely, comes back." in told.stderr
+    assert "1 memory goes: it was stored later." in told.stderr
+    assert "To undo that: agent-memory backup restore bob-" in told.stdout
+    assert "Maria likes tea." in bob("list", "-a", "bob").stdout
+    assert "Stored later." not in bob("list", "-a", "bob").stdout
+
+
+def test_the_scratchpad_shows_what_was_restored(bob: Run, root: Path) -> None:
+    file = made(bob)
+    bob("store", "Stored later.", "-a", "bob")
+    assert "Stored later." in (root / "bob" / "scratchpad.yaml").read_text()
+    bob("backup", "restore", file, "--yes")
+    assert "Stored later." not in (root / "bob" / "scratchpad.yaml").read_text()
+
+
+def test_an_edit_of_the_scratchpad_is_in_the_backup_of_now(bob: Run, root: Path) -> None:
+    bob("status", "-a", "bob")
+    file = made(bob)
+    pad = root / "bob" / "scratchpad.yaml"
+    pad.write_text(pad.read_text() + "- content: Written by hand.\n")
+    before = document(bob("backup", "restore", file, "--yes", "--json"))["before"]
+    assert "Written by hand." not in bob("list", "-a", "bob").stdout
+    bob("backup", "restore", before, "--yes")
+    assert "Written by hand." in bob("list", "-a", "bob").stdout
+
+
+def test_restoring_asks_first(bob: Run) -> None:
+    told = bob("backup", "restore", made(bob), code=2)
+    assert "Nothing was changed." in told.output
+
+
+def test_a_name_among_the_backups_is_enough(bob: Run, root: Path) -> None:
+    made(bob)
+    (file,) = (root / "_backups").iterdir()
+    bob("backup", "restore", file.name, "--as", "eve")
+    assert "Maria likes tea." in bob("list", "-a", "eve").stdout
+
+
+def test_every_agent_gets_one_if_none_is_named(bob: Run) -> None:
+    bob("store", "x", "-a", "carol")
+    rows = document(bob("backup", "create", "--json"))["backups"]
+    assert [(row["agent_id"], row["memories"]) for row in rows] == [("bob", 3), ("carol", 1)]
+    listed = document(bob("backup", "--json"))["backups"]
+    assert sorted((row["agent_id"], row["state"]) for row in listed) == [
+        ("bob", "not read again"),
+        ("carol", "not read again"),
+    ]
+    assert [row["state"] for row in document(bob("backup", "list", "-a", "bob", "--check", "--json"))["backups"]] == [
+        "whole"
+    ]
+
+
+def test_a_damaged_one_is_told_of(bob: Run, root: Path) -> None:
+    file = made(bob)
+    content = bytearray((root / file).read_bytes())
+    content[content.index(b"memories.yaml") + 100] ^= 1
+    (root / file).write_bytes(content)
+    assert "damaged" in bob("backup", "verify", file, code=1).output
+    assert "backup_damaged" in bob("backup", "restore", file, "--yes", code=1).output
+
+
+def test_prune_shows_what_it_would_remove(bob: Run) -> None:
+    for _ in range(3):
+        made(bob)
+    told = bob("backup", "prune", "--keep", "1", code=2)
+    assert "Nothing was removed." in told.output
+    removed = document(bob("backup", "prune", "--keep", "1", "--yes", "--json"))
+    assert (len(removed["removed"]), removed["left"]) == (2, 1)
+    assert "usage" in bob("backup", "prune", code=2).output
+
+
+def test_there_is_nothing_to_back_up_where_nobody_is(cli: Run) -> None:
+    assert "no agents" in cli("backup", "create").stderr
+    assert "no backups yet" in cli("backup").stderr

@@ -1,0 +1,123 @@
+"""Several files replaced together: wherever a process dies, all are old or all are new."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.files import changeover
+from agent_memory.files.changeover import finish, is_settled, settle, staging
+from agent_memory.files.lock import finish_settled, folder_lock
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = ("first.yaml", "second.yaml")
+
+
+class KilledError(BaseException):
+    """Stands for the death of the process."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "bob"
+    (made / "pages").mkdir(parents=True)
+    for name in NAMES:
+        (made / name).write_text("old")
+    (made / "pages" / "old.md").write_text("old")
+    return made
+
+
+def fill(staged: Path) -> None:
+    for name in NAMES:
+        (staged / name).write_text("new")
+    (staged / "pages").mkdir()
+    (staged / "pages" / "new.md").write_text("new")
+
+
+def change(folder: Path) -> None:
+    with staging(folder) as staged:
+        fill(staged)
+        settle(folder, staged)
+        raise KilledError
+
+
+def contents(folder: Path) -> list[str]:
+    return [(folder / name).read_text() for name in NAMES] + [each.name for each in (folder / "pages").iterdir()]
+
+
+def test_all_are_replaced_and_nothing_is_left(folder: Path) -> None:
+    with staging(folder) as staged:
+        fill(staged)
+        settle(folder, staged)
+    assert contents(folder) == ["new", "new", "new.md"]
+    assert {each.name for each in folder.iterdir()} == {*NAMES, "pages"}
+
+
+def test_what_is_not_settled_changes_nothing_and_goes(folder: Path) -> None:
+    with staging(folder) as staged:
+        fill(staged)
+    assert contents(folder) == ["old", "old", "old.md"]
+    assert {each.name for each in folder.iterdir()} == {*NAMES, "pages"}
+
+
+def test_what_a_process_that_died_had_not_settled_goes_with_the_next_staging(folder: Path) -> None:
+    left = folder / ".restoring.0123abcd.tmp"
+    left.mkdir()
+    fill(left)
+    with staging(folder):
+        assert not left.exists()
+    assert contents(folder) == ["old", "old", "old.md"]
+
+
+def test_staging_leaves_alone_what_another_stages_now(folder: Path) -> None:
+    with staging(folder) as one, staging(folder) as other:
+        fill(one)
+        fill(other)
+        assert one != other
+    assert contents(folder) == ["old", "old", "old.md"]
+
+
+@pytest.mark.parametrize("step", range(6))
+def test_the_next_to_take_the_lock_finishes_what_was_settled(
+    folder: Path, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dies before the given one of the renames and removals that follow the settling."""
+    done = 0
+
+    def counted(real: object) -> object:
+        def call(*arguments: object, **further: object) -> object:
+            nonlocal done
+            done += 1
+            if done > step + 1:  # the first one settles
+                raise KilledError
+            return real(*arguments, **further)  # type: ignore[operator]
+
+        return call
+
+    kind = type(folder)
+    with monkeypatch.context() as dying:
+        dying.setattr(kind, "rename", counted(kind.rename))
+        dying.setattr(kind, "replace", counted(kind.replace))
+        dying.setattr(changeover.shutil, "rmtree", counted(changeover.shutil.rmtree))
+        with pytest.raises(KilledError):
+            change(folder)
+    with folder_lock(folder):
+        pass
+    assert contents(folder) == ["new", "new", "new.md"]
+    assert not is_settled(folder)
+
+
+def test_finishing_waits_for_nobody_unless_told_to(folder: Path) -> None:
+    (folder / ".restoring").mkdir()
+    (folder / ".restoring" / NAMES[0]).write_text("new")
+    finish_settled(folder)
+    assert contents(folder)[:2] == ["new", "old"]
+
+
+def test_finishing_again_does_no_harm(folder: Path) -> None:
+    (folder / ".restoring").mkdir()
+    finish(folder)
+    assert contents(folder) == ["old", "old", "old.md"]
