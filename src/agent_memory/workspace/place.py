@@ -101,7 +101,7 @@ def begin(folder: Path, declaration: Path, url: str | None, clock: Clock | None)
         with translated(target, "write"):
             replace_file(target, declaration.read_bytes(), durable=True)
     make_private_folder(folder / HIDDEN)
-    return _opened(folder, declared, url, clock)
+    return _opened(folder, declared, url, clock, begun=False)
 
 
 def open_place(folder: Path, url: str | None, clock: Clock | None) -> Opened:
@@ -120,7 +120,7 @@ def open_place(folder: Path, url: str | None, clock: Clock | None) -> Opened:
         )
     if url is None:
         _check_database(folder / HIDDEN / FILE)
-    return _opened(folder, read_declaration(folder / DECLARATION), url, clock)
+    return _opened(folder, read_declaration(folder / DECLARATION), url, clock, begun=True)
 
 
 def _check_database(file: Path) -> None:
@@ -136,7 +136,7 @@ def _check_database(file: Path) -> None:
         )
 
 
-def _opened(folder: Path, declared: Declaration, url: str | None, clock: Clock | None) -> Opened:
+def _opened(folder: Path, declared: Declaration, url: str | None, clock: Clock | None, *, begun: bool) -> Opened:
     folder = folder.resolve()
     database: Database
     if url is None:
@@ -148,6 +148,7 @@ def _opened(folder: Path, declared: Declaration, url: str | None, clock: Clock |
     try:
         if not _is_current(opened):
             with database.writing() as connection:
+                _make_namespace(opened, connection, begun=begun)
                 _make_current(opened, connection)
     except BaseException:
         database.close()
@@ -160,7 +161,27 @@ def _is_current(opened: Opened) -> bool:
     with opened.database.reading() as connection:
         if not sa.inspect(connection).has_table("ws_meta", schema=opened.database.namespace):
             return False
-        return _meta(connection, opened.schema, "fingerprint") == opened.declaration.fingerprint()
+        same = _meta(connection, opened.schema, "fingerprint") == opened.declaration.fingerprint()
+        return same and opened.words.are_current(connection)
+
+
+def _make_namespace(opened: Opened, connection: sa.Connection, *, begun: bool) -> None:
+    """Make the PostgreSQL schema of a new workspace; check that the one of a workspace that was begun is there.
+
+    Raises:
+        StorageError: It is not: another name, or another database.
+    """
+    namespace = opened.database.namespace
+    if namespace is None:
+        return
+    if begun and not sa.inspect(connection).has_table("ws_meta", schema=namespace):
+        raise StorageError(
+            f"The PostgreSQL database has no workspace {namespace!r}; nothing was begun in its place.",
+            code="no_database",
+            recovery=f"If `workspace` was changed in {DECLARATION}, give it its name back; if the URL is that of "
+            f"another database, correct {URL_VARIABLE}; if it was never used, remove {HIDDEN} and begin again.",
+        )
+    connection.execute(sa.schema.CreateSchema(namespace, if_not_exists=True))
 
 
 def _make_current(opened: Opened, connection: sa.Connection) -> None:

@@ -1,12 +1,17 @@
-"""A small workspace: a book in four phases, on SQLite."""
+"""A small workspace: a book in four phases, on SQLite and on PostgreSQL."""
 
 from __future__ import annotations
 
+import os
+import platform
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
+import sqlalchemy as sa
 
 from agent_memory.workspace import Caller, Workspace
+from tests.postgres_server import PostgresServer, postgres_programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -14,6 +19,9 @@ if TYPE_CHECKING:
 
     from agent_memory.workspace import Claim
     from tests.support import FrozenClock
+
+HAS_WHEEL = sys.version_info[:2] == (3, 11) and platform.system() == "Linux" and platform.machine() == "x86_64"
+"""Whether there is a wheel of PostgreSQL for this machine, as pyproject.toml says."""
 
 BOOK = """
 workspace: book
@@ -64,6 +72,36 @@ phases:
 """
 
 
+sqlite_only = pytest.mark.parametrize("url", [None], ids=["sqlite"])
+"""For tests of what SQLite alone has: its file, and copies of it."""
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """Return the URL of a PostgreSQL server, one for each process of pytest, started when it is first asked for."""
+    if postgres_programs() is None:
+        assert not (HAS_WHEEL and "CI" in os.environ), "pgserver is in the extra `dev` and not installed"
+        pytest.skip("no PostgreSQL here: the wheel of pgserver is for Python 3.11 on Linux, x86-64")
+    with PostgresServer() as server:
+        yield server.url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """Return where the rows are: None, in a file of SQLite; or the URL of PostgreSQL, emptied after each test."""
+    if request.param == "sqlite":
+        yield None
+        return
+    address: str = request.getfixturevalue("postgres")
+    yield address
+    engine = sa.create_engine(sa.make_url(address).set(drivername="postgresql+psycopg"), poolclass=sa.NullPool)
+    with engine.begin() as connection:
+        connection.exec_driver_sql("SET client_min_messages = warning")  # not each table that goes with its schema
+        for name in sa.inspect(connection).get_schema_names():
+            if name not in {"public", "information_schema"}:
+                connection.exec_driver_sql(f'DROP SCHEMA "{name}" CASCADE')
+
+
 @pytest.fixture
 def declaration(tmp_path: Path) -> Path:
     """Return the path of the declaration."""
@@ -73,9 +111,9 @@ def declaration(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def book(tmp_path: Path, declaration: Path, clock: FrozenClock) -> Iterator[Workspace]:
+def book(tmp_path: Path, declaration: Path, clock: FrozenClock, url: str | None) -> Iterator[Workspace]:
     """Return a workspace in which nothing was done yet."""
-    workspace = Workspace.create(tmp_path / "book", declaration, clock=clock)
+    workspace = Workspace.create(tmp_path / "book", declaration, url=url, clock=clock)
     yield workspace
     workspace.close()
 

@@ -93,9 +93,9 @@ def test_json_is_kept_as_it_is_or_refused(book: Workspace) -> None:
         book.tables.update("chapters", 1, {"sections": ["\0"]})
 
 
-def test_json_is_nested_as_deep_as_it_is_kept(tmp_path: Path) -> None:
+def test_json_is_nested_as_deep_as_it_is_kept(url: str | None, tmp_path: Path) -> None:
     (tmp_path / "w.yaml").write_text("workspace: w\ntables: {a: {columns: {b: json}}}")
-    workspace = Workspace.create(tmp_path / "w", tmp_path / "w.yaml")
+    workspace = Workspace.create(tmp_path / "w", tmp_path / "w.yaml", url=url)
     saved = workspace.tables.save("a", {"b": nested(60)})
     assert workspace.tables.get("a", saved.row_id)["b"] == nested(60)
     for levels in (61, 900, 100_000):

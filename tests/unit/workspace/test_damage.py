@@ -11,12 +11,14 @@ import pytest
 from agent_memory.errors import StorageError
 from agent_memory.workspace import Workspace
 from tests.concurrency.processes import environment
-from tests.unit.workspace.conftest import prepare
+from tests.unit.workspace.conftest import prepare, sqlite_only
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support import FrozenClock
+
+pytestmark = sqlite_only
 
 
 def rows_of(book: Workspace) -> Path:

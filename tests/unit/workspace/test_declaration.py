@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.errors import ConfigurationError, DeclarationError
+from agent_memory.errors import ConfigurationError, DeclarationError, StorageError
 from agent_memory.workspace import Workspace, parse_declaration
 from tests.unit.workspace.conftest import BOOK, prepare
 
@@ -63,7 +63,7 @@ def test_all_faults_are_told_at_once_and_a_circle_is_one() -> None:
     assert "x.yaml:5:52: tables.c.columns.e.default: 3 is no text" in caught.value.message
 
 
-def test_what_only_adds_is_carried_out(book: Workspace, clock: FrozenClock) -> None:
+def test_what_only_adds_is_carried_out(url: str | None, book: Workspace, clock: FrozenClock) -> None:
     prepare(book, 2)
     book.close()
     changed = BOOK.replace("    search: [title, summary]\n", "    search: [title, summary, mood]\n").replace(
@@ -72,7 +72,7 @@ def test_what_only_adds_is_carried_out(book: Workspace, clock: FrozenClock) -> N
     )
     changed = changed.replace("files:", "  \nfiles:").replace("  style:", "  notes: {columns: {note: text}}\n  style:")
     (book.folder / "workspace.yaml").write_text(changed)
-    again = Workspace.open(book.folder, clock=clock)
+    again = Workspace.open(book.folder, url=url, clock=clock)
     assert [row["mood"] for row in again.tables.many("chapters").rows] == ["calm", "calm"]
     assert [row["number"] for row in again.tables.search("chapters", "calm")] == [1, 2]
     again.tables.save("notes", {"note": "new"})
@@ -89,25 +89,40 @@ def test_what_only_adds_is_carried_out(book: Workspace, clock: FrozenClock) -> N
         ("enum: [mindset, script]", "enum: [mindset]", "its enum no longer has script"),
         ("title: text", "title: {type: text, required: true}", "it is required now"),
         ("score: real", "score: real\n      pace: {type: real, required: true}", "give a default"),
-        ("workspace: book", "workspace: novel", "it was 'book' and is 'novel' now"),
         ("items: {type: string}", "items: {type: integer}", "its schema is another one"),
     ],
 )
 def test_what_rows_might_not_fit_is_refused_with_the_reason(
-    book: Workspace, clock: FrozenClock, old: str, new: str, said: str
+    url: str | None, book: Workspace, clock: FrozenClock, old: str, new: str, said: str
 ) -> None:
     book.close()
     assert old in BOOK
     (book.folder / "workspace.yaml").write_text(BOOK.replace(old, new, 1))
     with pytest.raises(DeclarationError, match="might not fit") as caught:
-        Workspace.open(book.folder, clock=clock)
+        Workspace.open(book.folder, url=url, clock=clock)
     assert said in caught.value.message
     (book.folder / "workspace.yaml").write_text(BOOK)
-    Workspace.open(book.folder, clock=clock).close()
+    Workspace.open(book.folder, url=url, clock=clock).close()
 
 
-def test_a_workspace_is_begun_once(book: Workspace, declaration: Path, tmp_path: Path) -> None:
+def test_another_name_is_refused_and_no_empty_workspace_is_begun(
+    url: str | None, book: Workspace, clock: FrozenClock
+) -> None:
+    prepare(book, 1)
+    book.close()
+    (book.folder / "workspace.yaml").write_text(BOOK.replace("workspace: book", "workspace: novel"))
+    with pytest.raises((DeclarationError, StorageError)) as caught:
+        Workspace.open(book.folder, url=url, clock=clock)
+    told = "no workspace 'novel'" if url is not None else "it was 'book' and is 'novel' now"
+    assert told in caught.value.message
+    (book.folder / "workspace.yaml").write_text(BOOK)
+    again = Workspace.open(book.folder, url=url, clock=clock)
+    assert again.tables.many("chapters").total == 1
+    again.close()
+
+
+def test_a_workspace_is_begun_once(url: str | None, book: Workspace, declaration: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="already"):
-        Workspace.create(book.folder, declaration)
+        Workspace.create(book.folder, declaration, url=url)
     with pytest.raises(ConfigurationError, match="There is no workspace in"):
-        Workspace.open(tmp_path / "elsewhere")
+        Workspace.open(tmp_path / "elsewhere", url=url)

@@ -86,7 +86,7 @@ def test_a_schema_may_refer_to_its_own_parts() -> None:
     assert parse_declaration(schema(tree)).workspace == "w"
 
 
-def test_names_that_look_alike_with_their_table_or_are_long_are_names(tmp_path: Path) -> None:
+def test_names_that_look_alike_with_their_table_or_are_long_are_names(url: str | None, tmp_path: Path) -> None:
     long, longer = "t" * 60, "t" * 59 + "u"
     text = f"""
 workspace: w
@@ -97,7 +97,7 @@ tables:
   {long}: {{columns: {{{long}: {{type: text, unique: true}}, {longer}: {{type: text, unique: true}}}}}}
 """
     (tmp_path / "w.yaml").write_text(text)
-    workspace = Workspace.create(tmp_path / "w", tmp_path / "w.yaml")
+    workspace = Workspace.create(tmp_path / "w", tmp_path / "w.yaml", url=url)
     workspace.tables.save("a", {"b_c": "x", "id_1": "1"})
     workspace.tables.update("a", 1, {"id_1": "2"})
     assert workspace.tables.get("a", 1)["id_1"] == "2"
@@ -106,7 +106,7 @@ tables:
     workspace.close()
 
 
-def test_a_table_may_show_its_times_later_or_no_longer(book: Workspace, clock: FrozenClock) -> None:
+def test_a_table_may_show_its_times_later_or_no_longer(url: str | None, book: Workspace, clock: FrozenClock) -> None:
     folder = book.folder
     book.tables.save("tactics", {"name": "a"})
     book.close()
@@ -116,6 +116,6 @@ def test_a_table_may_show_its_times_later_or_no_longer(book: Workspace, clock: F
     assert more != BOOK
     for text, shown in ((more, True), (BOOK, False)):
         (folder / "workspace.yaml").write_text(text)
-        workspace = Workspace.open(folder, clock=clock)
+        workspace = Workspace.open(folder, url=url, clock=clock)
         assert ("updated_at" in workspace.tables.many("tactics").rows[0]) is shown
         workspace.close()

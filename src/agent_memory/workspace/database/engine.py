@@ -151,8 +151,6 @@ class PostgresDatabase:
         try:
             address = sa.make_url(url).set(drivername="postgresql+psycopg")
             self.engine = sa.create_engine(address, pool_size=4, max_overflow=16, pool_pre_ping=True)
-            with self.writing() as connection:  # two that begin at once would both make it, and one fail
-                connection.execute(sa.schema.CreateSchema(namespace, if_not_exists=True))
         except ModuleNotFoundError as error:
             raise UnsupportedError(
                 "PostgreSQL needs the package psycopg, which is not installed; SQLite needs nothing more.",

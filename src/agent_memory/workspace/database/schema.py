@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 WHOLE: Final = sa.Integer().with_variant(sa.BigInteger(), "postgresql")
 NUMBER: Final[sa.types.TypeEngine[float]] = sa.REAL().with_variant(sa.Double(), "postgresql")
+TEXT: Final[sa.types.TypeEngine[str]] = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+"""Texts are ordered by the numbers of their characters: as SQLite does, whatever language a server is set to."""
 _TYPES: Final[dict[str, Any]] = {"integer": WHOLE, "real": NUMBER, "boolean": WHOLE}
 _MAX_NAME: Final = 63
 """Bytes of a name in PostgreSQL; longer ones it would cut."""
@@ -132,7 +134,7 @@ def _column(name: str, column: Column, namespace: str | None) -> sa.Column[Any]:
     if column.references is not None:
         target = ".".join(filter(None, (namespace, column.references, "id")))
         return sa.Column(name, WHOLE, sa.ForeignKey(target), nullable=not column.required)
-    return sa.Column(name, _TYPES.get(column.type, sa.Text()), nullable=not column.required)
+    return sa.Column(name, _TYPES.get(column.type, TEXT), nullable=not column.required)
 
 
 def _history(metadata: sa.MetaData) -> sa.Table:
@@ -203,7 +205,7 @@ def _marks(metadata: sa.MetaData) -> sa.Table:
 
 
 def _text(name: str, **options: Any) -> sa.Column[Any]:
-    return sa.Column(name, sa.Text(), **options)
+    return sa.Column(name, TEXT, **options)
 
 
 def _strict(name: str, metadata: sa.MetaData, *parts: Any, **options: Any) -> sa.Table:

@@ -228,8 +228,7 @@ class Reading:
     ) -> list[dict[str, Any]]:
         source, declared = self.table(table), self.declaration.tables[table]
         statement, names = self._select(table, columns)
-        ordered = (source.c[declared.key], source.c.ws_state.desc()) if declared.key else (source.c.id,)
-        statement = statement.where(*conditions, self._seen(table, caller)).order_by(*ordered)
+        statement = statement.where(*conditions, self._seen(table, caller)).order_by(*_order(source, declared.key))
         statement = statement.limit(_bounded(limit)).offset(max(0, offset))
         return [self._shown(table, names, each) for each in connection.execute(statement)]
 
@@ -261,6 +260,14 @@ class Reading:
 
     def _seen(self, table: str, caller: Caller) -> sa.ColumnElement[bool]:
         return seen_by(self.declaration, self.schema, table, caller)
+
+
+def _order(source: sa.Table, key: str | None) -> list[sa.ColumnElement[Any]]:
+    """Return the order of rows, one that is the same on every database; rows without a key are the first."""
+    if key is None:
+        return [source.c.id]
+    by_key = sa.nulls_first(source.c[key]) if source.c[key].nullable else source.c[key]
+    return [by_key, source.c.ws_state.desc(), source.c.id]
 
 
 def _check_columns(declaration: Declaration, table: str, columns: Sequence[str]) -> None:
