@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.embeddings.registry import embedder_of
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.intake.undoing import drawn_from_alone, forget_known
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.lifecycle.archive import Archive, archive_exists
 from agent_memory.lifecycle.entry_types import MemoryEntryType
+from agent_memory.lifecycle.facade.asking import AskedOnce
 from agent_memory.lifecycle.facade.entries import fields_of, is_record_id, record_id_of, said_besides
 from agent_memory.lifecycle.facade.naming import Names
 from agent_memory.lifecycle.facade.taking import Taking
@@ -59,7 +61,9 @@ class Kept:
         """
         if self._opened is None:
             settings = self.service.settings
-            self._opened = Knowledge(self.service.agent_id, settings, clock=self._clock, embedder=self._embedder)
+            known = self._embedder or embedder_of(settings)
+            asked = None if known is None else AskedOnce(known)
+            self._opened = Knowledge(self.service.agent_id, settings, clock=self._clock, embedder=asked)
         return self._opened
 
     @property

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.errors import ValidationError
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from agent_memory.lifecycle.facade.keeping import Kept
     from agent_memory.models import Clock, Record
     from agent_memory.service import Caller
+    from agent_memory.storage.record_storage import RecordStorage
 
 MOST: Final = 100
 _NO_MEMORY: Final = frozenset({MemoryEntryType.INTERACTION})
@@ -121,10 +124,9 @@ async def relevant(kept: Kept, asked: Wanted, clock: Clock, caller: Caller) -> l
     """
     now, depth = clock(), min(MOST, max(asked.candidates, 2 * asked.count))
     found: dict[str, Relevant] = {}
-    for records, words in [
-        *await _memories(kept, asked, depth, caller),
-        *await _others(kept, asked, depth, clock, caller),
-    ]:
+    # Each kind has a thread of its own, and what is compared there leaves the others the processor.
+    both = await asyncio.gather(_memories(kept, asked, depth, caller), _others(kept, asked, depth, clock, caller))
+    for records, words in chain(*both):
         question = Asked(asked.query, words, now)
         for record, parts in records:
             moment = record.observed_at or record.timestamp
@@ -138,8 +140,9 @@ async def relevant(kept: Kept, asked: Wanted, clock: Clock, caller: Caller) -> l
     return best[: asked.count]
 
 
-_Found = list[tuple[list[tuple[Any, "Mapping[str, float]"]], "Mapping[str, float]"]]
-"""Answers: their records with the parts of their scores, and the words of the question."""
+_Answer = tuple[list[tuple[Any, "Mapping[str, float]"]], "Mapping[str, float]"]
+"""An answer: its records with the parts of their scores, and the words of the question."""
+_Found = list[_Answer]
 
 
 async def _memories(kept: Kept, asked: Wanted, depth: int, caller: Caller) -> _Found:
@@ -168,17 +171,17 @@ def _filters(asked: Wanted) -> Sequence[SearchFilters]:
 
 
 async def _others(kept: Kept, asked: Wanted, depth: int, clock: Clock, caller: Caller) -> _Found:
-    answers: _Found = []
     filters = SearchFilters(include_items=True, group=caller.group)
-    for storage in kept.storages():
-        if asked.entry_types is not None and not asked.entry_types & _types_of(storage.kind.name):
-            continue
+
+    async def found(storage: RecordStorage[Any]) -> _Answer:
         says_all = asked.period is None and storage.kind.name != RESOURCE.name
-        request = SearchRequest(asked.query, depth if says_all else MOST, clock(), filters)
-        answer = await storage.answer(request)
+        answer = await storage.answer(SearchRequest(asked.query, depth if says_all else MOST, clock(), filters))
         pairs = zip(answer.records, answer.ranking.hits, strict=True)
-        answers.append(([(each, hit.parts) for each, hit in pairs if is_entry(each)], answer.ranking.words))
-    return answers
+        return [(each, hit.parts) for each, hit in pairs if is_entry(each)], answer.ranking.words
+
+    types = asked.entry_types
+    wished = [each for each in kept.storages() if types is None or types & _types_of(each.kind.name)]
+    return list(await asyncio.gather(*[found(storage) for storage in wished]))
 
 
 def _types_of(kind: str) -> frozenset[str]:
