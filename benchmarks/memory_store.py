@@ -13,8 +13,8 @@ returns once they are synced. Then, all vectors being there:
 - `complex`: with types, a time range and a threshold, budget 500
 - `learned`, `history`: milliseconds of `get_learning_patterns` and `get_conversation_history`, without a budget
 
-`cpu_ms` is the processor's time of a call, with what is done behind it: on a machine with much else to do the other figures
-say more about that.
+`cpu_ms` is the processor's time of a call, with what is done behind it: on a machine with much else to do the other
+figures say more about that.
 """
 
 from __future__ import annotations
