@@ -37,6 +37,7 @@ class _Entry(NamedTuple):
 _PANELS: Final[dict[str, dict[str, _Entry]]] = {
     "Ask": {
         "status": _Entry("status", "Show how many memories there are, and whether all is well."),
+        "stats": _Entry("stats", "Show how much there is, how it grew and what of it is used."),
         "search": _Entry("ask", "Find memories by meaning and by words, best first. Does not count as an access."),
         "list": _Entry("ask", "List memories, the newest first."),
         "show": _Entry("ask", "Show all that is known about memories."),

@@ -1,0 +1,111 @@
+"""`agent-memory stats`: how much an agent knows, how that grew, what of it is used; as figures and as a picture."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.text import Text
+
+from agent_memory.cli.render import row
+from agent_memory.cli.running import Run, command
+from agent_memory.cli.screen import Screen
+from agent_memory.cli.text import brief, plain
+from agent_memory.files.atomic import translated
+from agent_memory.files.wording import human
+from agent_memory.lifecycle.statistics import Statistics, as_svg, as_text, statistics_of
+from agent_memory.models import utc_now
+
+_PIPE_WIDTH: Final = 80
+_LAST_WEEKS: Final = 8
+
+
+@command()
+async def stats(
+    run: Run,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="With --plot: write the picture there, as SVG.")
+    ] = None,
+    *,
+    plot: Annotated[bool, typer.Option("--plot", help="Draw growth and use over time, here or into FILE.svg.")] = False,
+) -> None:
+    """Show how much there is, how it grew and what of it is used."""
+    if file is not None and file.suffix.lower() != ".svg":
+        raise typer.BadParameter("it is written as SVG, so its name ends in .svg", param_hint="FILE")
+    if file is not None and not plot:
+        raise typer.BadParameter("a file is written with --plot", param_hint="FILE")
+    found = await statistics_of(run.service, utc_now())
+    run.screen.document({**found.as_dict(), "plot": None if file is None else str(file)})
+    if file is not None:
+        _write(file, as_svg(found))
+        run.screen.show(f"Drew growth and use into {file}.")
+    elif plot:
+        run.screen.show("\n".join(as_text(found, run.screen.width or _PIPE_WIDTH)))
+    else:
+        _show(run.screen, found)
+
+
+def _write(file: Path, svg: str) -> None:
+    """Write the picture.
+
+    Raises:
+        StorageError: It could not be written.
+    """
+    with translated(file, "write"):
+        file.write_text(svg, encoding="utf-8")
+
+
+def _show(screen: Screen, found: Statistics) -> None:
+    every = found.memories + found.items
+    screen.show(Text(plain(found.agent_id), style="bold"))
+    among = ", ".join(f"{getattr(found, name):,} {name}" for name in ("pinned", "superseded", "expired"))
+    row(screen, "memories", f"{found.memories:,} ({among})")
+    if found.items:
+        row(screen, "items", f"{found.items:,}, drawn from documents and talks")
+    for label, counts in (
+        ("categories", found.by_category),
+        ("trust", found.by_trust),
+        ("said by", found.by_source),
+        ("groups", found.by_group),
+        ("besides", found.others),
+    ):
+        if counts:
+            row(screen, label, _tally(counts))
+    if every:
+        used = f"{found.accesses:,} times; {found.never_used:,} of {every:,} never ({_percent(found.never_used_share)})"
+        row(screen, "used", used)
+        share = found.embedded.share
+        row(screen, "embedded", f"{found.embedded.found:,} of {found.embedded.texts:,} texts ({_percent(share)})")
+    captures = found.captures
+    if captures.captured:
+        fate = f"{captures.kept:,} kept, {captures.forgotten:,} forgotten"
+        row(screen, "captured", f"{captures.captured:,} as far as the log goes back: {fate}")
+    row(screen, "on disk", " · ".join(f"{part} {human(size)}" for part, size in found.sizes.items()) or "nothing")
+    _show_weeks(screen, found)
+    if found.most_used:
+        screen.show()
+        screen.show("Used most", style="bold")
+        for each in found.most_used:
+            head = Text.assemble((f"{each.accesses:>6,}  ", "cyan"), (f"{each.id}  ", "dim"))
+            screen.show(head + Text(brief(each.content)), max_lines=1)
+
+
+def _show_weeks(screen: Screen, found: Statistics) -> None:
+    if not found.weeks:
+        return
+    screen.show()
+    screen.show(Text(f"{'week of':<12}{'stored':>8}{'total':>8}{'used':>8}{'forgotten':>11}", style="bold"))
+    for week in found.weeks[-_LAST_WEEKS:]:
+        screen.show(f"{week.begin:%Y-%m-%d}  {week.stored:>8,}{week.total:>8,}{week.used:>8,}{week.forgotten:>11,}")
+    if len(found.weeks) > _LAST_WEEKS:
+        screen.show(
+            f"… {len(found.weeks) - _LAST_WEEKS:,} weeks before; --plot draws all, --json has all.", style="dim"
+        )
+
+
+def _tally(counts: dict[str, int]) -> str:
+    return " · ".join(f"{name} {number:,}" for name, number in counts.items())
+
+
+def _percent(share: float | None) -> str:
+    """Return a share in whole percent, rounded down: 100 % is all."""
+    return f"{int(100 * (share or 0))} %"
