@@ -153,6 +153,12 @@ class Archive(ArchiveReader):
         await self.restore([memory_id], caller)
         return await self.service.forget(memory_id, caller, reason=reason)
 
+    async def untag(self, memory_id: str, tags: Collection[str]) -> None:
+        """Take tags from a memory that is in the archive; one that is not there is left."""
+        known = await self._kept.get(memory_id)
+        if known is not None:
+            await self._kept.update(memory_id, {"tags": [tag for tag in known.tags if tag not in tags]})
+
     async def take_in(self, records: Sequence[Archived], *, dry_run: bool = False) -> int:
         """Put into the archive what an export had there; return how many memories.
 

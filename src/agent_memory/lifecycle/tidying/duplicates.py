@@ -50,12 +50,13 @@ def words_of(text: str) -> tuple[str, ...]:
 def duplicates(memories: Iterable[Memory]) -> Iterator[tuple[Memory, list[Memory]]]:
     """Yield each memory that is said more than once, the best one, with the others: pinned, then trusted, then newest.
 
-    Only within one group, of one end, and where nobody has decided otherwise.
+    Only within one group and project, of one topic and one end, and where nobody has decided otherwise.
     """
     by_words: dict[tuple[object, ...], list[Memory]] = {}
     for memory in memories:
         if words := words_of(memory.content):
-            by_words.setdefault((words, memory.belongs_to, memory.expires_at, memory.topic), []).append(memory)
+            key = words, memory.belongs_to, memory.project.casefold(), memory.topic, memory.expires_at
+            by_words.setdefault(key, []).append(memory)
     for same in by_words.values():
         best, *others = sorted(same, key=_rank, reverse=True)
         if alike := [each for each in others if _says_the_same(best, each)]:

@@ -49,6 +49,11 @@ class Judging:
         waits = any(link.rel == SUSPECT for link in memory.links)
         return memory.pinned or in_pad or waits or memory.id in self._linked or self.is_important(memory)
 
+    def is_in_use(self, memory: Memory) -> bool:
+        """Tell whether it was opened lately, which keeps it but from a rule of its sort."""
+        opened = memory.last_accessed
+        return opened is not None and (self._now - opened).days < self._cleanup.keep_used_days
+
     def is_important(self, memory: Memory) -> bool:
         """Tell whether an importance that was given keeps it."""
         least = self._cleanup.min_importance_threshold

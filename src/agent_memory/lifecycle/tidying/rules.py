@@ -31,7 +31,11 @@ class Cleanup(Settings):
     )
     delete_unaccessed_days: Days = Field(
         default=30,
-        description="Used lately: opened by its id within so many days. What was is neither archived nor deleted.",
+        description="What was stored or opened by its id within so many days is neither archived nor deleted.",
+    )
+    keep_used_days: Days = Field(
+        default=90,
+        description="What was opened by its id within so many days stays, but for a rule of its sort.",
     )
     min_importance_threshold: Fraction = Field(
         default=0.3,
@@ -58,15 +62,16 @@ class Retention(Settings):
     category: str | None = Field(default=None, description="Only of this category.")
     topic: str | None = Field(default=None, description="Only of this topic.")
     tag: str | None = Field(default=None, description="Only with this tag.")
-    project: str | None = Field(default=None, description="Only of this project: the group of a memory.")
+    project: str | None = Field(default=None, description="Only of this project.")
+    group: str | None = Field(default=None, description="Only of this group, `tenant:session`.")
     archive_after_days: Days | None = Field(
         default=None, description="Archive after so many days without use; empty: never for their age."
     )
 
     @pydantic.model_validator(mode="after")
     def _says_which(self) -> Self:
-        if self.category is None and self.topic is None and self.tag is None and self.project is None:
-            raise ValueError("a rule names a category, a topic, a tag or a project")
+        if not self.name:
+            raise ValueError("a rule names a category, a topic, a tag, a project or a group")
         return self
 
     def fits(self, memory: Memory) -> bool:
@@ -75,13 +80,14 @@ class Retention(Settings):
             self.category in {None, memory.category}
             and self.topic in {None, memory.topic}
             and (self.tag is None or self.tag.lower() in memory.tags)
-            and self.project in {None, memory.belongs_to}
+            and (self.project is None or self.project.casefold() == memory.project.casefold())
+            and self.group in {None, memory.belongs_to}
         )
 
     @property
     def name(self) -> str:
         """What it is about, for people."""
-        said = {"category": self.category, "topic": self.topic, "tag": self.tag, "project": self.project}
+        said = self.model_dump(exclude={"archive_after_days"})
         return ", ".join(f"{key} {value}" for key, value in said.items() if value is not None)
 
 

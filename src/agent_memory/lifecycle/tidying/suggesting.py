@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory
 
 
+RETENTION: Final = "retention"
+"""The rule of what is archived because somebody says so of its sort."""
 _ORDER: Final = {"expire": 0, "merge": 1, "archive": 2, "delete": 3}
 
 
@@ -64,9 +66,10 @@ class Suggesting:
             found[each.memory.id] = each
         return sorted([*found.values(), *self._to_delete(archived)], key=self._key)
 
-    def stays(self, chain: Sequence[Memory]) -> bool:
-        """Tell whether something keeps a memory, or an older version of it, where it is."""
-        return any(self._judging.is_kept(each) for each in chain)
+    def stays(self, chain: Sequence[Memory], rule: str = "") -> bool:
+        """Tell whether something keeps a memory, or an older version of it, where it is, by this rule."""
+        in_use = rule != RETENTION and any(map(self._judging.is_in_use, chain))
+        return in_use or any(map(self._judging.is_kept, chain))
 
     # -- by what ------------------------------------------------------------------------------------------------------
 
@@ -86,14 +89,13 @@ class Suggesting:
     def _old(self) -> Iterator[Suggestion]:
         cleanup = self._rules.cleanup
         for head in self._heads:
-            chain = self._chains.of(head)
-            if self.stays(chain):
-                continue
             rule = next((each for each in self._rules.retention if each.fits(head)), None)
+            if self.stays(self._chains.of(head), RETENTION if rule is not None else ""):
+                continue
             unused, importance = self._judging.unused(head), self._judging.importance(head)
             if rule is not None:
                 if rule.archive_after_days is not None and unused >= rule.archive_after_days:
-                    yield self._of(head, "archive", "retention", _why_retained(unused, rule))
+                    yield self._of(head, "archive", RETENTION, _why_retained(unused, rule))
                 continue
             is_old = (
                 self._judging.age(head) >= cleanup.archive_old_entries_days and unused >= cleanup.delete_unaccessed_days

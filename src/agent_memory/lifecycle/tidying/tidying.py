@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import UnknownIdError, ValidationError
@@ -184,7 +185,11 @@ class Tidying:
         """Return what was done so far, the last first."""
         if not self._archive.exists():
             return []
-        return sorted([each async for each in self._archive.runs.iter_all()], key=_moment, reverse=True)
+        known = [(each.timestamp, place, each) for place, each in enumerate(await self._stored())]
+        return [each for *_, each in sorted(known, key=itemgetter(0, 1), reverse=True)]
+
+    async def _stored(self) -> list[TidyRun]:
+        return [each async for each in self._archive.runs.iter_all()]
 
     # -- planning -----------------------------------------------------------------------------------------------------
 
@@ -208,7 +213,7 @@ class Tidying:
                 each.into is not None and (keeper is None or keeper.content != each.into.content)
             ):
                 left.append(LeftOut(each.memory.id, _USED))
-            elif each.action in {"archive", "merge"} and suggesting.stays(chain):
+            elif each.action in {"archive", "merge"} and suggesting.stays(chain, each.rule):
                 left.append(LeftOut(each.memory.id, _KEPT))
             else:
                 todo.append(each)
@@ -261,8 +266,12 @@ class Tidying:
     async def _untag(self, entries: Sequence[TidyEntry], caller: Caller) -> None:
         """Take from what others were merged into the tags that it got from them."""
         for each in entries:
-            keeper = await self._service.admin.get(each.into) if each.into is not None and each.tags else None
-            if keeper is not None:
+            if each.into is None or not each.tags:
+                continue
+            keeper = await self._service.admin.get(each.into)
+            if keeper is None:  # it was archived by a later run
+                await self._archive.untag(each.into, each.tags)
+            else:
                 tags = [tag for tag in keeper.tags if tag not in each.tags]
                 await self._service.update(keeper.id, {"tags": tags}, caller, may_have_expired=True)
 
@@ -302,7 +311,3 @@ def _said(done: Sequence[Suggestion]) -> str:
     parts += [f"of which {merged} say what others say"] if merged else []
     parts += [f"deleted {counted(deleted, 'memory', 'memories')} from the archive"] if deleted else []
     return ", ".join(parts)
-
-
-def _moment(run: TidyRun) -> tuple[datetime, str]:
-    return run.timestamp, run.id

@@ -80,7 +80,8 @@ def test_a_pair_that_somebody_decides_about_is_left(rel: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "differing", [{"group": "acme:one"}, {"expires_at": NOON + timedelta(days=3)}, {"topic": "kitchen"}]
+    "differing",
+    [{"group": "acme:one"}, {"project": "kestrel"}, {"expires_at": NOON + timedelta(days=3)}, {"topic": "kitchen"}],
 )
 def test_another_group_topic_or_end_is_another_matter(differing: dict[str, Any]) -> None:
     assert found(said("Maria likes tea."), said("Maria likes tea.", **differing)) == []

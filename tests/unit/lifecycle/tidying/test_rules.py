@@ -18,6 +18,7 @@ def test_the_numbers_are_those_of_the_contract_with_an_order_that_can_be() -> No
         "archive_old_entries_days": 60,
         "max_age_days": 90,
         "delete_unaccessed_days": 30,
+        "keep_used_days": 90,
         "min_importance_threshold": 0.3,
         "max_entries": 10_000,
         "merge_duplicates": True,
@@ -50,15 +51,17 @@ def test_what_cannot_be_is_refused(wrong: dict[str, Any]) -> None:
         ({"tag": "Drinks"}, True),
         ({"tag": "food"}, False),
         ({"topic": "kitchen"}, True),
-        ({"project": "acme:one"}, True),
-        ({"project": "acme:two"}, False),
+        ({"project": "Kestrel"}, True),
+        ({"project": "heron"}, False),
+        ({"group": "acme:one"}, True),
+        ({"group": "acme:two"}, False),
         ({"category": "note", "tag": "food"}, False),
     ],
 )
 def test_a_rule_is_about_what_it_names(rule: dict[str, str], fits: bool) -> None:
-    memory = memory_of("Maria likes tea.", tags=["drinks"], topic="kitchen", group="acme:one")
+    memory = memory_of("Maria likes tea.", tags=["drinks"], topic="kitchen", group="acme:one", project="kestrel")
     assert Retention.model_validate(rule).fits(memory) is fits
 
 
 def test_a_rule_says_what_it_is_about() -> None:
-    assert Retention(category="note", project="acme:one").name == "category note, project acme:one"
+    assert Retention(category="note", project="kestrel").name == "category note, project kestrel"

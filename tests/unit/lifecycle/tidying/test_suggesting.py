@@ -52,7 +52,7 @@ def test_what_is_old_not_used_and_not_important_is_archived_and_a_sentence_says_
     "differing",
     [
         {"days": 59},
-        {"last_accessed": NOON - timedelta(days=29)},
+        {"days": 300, "last_accessed": NOON - timedelta(days=89)},
         {"category": "insight"},
         {"importance": 0.3},
         {"importance": 0.99},
@@ -64,6 +64,23 @@ def test_what_is_old_not_used_and_not_important_is_archived_and_a_sentence_says_
 )
 def test_what_is_young_used_important_or_kept_by_somebody_stays(differing: dict[str, Any]) -> None:
     assert suggested(old(**differing)) == []
+
+
+def test_what_was_opened_longer_ago_is_not_in_use_any_more() -> None:
+    assert suggested(old(days=300, last_accessed=NOON - timedelta(days=90)))
+
+
+def test_a_rule_of_a_sort_counts_use_by_its_own_days() -> None:
+    rules = [{"category": "question", "archive_after_days": 30}]
+    opened = old(days=300, last_accessed=NOON - timedelta(days=31))
+    (found,) = suggested(opened, retention=rules)
+    assert found.why == "not used for 31 days; category question is archived after 30"
+    assert suggested(old(days=300, last_accessed=NOON - timedelta(days=29)), retention=rules) == []
+
+
+def test_what_was_opened_lately_is_merged_into_nothing() -> None:
+    kept, other = old("Maria likes tea.", days=1), old("Maria likes tea", days=2, last_accessed=NOON)
+    assert suggested(kept, other) == []
 
 
 def test_what_left_the_scratchpad_again_is_kept_by_nobody() -> None:

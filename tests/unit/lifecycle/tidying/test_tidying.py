@@ -119,6 +119,30 @@ async def test_what_is_said_twice_is_merged_and_tags_are_joined_and_parted_again
     assert await house.live() == before
 
 
+async def test_runs_are_taken_back_in_any_order(house: House, clock: FrozenClock) -> None:
+    """What something was merged into may be archived by a later run; it loses the tags it got all the same."""
+    await house.keep("Maria likes tea", days=3, tags=["drinks"])
+    kept = await house.keep("Maria likes tea.", days=1)
+    before, tidying = await house.live(), house.tidying()
+    first = (await tidying.apply(await tidying.plan())).run
+    clock.advance(days=100)
+    second = (await tidying.apply(await tidying.plan())).run
+    assert first is not None
+    assert second is not None
+    assert [each.id for each in await tidying.runs()] == [second.id, first.id]
+    await tidying.undo(first.id)
+    assert kept.id not in await house.live()
+    await tidying.undo(second.id)
+    assert await house.live() == before
+
+
+async def test_of_runs_of_one_moment_the_last_is_taken_back_first(house: House) -> None:
+    await many(house, 5)
+    tidying = house.tidying()
+    runs = [(await tidying.apply(await tidying.plan(budget=1))).run for _ in range(5)]
+    assert [(await tidying.undo()).run.id for _ in runs] == [run.id for run in reversed(runs) if run is not None]
+
+
 async def test_deleting_has_a_word_of_its_own_and_can_be_taken_back(house: House, clock: FrozenClock) -> None:
     await many(house, 3)
     tidying = house.tidying()
