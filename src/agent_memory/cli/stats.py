@@ -65,6 +65,7 @@ def _show(screen: Screen, found: Statistics) -> None:
         ("categories", found.by_category),
         ("trust", found.by_trust),
         ("said by", found.by_source),
+        ("projects", found.by_project),
         ("groups", found.by_group),
         ("besides", found.others),
     ):

@@ -41,6 +41,7 @@ _LEVELS: Final[Mapping[str, Mapping[str, Level]]] = {
 _AS_INSTALLED: Final = frozenset({"no_embedder", "reports"})
 """Codes of troubles with what is installed, which begin at no moment: told, and no warning."""
 _FINE: Final = {"files": "Private to this user, and writable.", "edits": "No edit of a person is kept aside."}
+_BACK_UP: Final = "`agent-memory backup create` makes one."
 _QUANTILE: Final = 0.95
 _HOUR: Final = 3600
 _DAY: Final = 86_400
@@ -130,11 +131,11 @@ def look_at_backup(newest: datetime | None, settings: HealthSettings, now: datet
     limits = settings.backup_warning_days, settings.backup_critical_days
     if newest is None:
         said = "No backup was made here; whether another program copies the folder cannot be seen."
-        return Check("backup", OK, said, unit="days", warning=limits[0], critical=limits[1])
+        return Check("backup", OK, said, _BACK_UP, unit="days", warning=limits[0], critical=limits[1])
     days = max(0.0, (now - newest).total_seconds() / _DAY)
     level = graded(days, *limits)
     said = f"The newest backup is of {newest:%Y-%m-%d %H:%M} UTC, {days:,.1f} days ago."
-    advice = "Make one now, and look why it was not made by itself." if level else ""
+    advice = f"{_BACK_UP} Where something was to do so by itself, look why it did not." if level else ""
     return Check("backup", level, said, advice, round(days, 3), "days", *limits)
 
 

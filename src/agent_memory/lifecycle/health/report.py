@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError
+from agent_memory.lifecycle.backups import last_backup
 from agent_memory.lifecycle.health import looks
 from agent_memory.lifecycle.health.backlog import backlog_of
 from agent_memory.lifecycle.health.on_disk import of_activity, of_files
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from agent_memory.files.layout import AgentFolder
     from agent_memory.service import MemoryService
     from agent_memory.settings import HealthSettings
 
@@ -32,7 +34,6 @@ async def health_of(
     now: datetime,
     *,
     timer: Callable[[], float] = time.perf_counter,
-    newest_backup: datetime | None = None,
 ) -> AgentHealth:
     """Return how one agent's memory is; reads, and changes nothing.
 
@@ -41,7 +42,6 @@ async def health_of(
         settings: The limits.
         now: The present, UTC.
         timer: Seconds, for the speed of searches.
-        newest_backup: When the newest backup was made.
     """
     folder = service.admin.folder
     checks = [] if folder is None else await asyncio.to_thread(of_files, folder, settings, now)
@@ -56,7 +56,7 @@ async def health_of(
     if folder is not None:
         checks.append(looks.look_at_journal(folder, report))
         checks.append(await asyncio.to_thread(of_activity, folder, memories, settings, now))
-        checks.append(looks.look_at_backup(newest_backup, settings, now))
+        checks.append(await asyncio.to_thread(_of_backup, folder, settings, now))
     checks.append(looks.look_at_search(service.admin.troubles()))
     checks.append(looks.look_at_speed({"searches by words": times} if times else {}, settings))
     checks.append(looks.look_at_suspects(waiting, settings))
@@ -81,3 +81,12 @@ async def _timed(service: MemoryService, timer: Callable[[], float]) -> list[flo
         await service.admin.search(queries[place % len(queries)], patience=0)
         times.append((timer() - begun) * 1000)
     return times[1:]  # the first one makes what all of them use
+
+
+def _of_backup(folder: AgentFolder, settings: HealthSettings, now: datetime) -> Check:
+    """Return how old the newest backup is, by the names of the files."""
+    try:
+        last = last_backup(folder.path.parent, folder.agent_id)
+    except StorageError as error:
+        return Check("backup", UNKNOWN, f"The backups cannot be listed: {error.message}", error.recovery)
+    return looks.look_at_backup(None if last is None else last[0], settings, now)

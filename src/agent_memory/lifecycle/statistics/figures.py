@@ -74,7 +74,8 @@ class Statistics:
         agent_id: Whose.
         memories, items: How many there are; items were drawn from documents and talks.
         superseded, expired, pinned: Of the memories.
-        by_category, by_trust, by_source, by_group: Memories and items by each; groups are left out where there is none.
+        by_category, by_trust, by_source, by_project, by_group: Memories and items by each; those of no
+            project, or of no group, are in none.
         others: Records that are no memories, by the name of their journal.
         accesses: How often all of them were used, together.
         never_used: How many were never used.
@@ -94,6 +95,7 @@ class Statistics:
     by_category: dict[str, int] = field(default_factory=dict)
     by_trust: dict[str, int] = field(default_factory=dict)
     by_source: dict[str, int] = field(default_factory=dict)
+    by_project: dict[str, int] = field(default_factory=dict)
     by_group: dict[str, int] = field(default_factory=dict)
     others: dict[str, int] = field(default_factory=dict)
     accesses: int = 0

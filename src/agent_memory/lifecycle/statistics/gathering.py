@@ -86,7 +86,7 @@ class _Counting:
     """
 
     def __init__(self, most_used: int) -> None:
-        self.by = {name: Counter[str]() for name in ("category", "trust", "source", "group")}
+        self.by = {name: Counter[str]() for name in ("category", "trust", "source", "project", "group")}
         self.accesses = self.never_used = 0
         self.stored: list[datetime] = []
         self.used: list[datetime] = []
@@ -100,6 +100,7 @@ class _Counting:
         self.by["category"][memory.category] += 1
         self.by["trust"][memory.trust] += 1
         self.by["source"][memory.source.kind] += 1
+        self.by["project"].update([memory.project] if memory.project else [])
         self.by["group"].update([memory.belongs_to] if memory.belongs_to else [])
         self.accesses += memory.access_count
         self.never_used += not memory.access_count
@@ -114,7 +115,7 @@ class _Counting:
                 heapq.heappop(self._most)
 
     def shares(self) -> dict[str, Any]:
-        """Return how many there are by category, trust, source and group, as `Statistics` takes it."""
+        """Return how many there are by category, trust, source, project and group, as `Statistics` takes it."""
         return {f"by_{name}": dict(counts.most_common()) for name, counts in self.by.items()}
 
     def most_used(self) -> tuple[Used, ...]:

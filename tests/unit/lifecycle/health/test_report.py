@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.lifecycle.health import CHECKS, AgentHealth, Level, health_of
+from agent_memory.errors import StorageError
+from agent_memory.files.layout import folder_of
+from agent_memory.lifecycle.backups import create_backup
+from agent_memory.lifecycle.health import CHECKS, AgentHealth, Level, health_of, report
 from agent_memory.settings import HealthSettings
-from tests.support import NOON
+from tests.support import NOON, FrozenClock
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
     from agent_memory.service import MemoryService
 
@@ -80,3 +86,23 @@ async def test_a_log_that_cannot_be_read_is_unknown(service: MemoryService, root
     await service.store("Use PostgreSQL for the ledger.")
     (root / "bob" / "events.jsonl").mkdir()
     assert _levels(await _health(service)) == {"activity": Level.UNKNOWN}
+
+
+async def test_the_age_of_the_newest_backup_is_told(service: MemoryService, root: Path) -> None:
+    await service.store("Use PostgreSQL for the ledger.")
+    create_backup(folder_of("bob", root), clock=FrozenClock(NOON - timedelta(days=8)))
+    health = await _health(service)
+    assert _levels(health) == {"backup": Level.WARNING}
+    assert health.checks[0].value == 8
+    assert "agent-memory backup create" in health.checks[0].advice
+
+
+async def test_backups_that_cannot_be_listed_are_unknown(
+    service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise StorageError("It cannot be listed.")
+
+    await service.store("Use PostgreSQL for the ledger.")
+    monkeypatch.setattr(report, "last_backup", refuse)
+    assert _levels(await _health(service)) == {"backup": Level.UNKNOWN}

@@ -28,13 +28,16 @@ async def test_an_empty_memory_has_no_figures(service: MemoryService) -> None:
 
 async def test_what_there_is_is_counted_by_what_it_is(service: MemoryService) -> None:
     first = await service.store({"content": "Use PostgreSQL for the ledger.", "category": "decision", "pinned": True})
-    await service.store({"content": "Maria likes tea.", "category": "preference", "group": "acme:support"})
+    await service.store(
+        {"content": "Maria likes tea.", "category": "preference", "group": "acme:support", "project": "desk"}
+    )
     await service.store({"content": "Use MySQL for the ledger.", "category": "decision", "supersedes": first.memory.id})
     found = await statistics_of(service, NOON)
     assert (found.memories, found.superseded, found.pinned, found.items) == (3, 1, 1, 0)
     assert found.by_category == {"decision": 2, "preference": 1}
     assert found.by_source == {"assistant": 3}
     assert found.by_group == {"acme:support": 1}
+    assert found.by_project == {"desk": 1}
     assert sum(found.by_trust.values()) == 3
     assert {"journals"} <= found.sizes.keys()
 
