@@ -5,13 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.lifecycle.facade.entries import CHILD, PARENT, RELATED, entry_of, labels_of, links_of, metadata_of
+from agent_memory.lifecycle.facade.entries import (
+    CHANGED_AT,
+    CHILD,
+    PARENT,
+    RELATED,
+    entry_of,
+    labels_of,
+    links_of,
+    metadata_of,
+)
 from agent_memory.lifecycle.facade.entries import text_of as words_of
-from agent_memory.models import Memory
+from agent_memory.models import Memory, to_text
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     from agent_memory.models import Record
 
@@ -28,8 +38,8 @@ _OF_TYPE: Final = frozenset({"outcome", "entry_type"})
 _ENDS: Final = frozenset({RELATED, PARENT, CHILD})
 
 
-def changes_of(record: Record, updates: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the changes to a record that some updates of its entry mean.
+def changes_of(record: Record, updates: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """Return the changes to a record that some updates of its entry mean; `now` is noted as when it was changed.
 
     Raises:
         ValidationError: A field cannot be changed, or has a value of a wrong type.
@@ -49,10 +59,12 @@ def changes_of(record: Record, updates: Mapping[str, Any]) -> dict[str, Any]:
         _check(name, value)
         setattr(entry, name, value)
     changes = {_OWN[name]: value for name, value in updates.items() if name in _OWN}
+    changes["metadata"] = dict(record.metadata)
     if updates.keys() & _IN_METADATA:
         kept = {key: value for key, value in record.metadata.items() if key not in before["keys"]}
         entry.entry_id = before["external_id"]
         changes["metadata"] = kept | metadata_of(entry, corrects=record.supersedes is not None)
+    changes["metadata"] |= {CHANGED_AT: to_text(now)}
     if updates.keys() & _LABELS:
         changes["tags"] = labels_of(entry)
     if updates.keys() & _LINKED:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
@@ -16,7 +17,6 @@ from agent_memory.retrieval.tokens import STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from datetime import datetime
 
     from agent_memory.models import Record
 
@@ -26,6 +26,8 @@ EXTERNAL_ID: Final = "external_id"
 """Key of `metadata` with the id that a program gave an entry."""
 TEXT: Final = "text"
 """The key of an entry's content with its words."""
+CHANGED_AT: Final = "changed_at"
+"""Key of `metadata` that says when an entry was changed."""
 _SUMMARY, _KEYWORDS, _CONTENT, _TEMPORAL, _OUTSIDE = "summary", "keywords", "content", "temporal_context", "elsewhere"
 _FROM_CATEGORY: Final = frozenset({MemoryEntryType.ERROR, MemoryEntryType.SUCCESS})
 _MOST_KEYWORDS: Final = 10
@@ -52,7 +54,7 @@ class MemoryEntry:
         text_embedding: None: vectors are kept in the index.
         semantic_tags: Its tags.
         temporal_context: What is known of the time it is about.
-        created_at, updated_at: When it was stored and changed; given by the store.
+        created_at, updated_at: When it was stored, and changed by a store; given by that.
         expires_at: From when on it is found no more.
         archived: Whether it lies in the archive.
         pinned: Whether it is critical: never proposed for deletion.
@@ -245,7 +247,7 @@ def entry_of(
         semantic_tags=[tag for tag in record.tags if tag not in {one.casefold() for one in keywords}],
         temporal_context=_mapping(said.get(_TEMPORAL)),
         created_at=record.timestamp,
-        updated_at=record.timestamp,
+        updated_at=_changed_at(record),
         expires_at=record.expires_at,
         archived=archived,
         pinned=record.pinned,
@@ -281,6 +283,15 @@ def check_entry_id(entry_id: object) -> str:
 def _ends(record: Record, rel: str) -> list[str]:
     linked = [link.id for link in record.links if link.rel == rel and is_told(link.rel)]
     return [*linked, *_strings(_mapping(record.metadata.get(_OUTSIDE)).get(rel))]
+
+
+def _changed_at(record: Record) -> datetime:
+    """Return when a store changed a record last; when it was stored, if none did."""
+    said = record.metadata.get(CHANGED_AT)
+    try:
+        return as_utc(datetime.fromisoformat(said)) if isinstance(said, str) else record.timestamp
+    except ValueError:
+        return record.timestamp
 
 
 def _beginning(text: str) -> str:

@@ -165,9 +165,11 @@ class Kept:
         wanted = (filters or SearchFilters()).with_items.within(self._caller().group)
         return [*(await self.service.admin.browse(Listing(filters=wanted))).records]
 
-    async def others(self) -> AsyncIterator[Record]:
-        """Yield turns, documents and summaries, the newest of each kind first; no conversation itself."""
+    async def others(self, kind: Kind[Any] | None = None) -> AsyncIterator[Record]:
+        """Yield turns, documents and summaries, or one kind of these, the newest of each first; no conversation."""
         for storage in self.storages():
+            if kind is not None and kind is not storage.kind:
+                continue
             offset = 0
             while True:
                 filters = SearchFilters(include_items=True, group=self._caller().group)

@@ -10,7 +10,7 @@ from agent_memory.lifecycle.facade.counting import statistics_of
 from agent_memory.lifecycle.facade.entries import check_entry_id, entry_of
 from agent_memory.lifecycle.facade.retrieving import checked_types, entries_of, period_of, relevant, wanted
 from agent_memory.lifecycle.importance import importance_of
-from agent_memory.models import Memory, SearchFilters
+from agent_memory.models import EPISODE, Memory, SearchFilters
 from agent_memory.models.record import normalise_tags
 
 if TYPE_CHECKING:
@@ -109,10 +109,8 @@ class EntryReader:
         period = period_of(time_range)
         said = [
             record
-            async for record in self.kept.others()
-            if type_of(record) == MemoryEntryType.INTERACTION
-            and session_id in {None, record.created_by_session}
-            and (period is None or period.covers(_moment(record)))
+            async for record in self.kept.others(EPISODE)
+            if session_id in {None, record.created_by_session} and (period is None or period.covers(_moment(record)))
         ]
         said.sort(key=lambda each: (_moment(each), getattr(each, "order", 0)), reverse=True)
         return [await self._view(record) for record in said[:max_entries]]

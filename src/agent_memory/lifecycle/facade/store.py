@@ -128,7 +128,7 @@ class MemoryStore(EntryReader):
         record = await self.kept.get(check_entry_id(entry_id))
         if record is None:
             return False
-        await self.kept.update(record, changes_of(record, updates))
+        await self.kept.update(record, changes_of(record, updates, self._clock()))
         return True
 
     async def delete_entry(self, entry_id: str) -> bool:
@@ -212,4 +212,4 @@ class MemoryStore(EntryReader):
             updates["content"] = entry.content
         if entry.importance_score is not None and not entry.record_id:
             updates["importance_score"] = entry.importance_score
-        return await self.kept.update(known, changes_of(known, updates))
+        return await self.kept.update(known, changes_of(known, updates, self._clock()))

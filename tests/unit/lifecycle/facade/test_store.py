@@ -325,6 +325,21 @@ async def test_changes_what_is_open_and_refuses_the_rest(store: MemoryStore) -> 
     assert not await store.update_entry("unknown", {"summary": "x"})
 
 
+async def test_says_when_it_was_stored_and_changed(store: MemoryStore, clock: FrozenClock) -> None:
+    for entry_type in (TYPES.INSIGHT, TYPES.INTERACTION):
+        begun = clock()
+        stored = await store.store_entry(entry(f"The boat is blue, an {entry_type}.", entry_type, timestamp=begun))
+        first = await store.get_entry_by_id(stored)
+        await store.update_entry(stored, {"pinned": True})
+        assert first is not None
+        assert (first.created_at, first.updated_at) == (begun, begun)
+        now = clock.advance(hours=3)
+        await store.update_entry(stored, {"summary": "Blue"})
+        changed = await store.get_entry_by_id(stored)
+        assert changed is not None
+        assert (changed.created_at, changed.updated_at, changed.summary, changed.pinned) == (begun, now, "Blue", True)
+
+
 async def test_what_was_said_cannot_be_made_unsaid(store: MemoryStore) -> None:
     stored = await store.store_entry(entry("The boat is blue.", TYPES.INTERACTION))
     with raises(ValidationError, "not_changeable"):
