@@ -92,6 +92,26 @@ def read_audit(path: Path) -> Iterator[dict[str, Any]]:
                         yield entry
 
 
+def latest_audit(path: Path, since: str) -> Iterator[dict[str, Any]]:
+    """Yield what is logged since a moment, UTC as ISO text, the latest first; reads of the rest no line.
+
+    Raises:
+        OSError: A file is there and cannot be read.
+    """
+    for each in audit_files(path):
+        with contextlib.suppress(FileNotFoundError):
+            data = read_regular(each, follow=False)
+            end = len(data)
+            while end > 0:
+                begin = data.rfind(b"\n", 0, end) + 1
+                with contextlib.suppress(ValueError, RecursionError):
+                    if isinstance(entry := json.loads(data[begin:end]), dict):
+                        if str(entry.get("at")) < since:
+                            return
+                        yield entry
+                end = begin - 1
+
+
 def inspect_audit(path: Path) -> tuple[int, int]:
     """Return how many changes are logged, and how many lines cannot be read; a file that cannot be read has none."""
     lines: list[bytes] = []

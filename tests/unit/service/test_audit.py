@@ -110,3 +110,14 @@ async def test_what_is_told_at_the_same_moment_is_noted_with_one_look_at_the_fil
     assert sorted(noted) == sorted(memory.id for memory in memories)
     assert written == [100, 100, 50]
     await service.close()
+
+
+def test_the_latest_come_first_and_no_line_is_read_behind_the_first_that_is_older(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    days = [f"2026-03-0{day}T12:00:00Z" for day in range(1, 6)]
+    old, new = ([json.dumps({"at": day, "event": "memory:stored"}) for day in some] for some in (days[:3], days[3:]))
+    path.with_name("events.1.jsonl").write_text("\n".join(["{broken", *old]) + "\n")
+    path.write_text("\n".join([*new, "{torn"]))
+    assert [entry["at"] for entry in audit.latest_audit(path, days[2])] == days[:1:-1]
+    assert [entry["at"] for entry in audit.read_audit(path)] == days
+    assert list(audit.latest_audit(tmp_path / "none" / "events.jsonl", days[0])) == []

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent_memory.settings import HealthSettings
 
 _HOUR: Final = timedelta(hours=1)
-_DAY: Final = timedelta(days=1)
+DAY: Final = timedelta(days=1)
 _NEW_PER_FORGOTTEN: Final = 10
 """An import stores hundreds at once and takes nothing away."""
 _FORGOTTEN: Final = "forgotten"
@@ -115,13 +115,13 @@ def _burst(
 ) -> Burst | None:
     """Return the busiest hour of the last day for one thing; None where it was not done."""
     mine = [(at, by) for at, event, by in done if event == what]
-    lately = [(at, by) for at, by in mine if now - _DAY <= at <= now]
-    if not lately or (what == _STORED and done[0][0] >= now - _DAY):
+    lately = [(at, by) for at, by in mine if now - DAY <= at <= now]
+    if not lately or (what == _STORED and done[0][0] >= now - DAY):
         return None  # what is filled for the first time has no usual day
     first, count = _busiest([at for at, _ in lately])
     within = lately[first : first + count]
     begin = within[0][0]
-    days = Counter(at.date() for at, _ in mine if at < now - _DAY)
+    days = Counter(at.date() for at, _ in mine if at < now - DAY)
     usual = float(median(days.values())) if days else 0.0
     least = settings.activity_least * (_NEW_PER_FORGOTTEN if what == _STORED else 1)
     by = Counter(session for _, session in within).most_common(1)[0][0]

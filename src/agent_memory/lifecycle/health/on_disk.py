@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.lifecycle.health import looks
-from agent_memory.lifecycle.health.activity import look_at_activity
+from agent_memory.lifecycle.health.activity import DAY, look_at_activity
 from agent_memory.lifecycle.health.table import UNKNOWN, Check
-from agent_memory.service.audit import read_audit
+from agent_memory.models import to_text
+from agent_memory.service.audit import latest_audit, read_audit
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -26,7 +27,10 @@ def of_files(folder: AgentFolder, settings: HealthSettings, now: datetime) -> li
 def of_activity(folder: AgentFolder, memories: int | None, settings: HealthSettings, now: datetime) -> Check:
     """Return whether an hour of the last day was unusual; `memories` is how many there are, if that is known."""
     try:
-        return look_at_activity(read_audit(folder.audit), memories, settings, now)
+        entries = list(latest_audit(folder.audit, to_text(now - DAY)))
+        if len(entries) > settings.activity_least:  # only then all can matter: .26 s of a full log
+            entries = list(read_audit(folder.audit))
+        return look_at_activity(entries, memories, settings, now)
     except OSError as error:
         said = f"The log of changes cannot be read: {error.strerror or error}."
         return Check("activity", UNKNOWN, said, "`agent-memory doctor` tells more.")

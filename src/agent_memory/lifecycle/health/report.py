@@ -35,7 +35,7 @@ async def health_of(
     *,
     timer: Callable[[], float] = time.perf_counter,
 ) -> AgentHealth:
-    """Return how one agent's memory is; reads, and changes nothing.
+    """Return how one agent's memory is; changes no memory, but its searches may make what is derived.
 
     Args:
         service: Its memory.
