@@ -28,6 +28,7 @@ from agent_memory.lifecycle.backups import (
     verify_backup,
 )
 from agent_memory.models import to_text, utc_now
+from agent_memory.service import Caller
 
 if TYPE_CHECKING:
     from agent_memory.lifecycle.backups import Restored
@@ -75,8 +76,12 @@ async def create(place: Place) -> None:
 
 
 async def _create(place: Place, name: str) -> Backup:
-    await _notice(place, name)
-    made = await asyncio.to_thread(create_backup, folder_of(name, place.root))
+    caller = Caller(SESSION_ID)
+    async with opened(name, place.root) as service:
+        await service.pad.notice(caller)
+        made = await asyncio.to_thread(create_backup, folder_of(name, place.root))
+        said = {"source": made.path.name, "memories": made.manifest.memories, "bytes": made.size}
+        await service.report("memory:backed_up", caller, **said)
     place.screen.show(f"{made.manifest.agent_id}: {_held(made.manifest)}, {human(made.size)}, checked: {made.path}")
     if broken := sum(journal.damaged for journal in made.manifest.journals):
         place.screen.note(
@@ -118,9 +123,10 @@ async def restore(place: Place, file: File, *, agent: Named = None, new: NewName
         if not yes:
             place.need_terminal("Nothing was changed.")
             place.confirm(f"Restore {preview.agent_id}?", "Nothing was changed.")
-        await _notice(place, preview.agent_id)
+        async with opened(preview.agent_id, place.root) as service:  # what was changed by hand is in the backup of now
+            await service.pad.notice(Caller(SESSION_ID))
     done = await asyncio.to_thread(lambda: restore_backup(path, place.root, agent=agent, new=new))
-    await _notice(place, done.folder.agent_id, render=True)
+    await _tell_service(place, path, done)
     _report(place, preview, done)
 
 
@@ -199,16 +205,15 @@ async def prune(place: Place, *, keep: Keep = None, older_than: OlderThan = None
     place.screen.show(f"Removed {counted(len(gone), 'backup')}, {human(freed)}; {left} left.")
 
 
-async def _notice(place: Place, name: str, *, render: bool = False) -> None:
-    """Take over what a person changed in the scratchpad's file; or `render` it anew in any case."""
-    from agent_memory.service import Caller
-
-    async with opened(name, place.root) as service:
-        if render:
-            service.pad.schedule(Caller(SESSION_ID))
-            await service.pad.settle()
-        else:
-            await service.pad.notice(Caller(SESSION_ID))
+async def _tell_service(place: Place, path: Path, done: "Restored") -> None:
+    """Render the scratchpad anew, and log what was restored."""
+    caller = Caller(SESSION_ID)
+    async with opened(done.folder.agent_id, place.root) as service:
+        service.pad.schedule(caller)
+        await service.pad.settle()
+        previous = None if done.before is None else done.before.path.name
+        said = {"source": path.name, "memories": done.manifest.memories, "previous": previous}
+        await service.report("memory:backup_restored", caller, **said)
 
 
 def _path_of(place: Place, file: str) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.doctor import checks_blobs, checks_files, checks_home, checks_journal, checks_tasks
+from agent_memory.doctor import checks_backups, checks_blobs, checks_files, checks_home, checks_journal, checks_tasks
 from agent_memory.doctor.context import Case, cases_of
 from agent_memory.doctor.findings import AgentReport, Finding, HomeReport, by_area
 from agent_memory.errors import AgentMemoryError
@@ -54,6 +54,7 @@ _OF_AN_AGENT: Final[dict[str, Check]] = {
     "vectors": checks_files.examine_vectors,
     "topics": lambda case: of_topics(case.folder.topics),
     "audit": checks_files.examine_audit,
+    "backups": checks_backups.examine_backups,
 }
 _BEYOND: Final = (AgentMemoryError, OSError, ValueError, TypeError, KeyError, RecursionError, sqlite3.Error)
 """What damaged files may raise in a check that did not expect it: reported as a finding, never hidden."""

@@ -71,6 +71,7 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "network_folder": (NOTE, "the files lie on a network or shared file system"),
         "synced_folder": (WARNING, "a program that synchronises folders writes here, too"),
         "leftovers": (NOTE, "temporary files of processes that were killed", "removes them"),
+        "restore_unfinished": (WARNING, "restoring a backup was interrupted when it was settled", "finishes it"),
         "not_examined": (PROBLEM, "an examination failed half-way; what it is about is in the sentence"),
     },
     "journal": {
@@ -177,6 +178,11 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "audit": (OK, "the log of changes"),
         "audit_lines": (NOTE, "lines of the log that cannot be read; nothing depends on them"),
         "audit_unusable": (WARNING, "the log cannot be written: it is no file", _MOVED),
+    },
+    "backups": {
+        "backups": (OK, "how many backups there are, and how old the newest is; they are not read"),
+        "backups_none": (NOTE, "there is none of an agent with 1,000 memories or more"),
+        "backups_damaged": (WARNING, "backups that do not open, or lack something"),
     },
     "sessions": {
         "sessions": (OK, "which session used which agent"),

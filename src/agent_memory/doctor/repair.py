@@ -24,14 +24,14 @@ from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import read_file, translated
 from agent_memory.files.concerns import make_private, too_open
 from agent_memory.files.entries import kind_of, names_in, names_of, size_of
-from agent_memory.files.lock import folder_lock
+from agent_memory.files.lock import finish_settled, folder_lock
 from agent_memory.files.names import SESSIONS, STAMP, aside_path
-from agent_memory.files.temporary import leftovers
+from agent_memory.files.temporary import leftovers, remove_leftover
 from agent_memory.files.wording import counted, human
 from agent_memory.journal import Change, Journal, rejected_path
 from agent_memory.scratchpad.saves import PadFile
 from agent_memory.service.audit import audit_files
-from agent_memory.settings import ServiceSettings
+from agent_memory.settings import PERSON_SECONDS, ServiceSettings
 from agent_memory.storage import folder_of
 from agent_memory.storage.vector.shards import Shards
 
@@ -203,8 +203,13 @@ def _remove_leftovers(case: Case) -> str:
     with folder_lock(case.folder.path):
         found = leftovers(case.folder.path)
         for path in found:
-            path.unlink(missing_ok=True)
+            remove_leftover(path)
     return f"Removed {counted(len(found), 'temporary file')}."
+
+
+def _finish_restoring(case: Case) -> str:
+    finish_settled(case.folder.path, PERSON_SECONDS)
+    return "Finished it: all journals are those of the backup."
 
 
 def _write_metadata(case: Case) -> str:
@@ -321,6 +326,7 @@ REMEDIES: Final[dict[str, Callable[[Case], str]]] = {
     "journal_changes": _write_what_is_used,
     "journal_circle": _break_circles,
     "journal_missing": _save_scratchpad,
+    "restore_unfinished": _finish_restoring,
     "leftovers": _remove_leftovers,
     "segments_broken": _make_segments,
     "segments_untrue": _make_segments,

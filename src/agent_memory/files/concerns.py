@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.files.atomic import PRIVATE_FILE, PRIVATE_FOLDER
+from agent_memory.files.changeover import is_settled
 from agent_memory.files.entries import described, kind_of, lock_at, names_in, size_of
 from agent_memory.files.filesystem import shared_file_system
 from agent_memory.files.lock import locks_work
@@ -62,6 +63,12 @@ def of_place(folder: AgentFolder) -> Iterator[Concern]:
     path = folder.path
     found = [*_permissions(folder), *_room(path, size_of(folder.journal)), *_file_system(folder)]
     yield from found or [Concern("folder", "Private to this user, and writable.")]
+    if is_settled(path):
+        yield Concern(
+            "restore_unfinished",
+            "Restoring a backup was interrupted when it was settled: some journals are those of the backup by now.",
+            "The next session finishes that; so does --repair.",
+        )
     if left := leftovers(path):
         yield Concern(
             "leftovers",

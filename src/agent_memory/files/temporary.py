@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import stat
 import time
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.files.held import lock_at_once, unlock_and_close
-from agent_memory.files.names import sort_of
+from agent_memory.files.names import RESTORING, sort_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,10 +32,10 @@ def claim(descriptor: int) -> None:
 
 
 def leftovers(folder: Path, at_once: str | None = None, *, of: str | None = None) -> list[Path]:
-    """Return the temporary files in `folder` that no process is writing any more.
+    """Return the temporary files in `folder` that no process is writing any more, folders of restorings included.
 
     Args:
-        folder: Where to look; subfolders are left alone.
+        folder: Where to look; other subfolders are left alone.
         at_once: Name of a file of which no process makes a new version without noticing when that is gone: what was
             left of it counts whatever its age.
         of: Only what was left of the file of this name; for folders that are not ours.
@@ -54,13 +55,26 @@ def remove_leftovers(folder: Path, at_once: str | None = None, *, of: str | None
     """Remove what `leftovers` returns; what cannot be removed now may be the next time."""
     for path in leftovers(folder, at_once, of=of):
         with contextlib.suppress(OSError):
-            path.unlink()
+            remove_leftover(path)
+
+
+def remove_leftover(path: Path) -> None:
+    """Remove one of them: a file, or the folder of a restoring that was not settled.
+
+    Raises:
+        OSError: It is still there.
+    """
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _is_abandoned(path: Path, fresh_seconds: float) -> bool:
     status = path.lstat()
     age = time.time() - status.st_mtime
-    if age < fresh_seconds or not stat.S_ISREG(status.st_mode):
+    is_ours = stat.S_ISREG(status.st_mode) or (stat.S_ISDIR(status.st_mode) and path.name.startswith(RESTORING))
+    if age < fresh_seconds or not is_ours:
         return False
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

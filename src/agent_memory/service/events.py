@@ -115,6 +115,20 @@ _SPECS: Final = (
         left_out="memories that were left out, since they were used or changed meanwhile",
     ),
     _audited(
+        "memory:backed_up",
+        "A backup was made.",
+        source="the name of its file",
+        memories="how many memories are in it",
+        bytes="how long the file is",
+    ),
+    _audited(
+        "memory:backup_restored",
+        "A backup took the place of what was known.",
+        source="the name of its file",
+        memories="how many memories are in it",
+        previous="the name of the backup that was made before, or null",
+    ),
+    _audited(
         "memory:promoted",
         "A memory came into the scratchpad.",
         memory_id="its id",

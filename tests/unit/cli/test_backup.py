@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from tests.unit.cli.conftest import B, document
@@ -47,6 +48,27 @@ def test_an_edit_of_the_scratchpad_is_in_the_backup_of_now(bob: Run, root: Path)
     assert "Written by hand." not in bob("list", "-a", "bob").stdout
     bob("backup", "restore", before, "--yes")
     assert "Written by hand." in bob("list", "-a", "bob").stdout
+
+
+def test_making_and_restoring_are_logged(bob: Run, root: Path) -> None:
+    file = made(bob)
+    before = document(bob("backup", "restore", file, "--yes", "--json"))["before"]
+    logged = [json.loads(line) for line in (root / "bob" / "events.jsonl").read_text().splitlines()]
+    name, previous = file.rpartition("/")[2], before.rpartition("/")[2]
+    assert [(each["event"], each["source"], each.get("previous")) for each in logged[-2:]] == [
+        ("memory:backed_up", name, None),
+        ("memory:backup_restored", name, previous),
+    ]
+
+
+def test_health_tells_how_old_the_newest_backup_is(bob: Run) -> None:
+    def told() -> str:
+        checks = document(bob("health", "-a", "bob", "--json"))["agents"][0]["checks"]
+        return next(str(each["sentence"]) for each in checks if each["code"] == "backup")
+
+    assert "No backup was made here" in told()
+    made(bob)
+    assert "0.0 days ago" in told()
 
 
 def test_restoring_asks_first(bob: Run) -> None:

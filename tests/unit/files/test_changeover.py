@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from agent_memory.files import changeover
 from agent_memory.files.changeover import finish, is_settled, settle, staging
 from agent_memory.files.lock import finish_settled, folder_lock
+from agent_memory.files.temporary import leftovers, remove_leftovers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,3 +123,18 @@ def test_finishing_again_does_no_harm(folder: Path) -> None:
     (folder / ".restoring").mkdir()
     finish(folder)
     assert contents(folder) == ["old", "old", "old.md"]
+
+
+def test_what_was_not_settled_is_a_leftover_once_nobody_holds_it(folder: Path) -> None:
+    left = folder / ".restoring.0123abcd.tmp"
+    left.mkdir()
+    fill(left)
+    os.utime(left, (1, 1))
+    with staging(folder) as staged:
+        os.utime(staged, (1, 1))
+        left.mkdir(exist_ok=True)
+        os.utime(left, (1, 1))
+        assert leftovers(folder) == [left]
+        remove_leftovers(folder)
+        assert staged.exists()
+    assert not left.exists()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import zlib
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.journal.format import Entry, Header, MalformedLineError, decode_entry, decode_header
@@ -11,6 +13,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _BLOCK: Final = 1 << 20
+_PLAIN: Final = re.compile(
+    rb'--- {"seq": ([1-9][0-9]{0,14}), "at": "[^"\\]*", "op": "(put|patch|delete|touch|mark)", "kind": "([a-z_]+)", '
+    rb'"id": "([a-z]{3}-[0-9a-f]{12})"[,}]'
+)
+"""How nearly all lines begin that this package wrote; with a checksum that matches, nothing has changed them since, and
+they need not be parsed, which takes ten times as long."""
+_SEAL: Final = re.compile(rb', "crc": "([0-9a-f]{8})"}\n\Z')
+_SEAL_BYTES: Final = 21
 LONGEST: Final = 256 << 20
 """Bytes of a line; what a program of ours writes at once takes a hundredth of that at most."""
 
@@ -75,6 +85,10 @@ class LineTally:
 
     def _count(self, line: bytes) -> None:
         self.lines += 1
+        if self.lines > 1 and (plain := _PLAIN.match(line)) is not None and _is_sealed(line):
+            self.last_seq = max(self.last_seq, int(plain[1]))
+            self._note(plain[2].decode(), plain[3].decode(), plain[4].decode())
+            return
         try:
             if self.lines == 1 and self._is_header(line):
                 return
@@ -94,10 +108,19 @@ class LineTally:
     def _apply(self, entry: Entry) -> None:
         self.last_seq = max(self.last_seq, entry.seq)
         for change in entry.changes:
-            if change.op == "put":
-                self.ids.setdefault(change.kind, set()).add(change.id)
-            elif change.op == "delete":
-                self.ids.get(change.kind, set()).discard(change.id)
+            self._note(change.op, change.kind, change.id)
+
+    def _note(self, op: str, kind: str, record_id: str) -> None:
+        if op == "put":
+            self.ids.setdefault(kind, set()).add(record_id)
+        elif op == "delete":
+            self.ids.get(kind, set()).discard(record_id)
+
+
+def _is_sealed(line: bytes) -> bool:
+    """Return whether a line ends with the checksum that it has."""
+    seal = _SEAL.search(line, max(0, len(line) - _SEAL_BYTES - 1))
+    return seal is not None and zlib.crc32(memoryview(line)[: seal.start()]) == int(seal[1], 16)
 
 
 def _split(whole: bytes) -> list[bytes]:

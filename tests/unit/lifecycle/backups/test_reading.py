@@ -11,7 +11,7 @@ import pytest
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.lifecycle.backups import tally, verify_backup
 from agent_memory.lifecycle.backups.tally import LineTally
-from tests.support import raises
+from tests.support import raises, sealed_line
 from tests.unit.lifecycle.backups.conftest import rewritten
 
 if TYPE_CHECKING:
@@ -198,3 +198,22 @@ def test_a_tally_counts_the_same_however_it_is_cut(made: Backup) -> None:
         for start in range(0, len(content), size):
             counted.take(content[start : start + size])
         assert (counted.lines, counted.last_seq, counted.records, counted.damaged) == (5, 4, {"memory": 4}, [])
+
+
+def test_lines_of_every_form_are_counted_as_the_journal_reads_them() -> None:
+    at = '"at": "2026-03-01T12:00:00Z"'
+    one, other = (f'{{"op": "put", "kind": "{kind}", "id": "{kind[:3]}-00000000000b"}}' for kind in ("memory", "other"))
+    lines = [
+        '--- {"journal": "agent-memory", "format": 2, "min_reader": 2, "generation": "x", "last_seq": 0}',
+        f'--- {{"seq": 1, {at}, "op": "put", "kind": "memory", "id": "mem-00000000000a", "data": {{}}}}',
+        f'--- {{"seq": 2, {at}, "op": "batch", "entries": [{one}, {other}]}}',
+        f'--- {{"seq": 3, {at}, "op": "delete", "kind": "memory", "id": "mem-00000000000a"}}',
+        f'--- {{{at}, "seq": 4, "kind": "memory", "op": "put", "id": "mem-00000000000d"}}',
+        f'--- {{"seq": 5, {at}, "op": "unheard", "kind": "memory", "id": "mem-00000000000e"}}',
+    ]
+    content = b"".join(sealed_line(line + "\n").encode() for line in lines)
+    damaged = sealed_line(lines[1] + "\n").encode().replace(b"000a", b"000f")
+    counted = LineTally()
+    counted.take(content + damaged + b"no line\n")
+    assert (counted.lines, counted.last_seq, counted.damaged) == (8, 5, [7, 8])
+    assert counted.ids == {"memory": {"mem-00000000000b", "mem-00000000000d"}, "other": {"oth-00000000000b"}}
