@@ -11,10 +11,11 @@ from agent_memory.cli.running import Watch, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import one_line, plain
 from agent_memory.doctor import Severity, examine
-from agent_memory.errors import ConfigurationError, IdentityError
+from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
 from agent_memory.files.layout import agents_under
 from agent_memory.files.wording import counted
 from agent_memory.lifecycle.health import AgentHealth, Check, Level, by_gravity, health_of, worst
+from agent_memory.lifecycle.health.looks import unreadable
 from agent_memory.models import utc_now
 from agent_memory.settings import HealthSettings, build_settings
 
@@ -53,16 +54,22 @@ async def health(
             code="no_agents",
             recovery="Check --root, and whether its disk is there.",
         )
-    found = []
-    for name in names:
-        async with opened(name, watch.root) as service:
-            each = await health_of(service, settings, utc_now())
-        found.append(_deepened(watch, each) if deep else each)
+    found = [await _looked_at(watch, name, settings, deep=deep) for name in names]
     level = worst(each.level for each in found)
     agents = [each.as_dict() for each in found]
     watch.screen.document({"root": str(watch.root), "level": level.name.lower(), "code": int(level), "agents": agents})
     _show(watch.screen, found, brief=len(found) > 1 and not verbose)
     watch.verdict = int(level)
+
+
+async def _looked_at(watch: Watch, name: str, settings: HealthSettings, *, deep: bool) -> AgentHealth:
+    """Return how an agent's memory is; one that cannot be opened is critical, and hides no other."""
+    try:
+        async with opened(name, watch.root) as service:
+            each = await health_of(service, settings, utc_now())
+    except AgentMemoryError as error:
+        return AgentHealth(name, watch.root / name, (unreadable(error.message, error.recovery),))
+    return _deepened(watch, each) if deep else each
 
 
 def _settings(limits: list[str]) -> HealthSettings:

@@ -1,4 +1,4 @@
-"""What happens to memories with time: how important they are, what is archived, backups, what a session begins with.
+"""What happens to memories with time: importance, archive, backups, briefings; how they are, and how much there is.
 
 Each name loads what it needs when it is first asked for.
 """

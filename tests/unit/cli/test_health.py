@@ -90,3 +90,15 @@ def test_deep_reads_every_file(bob: Run, root: Path) -> None:
 def test_the_help_names_the_exit_codes(cli: Run) -> None:
     said = " ".join(cli("health", "--help").stdout.split())
     assert "0 all is well, 1 warning, 2 critical, 3 it could not be seen" in said
+
+
+def test_an_agent_that_cannot_be_opened_hides_no_other(bob: Run, root: Path, tmp_path: Path) -> None:
+    bob("store", "-a", "alice", "Maria likes tea.")
+    (root / "alice").rename(tmp_path / "elsewhere")
+    (root / "alice").symlink_to(tmp_path / "elsewhere")
+    found = document(bob("health", "--json", *ROOM, code=2))
+    assert [(agent["agent_id"], agent["level"]) for agent in found["agents"]] == [("alice", "critical"), ("bob", "ok")]
+    (check,) = found["agents"][0]["checks"]
+    assert check["code"] == "journal"
+    assert "leads out of the storage root" in check["sentence"]
+    assert check["advice"]
