@@ -79,7 +79,7 @@ async def _imported(kept: Kept, entries: dict[int, MemoryEntry], clock: Clock, c
     """Store new memories in portions, and return the ids of those that are."""
     drafts: dict[int, Memory] = {}
     for at, entry in entries.items():
-        fields = fields_of(entry, clock(), caller.group or "") | {"trust": caller.trust}
+        fields = fields_of(entry, clock(), caller.group or "")
         fields.setdefault("created_by_session", caller.session_id)
         drafts[at] = Memory(agent_id=kept.service.agent_id, **fields)
     stored: set[str] = set()

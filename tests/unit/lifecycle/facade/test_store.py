@@ -17,6 +17,7 @@ from tests.support import raises
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from agent_memory.models import Trust
     from tests.support import FrozenClock
 
 TYPES = MemoryEntryType
@@ -124,6 +125,16 @@ async def test_many_entries_are_stored_as_one_by_one(store: MemoryStore, root: P
     assert [each.text for each in await store.get_conversation_history("s1")] == ["Turn 3", "Turn 1"]
     await store.settle()
     assert not [path for path in root.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("trust", ["high", "medium", "low"])
+async def test_many_entries_are_trusted_as_one_is(store: MemoryStore, clock: FrozenClock, trust: Trust) -> None:
+    async with MemoryStore(service=store.service, caller=Caller(trust=trust), clock=clock) as own:
+        for entry_type in (TYPES.INSIGHT, TYPES.INTERACTION):
+            one = await own.store_entry(entry(f"The ferry is late, an {entry_type}.", entry_type, source="user"))
+            (many,) = await own.store_entries([entry(f"The boat is blue, an {entry_type}.", entry_type, source="user")])
+            records = [await own.kept.get(each) for each in (one, many)]
+            assert len({each.trust for each in records if each}) == 1
 
 
 async def test_many_entries_one_of_which_has_no_words_are_refused(store: MemoryStore) -> None:
