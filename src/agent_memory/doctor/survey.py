@@ -13,6 +13,7 @@ from agent_memory.journal import GRACE, refused
 from agent_memory.retrieval import embedded_texts
 from agent_memory.scratchpad.selection import Selection
 from agent_memory.storage.replacements import Replacements
+from agent_memory.storage.table import MOVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -124,7 +125,8 @@ class Survey:
         self.refused += self._refused(lines, known - invalid.keys())
         ops: dict[str, set[str]] = {"put": set(), "delete": set()}
         for change in (change for line in lines for change in line.part.changes if change.op in ops):
-            ops[change.op].add(change.id)
+            if MOVED not in change.data:  # that is no forgetting
+                ops[change.op].add(change.id)
         self.forgotten += len((ops["put"] & ops["delete"]) - known)
         for state in states:
             for record in state.records.values():

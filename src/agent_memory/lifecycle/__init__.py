@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
+    from agent_memory.lifecycle.archive import Archive
     from agent_memory.lifecycle.briefing import Briefer, Briefing, SessionBriefing
     from agent_memory.lifecycle.entry_types import ImportanceLevel, MemoryEntryType
     from agent_memory.lifecycle.facade.configs import ArchivalConfig, CleanupConfig, EmbeddingConfig, MemoryStoreConfig
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from agent_memory.lifecycle.facade.store import MemoryStore
     from agent_memory.lifecycle.facade.world import MemoryStoreWorldModelIntegration, WorldModel
     from agent_memory.lifecycle.importance import ImportanceCalculator, importance_of
+    from agent_memory.lifecycle.tidying import LifecycleSettings, Plan, Tidying
 
 __all__ = [
     "ArchivalConfig",
     "ArchivalManager",
+    "Archive",
     "Briefer",
     "Briefing",
     "CleanupConfig",
@@ -32,6 +35,7 @@ __all__ = [
     "EmbeddingConfig",
     "ImportanceCalculator",
     "ImportanceLevel",
+    "LifecycleSettings",
     "MemoryEntry",
     "MemoryEntryType",
     "MemoryPerformanceMetrics",
@@ -39,10 +43,12 @@ __all__ = [
     "MemoryStoreConfig",
     "MemoryStoreSignalBusIntegration",
     "MemoryStoreWorldModelIntegration",
+    "Plan",
     "RAGIntegration",
     "RelevanceFilter",
     "SessionBriefing",
     "Signal",
+    "Tidying",
     "UnifiedSignalBus",
     "WorldModel",
     "importance_of",
@@ -52,6 +58,7 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
     __getattr__, __dir__ = _offer(
         __name__,
         {
+            "lifecycle.archive": "Archive",
             "lifecycle.briefing": "Briefer Briefing SessionBriefing",
             "lifecycle.entry_types": "ImportanceLevel MemoryEntryType",
             "lifecycle.facade.configs": "ArchivalConfig CleanupConfig EmbeddingConfig MemoryStoreConfig",
@@ -64,5 +71,6 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
             "lifecycle.facade.store": "MemoryStore",
             "lifecycle.facade.world": "MemoryStoreWorldModelIntegration WorldModel",
             "lifecycle.importance": "ImportanceCalculator importance_of",
+            "lifecycle.tidying": "LifecycleSettings Plan Tidying",
         },
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def test_a_year_in_small_loses_nothing_and_changes_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
     assert lifecycle.main(["--year", "--operations", "900", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert (report["problems"], report["changed"], report["found"]) == ([], [0, 0, 0], [1.0, 1.0])
+    assert (report["problems"], report["moved"], report["found"]) == ([], [0, 0, 0], [1.0, 1.0])
     assert report["archived"] > 0
     assert report["used_lately"] == report["questions"] > 10
 

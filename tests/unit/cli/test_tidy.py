@@ -223,7 +223,10 @@ def test_a_copy_of_an_agent_has_its_archive_and_the_doctor_reads_it(eve: Run, ro
     eve("agents", "copy", "eve", "carol")
     copied, own = (ids(eve("archive", "list", "--json", "-a", each), "archived") for each in ("carol", "eve"))
     assert copied == own == [C, A]
-    assert "archive.yaml" in eve("doctor", "-v", "-a", "eve").stdout
+    eve("archive", "restore", A, "-a", "eve")
+    shown = eve("doctor", "-v", "-a", "eve").stdout
+    assert "archive.yaml" in shown
+    assert "forgotten" not in shown, "what was moved was not"
     with (root / "eve" / "archive.yaml").open("a") as file:
         file.write("--- nonsense\n")
     assert "archive.yaml" in eve("doctor", "-a", "eve", code=1).stdout
