@@ -6,10 +6,12 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 VENV ?= .venv
 DEMO_VENV ?= .venv-demo
 DOCS_VENV ?= .venv-docs
+BOOK_VENV ?= .venv-book
 LOWEST_VENV ?= .venv-lowest
 LOWEST_PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo $(PYTHON))
 HOME_DIR ?=
 FILE ?=
+FOLDER ?=
 # Bytecode is kept: tests start hundreds of processes, and each would compile the library anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -20,7 +22,7 @@ FAST := tests/unit tests/architecture tests/contract/test_file_storage.py tests/
 SLOW_UNITS := $(addprefix tests/unit/,benchmarks cli/test_migrate.py cli/workspace storage/vector storage/qdrant \
   tool_memory_workspace workspace)
 
-.PHONY: help demo demo-knowledge test test-fast test-deep lowest coverage check lint types format docs site dev clean needs-python
+.PHONY: help demo demo-knowledge book test test-fast test-deep lowest coverage check lint types format docs site dev clean needs-python
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1 - /p' Makefile
@@ -32,6 +34,10 @@ demo: needs-python ## two days of an agent that remembers (a minute the first ti
 demo-knowledge: needs-python ## a conversation becomes pages, and answers questions (HOME_DIR=…, FILE=… for your own)
 	@if [ -f $(VENV)/.made ]; then venv=$(VENV); else venv=$(DEMO_VENV); $(PYTHON) scripts/environment.py $$venv demo; fi && \
 	  $$venv/bin/python -m agent_memory_demo.knowledge $(if $(HOME_DIR),--home "$(HOME_DIR)") $(if $(FILE),"$(FILE)")
+
+book: needs-python ## thirteen agents write a book in a workspace (FOLDER=… keeps it)
+	@if [ -f $(VENV)/.made ]; then venv=$(VENV); else venv=$(BOOK_VENV); $(PYTHON) scripts/environment.py $$venv book; fi && \
+	  $$venv/bin/python -m examples.book $(if $(FOLDER),--folder "$(FOLDER)")
 
 test: dev ## the tests, in random order, on two cores (some minutes)
 	$(RUN) -m pytest -n 2 -m "not deep"
@@ -78,4 +84,4 @@ needs-python:
 	@test -n "$(PYTHON)" || { echo "agent-memory needs Python 3.11 or newer; none was found."; exit 1; }
 
 clean: ## remove all environments and everything that tools left
-	rm -rf $(VENV) $(DEMO_VENV) $(LOWEST_VENV) $(DOCS_VENV) build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(DEMO_VENV) $(BOOK_VENV) $(LOWEST_VENV) $(DOCS_VENV) build dist site .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,6 +1,6 @@
 """Makes a virtual environment and keeps it whole: `python scripts/environment.py FOLDER KIND`.
 
-KIND is `demo`, `dev`, `docs`, or `lowest`: as `dev`, but with the lowest versions that are declared for users.
+KIND is `demo`, `book`, `dev`, `docs`, or `lowest`: as `dev`, but with the lowest versions that are declared for users.
 Run by `make` with the machine's own Python, so it needs nothing but the standard library. An environment counts as made
 only when a marker, written last, says with what; one whose making was interrupted is begun anew.
 """
@@ -22,8 +22,18 @@ if TYPE_CHECKING:
 
 REPOSITORY: Final = Path(__file__).resolve().parents[1]
 _USERS: Final = "local,openai,cli,server,vector,workspace"
-EXTRAS: Final = {"demo": "local", "dev": f"dev,{_USERS}", "lowest": f"dev,{_USERS}", "docs": "docs"}
-MODULES_OF_DEMO: Final = ("tool-memory-semantic", "context-memory-scratchpad", "hooks-memory-capture")
+EXTRAS: Final = {
+    "demo": "local",
+    "book": "cli,workspace",
+    "dev": f"dev,{_USERS}",
+    "lowest": f"dev,{_USERS}",
+    "docs": "docs",
+}
+MODULES_OF: Final = {
+    "demo": ("tool-memory-semantic", "context-memory-scratchpad", "hooks-memory-capture"),
+    "book": ("tool-memory-workspace", "context-memory-scratchpad"),
+}
+"""Of environments that do not have them all."""
 OLDEST: Final = (3, 11)
 _REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])?(?:>=|==)(\d+(?:\.\d+)*)")
 _MARKER: Final = ".made"
@@ -92,7 +102,8 @@ def packages(kind: str) -> list[Path]:
     if kind == "docs":
         return []
     modules = sorted(path.parent for path in REPOSITORY.glob("modules/*/pyproject.toml"))
-    return [*(path for path in modules if kind != "demo" or path.name in MODULES_OF_DEMO), REPOSITORY / "demo"]
+    wanted = MODULES_OF.get(kind)
+    return [*(path for path in modules if wanted is None or path.name in wanted), REPOSITORY / "demo"]
 
 
 def lowest_versions(folders: Sequence[Path]) -> list[str]:

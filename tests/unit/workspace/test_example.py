@@ -1,4 +1,4 @@
-"""examples/book.yaml: eleven tables as they were specified, ten phases, and 29 tools by their names."""
+"""examples/book/book.yaml: eleven tables as they were specified, ten phases, and 29 tools by their names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.support import FrozenClock
 
-BOOK = Path(__file__).parents[3] / "examples" / "book.yaml"
+BOOK = Path(__file__).parents[3] / "examples" / "book" / "book.yaml"
 
 PRINTED: dict[str, tuple[str, ...]] = {
     "get_chapter": ("chapter_num",),

@@ -1,0 +1,1 @@
+"""A book that thirteen agents write together: four processes, one workspace, scripted models."""
