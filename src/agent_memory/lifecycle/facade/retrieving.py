@@ -14,6 +14,7 @@ from agent_memory.lifecycle.facade.keeping import is_entry
 from agent_memory.lifecycle.importance import importance_of
 from agent_memory.models import EPISODE, RESOURCE, DateRange, SearchFilters, SearchRequest
 from agent_memory.redaction import quoted
+from agent_memory.retrieval.fusion import trusted
 from agent_memory.retrieval.weighted import Asked
 
 if TYPE_CHECKING:
@@ -134,8 +135,9 @@ async def relevant(kept: Kept, asked: Wanted, clock: Clock, caller: Caller) -> l
                 continue
             text = str(getattr(record, "content", ""))
             weighed = question.weigh(text, parts, moment, importance_of(record, now))
-            if weighed.relevance >= asked.least and (weighed.semantic or weighed.keyword or question.periods):
-                found[record.id] = Relevant(record, weighed.relevance)
+            relevance = weighed.relevance * trusted(record.trust)
+            if relevance >= asked.least and (weighed.semantic or weighed.keyword or question.periods):
+                found[record.id] = Relevant(record, relevance)
     best = sorted(found.values(), key=lambda each: (each.relevance, each.record.timestamp), reverse=True)
     return best[: asked.count]
 

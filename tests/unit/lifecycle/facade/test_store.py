@@ -247,6 +247,15 @@ async def test_importance_counts_once(store: MemoryStore) -> None:
     assert raw[0] - raw[1] == pytest.approx(0.1 / (0.3 + 0.1), abs=1e-4)  # no embedder: meaning has no weight
 
 
+async def test_words_of_strangers_count_half(store: MemoryStore, clock: FrozenClock) -> None:
+    async with MemoryStore(service=store.service, caller=Caller(trust="low"), clock=clock) as stranger:
+        await stranger.store_entry(entry("The ferry number is ten.", importance_score=0.5))
+    await store.store_entry(entry("The ferry number is nine.", importance_score=0.5))
+    ours, theirs = await store.retrieve_relevant("ferry number", relevance_threshold=0.0)
+    assert ours.text == "The ferry number is nine."
+    assert theirs.relevance == pytest.approx((ours.relevance or 0) / 2)
+
+
 @pytest.mark.parametrize(
     "options",
     [
