@@ -161,14 +161,21 @@ def ids_in(root: Path) -> tuple[set[str], set[str]]:
     return memories, {change.id.replace("par-", "mem-") for entry in entries for change in entry.changes}
 
 
-def check_moment(file: Path, report: Report, writers: int) -> set[str]:
-    """Look whether a backup is whole and of one moment; return the ids of its memories."""
+def check_moment(file: Path, report: Report, writers: int, *, restored: bool = False) -> set[str]:
+    """Look whether a backup is whole and of one moment; return the ids of its memories.
+
+    Args:
+        file: The backup.
+        report: Where to note what is wrong.
+        writers: How many processes store.
+        restored: Whether restorings came in between: then each may have stored a memory before and its record after it.
+    """
     found = verify_backup(file)
     for problem in found.problems:
         report.wrong(f"{file.name}: {problem}")
     memories = found.ids.get(MEMORY.name, set())
     pairs = {each.replace("par-", "mem-") for each in found.ids.get(PAIR, set())} - {"mem-00000000000f"}
-    if pairs - memories:
+    if len(pairs - memories) > writers * restored:
         report.wrong(f"{file.name}: {len(pairs - memories)} records without their memory")
     filled = {f"mem-{number:012x}" for number in range(report.memories)}
     if len(memories - pairs - filled) > writers:
@@ -266,7 +273,7 @@ def look(root: Path, report: Report, storing: list[Worker], seen: dict[str, set[
         report.wrong(f"{len(single)} memories and records of different states")
     for each in list_backups(root):
         if each.path.name not in seen:
-            seen[each.path.name] = check_moment(each.path, report, len(storing))
+            seen[each.path.name] = check_moment(each.path, report, len(storing), restored=True)
     everywhere = set().union(memories, *seen.values())
     if lost := told - everywhere:
         again, _ = ids_in(root)
@@ -281,7 +288,7 @@ def look(root: Path, report: Report, storing: list[Worker], seen: dict[str, set[
 def end(root: Path, report: Report, storing: list[Worker], seen: dict[str, set[str]]) -> None:
     """Look whether anything stays behind once backups are made and restored again."""
     made = create_backup(folder_of(AGENT, root))
-    seen[made.path.name] = check_moment(made.path, report, len(storing))
+    seen[made.path.name] = check_moment(made.path, report, len(storing), restored=True)
     subprocess.run(
         [sys.executable, "-m", "benchmarks._backups_worker", "restore", str(root), str(made.path)],
         check=True, input=b"\n", stdout=subprocess.DEVNULL,
@@ -311,7 +318,7 @@ def _done(root: Path, *arguments: str) -> dict[str, Any]:
 def run(memories: int, writers: int, kills: int, seed: int) -> tuple[Report, Report]:
     """Measure, then kill; return what was seen of both."""
     measured, killed = Report(), Report()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a child of one that was killed may write
         if memories:
             measure(Path(folder) / "measured", measured, memories, writers)
         if kills:
