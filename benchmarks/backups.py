@@ -40,6 +40,8 @@ _AT_ONCE: Final = 2_000
 _FEW: Final = 300
 _CHANCES: Final = {"create": 5, "restore": 8, "prune": 2}
 _SECONDS: Final = 120.0
+_FRESH: Final = 1.5
+"""Seconds after which what a killed process left is no longer taken for what one is about to write; see `temporary`."""
 
 
 @dataclass(slots=True)
@@ -287,6 +289,7 @@ def look(root: Path, report: Report, storing: list[Worker], seen: dict[str, set[
 
 def end(root: Path, report: Report, storing: list[Worker], seen: dict[str, set[str]]) -> None:
     """Look whether anything stays behind once backups are made and restored again."""
+    time.sleep(_FRESH)
     made = create_backup(folder_of(AGENT, root))
     seen[made.path.name] = check_moment(made.path, report, len(storing), restored=True)
     subprocess.run(
