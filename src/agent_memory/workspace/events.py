@@ -39,6 +39,16 @@ EVENTS: Final = {
             {**_ATTEMPT, "kind": "transient, validation or quality", "left": "how often it may still be tried"},
         ),
         EventSpec(
+            "workspace:snapshot_failed",
+            "A phase is done, and its snapshot could not be made yet.",
+            {"phase": "the phase", "code": "of the error"},
+        ),
+        EventSpec(
+            "workspace:dump_failed",
+            "A snapshot is made, and the copy of the database could not be written.",
+            {"snapshot": "its name", "code": "of the error"},
+        ),
+        EventSpec(
             "workspace:validated",
             "A step that was done was judged.",
             {"step": "phase/agent/key", "passed": "whether it stays done"},

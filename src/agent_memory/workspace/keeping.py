@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.redaction import quoted
+from agent_memory.workspace.copying import Copies, Held
 from agent_memory.workspace.core import NOBODY, Core
 from agent_memory.workspace.database import STEPS
 from agent_memory.workspace.database.history import last_seq
@@ -16,7 +17,6 @@ from agent_memory.workspace.rows import Caller
 from agent_memory.workspace.snapshots import (
     Contents,
     Difference,
-    Dump,
     Pruned,
     Snapshot,
     compare,
@@ -29,8 +29,7 @@ from agent_memory.workspace.snapshots import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from pathlib import Path
+    from collections.abc import Collection
 
     from agent_memory.workspace.database import Transaction
 
@@ -46,7 +45,7 @@ class Snapshots:
         self._opened = core.opened
         self._patterns = list(core.declaration.files.values())
         self._contents = Contents(self._opened.hidden / "contents")
-        self._dumps = self._opened.hidden / "dumps"
+        self._copies = Copies(core)
 
     def make(self, name: str, *, by: str | None = None, dump: bool = False) -> Snapshot:
         """Make a snapshot of what there is now.
@@ -58,8 +57,15 @@ class Snapshots:
 
         Raises:
             ValidationError: There is one of this name, or it is no name.
-            StorageError: A file, or the copy, cannot be written.
+            StorageError: A file, or the copy, cannot be written; in the second case there is the snapshot without it.
         """
+        made, held = self._mark(name, by, dump=dump)
+        if held is not None:
+            self._copies.write(name, held, made.seq)
+        return self.get(name)
+
+    def _mark(self, name: str, by: str | None, *, dump: bool) -> tuple[Snapshot, Held | None]:
+        """Make a snapshot; return it, and the database as it is at this moment, where it is to be copied."""
         _check_name(name)
         if self._core.redactor.redact(name).text != name:
             raise ValidationError("This looks as if it held a secret; choose another name.", code="invalid")
@@ -75,20 +81,8 @@ class Snapshots:
                 if changed or not all(self._contents.has(each) for each in manifest.values()):
                     manifest = self._manifest()  # nobody prunes now what no snapshot names yet
                 made = marks.mark(transaction, name, manifest, self._core.declaration.fingerprint(), by)
-                held = self._held(transaction, made) if dump else None
-            break
-        if isinstance(held, Dump):
-            try:
-                digest = held.write(self._dumps / f"{name}.db", made.seq)
-            finally:
-                held.close()
-            held = (f"{name}.db", digest)
-        if held is not None:
-            with self._core.changing(Caller(by)) as transaction:
-                table = self._opened.schema.marks
-                values = {"dump": held[0], "dump_sha256": held[1]}
-                transaction.connection.execute(sa.update(table).where(table.c.name == name).values(values))
-        return self.get(name)
+                return made, self._copies.hold(transaction, made) if dump else None
+        raise AssertionError("the last of the tries is taken whatever was changed")
 
     def bring_up_to_date(self, transaction: Transaction, name: str) -> None:
         """Let a snapshot that was just made have what was written since, while nobody may write."""
@@ -99,10 +93,20 @@ class Snapshots:
     def _manifest(self) -> dict[str, str]:
         return manifest_of(self._opened.folder, self._patterns, self._contents)
 
-    def _held(self, transaction: Transaction, made: Snapshot) -> Dump | tuple[str, str] | None:
-        """Return the database as it is at this moment, to be copied, or the copy there is of the same state."""
-        file = self._opened.database.file
-        return None if file is None else self._same_dump(transaction, made) or Dump(file)
+    def make_up(self) -> None:
+        """Write the copies of the database that are missing, as `Copies.make_up`."""
+        self._copies.make_up()
+
+    def owed(self) -> list[str]:
+        """Return what is missing of snapshots, a sentence each; nothing where all is there."""
+        with self._opened.database.reading() as connection:
+            due = self._core.meta(connection, "due")
+        told = [f"The snapshot of phase {due.split(' ')[0]} is not made yet; whoever claims the next step makes it."]
+        missing = [
+            f"The copy of the database for {name} is missing; it is made when the workspace is opened next."
+            for name in self._copies.unfinished()
+        ]
+        return (told if due else []) + missing
 
     def make_due(self) -> list[Snapshot]:
         """Make the snapshots of phases that were finished since their last one; return them.
@@ -159,7 +163,7 @@ class Snapshots:
             manifest = marks.manifest(connection, self._opened.schema, snapshot)
         wrong = [fault for each in manifest if (fault := self._fault_of(each, manifest[each]))]
         if snapshot.dump is not None:
-            fault = verify_dump(self._dumps / snapshot.dump, snapshot.dump_sha256 or "")
+            fault = verify_dump(self._copies.folder / snapshot.dump, snapshot.dump_sha256)
             wrong += [fault] if fault else []
         return wrong
 
@@ -183,10 +187,8 @@ class Snapshots:
             named = {value for each in staying for value in marks.manifest(connection, schema, each).values()}
             kept_dumps = {each.dump for each in staying}
             files = self._contents.sweep(named)
-            dumps = [path for path in _listed(self._dumps) if path.name not in kept_dumps]
-            for path in dumps:
-                path.unlink(missing_ok=True)
-        return Pruned(changes, texts, files, len(dumps))
+            dumps = self._copies.sweep(kept_dumps)
+        return Pruned(changes, texts, files, dumps)
 
     def _is_due(self, phase: str, name: str) -> bool:
         """Tell whether a phase was finished after the last snapshot of its name."""
@@ -206,18 +208,15 @@ class Snapshots:
         numbered = (f"{name}@{number}" for number in range(2, len(there) + 3))
         free = name if name not in there else next(each for each in numbered if each not in there)
         try:
-            return [self.make(free, dump=True)]
+            made, held = self._mark(free, None, dump=True)
         except ValidationError as error:
             if error.code != "exists":
                 raise
             return []  # another process was faster
-
-    def _same_dump(self, transaction: Transaction, made: Snapshot) -> tuple[str, str] | None:
-        """Return the copy that another snapshot has of the same state."""
-        for each in reversed(marks.all_of(transaction.connection, self._opened.schema)):
-            if each.seq == made.seq and each.dump and each.dump_sha256 and (self._dumps / each.dump).exists():
-                return each.dump, each.dump_sha256
-        return None
+        if held is not None:
+            with self._copies.telling(free):  # the phase is done, with or without a copy
+                self._copies.write(free, held, made.seq)
+        return [self.get(free)]
 
     def _fault_of(self, path: str, content: str) -> str | None:
         try:
@@ -230,7 +229,3 @@ class Snapshots:
 def _check_name(name: str) -> None:
     if not is_snapshot_name(name):
         raise ValidationError(f"{quoted(name)} is no name of a snapshot: letters, digits and _.@- are.", code="invalid")
-
-
-def _listed(folder: Path) -> Sequence[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from agent_memory.errors import StorageError
 from agent_memory.workspace.core import NOBODY, Core
 from agent_memory.workspace.rows import Caller, Claim, cleaned_saying
 
@@ -61,7 +62,11 @@ class Steps:
             return self._core.leases.renew(transaction, claim, seconds)
 
     def finish(self, claim: Claim, caller: Caller | None = None) -> str | None:
-        """Call a step done; return the name of the phase that is done by it. Errors as of `Working.finish`."""
+        """Call a step done; return the name of the phase that is done by it. Errors as of `Working.finish`.
+
+        A snapshot of the phase, or a copy of the database, that cannot be written is told as an event, not raised, and
+        by `Snapshots.owed`.
+        """
         by = replace(caller or Caller(claim.agent), claim=claim)
         with self._core.changing(by) as transaction:
             phase = self._core.working.finish(transaction, claim)
@@ -69,7 +74,13 @@ class Steps:
                 self._core.set_meta(transaction.connection, "due", f"{phase} {transaction.at}")
         self._core.tell("workspace:finished", by, step=claim.step, attempt=claim.attempt, phase_done=phase)
         if phase is not None:
-            self._snapshots.make_due()
+            try:
+                self._snapshots.make_due()
+            except (
+                StorageError
+            ) as error:  # the step is done; whoever claims the next one makes the snapshot, or is told
+                self._core.tell("workspace:snapshot_failed", by, phase=phase, code=error.code)
+            self._snapshots.make_up()
         return phase
 
     def release(self, claim: Claim) -> None:

@@ -62,6 +62,7 @@ class Workspace:
         self._returning = Returning(core, self.snapshots)
         core.make_singletons()
         self._returning.finish_restore()
+        self.snapshots.make_up()
 
     @classmethod
     def create(

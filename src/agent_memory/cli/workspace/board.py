@@ -37,7 +37,7 @@ async def status(place: Place) -> None:
     with opened_workspace(place) as workspace:
         steps = workspace.steps.all()
         issues, proposals = _issues(workspace), _proposals(workspace)
-        snapshots = workspace.snapshots.all()
+        snapshots, owed = workspace.snapshots.all(), workspace.snapshots.owed()
         name, folder = workspace.declaration.workspace, workspace.folder
         rows = {table: workspace.tables.many(table, limit=1).total for table in workspace.declaration.tables}
     place.screen.document({
@@ -48,6 +48,7 @@ async def status(place: Place) -> None:
         "proposals": proposals,
         "open_issues": issues,
         "snapshots": [each.name for each in snapshots],
+        "owed": owed,
     })  # fmt: skip
     done = sum(each.status == "done" for each in steps)
     place.screen.show(f"{name}: {done} of {counted(len(steps), 'step')} done")
@@ -56,6 +57,8 @@ async def status(place: Place) -> None:
     _told(place, steps, proposals, issues)
     if snapshots:
         place.screen.show(f"Last snapshot: {snapshots[-1].name}", style="dim")
+    for each in owed:
+        place.screen.note(each)
 
 
 @command(Where, rows=True)

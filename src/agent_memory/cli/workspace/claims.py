@@ -50,6 +50,8 @@ async def claim(  # noqa: PLR0913 - the options of a command
             elif finish:
                 phase = workspace.steps.finish(held)
                 _say(place, held, f"{held.step} is done" + (f", and with it {phase}." if phase else "."))
+                for each in workspace.snapshots.owed() if phase else ():
+                    place.screen.note(each)
             elif release:
                 workspace.steps.release(held)
                 _say(place, held, f"{held.step} was given back.")

@@ -55,7 +55,7 @@ async def snapshot(
     rows = [_document(each) for each in found]
     place.screen.rows({"count": len(rows), "snapshots": rows}, "snapshots", ("name", "seq", "made_at", "dump"))
     for each in found:
-        copied = " · with a copy of the database" if each.dump else ""
+        copied = " · with a copy of the database" if each.dump_sha256 else " · its copy is missing" if each.dump else ""
         place.screen.show(f"{each.name} · {minute(each.made_at)} · change {each.seq:,}{copied}")
     if not found:
         place.screen.note("There are no snapshots yet. `agent-memory workspace snapshot NAME` makes one.")

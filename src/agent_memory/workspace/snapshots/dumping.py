@@ -12,7 +12,7 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.errors import StorageError
+from agent_memory.errors import DiskFullError, StorageError
 from agent_memory.files.atomic import make_private_folder, sync_file, sync_folder, translated
 
 if TYPE_CHECKING:
@@ -57,6 +57,9 @@ class Dump:
                 digest = _sha256(unfinished)
                 unfinished.replace(path)
                 sync_folder(path.parent)
+            except sqlite3.Error as error:
+                unfinished.unlink(missing_ok=True)
+                raise _refused(error, path) from None
             except BaseException:
                 unfinished.unlink(missing_ok=True)
                 raise
@@ -65,6 +68,16 @@ class Dump:
     def close(self) -> None:
         """Let the moment go."""
         self._source.close()
+
+
+def _refused(error: sqlite3.Error, path: Path) -> StorageError:
+    if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
+        return DiskFullError(f"There is no room for {path.name}; the mark of the snapshot in the history is whole.")
+    return StorageError(
+        f"The copy {path.name} could not be written: {error}. The mark of the snapshot in the history is whole.",
+        code="dump_failed",
+        path=path,
+    )
 
 
 def check_dump(connection: sqlite3.Connection, seq: int) -> None:
@@ -83,8 +96,10 @@ def check_dump(connection: sqlite3.Connection, seq: int) -> None:
         )
 
 
-def verify_dump(path: Path, sha256: str) -> str | None:
-    """Return what is wrong with a copy, as a sentence; None where nothing is."""
+def verify_dump(path: Path, sha256: str | None) -> str | None:
+    """Return what is wrong with a copy, as a sentence; None where nothing is. Without a hash it was never finished."""
+    if sha256 is None:
+        return "The copy of the database was not finished; the mark in the history is whole."
     try:
         return None if _sha256(path, sync=False) == sha256 else "The copy of the database is not what was written."
     except OSError as error:

@@ -159,6 +159,8 @@ def _finish_step(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
         answer["phase_done"] = phase
         snapshot = session.workspace.declaration.phase(phase).snapshot
         answer |= {"snapshot": snapshot} if snapshot else {}
+        owed = session.workspace.snapshots.owed() if snapshot else []
+        answer |= {"warnings": owed} if owed else {}
     return answer
 
 
