@@ -51,7 +51,7 @@ MAY_TOUCH_FILES = {
     "workspace/database/engine.py": "rows.db and the lock its writers wait for",
     "workspace/snapshots": "files of snapshots and copies of the database",
     "workspace/carrying.py": "what a person names to be written to",
-    "workspace/keeping.py": "copies of the database that no snapshot names",
+    "workspace/copying.py": "copies of the database that no snapshot names",
     "doctor": "repairs: copies of the journal, what is moved aside or made anew; looks at all of them",
     "cli": "what a person names on the command line",
 }
