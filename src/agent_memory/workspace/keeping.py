@@ -88,7 +88,7 @@ class Snapshots:
         """Let a snapshot that was just made have what was written since, while nobody may write."""
         now = last_seq(transaction.connection, transaction.schema)
         if marks.get(transaction.connection, transaction.schema, name).seq != now:
-            marks.move(transaction, name, now, self._manifest())
+            marks.bring_forward(transaction, name, now, self._manifest())
 
     def _manifest(self) -> dict[str, str]:
         return manifest_of(self._opened.folder, self._patterns, self._contents)

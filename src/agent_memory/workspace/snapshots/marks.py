@@ -72,7 +72,7 @@ def mark(
     return made
 
 
-def move(transaction: Transaction, name: str, seq: int, manifest: Mapping[str, str]) -> None:
+def bring_forward(transaction: Transaction, name: str, seq: int, manifest: Mapping[str, str]) -> None:
     """Let a snapshot be that of a later moment."""
     marks = transaction.schema.marks
     values = {"seq": seq, "manifest": _kept(transaction, manifest)}
