@@ -38,7 +38,11 @@ _TRIES: Final = 3
 
 
 class Snapshots:
-    """Makes, compares, checks and removes snapshots of a workspace."""
+    """Makes, compares, checks and removes snapshots of a workspace.
+
+    Attributes:
+        make_up: Writes the copies of the database that are missing, see `Copies`.
+    """
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -46,6 +50,7 @@ class Snapshots:
         self._patterns = list(core.declaration.files.values())
         self._contents = Contents(self._opened.hidden / "contents")
         self._copies = Copies(core)
+        self.make_up = self._copies.make_up
 
     def make(self, name: str, *, by: str | None = None, dump: bool = False) -> Snapshot:
         """Make a snapshot of what there is now.
@@ -92,10 +97,6 @@ class Snapshots:
 
     def _manifest(self) -> dict[str, str]:
         return manifest_of(self._opened.folder, self._patterns, self._contents)
-
-    def make_up(self) -> None:
-        """Write the copies of the database that are missing, as `Copies.make_up`."""
-        self._copies.make_up()
 
     def owed(self) -> list[str]:
         """Return what is missing of snapshots, a sentence each; nothing where all is there."""
@@ -161,7 +162,7 @@ class Snapshots:
         with self._opened.database.reading() as connection:
             snapshot = marks.get(connection, self._opened.schema, name)
             manifest = marks.manifest(connection, self._opened.schema, snapshot)
-        wrong = [fault for each in manifest if (fault := self._fault_of(each, manifest[each]))]
+        wrong = [fault for each in manifest if (fault := _fault_of(self._contents, each, manifest[each]))]
         if snapshot.dump is not None:
             fault = verify_dump(self._copies.folder / snapshot.dump, snapshot.dump_sha256)
             wrong += [fault] if fault else []
@@ -218,12 +219,13 @@ class Snapshots:
                 self._copies.write(free, held, made.seq)
         return [self.get(free)]
 
-    def _fault_of(self, path: str, content: str) -> str | None:
-        try:
-            self._contents.read(content)
-        except StorageError as error:
-            return f"{path}: {error}"
-        return None
+
+def _fault_of(contents: Contents, path: str, content: str) -> str | None:
+    try:
+        contents.read(content)
+    except StorageError as error:
+        return f"{path}: {error}"
+    return None
 
 
 def _check_name(name: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -110,17 +109,3 @@ def test_pruning_leaves_a_copy_that_another_process_writes(
     other.snapshots.prune(["PREPARED", "second"])
     assert sorted(path.name for path in dumps.iterdir()) == ["PREPARED.db", "second.db"]
     other.close()
-
-
-@sqlite_only
-def test_what_sqlite_says_of_a_full_disk_is_told(book: Workspace, tmp_path: Path) -> None:
-    class Full:
-        def backup(self, *_: object, **__: object) -> None:
-            raise sqlite3.OperationalError("database or disk is full")
-
-    held = Dump(book.folder / ".workspace" / "rows.db")
-    held.close()
-    held._source = Full()  # type: ignore[assignment]  # noqa: SLF001
-    with pytest.raises(StorageError, match="could not be written"):
-        held.write(tmp_path / "copy.db", 1)
-    assert list(tmp_path.glob("copy*")) == []
