@@ -10,6 +10,7 @@ from agent_memory.cli.workspace.board import next_, status
 from agent_memory.cli.workspace.carrying import check, export, import_, init
 from agent_memory.cli.workspace.claims import claim
 from agent_memory.cli.workspace.rows import log, row, table
+from agent_memory.cli.workspace.saving import save
 from agent_memory.cli.workspace.snapshots import diff, restore, resume, snapshot
 
 _HELP: Final = "Share tables among agents that take turns: begin, look, claim, go back."
@@ -21,6 +22,7 @@ _COMMANDS: Final[dict[str, Callable[..., Any]]] = {
     "claim": claim,
     "table": table,
     "row": row,
+    "save": save,
     "log": log,
     "snapshot": snapshot,
     "diff": diff,

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from agent_memory.cli.running import Place, command
 from agent_memory.cli.text import one_line
+from agent_memory.cli.workspace.carrying import of_phases, without_rows
 from agent_memory.cli.workspace.opening import Where, opened_workspace
 from agent_memory.files.wording import counted
 
@@ -40,6 +41,8 @@ async def status(place: Place) -> None:
         snapshots, owed = workspace.snapshots.all(), workspace.snapshots.owed()
         name, folder = workspace.declaration.workspace, workspace.folder
         rows = {table: workspace.tables.many(table, limit=1).total for table in workspace.declaration.tables}
+        empty = without_rows(workspace)
+        idle = of_phases(workspace, empty)
     place.screen.document({
         "workspace": name,
         "folder": str(folder),
@@ -54,6 +57,8 @@ async def status(place: Place) -> None:
     place.screen.show(f"{name}: {done} of {counted(len(steps), 'step')} done")
     _phases(place, steps)
     _board(place, steps)
+    if empty:
+        place.screen.note(f"No rows yet in {', '.join(empty)}, so nothing is to do in {', '.join(idle)}.")
     _told(place, steps, proposals, issues)
     if snapshots:
         place.screen.show(f"Last snapshot: {snapshots[-1].name}", style="dim")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,11 @@ from agent_memory.cli.running import Place, command
 from agent_memory.cli.workspace.opening import Where, needing_packages, opened_workspace, url_of
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from agent_memory.workspace import Workspace
 
 
 @command()
@@ -43,9 +48,27 @@ async def init(
     steps = workspace.next_steps()
     place.screen.document({"workspace": workspace.declaration.workspace, "folder": str(workspace.folder)})
     place.screen.show(f"{workspace.declaration.workspace} begins in {workspace.folder}.")
-    if steps:
+    empty = without_rows(workspace)
+    if empty:
+        idle = ", ".join(of_phases(workspace, empty))
+        place.screen.note(
+            f"No rows yet in {', '.join(empty)}: {idle} have no steps until there are. "
+            f"`agent-memory workspace save {empty[0]}` adds some."
+        )
+    elif steps:
         place.screen.show(f"The first step is {steps[0].name}; `agent-memory workspace status` shows all.")
     workspace.close()
+
+
+def without_rows(workspace: Workspace) -> list[str]:
+    """Return the tables that phases work on and that have no rows."""
+    worked_on = dict.fromkeys(phase.over for phase in workspace.declaration.phases if phase.over is not None)
+    return [table for table in worked_on if not workspace.tables.many(table, limit=1).total]
+
+
+def of_phases(workspace: Workspace, tables: Collection[str]) -> list[str]:
+    """Return the phases that work on these tables."""
+    return [phase.name for phase in workspace.declaration.phases if phase.over in tables]
 
 
 @command(Where)

@@ -44,7 +44,7 @@ async def claim(  # noqa: PLR0913 - the options of a command
         raise ValidationError("One of --finish, --release, --renew and --fail.", code="invalid")
     with opened_workspace(place) as workspace:
         if finish or release or renew or fail is not None:
-            held = _read()
+            held = claim_in(sys.stdin.read(), "Stdin")
             if renew:
                 _show(place, workspace.steps.renew(held, seconds=seconds or 600))
             elif finish:
@@ -77,16 +77,21 @@ def _say(place: Place, claim: Claim, told: str) -> None:
     place.screen.show(told)
 
 
-def _read() -> Claim:
+def claim_in(text: str, where: str) -> Claim:
+    """Return the claim that `claim --json` printed.
+
+    Raises:
+        ValidationError: It is none; `where` names where it was looked for.
+    """
     from agent_memory.workspace import Claim
 
     try:
-        given: dict[str, Any] = json.load(sys.stdin)
+        given: dict[str, Any] = json.loads(text)
         given = dict(given.get("claim", given))
         return Claim(**{**given, "expires_at": datetime.fromisoformat(given["expires_at"])})
     except (ValueError, TypeError, KeyError, AttributeError):
         raise ValidationError(
-            "Stdin has no claim.",
+            f"{where} has no claim.",
             code="invalid",
             recovery="Give it what `agent-memory workspace claim --json` printed.",
         ) from None

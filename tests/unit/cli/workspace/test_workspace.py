@@ -183,3 +183,40 @@ def test_rows_without_a_value_are_listed(book: Book, place: Path) -> None:
     workspace.close()
     rows = document(book("table", "chapters", "--where", "score=", "--json"))["rows"]
     assert [row["number"] for row in rows] == [2, 3]
+
+
+def test_rows_are_saved_from_a_shell_with_a_claim_or_without(book: Book, tmp_path: Path) -> None:
+    claim = tmp_path / "claim.json"
+    claim.write_text(book("claim", "analyse/analyst/1", "--json").stdout)
+    done = book("save", "chapters", "--claim", str(claim), given='{"number": 1, "summary": "A roof begins."}')
+    assert done.stdout == "0 rows added to chapters, 1 changed.\n"
+    assert "is done" in book("claim", "--finish", given=claim.read_text()).stdout
+    assert "A roof begins." in book("row", "chapters", "1", "--history").stdout
+    added = book("save", "terms", given='{"term": "ridge", "definition": "top"}\n{"term": "eave"}\n')
+    assert added.stdout.startswith("2 rows added to terms")
+    assert document(book("save", "terms", "--json", given='[{"term": "gable"}]'))["rows"][0]["status"] == "added"
+
+
+def test_what_cannot_be_saved_is_told_with_the_row_and_what_stands_before_it(book: Book, tmp_path: Path) -> None:
+    wrong = book("save", "terms", given='{"term": "ridge"}\n{"term": "eave", "colour": 3}', code=1).stderr
+    assert "Row 2: terms has no column 'colour'" in " ".join(wrong.split())
+    assert "1 row before it is saved." in " ".join(wrong.split())
+    for given in ("", "no json", "3", "[]", '["x"]'):
+        assert "Stdin has no rows" in book("save", "terms", given=given, code=1).stderr
+    nowhere = book("save", "terms", "--claim", str(tmp_path / "none"), given='{"term": "x"}', code=1)
+    assert "cannot be read" in nowhere.stderr
+    (tmp_path / "none").write_text("{}")
+    assert (
+        "has no claim" in book("save", "terms", "--claim", str(tmp_path / "none"), given='{"term": "x"}', code=1).stderr
+    )
+
+
+def test_a_table_without_rows_is_told_where_phases_work_on_it(cli: Run, declaration: Path, tmp_path: Path) -> None:
+    declaration.write_text(
+        declaration.read_text().replace("  - {name: prepare, agents: [librarian], snapshot: PREPARED}\n", "")
+    )
+    begun = cli("workspace", "init", str(declaration), "--at", str(tmp_path / "new")).stderr
+    assert "No rows yet in chapters: analyse, write" in " ".join(begun.split())
+    assert "`agent-memory workspace save chapters` adds some" in " ".join(begun.split())
+    board = cli("workspace", "status", "--at", str(tmp_path / "new")).stderr
+    assert "No rows yet in chapters, so nothing is to do in analyse, write" in " ".join(board.split())

@@ -1,0 +1,106 @@
+"""`workspace save`: rows from a shell, added or changed, with a claim or without."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from agent_memory.cli.running import Place, command
+from agent_memory.cli.workspace.claims import claim_in
+from agent_memory.cli.workspace.opening import Where, opened_workspace
+from agent_memory.errors import RowNotFoundError, ValidationError
+from agent_memory.files.wording import counted
+
+if TYPE_CHECKING:
+    from agent_memory.workspace import Saved, Workspace
+
+
+@command(Where)
+async def save(
+    place: Place,
+    name: Annotated[str, typer.Argument(metavar="TABLE", help="Which.")],
+    *,
+    claim: Annotated[
+        str | None,
+        typer.Option("--claim", help="What `claim --json` printed: they are written in that step.", metavar="FILE"),
+    ] = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="Who writes, without a claim.", metavar="NAME")] = None,
+) -> None:
+    """Save rows that are read from stdin as JSON, one or a line each; one whose key is known is changed.
+
+    What was saved before one that is wrong stays.
+    """
+    rows = _rows()
+    with opened_workspace(place) as workspace:
+        from agent_memory.workspace import Caller
+
+        held = None if claim is None else claim_in(_text_of(claim), claim)
+        caller = Caller(agent or (held.agent if held is not None else None), claim=held)
+        saved: list[tuple[str, Saved]] = []
+        for number, values in enumerate(rows, start=1):
+            try:
+                saved.append(_saved(workspace, name, values, caller))
+            except ValidationError as error:
+                before = f" {counted(len(saved), 'row')} before it {'is' if len(saved) == 1 else 'are'} saved."
+                message = f"Row {number}: {error.message}{before if len(rows) > 1 else ''}"
+                raise type(error)(message, code=error.code, recovery=error.recovery) from None
+    told = [{"row_id": each.row_id, "status": what, "proposal": each.proposal} for what, each in saved]
+    place.screen.document({"table": name, "count": len(told), "rows": told})
+    changed = sum(what == "changed" for what, _ in saved)
+    place.screen.show(f"{counted(len(saved) - changed, 'row')} added to {name}, {changed} changed.")
+    kept = sum(each.proposal for _, each in saved)
+    if kept:
+        place.screen.note(f"{counted(kept, 'row')} kept as proposals: another row has their {name} value already.")
+
+
+def _saved(workspace: Workspace, table: str, values: dict[str, Any], caller: Any) -> tuple[str, Saved]:
+    declared = workspace.declaration.tables.get(table)
+    key = None if declared is None else declared.key
+    if declared is not None and declared.kind == "rows" and key is not None and values.get(key) is not None:
+        others = {column: value for column, value in values.items() if column != key}
+        try:
+            workspace.tables.get(table, values[key], caller, columns=[key])
+        except RowNotFoundError:
+            pass
+        else:
+            return "changed", workspace.tables.update(table, values[key], others, caller)
+    return "added", workspace.tables.save(table, values, caller)
+
+
+def _rows() -> list[dict[str, Any]]:
+    """Return the rows on stdin: an object, a list of them, or one on each line.
+
+    Raises:
+        ValidationError: There are none, or something else.
+    """
+    text = sys.stdin.read()
+    try:
+        try:
+            given = json.loads(text)
+        except ValueError:
+            given = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except ValueError:
+        given = None
+    rows = given if isinstance(given, list) else [given]
+    if not rows or not all(isinstance(each, dict) for each in rows):
+        raise ValidationError(
+            "Stdin has no rows; nothing was saved.",
+            code="invalid",
+            recovery="""Give it JSON: {"column": value, …}, a list of such, or one on each line.""",
+        )
+    return rows
+
+
+def _text_of(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ValidationError(
+            f"{path} cannot be read; nothing was saved.",
+            code="invalid",
+            recovery="Name the file with what `agent-memory workspace claim --json` printed.",
+        ) from None
