@@ -152,7 +152,7 @@ class Leases:
                 recovery="Ask for the next steps and claim one of them.",
             )
         if lease is None or lease.fence != fence or lease.owner is None:
-            by = f"{lease.owner} has it now" if lease is not None and lease.owner else "it was given back"
+            by = f"{lease.owner} has it now" if lease is not None and lease.owner else "it was finished or given back"
             raise LeaseError(
                 f"The claim on {what} has ended: {by}. Nothing was written.",
                 code="claim_ended",
