@@ -18,6 +18,8 @@ alone; a letter changed; `Jr.` or the like in one of them alone; different given
 be said."""
 
 _FULL, _LONG = 2, 7
+_NEARNESS: Final[tuple[Kinship, ...]] = ("same", "nickname", "initial", "misspelt", "apart")
+"""What given names may be to each other, the nearest first."""
 _GENERATIONS_AND_NUMBERS: Final = GENERATIONS | {"2", "3", "4"}
 
 
@@ -58,9 +60,11 @@ def _parts(ours: list[str], theirs: list[str]) -> Kinship:
         return "same"
     if min(len(ours), len(theirs)) == 1:
         return _alone(*sorted((ours, theirs), key=len))
-    for one, other in ((ours, theirs), (_turned(ours), theirs), (ours, _turned(theirs))):
-        if one[-1] == other[-1] and len(one[-1]) > 1:
-            return _given(one[:-1], other[:-1])
+    # Whose surname is written first is not known: of both readings the nearer one, whichever name is asked about.
+    for readings in ([(ours, theirs)], [(_turned(ours), theirs), (ours, _turned(theirs))]):
+        found = [_given(one[:-1], other[:-1]) for one, other in readings if one[-1] == other[-1] and len(one[-1]) > 1]
+        if found:
+            return min(found, key=_NEARNESS.index)
     if misspelt(ours[-1], theirs[-1]) and _given(ours[:-1], theirs[:-1]) == "same":
         return "misspelt"
     return ""

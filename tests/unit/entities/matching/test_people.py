@@ -86,3 +86,7 @@ def test_an_address_has_the_words_of_a_name_unless_it_is_a_role(address: str, wo
 )
 def test_an_address_is_made_of_a_name_or_of_parts_of_it(mail: str, name: str, owned: str) -> None:
     assert owns(mail.split(), name.split()) == owned
+
+
+def test_a_name_with_a_word_twice_stands_to_another_as_that_to_it() -> None:
+    assert kinship(["ann", "ann", "bob"], ["bob", "ann"]) == kinship(["bob", "ann"], ["ann", "ann", "bob"]) == "same"
