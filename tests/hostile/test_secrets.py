@@ -157,6 +157,7 @@ FIELDS: dict[str, Any] = {
     "tags": [TOKEN],
     "created_by_session": TOKEN,
     "group": TOKEN,
+    "project": TOKEN,
     "source": {"kind": "tool", "detail": TOKEN},
     "links": [{"rel": TOKEN, "id": "mem-00000000000b"}],
     "metadata": {TOKEN: {"deep": [TOKEN]}},
