@@ -190,7 +190,7 @@ def look(folder: Path, report: Report, wanted: str) -> None:
         # A claim of before a restoring is void by its epoch; nobody has to give it back.
         held = database.execute(
             "SELECT name, attempt, epoch, expires_at FROM ws_leases WHERE owner IS NOT NULL AND name LIKE 'step:%' "
-            "AND epoch = (SELECT CAST(value AS INTEGER) FROM ws_meta WHERE name = 'epoch')"
+            "AND epoch = (SELECT CAST(meta.value AS INTEGER) FROM ws_meta AS meta WHERE meta.key = 'epoch')"
         )
         report.wrong += [f"{here}: a step that is done is still claimed: {each}" for each in held.fetchall()]
     leftovers = [path.name for path in (folder / ".workspace").rglob("*.part")]
