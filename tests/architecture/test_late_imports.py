@@ -37,6 +37,7 @@ OWN: Final = {
     "agent_memory.forgetting": "its words are for those who ask to forget",
     "agent_memory.knowledge": "its pages are for those who were given something",
     "agent_memory.lifecycle": "its archive is for those who have one; it loads storage and search",
+    "agent_memory.privacy": "its purges are for those who have some; it loads storage and backups",
     "agent_memory.suspects": "its patterns are for those who write",
     "agent_memory.service": "loads every layer; help and completion do without them",
     "agent_memory.redaction": "its patterns and detect-secrets, 170 ms, are for those who write",

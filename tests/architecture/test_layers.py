@@ -16,7 +16,7 @@ MODULES = REPOSITORY / "modules"
 
 # Imports go downward only. Names on one line are neighbours and do not import each other.
 LAYERS = (
-    ("modules", "cli"), ("host", "doctor"), ("lifecycle",), ("ingestion", "workspace"), ("knowledge",),
+    ("modules", "cli"), ("host", "doctor"), ("privacy",), ("lifecycle",), ("ingestion", "workspace"), ("knowledge",),
     ("tasks",), ("service",),
     ("capture", "entities", "forgetting", "scratchpad"), ("memories",),
     ("storage",), ("suspects",), ("retrieval",), ("segments", "journal", "embeddings"), ("files",), ("settings",),
@@ -46,6 +46,7 @@ MAY_TOUCH_FILES = {
     "embeddings/cache.py": "embeddings.sqlite3",
     "embeddings/inspection.py": "a copy of that in a temporary folder, to be looked at",
     "host/notes.py": "_sessions",
+    "privacy/erasing.py": "vectors that nothing says whose they are, and words in what lies beside the journals",
     "lifecycle/backups": "_backups, and journals that a restoring puts in the place of others",
     "workspace/place.py": "the declaration of a workspace, copied into its folder",
     "workspace/database/engine.py": "rows.db and the lock its writers wait for",

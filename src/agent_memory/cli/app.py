@@ -53,6 +53,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         "pin": _Entry("change", "Keep memories at the top of the scratchpad."),
         "unpin": _Entry("change", "Let memories take their turn in the scratchpad again."),
         "forget": _Entry("past", "Forget memories and the older versions they replaced."),
+        "purge": _Entry("purge", "Take records out of every file for good, backups too; list purges."),
         "suspects": _Entry(
             "suspects", "List pairs of memories that look as if they cannot both be right, or settle one."
         ),

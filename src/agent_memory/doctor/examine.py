@@ -13,7 +13,7 @@ from agent_memory.doctor.findings import AgentReport, Finding, HomeReport, by_ar
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.concerns import Concern, of_lock, of_place
 from agent_memory.files.entries import size_of
-from agent_memory.journal import of_rejected
+from agent_memory.journal import of_purges, of_rejected
 from agent_memory.knowledge.topics.inspection import of_topics
 from agent_memory.service.kinds import KINDS
 from agent_memory.settings import ServiceSettings
@@ -55,6 +55,7 @@ _OF_AN_AGENT: Final[dict[str, Check]] = {
     "topics": lambda case: of_topics(case.folder.topics),
     "audit": checks_files.examine_audit,
     "backups": checks_backups.examine_backups,
+    "purges": lambda case: of_purges(case.folder.path),
 }
 _BEYOND: Final = (AgentMemoryError, OSError, ValueError, TypeError, KeyError, RecursionError, sqlite3.Error)
 """What damaged files may raise in a check that did not expect it: reported as a finding, never hidden."""

@@ -88,6 +88,8 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "journal_header": (WARNING, "its first line is no header", _MENDED),
         "journal_lines": (PROBLEM, "lines that are no entries", _MENDED),
         "journal_tail": (WARNING, "its last line was cut off, by a crash", _MENDED),
+        "purge_unfinished": (WARNING, "a purge was interrupted; the next session goes on with it"),
+        "purges_unusable": (PROBLEM, "`purged.yaml` cannot be read: what was purged might come back"),
         "journal_unfinished": (NOTE, "its last line is whole but for its end, which comes with the next write"),
         "journal_records": (WARNING, "entries that break the rules of a memory", _MENDED),
         "journal_changes": (WARNING, "changes that break the rules of a memory; the version before is used", _WRITTEN),

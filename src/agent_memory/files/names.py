@@ -28,6 +28,10 @@ SEGMENTS: Final = "segments.json"
 AUDIT: Final = "events.jsonl"
 OLDER_AUDIT: Final = "events.1.jsonl"
 LOCK: Final = ".lock"
+PURGED: Final = "purged.yaml"
+"""What must never come back: ids and keyed fingerprints, no text."""
+PURGE_KEY: Final = "purge.key"
+"""The key of these fingerprints."""
 TASKS: Final = "tasks.yaml"
 """The journal of how far background work is."""
 TASKS_LOCK: Final = "tasks.lock"
@@ -81,7 +85,19 @@ _PATTERNS: Final[tuple[tuple[Sort, str], ...]] = (
         "|".join(
             map(
                 re.escape,
-                (JOURNAL, SCRATCHPAD, METADATA, SHORTLIST, INDEX, AUDIT, OLDER_AUDIT, LOCK, TASKS_LOCK, RESTORING),
+                (
+                    JOURNAL,
+                    SCRATCHPAD,
+                    METADATA,
+                    SHORTLIST,
+                    INDEX,
+                    AUDIT,
+                    OLDER_AUDIT,
+                    LOCK,
+                    TASKS_LOCK,
+                    RESTORING,
+                    PURGE_KEY,
+                ),
             )
         ),
     ),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.lifecycle.archive.watching import keep_archive
+from agent_memory.privacy.watching import go_on_with_purges
 from agent_memory.service import open_service
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ class ServiceShare:
                     shared = opened or _OPEN.setdefault(key, _Shared(_opened(agent_id, settings)))
                     shared.users += 1
                 self._key, self.service = key, shared.service
+                if opened is None:
+                    await go_on_with_purges(shared.service)
                 begin(self.service)
             return self.service
 

@@ -5,6 +5,7 @@ from agent_memory.journal.durability import Receipt
 from agent_memory.journal.format import Change, Entry
 from agent_memory.journal.inspection import FoldedSize, Inspection, Line, deleted_in, inspect_journal
 from agent_memory.journal.journal import GRACE, Journal
+from agent_memory.journal.purge_list import Purge, PurgeList, of_purges, texts_in
 from agent_memory.journal.reader import Problem, Update
 from agent_memory.journal.replay import Records, apply_change
 from agent_memory.journal.salvage import keep_lost, of_rejected, rejected_items, rejected_path
@@ -20,6 +21,8 @@ __all__ = [
     "JournalWriter",
     "Line",
     "Problem",
+    "Purge",
+    "PurgeList",
     "Receipt",
     "Records",
     "Update",
@@ -27,8 +30,10 @@ __all__ = [
     "deleted_in",
     "inspect_journal",
     "keep_lost",
+    "of_purges",
     "of_rejected",
     "refused",
     "rejected_items",
     "rejected_path",
+    "texts_in",
 ]

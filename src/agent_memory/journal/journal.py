@@ -18,7 +18,7 @@ from agent_memory.files.filesystem import shared_file_system
 from agent_memory.files.lock import WAIT_SECONDS, finish_settled
 from agent_memory.files.names import COPIES
 from agent_memory.files.temporary import remove_leftovers
-from agent_memory.journal.compaction import Folded, first_young, fold
+from agent_memory.journal.compaction import Folded, first_young, fold, without
 from agent_memory.journal.opening import Held, JournalFile
 from agent_memory.journal.reader import JournalReader, Update
 from agent_memory.journal.rewriting import Folding, Rewriting, rewriting
@@ -254,6 +254,27 @@ class Journal:
         self._look_where()
         self._file.begin()
         return rewriting(self.path, Folding(folding, keep, by_number), self._wait)
+
+    def purged(
+        self, record_ids: Collection[str], hide: Callable[[str], str] = lambda text: text
+    ) -> AbstractContextManager[Rewriting]:
+        """Make a new version without all that was ever written about some records, as `folded` does.
+
+        Nothing else is folded: what else was forgotten can be brought back as before. Whoever reads the file reads all
+        of it anew.
+
+        Args:
+            record_ids: Of the records.
+            hide: As in `without`.
+
+        Raises:
+            BusyError, StorageError: As there.
+            UnsupportedError: A newer version wrote something about one of them.
+        """
+        self._look_where()
+        self._file.begin()
+        folding = Folding(lambda entries: without(entries, record_ids, hide), None, by_number=False)
+        return rewriting(self.path, folding, self._wait)
 
     def put_in_place(self, new: Rewriting) -> None:
         """Put a new version in the place of the journal, with what was appended since; takes milliseconds.

@@ -36,6 +36,7 @@ from agent_memory.files.entries import kind_of, names_of, read_regular, size_of
 from agent_memory.files.names import aside_path, keeps_lines_of
 from agent_memory.files.wording import counted, few
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line, ids_in, sealed
+from agent_memory.journal.purge_list import PurgeList
 from agent_memory.logs import get_logger
 from agent_memory.models import ACCESS
 
@@ -147,15 +148,20 @@ def _document(problem: Problem, at: str) -> dict[str, Any]:
         return {**base, "line_base64": base64.b64encode(problem.raw).decode()}
 
 
-def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path:
+def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path | None:
     """Write records by id to a file of lost records, one YAML document each, and return it; equal ones are kept once.
 
     Two that differ in accesses alone are the same. Where there is such a file already, what is new is added to it.
+    What was purged is not kept; None where that is all.
 
     Raises:
         StorageError: They could not be written.
     """
-    lost = {record_id: {"id": record_id, **fields} for record_id, fields in records.items()}
+    purged = PurgeList(journal.parent)
+    some = records.items()
+    lost = {one: {"id": one, **fields} for one, fields in some if not purged.bars(one, fields)}
+    if records and not lost:
+        return None
     with translated(journal, "keep what was lost of"):
         files = [journal.with_name(name) for name in names_of(journal.parent, "lost")]
         known: dict[object, list[dict[str, Any]]] = {}
@@ -212,6 +218,15 @@ def _drop(journal: Path, gone: set[bytes]) -> None:
             replace_file(path, b"".join(lines), durable=True)
         else:
             path.unlink()
+
+
+def lines_about(path: Path, record_ids: set[bytes]) -> int:
+    """Return how many lines of a file with old lines of a journal say something about these records.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    return sum(_without(line, record_ids) != line for line in read_file(path).splitlines(keepends=True))
 
 
 def _without(line: bytes, gone: set[bytes]) -> bytes:

@@ -129,6 +129,13 @@ _SPECS: Final = (
         previous="the name of the backup that was made before, or null",
     ),
     _audited(
+        "memory:purged",
+        "Records were taken out of every file for good.",
+        records="how many",
+        files="how many files were made anew or removed",
+        found="in how many files something of them was found afterwards; 0 if all is gone",
+    ),
+    _audited(
         "memory:promoted",
         "A memory came into the scratchpad.",
         memory_id="its id",

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agent_memory.errors import ValidationError
+from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.models import ACCESS, IDENTITY, Memory, is_told
 from agent_memory.service.caller import NOBODY
 from agent_memory.storage.past import Taken
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agent_memory.journal import PurgeList
     from agent_memory.models import Version
     from agent_memory.service.caller import Caller, Writes
     from agent_memory.service.scratchpad_sync import ScratchpadSync
@@ -41,16 +44,31 @@ class Restored:
 class Past:
     """One agent's past, as far as its storage keeps one: 30 days in files.
 
+    What was purged has none, from the moment on at which that was begun.
+
     Attributes:
-        history, forgotten, traces: The known versions of a memory; what can be brought back; what stays of what was
-            forgotten for a reason. Those of `MemoryStorage`.
+        traces: What stays of what was forgotten for a reason. That of `MemoryStorage`.
     """
 
-    def __init__(self, storage: Releasing[Memory], writes: Writes, pad: ScratchpadSync) -> None:
+    def __init__(
+        self, storage: Releasing[Memory], writes: Writes, pad: ScratchpadSync, purged: PurgeList | None = None
+    ) -> None:
         self._storage = storage
         self._writes = writes
         self._pad = pad
-        self.history, self.forgotten, self.traces = storage.history, storage.forgotten, storage.traces
+        self._purged = purged
+        self.traces = storage.traces
+
+    async def history(self, memory_id: str) -> list[Version[Memory]]:
+        """Return the known versions of a memory; see `Versioned.history`."""
+        return [] if self._is_purged(memory_id) else await self._storage.history(memory_id)
+
+    async def forgotten(self) -> list[tuple[Memory, datetime]]:
+        """Return what can be brought back; see `Versioned.forgotten`."""
+        return [each for each in await self._storage.forgotten() if not self._is_purged(each[0].id)]
+
+    def _is_purged(self, memory_id: str) -> bool:
+        return self._purged is not None and isinstance(memory_id, str) and self._purged.names(memory_id)
 
     async def restore(self, memory_id: str, caller: Caller = NOBODY, *, seq: int | None = None) -> Restored:
         """Restore a memory.
@@ -71,6 +89,10 @@ class Past:
             UnsupportedError: The storage keeps no past.
             StorageError: Nothing was changed.
         """
+        if self._is_purged(memory_id):
+            raise UnknownIdError(
+                f"{memory_id} was purged: it cannot be brought back.", recovery="Store it anew, if it is to be known."
+            )
         memory = await self._storage.get(memory_id)
         if memory is None:
             return await self._restore_forgotten(memory_id, caller)

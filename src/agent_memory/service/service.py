@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
+from agent_memory.journal import PurgeList
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, Memory, Scratchpad, Surroundings, filters_of, is_memory_id, to_text, utc_now
 from agent_memory.redaction import Redactor, SecretRedactor, quoted
@@ -41,6 +42,7 @@ from agent_memory.signals import operation
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from agent_memory.files.layout import AgentFolder
     from agent_memory.memories import MemoryStorage
     from agent_memory.models import Observation, SearchFilters, SearchResults
     from agent_memory.service.audit import AuditLog
@@ -103,11 +105,15 @@ class MemoryService:
             redactor=self._redactor,
         )
         self._limits = limits
-        self._writing = WritePath(storage, self._redactor, self.report, clock, compares=self.settings.suspects)
+        folder: AgentFolder | None = getattr(storage, "folder", None)
+        purged = PurgeList(folder.path) if folder is not None else None
+        self._writing = WritePath(
+            storage, self._redactor, self.report, clock, compares=self.settings.suspects, purged=purged
+        )
         self._degradation = Degradation(storage, self.report)
         sync = ScratchpadSync(self._manager, self, limits)
         self.pad = Pad(self._manager, sync, self._writing.gate, self._degradation, self.report, clock)
-        self.past = Past(storage, self, sync)
+        self.past = Past(storage, self, sync, purged)
         self.watchers = Watchers()
         self.requests = Requests(
             storage, self._writing.gate, self.pad, self.report, clock, limits.all_read, self.watchers

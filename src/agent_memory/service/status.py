@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
 from agent_memory.files.concerns import of_lock, of_place
-from agent_memory.journal import of_rejected
+from agent_memory.journal import of_purges, of_rejected
 from agent_memory.models import PROJECT
 from agent_memory.scratchpad.saves import of_kept
 from agent_memory.service.results import Status
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 ATTENTION: Final = (
     *("not_writable", "disk_full", "locks_fail", "rejected_unusable", "lock_unusable"),
+    *("purges_unusable", "purge_unfinished"),
     *("permissions_open", "foreign_owner", "disk_low", "synced_folder", "scratchpad_kept", "metadata_broken"),
 )
 """Codes, the most severe first. Notes are left to the doctor."""
@@ -144,7 +145,13 @@ def _attention(folder: AgentFolder, now: datetime) -> list[Concern]:
     """
     if not folder.path.is_dir():
         return []
-    found = [*of_place(folder), *of_rejected(folder.journal), *of_lock(folder), *of_metadata(folder)]
+    found = [
+        *of_place(folder),
+        *of_rejected(folder.journal),
+        *of_purges(folder.path),
+        *of_lock(folder),
+        *of_metadata(folder),
+    ]
     found += of_kept(folder.scratchpad, now)
     return sorted(
         (concern for concern in found if concern.code in ATTENTION), key=lambda concern: ATTENTION.index(concern.code)

@@ -61,7 +61,7 @@ async def live(service: MemoryService, listener: Listener, folder: Path, clock: 
 ELSEWHERE = (
     "memory:migration_", "memory:resource_", "memory:episodes_", "memory:item", "memory:category_", "memory:retrieval_",
     "memory:ingestion_", "memory:background_", "memory:archived", "memory:tidied", "memory:briefed", "memory:alert",
-    "memory:backed_up", "memory:backup_restored",
+    "memory:backed_up", "memory:backup_restored", "memory:purged",
 )  # fmt: skip
 
 

@@ -2,9 +2,10 @@
 
 from agent_memory.lifecycle.backups.keeping import Listed, last_backup, list_backups, prune_backups, to_prune
 from agent_memory.lifecycle.backups.reading import Verified, verify_backup
-from agent_memory.lifecycle.backups.restoring import Preview, Restored, preview_restore, restore_backup
+from agent_memory.lifecycle.backups.restoring import Preview, Restored, drop_derived, preview_restore, restore_backup
 from agent_memory.lifecycle.backups.shape import Manifest, folder_of_backups
 from agent_memory.lifecycle.backups.taking import Backup, create_backup
+from agent_memory.lifecycle.backups.withdrawing import withdraw
 
 __all__ = [
     "Backup",
@@ -14,6 +15,7 @@ __all__ = [
     "Restored",
     "Verified",
     "create_backup",
+    "drop_derived",
     "folder_of_backups",
     "last_backup",
     "list_backups",
@@ -22,4 +24,5 @@ __all__ = [
     "restore_backup",
     "to_prune",
     "verify_backup",
+    "withdraw",
 ]

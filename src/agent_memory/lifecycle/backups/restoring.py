@@ -35,6 +35,7 @@ from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.files.lock import file_lock, folder_lock, make_lock
 from agent_memory.files.names import DERIVED, SHORTLIST, TOPICS
+from agent_memory.journal import PurgeList
 from agent_memory.journal.format import FORMAT, Header, MalformedLineError, decode_header, sealed
 from agent_memory.lifecycle.backups.reading import Archive, damaged, opened_backup, verify_open
 from agent_memory.lifecycle.backups.shape import BEFORE_RESTORE, is_long_text, is_page
@@ -144,7 +145,8 @@ def restore_backup(
         agent: Whose memory is replaced.
         new: Begin an agent of this name instead.
         clock: Source of the present.
-        admit: Judges each line that comes back: returns it, another line, or nothing. For what must never come back.
+        admit: Judges each line that comes back: returns it, another line, or nothing. When omitted, what was purged
+            from the agent of the backup does not come back.
 
     Raises:
         ValidationError: As there.
@@ -152,6 +154,8 @@ def restore_backup(
         StorageError: As there; or it could not be written, and what was there still is.
     """
     with opened_backup(path) as archive:
+        if admit is None:
+            admit = PurgeList(root / archive.manifest.agent_id).admitted
         found = verify_open(archive, deep=False)  # lines are looked at when they are unpacked
         if found.problems:
             raise damaged(path, found.problems)
@@ -180,7 +184,7 @@ def _replace(archive: Archive, folder: AgentFolder, clock: Clock, admit: Callabl
         with translated(folder.path, "restore into"):
             _number(staged, headers, before)
         settle(folder.path, staged)
-        _drop_derived(folder)
+        drop_derived(folder)
         return Restored(folder, archive.manifest, before)
 
 
@@ -311,8 +315,8 @@ def _begin(archive: Archive, name: str, root: Path, admit: Callable[[bytes], byt
     return made
 
 
-def _drop_derived(folder: AgentFolder) -> None:
-    """Remove what was made of the journals that were replaced; whoever reads it would see that it is of others."""
+def drop_derived(folder: AgentFolder) -> None:
+    """Remove what was made of journals that were replaced; whoever reads it would see that it is of others."""
     with contextlib.suppress(OSError):
         for path in folder.path.glob(f"*{SHORTLIST}"):
             path.unlink()

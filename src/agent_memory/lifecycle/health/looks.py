@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.files.concerns import of_lock, of_place
 from agent_memory.files.entries import size_of
 from agent_memory.files.wording import counted, human
-from agent_memory.journal import of_rejected
+from agent_memory.journal import of_purges, of_rejected
 from agent_memory.lifecycle.health.table import CRITICAL, OK, UNKNOWN, WARNING, Check, Level, graded
 from agent_memory.scratchpad.saves import of_kept
 from agent_memory.storage.vector.inspection import of_metadata
@@ -34,7 +34,12 @@ _LEVELS: Final[Mapping[str, Mapping[str, Level]]] = {
         "foreign_owner": WARNING,
         "synced_folder": WARNING,
     },
-    "journal": {"rejected_unusable": WARNING, "metadata_broken": WARNING},
+    "journal": {
+        "rejected_unusable": WARNING,
+        "metadata_broken": WARNING,
+        "purge_unfinished": WARNING,
+        "purges_unusable": WARNING,
+    },
     "edits": {"scratchpad_kept": WARNING},
 }
 """By check, which concerns of those who own the files are how bad. Notes are left to the doctor."""
@@ -90,7 +95,7 @@ def look_at_journal(folder: AgentFolder, report: Mapping[str, Any]) -> Check:
             problems,
             "problems",
         )
-    found = _of_concerns("journal", [*of_rejected(folder.journal), *of_metadata(folder)])
+    found = _of_concerns("journal", [*of_rejected(folder.journal), *of_purges(folder.path), *of_metadata(folder)])
     return found if found.level else Check("journal", OK, "All that was stored can be read.", value=0, unit="problems")
 
 

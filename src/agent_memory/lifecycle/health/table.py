@@ -58,7 +58,7 @@ CHECKS: Final[dict[str, Row]] = {
     ),
     "journal": Row(
         "whether all that was stored can be read",
-        "nothing can be set aside; `metadata.json` is damaged",
+        "nothing can be set aside; `metadata.json` is damaged; a [purge](purging.md) is unfinished",
         "lines or memories that cannot be read; the journal cannot be opened",
     ),
     "search": Row("whether searches go by meaning, too", "the embedder or the vector engine does not work", ""),

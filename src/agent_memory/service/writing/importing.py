@@ -39,7 +39,7 @@ class Imported:
     Attributes:
         memory_id: Which.
         outcome: `stored`; `present`: it was there; `differs`: it is there with another text, which stays; `forgotten`:
-            its text was forgotten there, which stays so; `refused`.
+            its text was forgotten or purged there, which stays so; `refused`.
         redacted: Kinds of secrets that were taken out before it was stored.
         lowered: Fields whose claims were not believed.
         error: Why it was refused; with `stored`, why a link to it was.
@@ -155,7 +155,7 @@ class Import:
                 return Imported(memory.id, "differs"), None
             believes = self.trusted and not self.is_transfer
             return (await self._raise(memory) if believes else Imported(memory.id, "present")), None
-        if memory.content in forgotten:
+        if memory.content in forgotten or self.writing.is_purged(content, memory.id):
             return Imported(memory.id, "forgotten"), None
         self._texts[memory.id] = content
         return Imported(memory.id, "stored", draft.kinds, lowered), draft

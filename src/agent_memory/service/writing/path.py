@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
+    from agent_memory.journal import PurgeList
     from agent_memory.memories import MemoryStorage
     from agent_memory.models import Clock, Memory, Observation
     from agent_memory.redaction import Redactor
@@ -62,6 +63,7 @@ class WritePath:
         report: Sends events, and notes changes in the audit log.
         clock: Source of the present.
         compares: Whether what is stored is compared with what is known.
+        purged: What must never come back by itself.
 
     Attributes:
         gate: Decides what a caller may change.
@@ -69,16 +71,29 @@ class WritePath:
     """
 
     def __init__(
-        self, storage: MemoryStorage, redactor: Redactor, report: Report, clock: Clock, *, compares: bool = True
+        self,
+        storage: MemoryStorage,
+        redactor: Redactor,
+        report: Report,
+        clock: Clock,
+        *,
+        compares: bool = True,
+        purged: PurgeList | None = None,
     ) -> None:
-        self.storage, self.redactor = storage, redactor
+        self.storage, self.redactor, self.purged = storage, redactor, purged
         self._report, self._clock = report, clock
         self.gate = TrustGate(storage)
         self.comparing = Comparing(storage, report, is_on=compares)
 
     def to(self, storage: MemoryStorage) -> WritePath:
         """Return the same path to another storage."""
-        return WritePath(storage, self.redactor, self._report, self._clock, compares=self.comparing.is_on)
+        return WritePath(
+            storage, self.redactor, self._report, self._clock, compares=self.comparing.is_on, purged=self.purged
+        )
+
+    def is_purged(self, content: str, memory_id: str = "") -> bool:
+        """Tell whether a memory of this id, or this text, was purged: it comes back only if somebody stores it anew."""
+        return self.purged is not None and (self.purged.names(memory_id) or self.purged.has(content))
 
     async def store(self, values: Mapping[str, Any] | str, caller: Caller) -> Written:
         """Keep a memory; see `MemoryService.store`. `announce` is due once it is known what the scratchpad shows."""
@@ -203,7 +218,7 @@ class WritePath:
         except ValidationError as error:
             return error.code
         memory = drafted.value
-        if await self.storage.was_forgotten(memory.content):
+        if self.is_purged(memory.content) or await self.storage.was_forgotten(memory.content):
             return "forgotten"
         if await self._is_known(memory):
             return "duplicate"

@@ -1,0 +1,136 @@
+"""The command by which something is gone for good: from every file of ours, with a receipt."""
+
+import asyncio
+from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from agent_memory.cli.options import Yes, complete_id, resolved
+from agent_memory.cli.running import FAILED, Run, command
+from agent_memory.cli.text import minute
+from agent_memory.errors import ValidationError
+from agent_memory.files.wording import counted
+from agent_memory.models import is_memory_id
+
+if TYPE_CHECKING:
+    from agent_memory.privacy import Plan, Purging, Receipt
+
+_SHOWN: Final = 20
+_COLUMNS: Final = ("purge_id", "at", "records", "state")
+
+
+@command(rows=True)
+async def purge(
+    run: Run,
+    record_ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Memories, or records of any other kind.", autocompletion=complete_id),
+    ] = None,
+    *,
+    verify: Annotated[bool, typer.Option("--verify", help="Search every file for what was purged.")] = False,
+    text: Annotated[
+        list[str] | None, typer.Option("--text", metavar="TEXT", help="With --verify: look for these words, too.")
+    ] = None,
+    yes: Yes = False,
+) -> None:
+    """Take records out of every file for good, backups too; list purges.
+
+    Journals, backups, the scratchpad, pages, what was kept aside, vectors and indexes; afterwards every byte is
+    searched. Nothing can be brought back, no import and no backup brings it back, and capture does not keep it again.
+    In other records the same words are made unreadable. Without an ID, what was purged so far is listed.
+    """
+    if (verify and record_ids) or (text and not verify):
+        raise ValidationError("--verify stands without an ID; --text goes with --verify.", code="usage")
+    from agent_memory.privacy import Purging
+
+    purging = Purging(run.service)
+    if verify:
+        await _verify(run, purging, text or [])
+    elif record_ids:
+        await _purge(run, purging, record_ids, yes=yes)
+    else:
+        await _list(run, purging)
+
+
+async def _purge(run: Run, purging: "Purging", words: list[str], *, yes: bool) -> None:
+    plan = await purging.plan([await _whole(run, word) for word in words])
+    if not yes:
+        _confirm(run, plan)
+    receipt = await purging.run(plan, run.caller)
+    run.screen.document(asdict(receipt))
+    _show(run, receipt, len(plan.ids))
+    if not receipt.is_clean:
+        raise typer.Exit(FAILED)
+
+
+async def _whole(run: Run, word: str) -> str:
+    """Return the id that a word means: of a memory that is known, its beginning is enough."""
+    if is_memory_id(word) or not word.startswith("mem-"):
+        return word
+    (one,) = await resolved(run.service, [word], forgotten=True)
+    return one
+
+
+def _confirm(run: Run, plan: "Plan") -> None:
+    run.need_terminal("Nothing was purged.", "Purging")
+    for text in plan.texts[:_SHOWN]:
+        run.screen.note(text, style="")
+    if len(plan.texts) > _SHOWN:
+        run.screen.note(f"… and {counted(len(plan.texts) - _SHOWN, 'more text')}.")
+    if plan.same:
+        run.screen.note(f"Also {', '.join(plan.same)}, which say the same.")
+    run.screen.note("It goes from every file, backups too. Nothing can bring it back.")
+    run.confirm(f"Purge {counted(len(plan.ids), 'record')}?", "Nothing was purged.")
+
+
+def _show(run: Run, receipt: "Receipt", count: int) -> None:
+    run.screen.show(
+        f"Purged {counted(count, 'record')}. Made anew or removed: {', '.join(receipt.files) or 'nothing'}."
+    )
+    for sentence in receipt.failed:
+        run.screen.show(f"Not done: {sentence}", style="red")
+    if receipt.found:
+        run.screen.show(f"Still with something of it: {', '.join(receipt.found)}.", style="red")
+        run.screen.note(
+            "Purge the records that hold it there, or remove these files; then `agent-memory purge --verify`."
+        )
+    elif not receipt.failed:
+        run.screen.show("Every byte of every file was searched: nothing of it is left.")
+    run.screen.note(f"Not reached: {'; '.join(receipt.beyond)}.", style="dim")
+
+
+async def _verify(run: Run, purging: "Purging", texts: list[str]) -> None:
+    found = await purging.verify(texts)
+    rows: list[dict[str, Any]] = [
+        {"file": str(each.path), "member": each.member, "count": each.count} for each in found
+    ]
+    run.screen.rows({"agent_id": run.service.agent_id, "found": rows}, "found", ("file", "member", "count"))
+    for each in found:
+        inside = f" ({each.member})" if each.member else ""
+        run.screen.show(f"{each.path.name}{inside}: {counted(each.count, 'time')}.", style="red")
+    if found:
+        raise typer.Exit(FAILED)
+    run.screen.show("Nothing of what was purged is in any file.")
+
+
+async def _list(run: Run, purging: "Purging") -> None:
+    for receipt in await purging.finish(run.caller):
+        run.screen.note(f"Finished a purge that was interrupted: {counted(len(receipt.records['ids']), 'record')}.")
+    purges = await asyncio.to_thread(purging.list.purges)
+    rows: list[dict[str, Any]] = [
+        {"purge_id": each.id, "at": each.at, "records": len(each.ids), "state": _state(each.receipt)} for each in purges
+    ]
+    run.screen.rows({"agent_id": run.service.agent_id, "purges": rows}, "purges", _COLUMNS)
+    for row in rows:
+        at = minute(datetime.fromisoformat(row["at"]))
+        run.screen.show(f"{at}  {counted(row['records'], 'record')}, {row['state']}")
+    if not rows:
+        run.screen.note("Nothing was purged so far.")
+
+
+def _state(receipt: Any) -> str:
+    if receipt is None:
+        return "unfinished"
+    return "not all of it is gone" if receipt.get("found") or receipt.get("failed") else "gone"

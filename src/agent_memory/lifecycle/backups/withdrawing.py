@@ -1,0 +1,62 @@
+"""Make a backup anew without some of what it has: the old one stays until the new one is whole, and then is gone."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shutil
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from agent_memory.files.atomic import PRIVATE_FOLDER, read_file, replace_file, sync_folder, translated
+from agent_memory.files.held import hold_folder, unlock_and_close
+from agent_memory.lifecycle.backups.reading import opened_backup
+from agent_memory.lifecycle.backups.restoring import restore_backup
+from agent_memory.lifecycle.backups.taking import cut_of, take
+from agent_memory.storage.blobs import sweep_blobs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from agent_memory.files.layout import AgentFolder
+
+
+def withdraw(path: Path, root: Path, admit: Callable[[bytes], bytes], hide: Callable[[str], str]) -> None:
+    """Put a backup in its own place without the lines that are not admitted.
+
+    It is of the same moment as before and has the same name. The scratchpad that was kept for people is not in it any
+    more, since a restoring renders it anew.
+
+    Args:
+        path: The backup.
+        root: The folder of all agents, where it is unpacked for a moment.
+        admit: Returns a line of a journal, another one, or nothing.
+        hide: Returns a page without the words that must not be read any more.
+
+    Raises:
+        ValidationError: It is no backup.
+        StorageError: It is damaged, or could not be written; it stays as it was.
+    """
+    with opened_backup(path) as archive:
+        manifest = archive.manifest
+    hidden = root / f"_copy-{secrets.token_hex(6)}"
+    with translated(path, "write"), contextlib.ExitStack() as ending:
+        hidden.mkdir(mode=PRIVATE_FOLDER)
+        if (held := hold_folder(hidden)) is not None:
+            ending.callback(unlock_and_close, held)
+        ending.callback(shutil.rmtree, hidden, ignore_errors=True)
+        folder = restore_backup(path, hidden, admit=admit).folder
+        sweep_blobs(folder, timedelta(0))
+        _hide_in_pages(folder, hide)
+        with cut_of(folder) as cut:
+            made = take(folder, cut, manifest.reason, manifest.made_at)
+        made.path.replace(path)
+        sync_folder(path.parent)
+
+
+def _hide_in_pages(folder: AgentFolder, hide: Callable[[str], str]) -> None:
+    for page in sorted(folder.topics.glob("*.md")) if folder.topics.is_dir() else ():
+        text = read_file(page).decode("utf-8", "surrogateescape")
+        if (hidden := hide(text)) != text:
+            replace_file(page, hidden.encode("utf-8", "surrogateescape"), durable=True)

@@ -1,0 +1,164 @@
+"""Take words out of the files of an agent, one sort of file after the other. Each step may be done again at any time.
+
+The journals go last: until they are done, they tell whoever goes on after a killed process which words these are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import time
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import AgentMemoryError, BusyError
+from agent_memory.files.atomic import read_file, replace_file, translated
+from agent_memory.files.entries import names_in
+from agent_memory.files.names import BLOBS, DERIVED, INDEX, PURGE_KEY, PURGED, VECTORS, keeps_lines_of
+from agent_memory.journal import Journal
+from agent_memory.journal.compaction import without
+from agent_memory.journal.format import sealed
+from agent_memory.journal.reader import JournalReader
+from agent_memory.journal.salvage import lines_about
+from agent_memory.lifecycle.backups import drop_derived, list_backups, withdraw
+from agent_memory.privacy.searching import files_in, pattern_of, search_backup
+from agent_memory.storage import sweep_agents
+from agent_memory.storage.blobs import sweep_blobs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from pathlib import Path
+
+    from agent_memory.files.layout import AgentFolder
+
+_TRIES: Final = 50
+_PAUSE: Final = 0.2
+"""Seconds between tries: another process is compacting, which takes some."""
+_LEFT: Final = frozenset({BLOBS, DERIVED, INDEX})
+"""Folders and files in which no words are changed: they are removed, made anew, or told of."""
+
+
+@dataclass(slots=True)
+class Erased:
+    """What was done so far.
+
+    Attributes:
+        files: Names of what was rewritten or removed.
+        failed: What could not be, a sentence each.
+    """
+
+    files: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    @contextlib.contextmanager
+    def tried(self, path: Path) -> Iterator[None]:
+        """Note for the block whether it could be done."""
+        try:
+            with translated(path, "purge"):
+                yield
+        except AgentMemoryError as error:
+            self.failed.append(f"{path.name}: {error.message}")
+
+
+def erase_backups(
+    folder: AgentFolder,
+    record_ids: Collection[str],
+    texts: Collection[str],
+    admit: Callable[[bytes], bytes],
+    hide: Callable[[str], str],
+    done: Erased,
+) -> None:
+    """Make each of our backups of an agent anew that has some of these records or texts."""
+    root = folder.path.parent
+    sweep_agents(root)  # a process that was killed here left a backup unpacked
+    for each in list_backups(root, folder.agent_id):
+        with done.tried(each.path):
+            if search_backup(each.path, texts, record_ids):
+                withdraw(each.path, root, admit, hide)
+                done.files.append(f"{each.path.parent.name}/{each.path.name}")
+
+
+def erase_beside(folder: AgentFolder, texts: Collection[str], hide: Callable[[str], str], done: Erased) -> None:
+    """Make texts unreadable in all that lies beside the journals: the scratchpad, pages, what was kept aside."""
+    pattern = pattern_of(texts)
+    if pattern is None:
+        return
+    journals = {path.name for path in folder.journals()} | {PURGED, PURGE_KEY, VECTORS}
+    for path in files_in(folder):
+        inside = path.relative_to(folder.path)
+        if inside.parts[0] in _LEFT or inside.name in journals or path.suffix == ".sqlite3":
+            continue
+        with done.tried(path):
+            content = read_file(path)
+            if pattern.search(content):
+                text = hide(content.decode("utf-8", "surrogateescape"))
+                replace_file(path, text.encode("utf-8", "surrogateescape"), durable=True)
+                done.files.append(inside.as_posix())
+
+
+def erase_journals(folder: AgentFolder, record_ids: Collection[str], hide: Callable[[str], str], done: Erased) -> None:
+    """Make each journal anew without some records, and what was set aside of it.
+
+    Raises:
+        UnsupportedError: A newer version wrote something about one of them.
+        StorageError: One could not be written; what it said is there still.
+    """
+    for path in folder.journals():
+        if _rewrite(Journal(path, ()), record_ids, hide):
+            done.files.append(path.name)
+
+
+def erase_derived(folder: AgentFolder, done: Erased, *, vectors: bool) -> None:
+    """Remove what is made of the journals and will be made anew, and long texts that nothing names any more.
+
+    Args:
+        folder: The agent's.
+        done: What was done so far.
+        vectors: Also those that are kept, which cost most to make: where nothing says whose they are.
+    """
+    if (folder.path / DERIVED).is_dir():
+        done.files.append(DERIVED)
+    drop_derived(folder)
+    swept = sweep_blobs(folder, timedelta(0))
+    done.files += [BLOBS] if swept.count else []
+    if not folder.vectors.exists():
+        return
+    with done.tried(folder.vectors):
+        if vectors:
+            for path in folder.path.glob(f"{VECTORS}*"):
+                path.unlink()
+        else:
+            _vacuum(folder.vectors)
+        done.files.append(VECTORS)
+
+
+def _rewrite(journal: Journal, record_ids: Collection[str], hide: Callable[[str], str]) -> bool:
+    """Do it until nothing is left: a process may write of a record meanwhile. Tell whether anything had to be done."""
+    for tried in range(_TRIES):
+        if not _is_concerned(journal.path, record_ids, hide):
+            return tried > 0
+        try:
+            with journal.purged(record_ids, hide) as new:
+                journal.put_in_place(new)
+        except BusyError:
+            time.sleep(_PAUSE)
+    raise BusyError(f"{journal.path.name} is being written all the time; it was not purged. Try again.")
+
+
+def _is_concerned(path: Path, record_ids: Collection[str], hide: Callable[[str], str]) -> bool:
+    """Tell whether a journal, or what was set aside of it, has anything that has to go."""
+    entries = JournalReader(path).poll().entries
+    if without(entries, record_ids, hide).lines != [sealed(entry.raw) for entry in entries]:
+        return True
+    ids = {one.encode("utf-8", "surrogatepass") for one in record_ids}
+    aside = (path.parent / name for name in names_in(path.parent) if keeps_lines_of(path.name, name))
+    return any(lines_about(each, ids) for each in aside if not each.is_symlink())
+
+
+def _vacuum(path: Path) -> None:
+    """Leave no deleted row in free pages or in the log."""
+    with contextlib.closing(sqlite3.connect(path, timeout=_TRIES * _PAUSE)) as database:
+        database.execute("PRAGMA secure_delete = ON")
+        database.execute("VACUUM")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")

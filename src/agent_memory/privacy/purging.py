@@ -1,0 +1,226 @@
+"""`Purging`: records that are gone from every file of an agent that a path reaches, and never come back.
+
+The steps, of which each may be done again:
+
+1. The records are forgotten, as by `forget`: every session finds them no more.
+2. Their ids and keyed fingerprints of their texts are noted in `purged.yaml`, and synced. From then on nothing brings
+   them back: no `restore`, import, backup, capture, nor a session that had them in memory.
+3. Backups, the scratchpad, pages and what was kept aside are made anew without them, then the journals; what is derived
+   of these is removed.
+4. Every byte of every file is searched for the texts.
+5. The receipt is noted, which ends it.
+
+What a killed process left unfinished the next one goes on with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from agent_memory.errors import UnknownIdError, UnsupportedError
+from agent_memory.files.lock import folder_lock
+from agent_memory.journal import PurgeList
+from agent_memory.journal.compaction import without
+from agent_memory.journal.format import MalformedLineError, decode_entry
+from agent_memory.models import Clock, to_text, utc_now
+from agent_memory.privacy.erasing import Erased, erase_backups, erase_beside, erase_derived, erase_journals
+from agent_memory.privacy.gathering import gather, others_saying
+from agent_memory.privacy.searching import Found, hiding, search
+from agent_memory.redaction import quoted
+from agent_memory.service import NOBODY
+from agent_memory.settings import PERSON_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from agent_memory.files.layout import AgentFolder
+    from agent_memory.journal import Purge
+    from agent_memory.service import Caller, MemoryService
+
+BEYOND_REACH = (
+    "exports and copies in other places",
+    "earlier states kept by the file system, and swap",
+    "the transcripts of the host, and what a model was shown",
+    "sessions that are running, until their next call",
+)
+"""What no purge reaches; every receipt names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a purge would take.
+
+    Attributes:
+        ids: Of the records, with the older versions of memories and with others that say the same.
+        texts: All that they ever said.
+        same: Those of `ids` that were not asked for and say the same.
+    """
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    same: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a purge came to.
+
+    Attributes:
+        purge_id: Of the purge.
+        at: When it ended, as text.
+        records: The ids and the fingerprints of the texts: keyed, so that nobody can try words against them.
+        files: What was made anew or removed.
+        found: Where texts or changes of these records were found afterwards; empty if all is gone.
+        failed: What could not be done, a sentence each.
+        beyond: What is not reached by any purge.
+    """
+
+    purge_id: str
+    at: str
+    records: dict[str, list[str]]
+    files: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    beyond: tuple[str, ...] = BEYOND_REACH
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was found afterwards, and nothing failed."""
+        return not self.found and not self.failed
+
+
+class Purging:
+    """Purges for one agent.
+
+    Args:
+        service: Of the agent; what is purged is forgotten through it.
+        clock: Source of the present.
+
+    Raises:
+        UnsupportedError: The memories lie on a server.
+    """
+
+    def __init__(self, service: MemoryService, *, clock: Clock = utc_now) -> None:
+        folder = service.admin.folder
+        if folder is None:
+            raise UnsupportedError(
+                "These memories lie on a server; only files can be purged.",
+                recovery="Forget them, and have whoever runs the server remove them from its copies.",
+            )
+        self._service, self._clock = service, clock
+        self._folder: AgentFolder = folder
+        self.list = PurgeList(folder.path)
+
+    async def plan(self, record_ids: Iterable[str]) -> Plan:
+        """Return what purging some records would take; changes nothing.
+
+        Args:
+            record_ids: Of whatever kind: memories, live, forgotten or archived, episodes, resources, items.
+
+        Raises:
+            UnknownIdError: No file knows one of them.
+            StorageError: A journal cannot be read.
+        """
+        wanted = list(dict.fromkeys(record_ids))
+        older = [one for each in wanted if each.startswith("mem-") for one in await self._older(each)]
+        return await asyncio.to_thread(self._plan, wanted, older)
+
+    async def run(self, plan: Plan, caller: Caller = NOBODY) -> Receipt:
+        """Purge what a plan says.
+
+        Raises:
+            ValidationError: The caller may not forget one of them (`needs_user`); nothing was purged.
+            UnsupportedError: A newer version wrote about one of them; it is forgotten, and its text is there still.
+            StorageError: It was begun and is not done: doing it again goes on.
+        """
+        live = await self._service.admin.valid_among(plan.ids)
+        for one in plan.ids:
+            if one in live or await self._service.admin.get(one) is not None:
+                await self._service.forget(one, caller)
+        await self._service.settle()
+        purge = await asyncio.to_thread(self._begin, plan)
+        return await self._go_on(purge, plan.texts, caller)
+
+    async def finish(self, caller: Caller = NOBODY) -> list[Receipt]:
+        """Go on with what killed processes left unfinished; return the receipts.
+
+        Raises:
+            UnsupportedError, StorageError: As `run`.
+        """
+        return [await self._go_on(purge, (), caller) for purge in await asyncio.to_thread(self.list.unfinished)]
+
+    async def verify(self, texts: Collection[str] = ()) -> list[Found]:
+        """Search every file again for records that were purged, and for these texts.
+
+        The texts of a purge are not known any more: who has one gives it.
+
+        Raises:
+            StorageError: A file cannot be read.
+        """
+        ids = {one for purge in self.list.purges() for one in purge.ids}
+        return await asyncio.to_thread(search, self._folder, texts, ids)
+
+    async def _older(self, memory_id: str) -> list[str]:
+        if await self._service.admin.get(memory_id) is None:
+            return []
+        return await self._service.admin.older_versions(memory_id)
+
+    def _plan(self, wanted: list[str], older: list[str]) -> Plan:
+        named = dict.fromkeys([*wanted, *older])
+        found = gather(self._folder, named)
+        for one in wanted:
+            if one not in found.ids:
+                raise UnknownIdError(
+                    f"No file of {self._folder.agent_id} knows {quoted(one)}; nothing was purged.",
+                    recovery="`agent-memory list`, `restore` and `archive list` show what there is.",
+                )
+        same = tuple(sorted(others_saying(self._folder, found.texts, named)))
+        return Plan((*named, *same), gather(self._folder, [*named, *same]).texts, same)
+
+    def _begin(self, plan: Plan) -> Purge:
+        with folder_lock(self._folder.path, PERSON_SECONDS):
+            return self.list.begin(plan.ids, plan.texts, to_text(self._clock()))
+
+    async def _go_on(self, purge: Purge, texts: Collection[str], caller: Caller) -> Receipt:
+        known = texts or (await asyncio.to_thread(gather, self._folder, purge.ids)).texts
+        done = Erased()
+        await asyncio.to_thread(self._erase, purge, known, done)
+        await self._service.admin.compact()  # also drops vectors of texts that no record has any more
+        await self._service.settle()
+        await asyncio.to_thread(self._erase_derived, done)
+        await asyncio.to_thread(erase_beside, self._folder, known, hiding(known), done)
+        receipt = await asyncio.to_thread(self._receipt, purge, known, done)
+        await asyncio.to_thread(self.list.finish, purge, asdict(receipt), receipt.at)
+        await self._service.report(
+            "memory:purged", caller, records=len(purge.ids), files=len(receipt.files), found=len(receipt.found)
+        )
+        return receipt
+
+    def _erase(self, purge: Purge, texts: Collection[str], done: Erased) -> None:
+        hide = hiding(texts)
+        erase_backups(self._folder, purge.ids, texts, lambda line: self._admitted(line, hide), hide, done)
+        erase_beside(self._folder, texts, hide, done)
+        erase_journals(self._folder, purge.ids, hide, done)
+
+    def _admitted(self, line: bytes, hide: Callable[[str], str]) -> bytes:
+        """Return a line of a journal in a backup without what was purged."""
+        line = self.list.admitted(line)
+        try:
+            entry = decode_entry(line)
+        except MalformedLineError:
+            return line
+        return b"".join(without([entry], (), hide).lines)
+
+    def _erase_derived(self, done: Erased) -> None:
+        erase_derived(self._folder, done, vectors=self._service.settings.embedder == "none")
+
+    def _receipt(self, purge: Purge, texts: Collection[str], done: Erased) -> Receipt:
+        found = search(self._folder, texts, purge.ids)
+        root = self._folder.path.parent
+        where = [f"{each.path.relative_to(root)}" + (f"/{each.member}" if each.member else "") for each in found]
+        records = {"ids": [*purge.ids], "fingerprints": [*purge.fingerprints]}
+        return Receipt(
+            purge.id, to_text(self._clock()), records, tuple(sorted(set(done.files))), tuple(where), tuple(done.failed)
+        )

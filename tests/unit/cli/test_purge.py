@@ -1,0 +1,53 @@
+"""`purge`: taken out of every file, listed, searched for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_memory.journal import PurgeList
+from tests.unit.cli.conftest import B, document
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.cli.conftest import Run
+
+
+def test_a_memory_is_purged_with_a_receipt(bob: Run, root: Path) -> None:
+    bob("backup", "create", "-a", "bob")
+    told = bob("purge", B, "--yes", "-a", "bob")
+    assert "Purged 1 record." in told.stdout
+    assert "nothing of it is left" in told.stdout
+    assert "Not reached: exports" in told.stderr
+    assert not [path for path in root.rglob("*") if path.is_file() and b"Maria likes tea" in path.read_bytes()]
+    assert "gone" in bob("purge", "-a", "bob").stdout
+    assert "was purged" in bob("restore", B, "-a", "bob", code=3).stderr
+    bob("purge", "--verify", "--text", "Maria likes tea.", "-a", "bob")
+
+
+def test_what_is_left_in_a_file_is_named(bob: Run, root: Path) -> None:
+    before = (root / "bob" / "memories.yaml").read_bytes()
+    bob("purge", B, "--yes", "-a", "bob")
+    (root / "bob" / "memories.old.yaml").write_bytes(before)
+    assert "memories.old.yaml: 1 time." in bob("purge", "--verify", "-a", "bob", code=1).stdout
+
+
+def test_without_a_terminal_nothing_is_purged(bob: Run) -> None:
+    assert "Nothing was purged." in bob("purge", B, "-a", "bob", code=2).stderr
+    assert "Maria likes tea." in bob("list", "-a", "bob").stdout
+
+
+def test_any_command_goes_on_with_what_was_interrupted(bob: Run, root: Path) -> None:
+    bob("forget", B, "--yes", "-a", "bob")
+    PurgeList(root / "bob").begin([B], ["Maria likes tea."], "2026-01-01T00:00:00+00:00")
+    assert "A purge was interrupted" in bob("doctor", code=1).stdout
+    bob("list", "-a", "bob")
+    assert PurgeList(root / "bob").unfinished() == []
+    assert b"Maria likes tea" not in (root / "bob" / "memories.yaml").read_bytes()
+    (row,) = document(bob("purge", "--json", "-a", "bob"))["purges"]
+    assert row["state"] == "gone"
+
+
+def test_options_that_do_not_go_together_are_refused(bob: Run) -> None:
+    bob("purge", B, "--verify", "-a", "bob", code=2)
+    bob("purge", "--text", "tea", "-a", "bob", code=2)
