@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
+from typing_extensions import override
+
 from agent_memory.embeddings.pieces import pieces
 from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider, checked_matrix
 from agent_memory.embeddings.runtime import foreign_code, import_quietly
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agent_memory.embeddings.protocol import Matrix
+    from agent_memory.embeddings.protocol import Matrix, Vector
     from agent_memory.settings import ServiceSettings
 
 MINILM_MODEL: Final = "all-MiniLM-L6-v2-int8"
@@ -38,6 +40,7 @@ MAX_TOKENS: Final = 256
 
 _FILES: Final = ("model.onnx", "tokenizer.json")
 
+_REMEMBERED_QUERIES: Final = 64
 THRESHOLD: Final = 0.15
 """Least raw cosine of a hit by its embedding alone. On benchmarks/data/facts.jsonl 97 % of the answers lie above it and
 17 % of everything else; 0.25 would lose 8 % of the answers, "which database did we pick" (0.22) among them."""
@@ -109,6 +112,25 @@ class LocalEmbedder(Embedder):
                 rows[at] = row
         return checked_matrix(rows, count=len(texts), dimension=model.dimension, source=f"model {model.name}")
 
+    @override
+    def embed_query(self, text: str) -> Vector:
+        """Return the unit vector of a query, shape (dimension,), float32, not to be changed.
+
+        Remembered for all embedders of the same model: a first prompt is compared with memories and with episodes.
+
+        Raises:
+            EmbeddingError: As `embed_documents`.
+        """
+        lately = self._loaded().lately
+        vector = lately.get(text)
+        if vector is None:
+            vector = self.embed_documents([text])[0]
+            vector.setflags(write=False)
+            if len(lately) >= _REMEMBERED_QUERIES:
+                lately.clear()
+            lately[text] = vector
+        return vector
+
     def _loaded(self) -> _OnnxModel:
         if self._model is None:
             self._model = _MODELS.get(self._folder, self._expected, self._threads)
@@ -116,7 +138,11 @@ class LocalEmbedder(Embedder):
 
 
 class _OnnxModel:
-    """A loaded model and its tokenizer. Construction reads, checks and compiles; `run` is thread-safe."""
+    """A loaded model and its tokenizer. Construction reads, checks and compiles; `run` is thread-safe.
+
+    Attributes:
+        lately: Vectors of queries that were embedded lately.
+    """
 
     def __init__(self, folder: Path | None, expected: str | None, threads: int) -> None:
         weights_path = _paths(folder)[0]
@@ -133,6 +159,7 @@ class _OnnxModel:
         with foreign_code():
             self._tokenizer = _tokenizer(folder)
             self._session = _session(weights, threads, weights_path)
+        self.lately: dict[str, Vector] = {}
         self._inputs = {given.name for given in self._session.get_inputs()}
         self.dimension = len(self.run(["dimension"])[0])
 

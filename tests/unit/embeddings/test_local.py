@@ -147,6 +147,17 @@ async def test_two_agents_in_a_process_share_one_model(
 
 
 @pytest.mark.model
+def test_a_query_is_embedded_once_for_all_who_share_a_model(folder: Path, minilm: LocalEmbedder) -> None:
+    one, other = LocalEmbedder(folder), LocalEmbedder(folder)
+    vector = one.embed_query("Which database has the ledger?")
+    assert other.embed_query("Which database has the ledger?") is vector
+    assert not vector.flags.writeable
+    assert np.allclose(minilm.embed_documents(["Which database has the ledger?"])[0], vector, atol=1e-6)
+    for number in range(100):
+        one.embed_query(f"Which crane is number {number}?")
+    assert np.array_equal(other.embed_query("Which database has the ledger?"), vector)
+
+
 def test_a_model_whose_files_changed_is_loaded_anew(folder: Path, tmp_path: Path, sessions: list[object]) -> None:
     model = shutil.copytree(folder, tmp_path / "model")
     before = [LocalEmbedder(model), LocalEmbedder(model)]  # kept, or it would be loaded anew anyway
