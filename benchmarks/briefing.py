@@ -1,6 +1,7 @@
 """Which share of tasks a briefing makes readable what was decided about them, in at most 500 tokens.
 
     python -m benchmarks.briefing --sde FOLDER [--form turns|talks] [--embedder local|none] [--show TASK] [--json]
+    python -m benchmarks.briefing --questions FILE [--embedder local|none]
 
 FOLDER is a clone of vectorize-io/sde-bench (MIT): 33 tasks whose rule was settled in earlier conversations, and 140
 conversations about other things. All of them are in one store, 20 hours apart, in an order drawn by a fixed seed, an
@@ -17,6 +18,9 @@ The columns:
 
 The rows: the briefing; the best hits of a search, whole, as many as fit into 500 tokens; the scratchpad with 500 and
 with 2,000 tokens; the briefing without a prompt.
+
+With `--questions`, the questions of a set are first prompts, and the share of their answers that is readable is told of
+the briefing, of the scratchpad's last fifty, and of both (`_briefing_questions.py`).
 """
 
 from __future__ import annotations
@@ -44,6 +48,7 @@ from agent_memory.models import Memory
 from agent_memory.scratchpad import estimate_tokens, render
 from agent_memory.service import NOBODY, MemoryService, open_service
 from agent_memory.settings import ScratchpadSettings, ServiceSettings
+from benchmarks._briefing_questions import ask
 from benchmarks.deduplication import wilson
 
 if TYPE_CHECKING:
@@ -228,12 +233,19 @@ async def run(bench: Bench, form: str, embedder: str, show: str = "") -> dict[st
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.briefing", description=__doc__.partition("\n")[0])
-    parser.add_argument("--sde", type=Path, required=True, help="a clone of vectorize-io/sde-bench")
+    parser.add_argument("--sde", type=Path, help="a clone of vectorize-io/sde-bench")
+    parser.add_argument("--questions", type=Path, metavar="FILE", help="ask the questions of a set instead")
     parser.add_argument("--form", choices=("turns", "talks"), default="turns")
     parser.add_argument("--embedder", choices=("local", "none"), default="local")
     parser.add_argument("--show", default="", metavar="TASK", help="print the briefing of a task, such as featflag")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args()
+    if args.questions is not None:
+        for name, shares in asyncio.run(ask(args.questions, args.embedder)).of.items():
+            print(f"{name:26}{sum(shares) / len(shares):7.3f}  of {len(shares)} questions")
+        return 0
+    if args.sde is None:
+        parser.error("say --sde or --questions")
     rows = asyncio.run(run(read(args.sde), args.form, args.embedder, args.show))
     if args.json:
         sys.stdout.write(json.dumps({name: _as_json(row) for name, row in rows.items()}, indent=2) + "\n")

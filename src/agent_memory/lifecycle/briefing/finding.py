@@ -153,7 +153,10 @@ def _talk_of(record: Record) -> str:
 
 
 async def _told_in(talk: str, hits: Sequence[_Hit], filters: SearchFilters, group: str | None) -> list[Passage]:
-    """Return the turns of a talk around its hits, as they were said."""
+    """Return the turns of a talk around its hits, as they were said; none where no two people, or agents, say them.
+
+    Notes that one person typed one after the other have a session in common and are about many things.
+    """
     own = [hit for hit in hits if hit.talk == talk]
     best, source = own[0], own[0].turns or own[0].source
     turn = best.turn or best.record
@@ -162,6 +165,8 @@ async def _told_in(talk: str, hits: Sequence[_Hit], filters: SearchFilters, grou
         turns: list[Any] = [each for each in every if group is None or each.belongs_to in {"", group}]
     else:
         turns = (await source.records.browse(Listing("oldest", filters, session=talk, limit=_TURNS))).records
+        if len({_said_by(each) for each in turns}) < _LEAST:
+            return []
     named = {hit.place for hit in own}
     places = [place for place, each in enumerate(turns) if each.id in named]
     near = [
@@ -170,6 +175,11 @@ async def _told_in(talk: str, hits: Sequence[_Hit], filters: SearchFilters, grou
         if each.trust != "low" and any(abs(place - hit) <= _LOOKED_AT for hit in places)
     ]
     return [_passage(each, source, _nearness(best, hits), talk) for each in near]
+
+
+def _said_by(record: Any) -> str:
+    turn = turn_of(record.content)
+    return turn.speaker.casefold() if turn is not None else str(record.source.kind)
 
 
 def _notes(hits: Sequence[_Hit], every: Sequence[_Hit]) -> list[Passage]:

@@ -37,6 +37,15 @@ def briefer(service: MemoryService, clock: FrozenClock, **options: Any) -> Brief
     return Briefer(service, clock=clock, **options)
 
 
+async def test_notes_of_one_session_are_no_conversation(service: MemoryService, clock: FrozenClock) -> None:
+    notes = ["The attempt budget of the Retrier is seven.", "The Retrier logs each attempt.", "The boat is blue."]
+    await talk(service, [("user", each) for each in notes])
+    made = await briefer(service, clock).brief(ASKED)
+    assert "From a conversation" not in made.text
+    assert notes[0] in made.text
+    assert notes[2] not in made.text
+
+
 async def test_the_talk_in_which_something_was_decided_is_quoted(service: MemoryService, clock: FrozenClock) -> None:
     await talk(service, TALK)
     await talk(service, [("user", "The lunch order is due at eleven.")], "tuesday")
