@@ -18,12 +18,12 @@ from agent_memory.scratchpad import render
 from agent_memory.service import MemoryService
 from agent_memory.settings import ScratchpadSettings, ServiceSettings
 from agent_memory.storage import FileStorage
-from benchmarks._retrieval_data import Group, load_jsonl, load_locomo
+from benchmarks._retrieval_data import load_jsonl, load_locomo
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from benchmarks._retrieval_data import Query
+    from benchmarks._retrieval_data import Group, Item, Query
 
 _PATIENCE: Final = 5.0
 _PAD: Final = 2_000
@@ -67,13 +67,7 @@ async def _ask_group(group: Group, root: Path, embedder: Any, shares: Shares) ->
     clock = _Now(group.now)
     settings = ServiceSettings(storage_root=str(root), embedder=embedder)
     service = MemoryService(FileStorage("bench", settings=settings, clock=clock), settings, clock=clock)
-    memories = {
-        item.key: Memory(
-            agent_id="bench", content=item.text, timestamp=item.when, category=item.category,
-            **({"created_by_session": item.session} if item.session else {}),
-        )
-        for item in group.items
-    }  # fmt: skip
+    memories = {item.key: _memory(item) for item in group.items}
     try:
         await service.storage.store_many(list(memories.values()))
         await service.storage.prepare(None)
@@ -87,6 +81,11 @@ async def _ask_group(group: Group, root: Path, embedder: Any, shares: Shares) ->
             await _compare(service, briefers, query, gold, shares)
     finally:
         await service.close()
+
+
+def _memory(item: Item) -> Memory:
+    memory = Memory(agent_id="bench", content=item.text, timestamp=item.when, category=item.category)
+    return memory.model_copy(update={"created_by_session": item.session})
 
 
 async def _compare(
