@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.lifecycle.briefing import TOKENS, Briefer
+from agent_memory.lifecycle.importance import importance_of
 from agent_memory.models import Memory
-from agent_memory.scratchpad import render
+from agent_memory.scratchpad import estimate_tokens, render
 from agent_memory.service import MemoryService
 from agent_memory.settings import ScratchpadSettings, ServiceSettings
 from agent_memory.storage import FileStorage
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 _PATIENCE: Final = 5.0
 _PAD: Final = 2_000
 """Tokens of the scratchpad."""
+_PLACES: Final = 50
+"""Entries of the scratchpad."""
+_LINE: Final = 14
+"""Tokens of what stands around an entry there: its id, its date, its category."""
 _EACH: Final = 50
 """Questions of a group that are asked, evenly drawn: a conversation has some two hundred."""
 
@@ -79,6 +84,7 @@ async def _ask_group(group: Group, root: Path, embedder: Any, shares: Shares) ->
             clock.now = query.now or group.now
             gold = {memories[key].id for key in query.gold}
             await _compare(service, briefers, query, gold, shares)
+            shares.add(f"fifty by importance, {_PAD:,}", _important(list(memories.values()), clock.now), gold)
     finally:
         await service.close()
 
@@ -101,3 +107,14 @@ async def _compare(
         if name == f"briefing, {TOKENS:,}":
             beside = {memory.id for memory in (await briefer.brief(query.text, known=last)).memories}
             shares.add(f"both, {_PAD:,} and {TOKENS:,}", last | beside, gold)
+
+
+def _important(memories: list[Memory], now: datetime) -> set[str]:
+    """Return what the scratchpad would show if it went by importance: fifty, as far as they fit."""
+    shown, left = set[str](), _PAD
+    for memory in sorted(memories, key=lambda each: (-importance_of(each, now), -each.timestamp.timestamp()))[:_PLACES]:
+        cost = estimate_tokens(memory.content) + _LINE
+        if cost <= left:
+            shown.add(memory.id)
+            left -= cost
+    return shown

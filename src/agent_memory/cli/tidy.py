@@ -10,7 +10,7 @@ from agent_memory.cli.archive import opened_archive
 from agent_memory.cli.formats import read_yaml
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import minute
-from agent_memory.errors import ValidationError
+from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.files.atomic import translated
 from agent_memory.files.wording import counted
 from agent_memory.models import to_text
@@ -88,7 +88,10 @@ def _rules(path: Path | None) -> "LifecycleSettings | None":
     section = said.get("lifecycle", said) if isinstance(said, dict) else said
     if section is not None and not isinstance(section, dict):
         raise ValidationError(f"{path} holds no rules: a mapping of keys to values is expected.", code="usage")
-    return build_settings(str(path), LifecycleSettings, section or {})
+    try:
+        return build_settings(str(path), LifecycleSettings, section or {})
+    except ConfigurationError as error:
+        raise ConfigurationError(error.message, recovery="Correct it in that file. Nothing was tidied.") from error
 
 
 def _row(suggestion: "Suggestion") -> dict[str, Any]:
