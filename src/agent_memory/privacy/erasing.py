@@ -84,10 +84,10 @@ def erase_beside(folder: AgentFolder, texts: Collection[str], hide: Callable[[st
     pattern = pattern_of(texts)
     if pattern is None:
         return
-    journals = {path.name for path in folder.journals()} | {PURGED, PURGE_KEY, VECTORS}
+    journals = {path.name for path in folder.journals()} | {PURGED, PURGE_KEY}
     for path in files_in(folder):
         inside = path.relative_to(folder.path)
-        if inside.parts[0] in _LEFT or inside.name in journals or path.suffix == ".sqlite3":
+        if inside.parts[0] in _LEFT or inside.name in journals or inside.name.startswith(VECTORS):
             continue
         with done.tried(path):
             content = read_file(path)

@@ -7,13 +7,16 @@ found in others.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import sqlite3
 import zipfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, AnyStr, Final
 
 from agent_memory.files.atomic import read_file
+from agent_memory.files.names import VECTORS
 from agent_memory.lifecycle.backups import list_backups
 
 if TYPE_CHECKING:
@@ -29,6 +32,10 @@ BAR: Final = "\u2588"
 """Stands for each character that was made unreadable: places in a text stay what they were."""
 _LARGEST: Final = 1 << 30
 """Bytes of a file that is read in one go."""
+NEVER_OPENED: Final = frozenset({f"{VECTORS}-shm"})
+"""Has numbers alone. POSIX drops every lock of a process on a file once the process closes any descriptor of it, and
+SQLite of the same process relies on locks on this one and on the database (https://sqlite.org/howtocorrupt.html, 2.2).
+"""
 _BETWEEN: Final = rb"(?:\s|\\[nrt]|\\u20(?:28|29)|[>|]-?\s)+"
 """Between words: white space, or as JSON writes it, or a line break of YAML."""
 
@@ -111,11 +118,22 @@ def search_backup(path: Path, texts: Collection[str], ids: Collection[str]) -> l
 
 def _contents(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:
     for path in files_in(folder):
-        if path.stat().st_size <= _LARGEST:
+        if path.name == VECTORS:
+            yield path, None, _database(path)
+        elif path.stat().st_size <= _LARGEST and path.name not in NEVER_OPENED:
             yield path, None, read_file(path)
     for each in list_backups(folder.path.parent, folder.agent_id):
         for member, content in _members(each.path):
             yield each.path, member, content
+
+
+def _database(path: Path) -> bytes:
+    """Return every page of a database, free ones too, as SQLite reads it."""
+    try:
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            return database.serialize()
+    except sqlite3.Error:
+        return b""  # no database of ours: the doctor tells
 
 
 def _members(path: Path) -> Iterator[tuple[str | None, bytes]]:
@@ -144,7 +162,9 @@ def _written(words: list[str]) -> Iterator[bytes]:
 
 
 def _changes_of(ids: Collection[str]) -> re.Pattern[bytes] | None:
+    """Return what finds a change of one of these records, or the record in a file of lost ones."""
     if not ids:
         return None
     named = b"|".join(re.escape(one.encode()) for one in sorted(ids))
-    return re.compile(rb'"op": "(?:put|patch|delete|touch|mark)", "kind": "[a-z_]+", "id": "(?:' + named + rb')"')
+    change = rb'"op": "(?:put|patch|delete|touch|mark)", "kind": "[a-z_]+", '
+    return re.compile(b"(?:" + change + rb'|--- \{)"id": "(?:' + named + b')"')

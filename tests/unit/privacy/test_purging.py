@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent_memory.errors import UnknownIdError, UnsupportedError
+from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.journal import PurgeList, keep_lost
 from agent_memory.lifecycle.archive import Archive
 from agent_memory.lifecycle.backups import create_backup, restore_backup, verify_backup
 from agent_memory.models import Observation
 from agent_memory.privacy import Purging
+from agent_memory.privacy.erasing import Erased, erase_beside
 from agent_memory.privacy.searching import search
 from agent_memory.service import Caller, MemoryService
 from agent_memory.settings import ServiceSettings
@@ -282,11 +288,47 @@ async def test_verify_finds_what_came_back_by_hand(house: House) -> None:
     "written", [SECRET, json.dumps("Änne's salary — “72” thousand"), SECRET.replace(" ", "\n    ")]
 )
 def test_words_are_found_however_a_file_writes_them(tmp_path: Path, written: str) -> None:
-    from agent_memory.files.layout import AgentFolder
-
     folder = tmp_path / "bob"
     folder.mkdir()
     (folder / "page.md").write_text(f"x {written} y", "utf-8")
     text = SECRET if "Ann's" in written else "Änne's salary — “72” thousand"
     assert [each.count for each in search(AgentFolder(folder), [text])] == [1]
     assert search(AgentFolder(folder), ["Something else is written here."]) == []
+
+
+async def test_a_backup_of_another_agent_does_not_bring_it_back_either(house: House) -> None:
+    secret, other = await house.keep(SECRET), await house.keep(OTHER)
+    copy = house.root / "carl"
+    await house.service.settle()
+    copy.mkdir()
+    (copy / "memories.yaml").write_bytes((house.folder / "memories.yaml").read_bytes())
+    made = create_backup(folder_of("carl", house.root), clock=house.clock)
+    await house.purge(secret)
+    await house.service.close()
+    restore_backup(made.path, house.root, agent="bob", clock=house.clock)
+    await house.again()
+    assert [memory.id for memory in await house.service.admin.everything()] == [other]
+
+
+def test_searching_leaves_the_locks_of_this_process_alone(tmp_path: Path) -> None:
+    path = tmp_path / "embeddings.sqlite3"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as own:
+        own.execute("PRAGMA journal_mode = WAL")
+        own.execute("CREATE TABLE vectors (hash BLOB)")
+        own.execute("BEGIN IMMEDIATE")
+        own.execute("INSERT INTO vectors VALUES (x'00')")
+        assert search(AgentFolder(tmp_path), [SECRET]) == []
+        erase_beside(AgentFolder(tmp_path), [SECRET], str, Erased())
+        tried = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
+        other = subprocess.run([sys.executable, "-c", tried, str(path)], capture_output=True, text=True, check=False)
+        assert "database is locked" in other.stderr
+
+
+def test_free_pages_of_the_vectors_are_searched_too(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "embeddings.sqlite3")) as database, database:
+        database.execute("PRAGMA secure_delete = OFF")
+        database.execute("CREATE TABLE notes (text TEXT)")
+        database.execute("INSERT INTO notes VALUES (?)", (SECRET,))
+        database.commit()
+        database.execute("DELETE FROM notes")
+    assert [each.path.name for each in search(AgentFolder(tmp_path), [SECRET])] == ["embeddings.sqlite3"]

@@ -15,6 +15,7 @@ import os
 import secrets
 import shutil
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.errors import StorageError
@@ -46,7 +47,7 @@ from agent_memory.settings import PERSON_SECONDS
 from agent_memory.storage import new_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from datetime import datetime
     from pathlib import Path
 
@@ -146,7 +147,7 @@ def restore_backup(
         new: Begin an agent of this name instead.
         clock: Source of the present.
         admit: Judges each line that comes back: returns it, another line, or nothing. When omitted, what was purged
-            from the agent of the backup does not come back.
+            from the agent of the backup, or from the one that is replaced, does not come back.
 
     Raises:
         ValidationError: As there.
@@ -155,7 +156,7 @@ def restore_backup(
     """
     with opened_backup(path) as archive:
         if admit is None:
-            admit = PurgeList(root / archive.manifest.agent_id).admitted
+            admit = _barring(root, {archive.manifest.agent_id, agent or archive.manifest.agent_id})
         found = verify_open(archive, deep=False)  # lines are looked at when they are unpacked
         if found.problems:
             raise damaged(path, found.problems)
@@ -165,6 +166,12 @@ def restore_backup(
         folder = folder_of(agent or archive.manifest.agent_id, root)
         make_private_folder(folder.path)
         return _replace(archive, folder, clock, admit)
+
+
+def _barring(root: Path, agents: Collection[str]) -> Callable[[bytes], bytes]:
+    """Return what leaves out of a line what was purged from one of these agents."""
+    lists = [PurgeList(folder_of(name, root).path) for name in sorted(agents)]
+    return lambda line: reduce(lambda left, each: each.admitted(left) if left else left, lists, line)
 
 
 def _replace(archive: Archive, folder: AgentFolder, clock: Clock, admit: Callable[[bytes], bytes] | None) -> Restored:
