@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from agent_memory.cli.archive import has_archive, opened_archive
 from agent_memory.cli.running import FAILED, Run
 from agent_memory.files.wording import counted
 from agent_memory.service.views import preview as preview_view
@@ -25,8 +26,9 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
         typer.Exit: The answer was no, or nothing is meant by the words.
     """
     preview = await run.service.requests.preview(words, run.caller)
+    archived = await _archived(run, words)
     if not preview:
-        run.screen.document({"forgotten": False, **preview_view(preview, whole=True)})
+        run.screen.document({"forgotten": False, **preview_view(preview, whole=True), **archived})
         run.screen.note("No memory is meant by that; nothing was forgotten. `search` may find what you mean.")
         raise typer.Exit(FAILED)
     await _show(run, preview)
@@ -37,10 +39,24 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
     until = None if now else outcome.kept_until
     document: dict[str, Any] = {"forgotten": True, **preview_view(preview, whole=True)}
     document.pop("confirm", None)
-    run.screen.document(document | ({} if until is None else {"kept_until": until.isoformat()}))
+    run.screen.document(document | archived | ({} if until is None else {"kept_until": until.isoformat()}))
     run.screen.show(f"Forgot {_what(preview)}.")
     some = preview.gone[0] if preview.gone else preview.cut[0].memory
     return some.id, until
+
+
+async def _archived(run: Run, words: str) -> dict[str, list[str]]:
+    """Say which archived memories are meant, too: they are not forgotten with the others."""
+    if not has_archive(run):
+        return {}
+    async with opened_archive(run) as archive:
+        meant = await archive.meant(words)
+    for memory in meant:
+        run.screen.note(f"{memory.id}: in the archive, and stays there", style="dim")
+        run.screen.note(memory.content, style="")
+    if meant:
+        run.screen.note(f"`agent-memory forget {' '.join(each.id for each in meant)}` forgets what is archived.")
+    return {"archived": [each.id for each in meant]}
 
 
 def _what(preview: "Preview") -> str:

@@ -121,3 +121,15 @@ def test_what_is_no_trace_is_refused() -> None:
     found = list(decode(lines, "jsonl", "ann"))
     assert [each.trace for each in found] == [None] * len(wrong)
     assert all(each.problem for each in found)
+
+
+def test_what_is_archived_and_meant_is_named_and_stays(ann: Run, cli: Run) -> None:
+    known = {each["content"]: each["id"] for each in document(ann("list", "--json"))["memories"]}
+    one = known["Ann's badge is K-12."]
+    cli("archive", "add", one, "--agent", "ann")
+    told = ann("forget", "--matching", "Ann's badge", "--yes")
+    assert f"{one}: in the archive, and stays there" in told.stderr
+    assert f"`agent-memory forget {one}`" in told.stderr
+    assert document(ann("forget", "--matching", "Ann's badge", "--json", code=1))["archived"] == [one]
+    ann("forget", one, "--yes")
+    assert document(ann("forget", "--matching", "Ann's badge", "--json", code=1))["archived"] == []

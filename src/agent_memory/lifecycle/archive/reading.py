@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -79,6 +80,21 @@ class ArchiveReader:
     def exists(self) -> bool:
         """Tell whether anything was ever put there, without opening it."""
         return (self._folder.path / ARCHIVED.journal).exists()
+
+    async def meant(self, words: str) -> list[Archived]:
+        """Return what words mean that ask to forget something, as `MemoryService.requests` reads them; changes nothing.
+
+        Raises:
+            StorageError: The archive cannot be read.
+        """
+        from agent_memory.forgetting import read_request, resolve  # only for those who ask
+
+        listed = await self._everything()
+        both = await self.service.moving.there([each.id for each in listed])
+        here = {each.id: each for each in listed if each.id not in both}
+        request = read_request(words, self.clock())
+        targets = await asyncio.to_thread(resolve, request, [each.memory for each in here.values()])
+        return [here[target.memory.id] for target in targets]
 
     async def search(
         self, query: str, limit: int = 5, filters: SearchFilters | dict[str, Any] | None = None, caller: Caller = NOBODY
