@@ -59,6 +59,10 @@ class Judging:
         least = self._cleanup.min_importance_threshold
         return memory.importance is not None and memory.importance >= least
 
+    def is_standing(self, memory: Memory) -> bool:
+        """Tell whether it holds though nobody opens it: a preference is told at the start, and followed."""
+        return memory.category == "preference" and memory.trust != "low"
+
     def age(self, memory: Memory) -> int:
         """Return how many days ago it was stored."""
         return (self._now - memory.timestamp).days

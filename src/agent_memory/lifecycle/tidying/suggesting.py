@@ -100,7 +100,7 @@ class Suggesting:
             is_old = (
                 self._judging.age(head) >= cleanup.archive_old_entries_days and unused >= cleanup.delete_unaccessed_days
             )
-            if is_old and importance < cleanup.min_importance_threshold:
+            if is_old and importance < cleanup.min_importance_threshold and not self._judging.is_standing(head):
                 yield self._of(head, "archive", "unused", self._judging.why(head))
 
     def _too_many(self, found: Mapping[str, Suggestion], keeping: Collection[str]) -> Iterator[Suggestion]:

@@ -60,10 +60,16 @@ def test_what_is_old_not_used_and_not_important_is_archived_and_a_sentence_says_
         {"promoted_at": NOON - timedelta(days=80)},
         {"source": {"kind": "extraction"}},
         {"access_count": 10},
+        {"category": "preference"},
     ],
 )
 def test_what_is_young_used_important_or_kept_by_somebody_stays(differing: dict[str, Any]) -> None:
     assert suggested(old(**differing)) == []
+
+
+def test_a_preference_of_a_stranger_and_one_that_a_rule_names_do_not_stay() -> None:
+    assert suggested(old(category="preference", trust="low"))
+    assert suggested(old(category="preference"), retention=[{"category": "preference", "archive_after_days": 90}])
 
 
 def test_what_was_opened_longer_ago_is_not_in_use_any_more() -> None:
