@@ -27,7 +27,7 @@ from agent_memory.journal.format import MalformedLineError, decode_entry
 from agent_memory.models import Clock, to_text, utc_now
 from agent_memory.privacy.erasing import Erased, erase_backups, erase_beside, erase_derived, erase_journals
 from agent_memory.privacy.gathering import gather, others_saying
-from agent_memory.privacy.searching import Found, hiding, search
+from agent_memory.privacy.searching import Found, hiding, pattern_of, search
 from agent_memory.redaction import quoted
 from agent_memory.service import NOBODY
 from agent_memory.settings import PERSON_SECONDS
@@ -74,6 +74,9 @@ class Receipt:
         files: What was made anew or removed.
         found: Where texts or changes of these records were found afterwards; empty if all is gone.
         failed: What could not be done, a sentence each.
+        searched: How many texts were searched for, word by word.
+        unsearched: How many were too short to be told from others: of these only their own lines are gone for sure. A
+            purge that was interrupted when the journals were done knows no text any more; it has searched for none.
         beyond: What is not reached by any purge.
     """
 
@@ -83,6 +86,8 @@ class Receipt:
     files: tuple[str, ...] = ()
     found: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
+    searched: int = 0
+    unsearched: int = 0
     beyond: tuple[str, ...] = BEYOND_REACH
 
     @property
@@ -221,6 +226,14 @@ class Purging:
         root = self._folder.path.parent
         where = [f"{each.path.relative_to(root)}" + (f"/{each.member}" if each.member else "") for each in found]
         records = {"ids": [*purge.ids], "fingerprints": [*purge.fingerprints]}
+        searched = sum(pattern_of([text]) is not None for text in texts)
         return Receipt(
-            purge.id, to_text(self._clock()), records, tuple(sorted(set(done.files))), tuple(where), tuple(done.failed)
+            purge.id,
+            to_text(self._clock()),
+            records,
+            tuple(sorted(set(done.files))),
+            tuple(where),
+            tuple(done.failed),
+            searched,
+            len(texts) - searched,
         )

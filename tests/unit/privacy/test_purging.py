@@ -332,3 +332,11 @@ def test_free_pages_of_the_vectors_are_searched_too(tmp_path: Path) -> None:
         database.commit()
         database.execute("DELETE FROM notes")
     assert [each.path.name for each in search(AgentFolder(tmp_path), [SECRET])] == ["embeddings.sqlite3"]
+
+
+async def test_a_text_that_is_too_short_to_be_searched_for_is_told(house: House) -> None:
+    short, other = await house.keep("Tea at 4"), await house.keep("Tea at 4 in the kitchen.")
+    receipt = await house.purge(short)
+    assert (receipt.searched, receipt.unsearched, receipt.is_clean) == (0, 1, True)
+    assert [memory.id for memory in await house.service.admin.everything()] == [other]
+    assert (await house.purge(other)).searched == 1
