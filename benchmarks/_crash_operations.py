@@ -328,7 +328,8 @@ class Victim:
 
     async def _import(self, service: MemoryService) -> None:
         memories = self._exported()
-        file = self._job.root.parent / "import.jsonl"
+        # A file of its own each time: killed once the next one is saved, the last one is still what was announced.
+        file = self._job.root.parent / f"import-{self._number}.jsonl"
         _save(file, "".join(encode(memory, "jsonl") for memory in memories))
         every: list[Shown] = [{"id": memory.id, **shown(memory)} for memory in memories]
         self._say(file=str(file), every=every)

@@ -49,6 +49,7 @@ class PostgresServer:
         if os.geteuid() == 0:
             user = pwd.getpwnam(_NOBODY)
             os.chown(self._folder, user.pw_uid, user.pw_gid)
+            programs = self._copied(programs)  # the environment may be in a folder that is closed to nobody
             how |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
         data = self._folder / "data"
         made = ["--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--username=postgres"]
@@ -62,6 +63,13 @@ class PostgresServer:
             assert self._process.poll() is None, "postgres has ended"
             time.sleep(0.01)
         raise AssertionError("postgres does not answer")
+
+    def _copied(self, programs: Path) -> Path:
+        """Copy the programs, with the libraries that they load by relative paths, to where anybody may read them."""
+        package = programs.parent.parent
+        for each in (package / "pginstall", package.with_name("pgserver.libs")):
+            shutil.copytree(each, self._folder / each.relative_to(package.parent), symlinks=True)
+        return self._folder / programs.relative_to(package.parent)
 
     def stop(self) -> None:
         """End it, and all its connections, and remove what it wrote."""
