@@ -42,6 +42,9 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         "list": _Entry("ask", "List memories, the newest first."),
         "show": _Entry("ask", "Show all that is known about memories."),
         "history": _Entry("past", "Show what a memory was before its changes, oldest first."),
+        "why": _Entry(
+            "why", "Say whence something comes: who wrote it, what it rests on, how far it is trusted and why."
+        ),
         "projects": _Entry("projects", "List projects and how many memories belong to each; or move these."),
         "briefing": _Entry("briefing", "Show what a session is told before its first answer, beside the scratchpad."),
     },

@@ -1,0 +1,177 @@
+"""The command that says whence a record comes: its source, its chain, and why it is trusted as it is."""
+
+import re
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from agent_memory.cli.knowledge import opened_knowledge
+from agent_memory.cli.options import resolved
+from agent_memory.cli.render import row
+from agent_memory.cli.running import Run, command
+from agent_memory.cli.text import brief, minute
+from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.lifecycle.provenance import MOST_LINKS, Changed, Provenance, Sources, Step
+from agent_memory.models import Episode, Resource, Topic, to_text
+from agent_memory.redaction import quoted
+
+if TYPE_CHECKING:
+    from agent_memory.knowledge.records import Knowledge
+
+_ID: Final = re.compile(r"[a-z]{3}-[0-9a-f]{12}")
+_SHOWN: Final = 10
+_NOT_HERE: Final = frozenset({"replaced", "expired", "archived", "forgotten", "gone"})
+
+
+@command()
+async def why(
+    run: Run,
+    record_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="Id of a memory, an item, a document, a turn, a topic, a summary, an entity or a relation, the "
+            "beginning of one, or the name of a topic.",
+            show_default=False,
+        ),
+    ],
+) -> None:
+    """Say whence something comes: who wrote it, what it rests on, how far it is trusted and why."""
+    async with AsyncExitStack() as stack:
+        has_more = run.service.settings.backend != "server"  # a server keeps memories alone
+        knowledge = await stack.enter_async_context(opened_knowledge(run)) if has_more else None
+        sources = Sources(run.service, knowledge)
+        found = await sources.of(await _id_of(run, sources, knowledge, record_id))
+    run.screen.document(_document(found))
+    _show(run, found)
+
+
+async def _id_of(run: Run, sources: Sources, knowledge: "Knowledge | None", word: str) -> str:
+    """Return the id that a word means.
+
+    Raises:
+        UnknownIdError: There is none.
+        ValidationError: Several begin with it.
+    """
+    if _ID.fullmatch(word):
+        return word
+    if "-" in word and not word.startswith("mem-"):
+        known = await sources.meant(word)
+        if len(known) > 1:
+            raise ValidationError(
+                f"Several ids begin with {word!r}.",
+                code="ambiguous_id",
+                recovery=f"Say more of the one you mean: {', '.join(known)}.",
+            )
+        if known:
+            return known[0]
+    if knowledge is not None and (topic := await _topic_of(knowledge, word)) is not None:
+        return topic
+    try:
+        return (await resolved(run.service, [word], forgotten=True))[0]
+    except UnknownIdError:
+        raise UnknownIdError(
+            f"Nothing is known of {quoted(word)}.",
+            recovery="`agent-memory list`, `resources`, `topics`, `entities`, `episodes` and `summaries` show ids.",
+        ) from None
+
+
+async def _topic_of(knowledge: "Knowledge", name: str) -> str | None:
+    return next((each.id for each in await knowledge.topics.valid() if each.name == name), None)
+
+
+def _show(run: Run, found: Provenance) -> None:
+    record, screen = found.record, run.screen
+    state = "" if found.state == "here" else f" · {found.state}"
+    screen.show(f"{record.id} · {found.kind}{state}", style="bold")
+    row(screen, "says", brief(_words(record)))
+    row(screen, "trust", f"{record.trust}: {found.why}", style="red" if record.trust == "low" else "")
+    detail = f" ({record.source.detail})" if record.source.detail else ""
+    session = f", session {record.created_by_session}" if record.created_by_session else ""
+    row(screen, "written", f"{minute(record.timestamp)}, by {record.source.kind}{detail}{session}")
+    if record.observed_at is not None:
+        row(screen, "said", minute(record.observed_at))
+    if isinstance(record, Episode):
+        row(screen, "speaker", record.speaker or record.role)
+    if record.belongs_to:
+        row(screen, "group", record.belongs_to)
+    for changed in found.changes[1:]:
+        row(screen, changed.what, _change(changed))
+    _steps(run, "rests on", found.rests_on)
+    _steps(run, "replaces", found.replaces)
+    if found.replaced_by is not None:
+        row(screen, "replaced by", found.replaced_by)
+    _steps(run, "used by", found.used_by)
+
+
+def _steps(run: Run, label: str, steps: tuple[Step, ...]) -> None:
+    for position, each in enumerate(steps[:_SHOWN]):
+        row(run.screen, "" if position else label, _step(each))
+    if len(steps) > _SHOWN:
+        more = "or more " if len(steps) >= MOST_LINKS else ""
+        row(run.screen, "", f"… and {len(steps) - _SHOWN} {more}others; --json has them")
+
+
+def _step(step: Step) -> str:
+    """Return a record of a chain on one line; what is further away is set in."""
+    where = step.detail if step.kind == "resource" and step.detail != step.text else ""
+    told = ", ".join(filter(None, (step.trust, where, step.state if step.state in _NOT_HERE else "")))
+    away = "\N{BOX DRAWINGS LIGHT UP AND RIGHT} " * (step.depth > 1)
+    text = f": {brief(step.text)}" if step.text else ""
+    return f"{away}{step.rel.replace('_', ' ')} {step.id} ({told}){text}"
+
+
+def _change(changed: Changed) -> str:
+    fields = f": {', '.join(changed.fields)}" if changed.fields else ""
+    session = f", session {changed.session}" if changed.session else ""
+    trust = f", {changed.trust} trust since" if changed.trust is not None and "trust" in changed.fields else ""
+    return f"{minute(changed.at)}{session}{fields}{trust}"
+
+
+def _words(record: Any) -> str:
+    """Return what a record says, or is called."""
+    if isinstance(record, Topic):
+        return f"{record.name}: {record.description}"
+    if isinstance(record, Resource) and record.title:
+        return record.title
+    return str(getattr(record, "content", "") or getattr(record, "name", ""))
+
+
+def _document(found: Provenance) -> dict[str, Any]:
+    record = found.record
+    return {
+        "id": record.id,
+        "kind": found.kind,
+        "state": found.state,
+        "content": _words(record),
+        "trust": record.trust,
+        "why": found.why,
+        "source": record.source.model_dump(mode="json"),
+        "session": record.created_by_session,
+        "timestamp": to_text(record.timestamp),
+        "observed_at": None if record.observed_at is None else to_text(record.observed_at),
+        "group": record.belongs_to,
+        "rests_on": [_plain(each) for each in found.rests_on],
+        "replaces": [_plain(each) for each in found.replaces],
+        "replaced_by": found.replaced_by,
+        "used_by": [_plain(each) for each in found.used_by],
+        "changes": [
+            {"at": to_text(each.at), "what": each.what, "session": each.session, "fields": list(each.fields)}
+            | ({} if each.trust is None else {"trust": each.trust})
+            for each in found.changes
+        ],
+    }
+
+
+def _plain(step: Step) -> dict[str, Any]:
+    return {
+        "rel": step.rel,
+        "id": step.id,
+        "kind": step.kind,
+        "trust": step.trust,
+        "state": step.state,
+        "depth": step.depth,
+        "source": step.detail,
+        "content": step.text,
+    }
