@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
+from agent_memory.capture.own import typed_part
 from agent_memory.lifecycle.briefing.choosing import Passage
 from agent_memory.models import EPISODE, Episode, Listing, SearchFilters, SearchRequest, of_another_project
 from agent_memory.retrieval.spoken import turn_of
@@ -66,8 +67,8 @@ async def bearing_on(
 ) -> list[Passage]:
     """Return what bears on a prompt: talks whole as far as they are near their hits, then single notes.
 
-    Nothing where what was found is likely about something else. What comes from untrusted sources is left out: nobody
-    asked for it yet.
+    Nothing where what was found is likely about something else. What comes from untrusted sources is left out, and so
+    is what a user pasted: nobody asked for it yet.
 
     Args:
         asked: The prompt.
@@ -89,12 +90,14 @@ async def bearing_on(
             for hit, record in zip(answer.ranking.hits, answer.records, strict=True):
                 if record.trust != "low":
                     hits.append(_Hit(_score(hit.score, record, caller), record, source))
-    hits = sorted(await _with_talks(hits, places), key=lambda hit: -hit.score)
+    hits = [hit for hit in await _with_talks(hits, places) if not _was_pasted(hit)]
+    hits.sort(key=lambda hit: -hit.score)
     passages: list[Passage] = []
     for talk in _talks(hits[:_LOOKED_AT]):
         passages += await _told_in(talk, hits, filters, caller.group)
     told = {each.talk for each in passages}
-    return [*passages, *_notes([hit for hit in hits if hit.talk not in told or not hit.talk], hits)]
+    passages += _notes([hit for hit in hits if hit.talk not in told or not hit.talk], hits)
+    return [each for each in passages if each.text.strip()]
 
 
 def _score(score: float, record: Record, caller: Caller) -> float:
@@ -195,8 +198,20 @@ def _nearness(hit: _Hit, every: Sequence[_Hit]) -> float:
     return float((hit.score / every[0].score) ** _STEEPNESS) if every[0].score else 1.0
 
 
+def _was_pasted(hit: _Hit) -> bool:
+    """Tell whether an item was drawn from what a user pasted: then it is trusted less than the turn."""
+    return hit.turn is not None and _is_live(hit.turn) and hit.record.trust != hit.turn.trust
+
+
+def _is_live(record: Record) -> bool:
+    """Tell whether a record is a user's turn of a session of the agent's own, which may hold what was pasted."""
+    return isinstance(record, Episode) and record.role in _PEOPLE and record.source.kind == "user"
+
+
 def _passage(record: Any, source: Source, nearness: float, talk: str) -> Passage:
     text = source.kind.text_of(record)
+    if _is_live(record):
+        text = typed_part(text)
     turn = turn_of(text)
     role = record.role if isinstance(record, Episode) else record.source.kind
     speaker = turn.speaker.casefold() if turn else ""

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.ingestion.working import runner_of
+from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.records import Knowledge
 from agent_memory.lifecycle.briefing import MARKER, Briefer
 from agent_memory.scratchpad import estimate_tokens
 from agent_memory.service import Caller
@@ -98,6 +102,33 @@ async def test_strangers_and_other_groups_are_not_heard(service: MemoryService, 
     own = (await briefer(service, clock).brief(asked, Caller("own", group="acme:one"))).text
     assert "nine" in own
     assert "evil" not in own
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "Here is what the vendor's page says:\n\n{}\n\nWhat do you think of the Retrier?",
+        "Translate this:\n{}",
+        "> {}\nIs that so of the Retrier?",
+        "look at this of the Retrier:\n```\n{}\n```",
+    ],
+)
+async def test_what_the_user_pasted_is_not_told_in_their_name(
+    service: MemoryService, clock: FrozenClock, pasted: str
+) -> None:
+    page = "The attempt budget of the Retrier is set at https://x.example."
+    knowledge = Knowledge("bob", service.settings, clock=clock)
+    ingest = Ingest(knowledge, service.report)
+    begun = await ingest.conversation("monday", caller=Caller("s"))
+    turns = [Turn(pasted.format(page), "user"), Turn("The attempt budget of the Retrier is seven.", "assistant")]
+    await ingest.turns(turns, conversation=begun.record.id, is_live=True, caller=Caller("s"))
+    await runner_of(knowledge, service).run()
+    made = await briefer(service, clock, episodes=knowledge.episodes).brief(
+        "What is the attempt budget of the Retrier?"
+    )
+    await knowledge.close()
+    assert "seven" in made.text
+    assert "x.example" not in made.text
 
 
 async def test_no_text_closes_the_fence_or_steers(service: MemoryService, clock: FrozenClock) -> None:
