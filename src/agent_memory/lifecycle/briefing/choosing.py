@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -85,12 +86,18 @@ def choose(passages: Sequence[Passage], asked: str, room: int) -> list[Chosen]:
         asked: What the reader knows already: their own prompt.
         room: Tokens at most, see `estimate_tokens`; each piece costs two more for what stands around it.
     """
-    waiting = list(_weighed(passages))
+    every = list(_weighed(passages))
     seen = set(_words(asked))
+    waiting = [(-_gain(each, seen), number) for number, each in enumerate(every)]
+    heapq.heapify(waiting)
     chosen: list[Chosen] = []
     while waiting and room >= _LEAST_TOKENS:
-        best = max(waiting, key=lambda each: _gain(each, seen))
-        waiting.remove(best)
+        number = heapq.heappop(waiting)[1]
+        best = every[number]
+        now = (-_gain(best, seen), number)  # a gain only falls as more is told: the others need no second look
+        if waiting and now > waiting[0]:
+            heapq.heappush(waiting, now)
+            continue
         cost = estimate_tokens(best.chosen.text) + 2
         if cost <= room:
             room -= cost
