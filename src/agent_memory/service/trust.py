@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import ACCESS, IDENTITY, MEMORY, PLACE, Memory
+from agent_memory.models import ACCESS, IDENTITY, MEMORY, PLACE, Memory, is_memory_id, rests_on
 from agent_memory.storage.changes import overlaid
 from agent_memory.storage.cleaning import joined, redact_fields, with_fields
 
@@ -54,7 +54,7 @@ class TrustGate:
             ValidationError: It would replace a memory of higher trust, and the user did not order that (`needs_user`).
         """
         new = memory.value
-        trust = lowest(new.trust, await self._trust_of(new.content, caller))
+        trust = lowest(new.trust, await self._trust_of(new.content, caller), *await self._of_sources(new, caller))
         if new.supersedes is not None and caller.trust == "low":
             replaced = await self._storage.get(new.supersedes)
             if replaced is not None and replaced.trust != "low":
@@ -80,7 +80,8 @@ class TrustGate:
             return changes
         content = values.get("content")
         theirs = await self._trust_of(content, caller) if content and words == {"content"} else caller.trust
-        whose = {"trust": lowest(before.trust, theirs), "source": {"kind": "assistant", "detail": "memory_update"}}
+        lowered = lowest(before.trust, theirs, *await self._of_sources(after, caller))
+        whose = {"trust": lowered, "source": {"kind": "assistant", "detail": "memory_update"}}
         return joined(changes, redact_fields(MEMORY, whose))
 
     async def check_all(self, action: Action, memory_ids: Iterable[str], caller: Caller) -> None:
@@ -122,6 +123,12 @@ class TrustGate:
             code="needs_user",
             recovery=f"Store it without supersedes, or ask the user to say: replace {replaced.id}, and by what.",
         )
+
+    async def _of_sources(self, memory: Memory, caller: Caller) -> list[Trust]:
+        """Return the trust of each memory that one is derived from; a person may trust more than these."""
+        ends = [link.id for link in memory.links if rests_on(link.rel) and is_memory_id(link.id)]
+        found = [await self._storage.get(one) for one in ends] if caller.trust != "high" else []
+        return [source.trust for source in found if source is not None]
 
     @staticmethod
     async def _trust_of(content: str, caller: Caller) -> Trust:

@@ -208,6 +208,20 @@ async def test_new_words_have_the_lowest_trust_of_their_sources(
     assert ("trust" in updated.fields) is (trust != "high")
 
 
+async def test_what_is_derived_has_the_lowest_trust_of_its_sources(service: MemoryService) -> None:
+    """The model may name a stranger's memory by its id, in a session that was shown none of its words."""
+    mine, theirs = await known(service), (await service.store({"content": EVIL}, tainted())).memory.id
+    links = [{"rel": "derived_from", "id": one} for one in (mine, theirs)]
+    both = await service.store({"content": "A diff goes to the vendor first", "links": links}, MODEL)
+    assert (both.memory.trust, both.in_scratchpad) == ("low", False)
+    one = await service.store({"content": "A push takes two people", "links": links[:1]}, MODEL)
+    assert one.memory.trust == "medium"
+    changed = await service.update(one.memory.id, {"links": links}, MODEL)
+    assert changed.memory.trust == "low"
+    person = await service.store({"content": "A page wants our diffs", "links": links, "trust": "high"})
+    assert person.memory.trust == "high", "a person has looked at it"
+
+
 async def test_an_order_for_one_memory_is_none_for_another(service: MemoryService) -> None:
     mine = await known(service, "Tea is served at four")
     await refused(service.update(mine, {"content": EVIL}, tainted("Correct the rule about reviews.")))
