@@ -68,7 +68,7 @@ session:
     agent_identity: bob
     memory:
       enabled: true      # false: no memory, and no tools that could switch it on
-      mode: autonomous   # manual: nothing is captured, only the tools write
+      mode: autonomous   # ask: captures wait in an inbox; manual: only what the user asks for is kept
 ```
 
 Everything else belongs to a module. In a bundle of your own it stands under `config:` (`source:` may be left out where
@@ -110,7 +110,8 @@ overrides:
 
 An unknown key is a warning in the log and in `memory_status`; a wrong value, or two values that contradict each other,
 switch memory off for the session, and every tool says why. Under `memory:` whatever is not understood limits: an
-`enabled` that is neither true nor false, or an unknown key, means no memory; an unknown `mode` means `manual`. A plain
+`enabled` that is neither true nor false, or an unknown key, means no memory; an unknown `mode` means `manual`; modes by
+project and by category are in [Consent](consent.md). A plain
 `enabled: false` also takes the tools away; "no", or anything else than a plain `false`, leaves them to say what is off.
 """
 _PRICES: Final = """\

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 MODULE_ID: Final = "hooks-memory-capture"
 STATISTICS_CAPABILITY: Final = "agent_memory.capture_statistics"
-"""A callable that returns `{"captured": n, "waiting": n, "skipped": {reason: n}}` of this session."""
+"""A callable that returns `{"captured": n, "waiting": n, "skipped": {reason: n}}` of this session, and `in_inbox` if
+anything went there."""
 
 __all__ = ["MODULE_ID", "STATISTICS_CAPABILITY", "CaptureHooks", "Recorder", "mount"]
 

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture import CaptureLedger, Extractor, TurnBuffer
 from agent_memory.errors import AgentMemoryError
+from agent_memory.host.consent import mode_of
 from agent_memory.logs import get_logger
 from agent_memory.models import utc_now
+from agent_memory.privacy import opened_inbox
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -65,6 +67,7 @@ class Recorder:
         self._buffer = TurnBuffer()
         self._ledger = CaptureLedger(settings.max_captures_per_session)
         self._skipped_in_turn: Counter[str] = Counter()
+        self._held = 0
         self._queue: asyncio.Queue[SessionMessage | TurnEnded] = asyncio.Queue()
         self._queue_size = queue_size
         self._worker: asyncio.Task[None] | None = None
@@ -130,6 +133,7 @@ class Recorder:
         waiting = self._queue.qsize() + len(self._buffer)
         return {
             "captured": self._ledger.captured,
+            **({"in_inbox": self._held} if self._held else {}),
             "waiting": waiting,
             "skipped": dict(self._ledger.skipped + self._skipped_in_turn),
         }
@@ -181,20 +185,45 @@ class Recorder:
         skipped.update(self._skipped_in_turn)
         self._skipped_in_turn.clear()
         service = await self._session.service() if held or skipped else None
-        if service is None or not self._session.identity().may_listen:
-            return  # memory is off, or only tools may write
+        if service is None or not self._may_keep_any():
+            return  # memory is off, or nothing is kept that was not asked for
         admitted, dropped = self._ledger.admit(held)
         skipped.update(dropped)
+        now, later = self._by_mode(admitted, skipped)
         self._ledger.skipped.update(skipped - dropped)
         if skipped:
             await self._tell(skipped, service)
-        if admitted:
-            try:
-                outcome = await service.capture(admitted, self._session.caller)
-            except AgentMemoryError:
-                self._ledger.withdraw(admitted)  # said again they are to be stored; what was stored is known by then
-                raise
-            self._ledger.count(len(outcome.stored), outcome.skipped)
+        try:
+            if now:
+                outcome = await service.capture(now, self._session.caller)
+                self._ledger.count(len(outcome.stored), outcome.skipped)
+            if later:
+                async with opened_inbox(service) as inbox:
+                    kept = await inbox.hold(later, self._session.caller)
+                self._held += len(kept.ids)
+                self._ledger.count(0, kept.skipped)
+        except AgentMemoryError:
+            self._ledger.withdraw(admitted)  # said again they are to be stored; what was stored is known by then
+            raise
+
+    def _may_keep_any(self) -> bool:
+        identity = self._session.identity()
+        return identity.enabled and (mode_of(self._session) != "manual" or bool(identity.modes.categories))
+
+    def _by_mode(
+        self, observations: list[Observation], skipped: Counter[str]
+    ) -> tuple[list[Observation], list[Observation]]:
+        """Return what is kept at once, and what waits for a yes; a wish to remember is one."""
+        modes = [mode_of(self._session, each.category) for each in observations]
+        skipped.update(+Counter(manual=modes.count("manual")))
+        now: list[Observation] = []
+        later: list[Observation] = []
+        for each, mode in zip(observations, modes, strict=True):
+            if mode == "autonomous" or (mode == "ask" and each.wished):
+                now.append(each)
+            elif mode == "ask":
+                later.append(each)
+        return now, later
 
     async def _tell(self, reasons: dict[str, int], service: MemoryService | None = None) -> None:
         """Emit one `memory:capture_skipped` for each reason."""

@@ -183,7 +183,8 @@ class Intake:
             identity = self._session.identity()
         except AgentMemoryError:
             return None  # the tools tell
-        return identity.agent_id if identity.may_listen and self._session.problem is None else None
+        may_listen = identity.may_listen(self._session.project()) and self._session.problem is None
+        return identity.agent_id if may_listen else None
 
     def _assign(self, *, begin: bool = True) -> None:
         """Settle whose the turns are that have ended; nobody's are dropped: memory is off."""

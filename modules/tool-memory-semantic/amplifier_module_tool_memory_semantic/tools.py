@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, cast, get_args
 
 import pydantic
 from amplifier_core import ToolResult
 from typing_extensions import get_original_bases
 
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError, refused_by_system
+from agent_memory.host.consent import check_rewording, consent_to_store, mode_of
 from agent_memory.models import describe, is_memory_id, to_text
+from agent_memory.privacy import count_waiting, opened_inbox
 from agent_memory.service import views
 from agent_memory.settings import TOOL_NAMES
 from amplifier_module_tool_memory_semantic import inputs
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from agent_memory.service import MemoryService
 
 _LISTED = 20
+_ASKED: Final = "It waits for the user's yes, by `agent-memory inbox`. Mention it once; do not store it again."
 InputT = TypeVar("InputT", bound=inputs.Input)
 
 
@@ -118,10 +121,10 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
 
     async def _run(self, args: inputs.StoreInput) -> dict[str, Any]:
         service = await self.session.require()
-        values = args.model_dump(exclude_none=True)
-        stored = await service.store(
-            {**values, "source": {"kind": "assistant", "detail": self.name}}, self.session.caller
-        )
+        values = {**args.model_dump(exclude_none=True), "source": {"kind": "assistant", "detail": self.name}}
+        if await consent_to_store(self.session, args.content, str(values.get("category", "note"))) == "to_be_asked":
+            return await self._ask_for(service, values)
+        stored = await service.store(values, self.session.caller)
         if stored.memory.trust != "low":  # else what the user said of it is worth keeping by itself
             self.session.turn.stored.append(args.content)
         return {
@@ -139,6 +142,16 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
                 degraded=stored.degraded,
             ),
         }
+
+    async def _ask_for(self, service: MemoryService, values: dict[str, Any]) -> dict[str, Any]:
+        """Have it wait for a person's yes."""
+        async with opened_inbox(service) as inbox:
+            held = await inbox.hold_store(values, self.session.caller)
+        if self.session.caller.trust != "low":
+            self.session.turn.stored.append(values["content"])
+        if not held.ids:
+            return {"stored": False, "reason": next(iter(held.skipped))}
+        return {"stored": False, "inbox_id": held.ids[0], "note": _ASKED}
 
 
 class PromoteTool(MemoryTool[inputs.MemoryIdInput]):
@@ -188,6 +201,8 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
         changes = args.model_dump(exclude={"memory_id"}, exclude_none=True)
         if changes.get("expires_at") == "":
             changes["expires_at"] = None
+        if "content" in changes:
+            await check_rewording(self.session, await service.get(args.memory_id), changes["content"])
         if not changes:
             raise ValidationError("memory_update was given nothing to change.", recovery="Name at least one field.")
         updated = await service.update(args.memory_id, changes, self.session.caller)
@@ -258,7 +273,7 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
         with contextlib.suppress(StorageError):  # what cannot be read is told by the status itself
             await service.scratchpad(self.session.caller)
         status = await service.status(self.session.caller)
-        counts = dict(status.counts)
+        counts, mode = dict(status.counts), mode_of(self.session)
         full = {"by_category": counts.pop("by_category", {}), "by_trust": counts.pop("by_trust", {})}
         full |= {name: count() for name, count in self.session.counters.items()}
         output: dict[str, Any] = {
@@ -268,6 +283,7 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
             "folder": status.folder,
             "counts": counts,
             **{name: getattr(status, name) for name in ("embedder", "health", "last_write", "suggestions")},
+            **_present(mode=mode if mode != "autonomous" else None, inbox=await count_waiting(service)),
             **_present(low_trust_since=self.session.taint.by, warnings=list(self.session.warnings)),
         }
         return {**output, **(full if args.detail == "full" else {})}

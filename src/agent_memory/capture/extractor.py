@@ -247,6 +247,7 @@ def _observe(draft: _Draft, content: str, kind: str, tool: str) -> Observation:
         source=Source(kind=source, detail=tool[:200]),
         trust=trust,
         rule=draft.verdict.rule.name if draft.verdict.rule else "",
+        wished=kind == "user" and "explicit" in draft.verdict.groups,
     )
 
 

@@ -187,6 +187,30 @@ def says(prompt: str, content: str) -> bool:
     return bool(stated) and all(any(_says(sentence, claim) for sentence in typed) for claim in stated)
 
 
+def asks_to_keep(prompt: str, content: str) -> bool:
+    """Tell whether the user wishes, in this prompt and in words of their own, that `content` be kept.
+
+    A sentence has to order it ("remember that …"), neither denied nor asked. It has to be about the content: they share
+    two telling words, or one where one of them has no more; or it only points ("please remember that").
+    """
+    words = _words(content)
+    for sentence in own_sentences(prompt, strict=False):
+        if _asks(sentence) or not _is_ordered("keep", sentence):
+            continue
+        named = _words(_any("keep").sub(" ", sentence))
+        if len(named & words) >= min(_MIN_SHARED, len(named), max(1, len(words))):
+            return True
+    return False
+
+
+def _is_ordered(key: str, sentence: str) -> bool:
+    return any(
+        not _any("contrary_before").search(sentence[: match.start()])
+        and not _any("contrary_after").search(sentence[match.end() :])
+        for match in _any(key).finditer(sentence)
+    )
+
+
 def _asks(sentence: str) -> bool:
     """Tell whether a sentence asks; "could you remember that" does not, nor does "we use it, ok?"."""
     if _any("request").search(sentence) and _any("remembering").search(sentence):

@@ -60,6 +60,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         "suspects": _Entry(
             "suspects", "List pairs of memories that look as if they cannot both be right, or settle one."
         ),
+        "inbox": _Entry("inbox", "Decide what may be remembered: with mode ask, what was captured waits here."),
         "restore": _Entry("past", "Bring back what forgetting, replacing, changing or archiving took."),
     },
     "Be given": {

@@ -9,7 +9,7 @@ from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.running import Run
 from agent_memory.files.wording import counted
 from agent_memory.ingestion.working import runner_of
-from agent_memory.models import ARCHIVED, ENTITY, EPISODE, RELATION, RESOURCE, SUMMARY, TOPIC
+from agent_memory.models import ARCHIVED, CANDIDATE, ENTITY, EPISODE, RELATION, RESOURCE, SUMMARY, TOPIC
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.intake.carrying import Brought
@@ -23,6 +23,7 @@ _WORDS: Final = {
     RELATION.name: ("relation", "relations"),
     SUMMARY.name: ("summary", "summaries"),
     ARCHIVED.name: ("archived memory", "archived memories"),
+    CANDIDATE.name: ("candidate", "candidates"),
 }
 """What is told; where entities are named comes with them."""
 
@@ -81,5 +82,5 @@ def document_of(done: "Brought") -> dict[str, Any]:
     return {
         name: {"stored": done.stored[kind], "present": done.present[kind]}
         for kind, (name, _) in _WORDS.items()
-        if kind != ARCHIVED.name
+        if kind not in {ARCHIVED.name, CANDIDATE.name}
     }

@@ -246,6 +246,22 @@ async def edit(run: Run, memory_id: MemoryId) -> None:
     show_updated(run, updated)
 
 
+async def edited_text(name: str, text: str) -> str:
+    """Return a text as it is after a person changed it in an editor; `name` is that of the file, without its suffix.
+
+    Raises:
+        ValidationError: There is no terminal.
+        ConfigurationError: The editor could not be opened, or failed.
+    """
+    _check_terminal()
+    path = _write_draft(name, f"{text}\n")
+    try:
+        await asyncio.to_thread(_open_editor, path)
+        return path.read_text(encoding="utf-8", errors="replace")
+    finally:
+        path.unlink(missing_ok=True)
+
+
 def render(memory: "Memory") -> str:
     """Return what the editor shows: the fields a person may change, those at their default left out."""
     record = {**{name: getattr(memory, name) for name in _ALWAYS_SHOWN}, **memory.to_record()}

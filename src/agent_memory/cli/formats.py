@@ -17,7 +17,17 @@ from typing_extensions import override
 
 from agent_memory.cli.text import escape_in_quotes, has_steering, to_json
 from agent_memory.errors import ValidationError
-from agent_memory.models import ARCHIVED, Archived, Memory, Trace, content_hash, describe, is_memory_id
+from agent_memory.models import (
+    ARCHIVED,
+    CANDIDATE,
+    Archived,
+    Candidate,
+    Memory,
+    Trace,
+    content_hash,
+    describe,
+    is_memory_id,
+)
 from agent_memory.yaml_reading import BoundedComposer, load_yaml
 
 if TYPE_CHECKING:
@@ -43,7 +53,8 @@ _NULL: Final = "tag:yaml.org,2002:null"
 class ImportedLine:
     """One memory of a file, or why there is none: the line it begins on, and fields this version does not know.
 
-    Or the trace of one that was forgotten for a reason, one that is archived, or a record of another kind.
+    Or the trace of one that was forgotten for a reason, one that is archived or waits in the inbox, or a record of
+    another kind.
     """
 
     line: int
@@ -53,6 +64,7 @@ class ImportedLine:
     trace: Trace | None = None
     given: dict[str, Any] | None = None
     archived: Archived | None = None
+    candidate: Candidate | None = None
 
 
 class Prose(str):
@@ -142,8 +154,8 @@ def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
         return ImportedLine(line, given={str(key): value for key, value in item.items()})
     if _RELEASED in item and "content" not in item:
         return _trace_of(line, item)
-    if item.get("kind") == ARCHIVED.name:
-        return _archived_of(line, item, agent_id)
+    if item.get("kind") in {ARCHIVED.name, CANDIDATE.name}:
+        return _aside_of(line, item, agent_id)
     fields = {str(key): value for key, value in item.items() if key not in _COMPUTED}
     unknown = tuple(key for key in fields if key not in Memory.model_fields)
     known = {key: value for key, value in fields.items() if key in Memory.model_fields}
@@ -155,12 +167,16 @@ def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
         return ImportedLine(line, problem=describe(error))
 
 
-def _archived_of(line: int, item: dict[str, Any], agent_id: str) -> ImportedLine:
-    known = {str(key): value for key, value in item.items() if key in Archived.model_fields}
+def _aside_of(line: int, item: dict[str, Any], agent_id: str) -> ImportedLine:
+    model = Archived if item["kind"] == ARCHIVED.name else Candidate
+    known = {str(key): value for key, value in item.items() if key in model.model_fields}
     try:
-        return ImportedLine(line, archived=Archived.model_validate({**known, "agent_id": agent_id}))
+        found = model.model_validate({**known, "agent_id": agent_id})
     except pydantic.ValidationError as error:
         return ImportedLine(line, problem=describe(error))
+    if isinstance(found, Candidate):
+        return ImportedLine(line, candidate=found)
+    return ImportedLine(line, archived=found)
 
 
 def _trace_of(line: int, item: dict[str, Any]) -> ImportedLine:

@@ -246,11 +246,12 @@ async def opened(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
     """Open an agent's memory for the length of the block."""
     from agent_memory.knowledge.pages.watching import keep_pages
     from agent_memory.lifecycle.archive.watching import keep_archive
+    from agent_memory.privacy.inbox import keep_inbox
     from agent_memory.privacy.watching import go_on_with_purges
     from agent_memory.service import open_service
 
     service = open_service(agent, ServiceSettings(storage_root=str(root), lock_timeout=PERSON_SECONDS))
-    keep_archive(keep_pages(service))
+    keep_inbox(keep_archive(keep_pages(service)))
     try:
         await go_on_with_purges(service)
         yield service

@@ -159,6 +159,7 @@ _KEPT: Final[Mapping[str, tuple[str, str] | tuple[()]]] = {
     "knowledge.yaml": ("document, conversation or topic", "documents, conversations and topics"),
     "episodes.yaml": ("turn", "turns"),
     "entities.yaml": ("record of entities", "records of entities"),
+    "inbox.yaml": ("candidate in the inbox", "candidates in the inbox"),
     "archive.yaml": ("record of the archive", "records of the archive"),
     "tasks.yaml": (),  # how far background work is: nothing that an agent knows
 }

@@ -155,18 +155,8 @@ class Screen:
         Raises:
             KeyboardInterrupt: Ctrl-C, at once: an event loop would wait for the end of the line.
         """
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        try:
-            self.err.print(Text(plain(f"{question} [y/N]: ")), end="", soft_wrap=True)
-            answer = sys.stdin.readline()
-        except KeyboardInterrupt:
-            self.err.print()
-            raise
-        finally:
-            signal.signal(signal.SIGINT, before)
-        if not answer.endswith("\n"):
-            self.err.print()
-        return answer.strip().lower() in {"y", "yes"}
+        answer = typed(self, f"{question} [y/N]: ")
+        return answer is not None and answer.strip().lower() in {"y", "yes"}
 
     def progress(self) -> Progress:
         """Return a progress bar on stderr that shows itself on a terminal alone."""
@@ -191,6 +181,26 @@ class Screen:
         last.truncate(width - 2)
         last.rstrip()
         return [*lines[: max_lines - 1], last + Text(" …")]
+
+
+def typed(screen: Screen, question: str) -> str | None:
+    """Ask on the terminal; return the line that was typed, None at the end of the input.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C, at once: an event loop would wait for the end of the line.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        screen.err.print(Text(plain(question)), end="", soft_wrap=True)
+        answer = sys.stdin.readline()
+    except KeyboardInterrupt:
+        screen.err.print()
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if not answer.endswith("\n"):
+        screen.err.print()
+    return answer or None
 
 
 def _console(*, stderr: bool) -> Console:

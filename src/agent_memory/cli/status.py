@@ -14,6 +14,7 @@ from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.lifecycle.health.backlog import backlog_of
 from agent_memory.models import to_text
+from agent_memory.privacy.inbox import count_waiting
 
 if TYPE_CHECKING:
     from agent_memory.tasks.stage import Backlog
@@ -30,10 +31,14 @@ async def status(run: Run) -> None:
     )
     archived = await count_archived(run)
     put_away = {"archived": archived} if archived else {}
+    if waiting := await count_waiting(run.service):
+        put_away["inbox"] = waiting
     run.screen.document({**asdict(state), **put_away, **known, "folder": str(folder.path)})
     show_status(run.screen, state, folder.path)
     if archived:
         row(run.screen, "archive", f"{counted(archived, 'memory', 'memories')}; `agent-memory archive` looks into it")
+    if waiting:
+        row(run.screen, "inbox", f"{waiting:,} may be remembered if you say so; `agent-memory inbox` shows them")
     for each in background:
         row(run.screen, "background", _sentence(each))
     if trouble:

@@ -13,6 +13,7 @@ import typer
 from agent_memory.cli.archive import bring_archived, write_archived
 from agent_memory.cli.carried import bring_given, document_of, said_of, work, write_given
 from agent_memory.cli.formats import Format, decode, encode, encode_trace
+from agent_memory.cli.inbox import bring_waiting, write_waiting
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.screen import Screen
 from agent_memory.errors import ConfigurationError, ValidationError
@@ -20,7 +21,7 @@ from agent_memory.files.atomic import replace_file, translated
 from agent_memory.files.layout import folder_of
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.files.wording import counted
-from agent_memory.models import ARCHIVED, Memory
+from agent_memory.models import ARCHIVED, CANDIDATE, Memory
 from agent_memory.settings import ServiceSettings, build_settings
 
 if TYPE_CHECKING:
@@ -215,6 +216,8 @@ async def import_(
     put_away = [record.archived for record in records if record.archived is not None]
     if brought := await bring_archived(run, put_away, trusted=trusted, dry_run=dry_run):
         run.screen.note(f"{report.done} {counted(brought, 'archived memory', 'archived memories')}.", style="dim")
+    waiting = [record.candidate for record in records if record.candidate is not None]
+    await bring_waiting(run, waiting, trusted=trusted, dry_run=dry_run)
     traces = [record.trace for record in records if record.trace is not None]
     if trusted and not dry_run:
         await run.service.admin.import_traces(traces)
@@ -276,6 +279,8 @@ async def _write_all(run: Run, form: Format, write: "Callable[[str], object]") -
         write("".join(texts))
     if archived := await write_archived(run, form, write):
         given[ARCHIVED.name] = archived
+    if waiting := await write_waiting(run, form, write):
+        given[CANDIDATE.name] = waiting
     write("".join([encode_trace(trace, form) for trace in await run.service.past.traces()]))
     return done + len(texts), given
 

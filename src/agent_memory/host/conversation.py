@@ -51,9 +51,14 @@ class Conversation:
         """Name the tools (`fnmatch` patterns) whose output is a stranger's words, and those that look like it."""
         self._strangers = Strangers(tool_patterns, trusted)
 
+    @property
+    def of_user(self) -> TurnState:
+        """The turn in which the user speaks: of a sub-session that of its root, where it is known."""
+        return (self._root or self).turn
+
     def caller(self) -> Caller:
         """Return the session as the service's caller: whose words it brings, and what the user typed in this turn."""
-        turn = (self._root or self).turn
+        turn = self.of_user
         trust: Trust = "low" if self.taint.by else "medium"
         return Caller(self._session_id, self.emit, trust, turn.prompt, turn.shown_before)
 

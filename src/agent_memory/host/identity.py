@@ -9,40 +9,45 @@ no identity.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
 
+from agent_memory.host.modes import NARROWER, Modes, read_modes
 from agent_memory.models import check_agent_id
 from agent_memory.settings import did_you_mean
 
+if TYPE_CHECKING:
+    from agent_memory.host.modes import Mode
+
 MEMORY_ASSISTANT: Final = "memory-assistant"
 _ACTIVATED: Final = "agent_memory_activated"
-MODES: Final = ("autonomous", "manual")
-
-
-_KEYS: Final = ("enabled", "mode")
+_KEYS: Final = ("enabled", "mode", *NARROWER)
 _YES_OR_NO: Final = pydantic.TypeAdapter(bool)
 _WHERE: Final = "session.capabilities.memory"
 
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """What the host's configuration says: the agent (if any), whether memory is wanted, and in which mode.
+    """What the host's configuration says: the agent (if any), whether memory is wanted, and in which modes.
 
-    `mode` is `autonomous` (capture runs) or `manual` (only tools write). `warnings` name what was not understood.
+    `warnings` name what was not understood.
     """
 
     agent_id: str | None = None
     enabled: bool = True
-    mode: str = "autonomous"
+    modes: Modes = field(default_factory=Modes)
     warnings: tuple[str, ...] = ()
 
     @property
-    def may_listen(self) -> bool:
-        """Whether what is said may be kept without being asked for."""
-        return self.enabled and self.agent_id is not None and self.mode == MODES[0]
+    def mode(self) -> Mode:
+        """The mode where neither a project nor a category has its own."""
+        return self.modes.mode
+
+    def may_listen(self, project: str) -> bool:
+        """Tell whether what is said in a project may be kept whole, without being asked for."""
+        return self.enabled and self.agent_id is not None and self.modes.of(project=project) == "autonomous"
 
 
 def configured(coordinator: Any, module_agent_id: str | None) -> Configured:
@@ -68,15 +73,14 @@ def _given(coordinator: Any, module_agent_id: str | None) -> tuple[Any, ...]:
 
 
 def read_switches(memory: object) -> Configured:
-    """Read `session.capabilities.memory`: is memory wanted, in which mode, and what was not understood.
+    """Read `session.capabilities.memory`: is memory wanted, in which modes, and what was not understood.
 
     Fails closed: a configuration that has this key is to limit memory. What is neither yes nor no, and a key that is
-    not known, switch memory off; a mode that is not known switches capture off and leaves the tools.
+    not known, switch memory off; a mode that is not known counts as `manual` and leaves the tools.
     """
-    if not isinstance(memory, dict):
-        memory = {"enabled": memory}
-    enabled, mode, warnings = True, MODES[0], []
-    for key, value in memory.items():
+    given: dict[object, object] = memory if isinstance(memory, dict) else {"enabled": memory}
+    enabled, warnings = True, list[str]()
+    for key, value in given.items():
         if key not in _KEYS:
             enabled = False
             near = did_you_mean(str(key), _KEYS) or "."
@@ -88,14 +92,8 @@ def read_switches(memory: object) -> Configured:
                 warnings.append(f"{_WHERE}.enabled is neither true nor false. Memory stays off until it is corrected.")
             elif value is not wanted and not wanted:
                 warnings.append(f"{_WHERE}.enabled is taken for false; write false, without quotes, to drop the tools.")
-        elif key == "mode" and value is not None:
-            mode = value if value in MODES else "manual"
-            if value not in MODES:
-                near = did_you_mean(str(value)[:40], MODES) or "."
-                warnings.append(
-                    f"{_WHERE}.mode is not one of {', '.join(MODES)}{near} Nothing is captured; the tools work."
-                )
-    return Configured(None, enabled, mode, tuple(warnings))
+    modes, not_understood = read_modes(given, _WHERE)
+    return Configured(None, enabled, modes, (*warnings, *not_understood))
 
 
 def _yes_or_no(value: object) -> bool | None:

@@ -16,8 +16,11 @@ WORKING_DIR: Final = "session.working_dir"
 
 def project_of(settings: ServiceSettings, coordinator: Any) -> str:
     """Return the project of a session; empty for none, and where projects are switched off."""
-    if not settings.projects:
-        return ""
+    return working_on(settings, coordinator) if settings.projects else ""
+
+
+def working_on(settings: ServiceSettings, coordinator: Any) -> str:
+    """Return the project of a session, also where memories are to be noted without one; empty for none."""
     if settings.project is not None:
         return settings.project
     folder = coordinator.get_capability(WORKING_DIR)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.lifecycle.archive.watching import keep_archive
+from agent_memory.privacy.inbox import keep_inbox
 from agent_memory.privacy.watching import go_on_with_purges
 from agent_memory.service import open_service
 
@@ -36,7 +37,7 @@ _LOCK: Final = threading.Lock()
 
 
 def _opened(agent_id: str, settings: ServiceSettings) -> MemoryService:
-    return keep_archive(keep_pages(open_service(agent_id, settings)))
+    return keep_inbox(keep_archive(keep_pages(open_service(agent_id, settings))))
 
 
 class ServiceShare:

@@ -26,7 +26,7 @@ from agent_memory.host.identity import (
     write_activation,
 )
 from agent_memory.host.notes import Note, Resume
-from agent_memory.host.projects import project_of
+from agent_memory.host.projects import project_of, working_on
 from agent_memory.host.refusals import child_session, ineffective, memory_off, not_wished
 from agent_memory.host.registry import ServiceShare
 from agent_memory.lifecycle.health.watching import watch
@@ -56,6 +56,7 @@ class MemorySession:
     Attributes:
         conversation: The host's hooks and events; its turn, taint, distrust, note_returned, emit and degraded stand
             here, too.
+        project: Returns the project that is worked on, also where memories are noted without one; empty for none.
         named: Returns every agent that this session was given, whichever is active.
         warnings: Unknown settings and the like, for `memory_status`.
         problem: Why memory cannot work in this session, or None.
@@ -86,6 +87,7 @@ class MemorySession:
             lambda: root_of(self.settings.storage_root),
             lambda: Note(self._activated, is_tainted=self.taint.by is not None),
         )
+        self.project: Callable[[], str] = lambda: working_on(self.settings, coordinator)
         self.named: Callable[[], list[str]] = lambda: named(coordinator, self.settings.agent_id)
         of_all = self._root.belonging if self._root is not None else None
         self.belonging: Belonging = of_all or Belonging(coordinator, self.root_id)
@@ -173,7 +175,7 @@ class MemorySession:
             if note.is_tainted:  # as noted: there is nothing to note anew
                 self.taint.by = self.taint.by or "what was read before the resume"
         activated = self._activated or activation(self._coordinator)
-        return Configured(activated, enabled=True, mode=found.mode) if activated and found.enabled else found
+        return Configured(activated, modes=found.modes) if activated and found.enabled else found
 
     async def activate(self, agent_id: str) -> Activated:
         """Make this session use the memory of `agent_id`.

@@ -6,6 +6,9 @@ compaction, no restoring of a backup and no import touches it.
 
 One line for each step, sealed like those of a journal: a purge is `begun` before anything is taken away, and `done`
 with a receipt. A line that a killed process left torn at the end counts as not written.
+
+Beside purges it holds the fingerprints of texts that a person rejected when asked whether they may be kept: they are
+not offered again, and bar nothing else.
 """
 
 from __future__ import annotations
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _KEY_BYTES: Final = 32
+_REJECTED: Final = "rejected"
+"""The step of a line that is no purge's; a version that does not know it takes the line for nothing."""
 _LEAST: Final = 3
 """Characters: what is shorter is no statement that could be told from others."""
 _TEXTS: Final = ("content", "body")
@@ -76,6 +81,12 @@ class _Read:
     purges: dict[str, Purge] = field(default_factory=dict)
     ids: set[str] = field(default_factory=set)
     fingerprints: set[str] = field(default_factory=set)
+    rejected: set[str] = field(default_factory=set)
+
+    @property
+    def has_any(self) -> bool:
+        """Whether anything is listed, for which the key is needed."""
+        return bool(self.purges or self.rejected)
 
 
 class PurgeList:
@@ -111,6 +122,11 @@ class PurgeList:
         """Tell whether this text was purged, whatever record says it; no, where the key is lost. See `purges`."""
         read = self._look()
         return bool(read.key) and _fingerprint(read.key, text) in read.fingerprints
+
+    def has_rejected(self, text: str) -> bool:
+        """Tell whether a person rejected this text; no, where the key is lost. See `purges`."""
+        read = self._look()
+        return bool(read.key) and _fingerprint(read.key, text) in read.rejected
 
     def bars(self, record_id: object, values: Mapping[str, Any]) -> bool:
         """Tell whether a record, as a journal has it, was purged: by its id, or by a text among its values."""
@@ -153,6 +169,16 @@ class PurgeList:
         self._append({"purge": purge.id, "at": at, "step": "begun", "ids": [*purge.ids], "fingerprints": fingerprints})
         return purge
 
+    def reject(self, texts: Iterable[str], at: str) -> None:
+        """Note texts that a person rejected, and sync; to be called with the lock of the folder held.
+
+        Raises:
+            StorageError: They could not be noted.
+        """
+        key = self._made_key()
+        fingerprints = sorted({_fingerprint(key, text) for text in texts})
+        self._append({"purge": str(uuid.uuid4()), "at": at, "step": _REJECTED, "fingerprints": fingerprints})
+
     def finish(self, purge: Purge, receipt: Mapping[str, Any], at: str) -> None:
         """Note that a purge is done, and what it came to.
 
@@ -171,7 +197,7 @@ class PurgeList:
 
     def _made_key(self) -> bytes:
         with translated(self._key_path, "write"):
-            if not self._key_path.exists() and not self._look().purges:
+            if not self._key_path.exists() and not self._look().has_any:
                 temporary = self._key_path.with_name(f".{PURGE_KEY}.{secrets.token_hex(4)}.tmp")
                 descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
                 try:
@@ -190,8 +216,8 @@ class PurgeList:
         read = _Read(looked)
         with translated(self.path, "read"):
             for line in read_file(self.path).split(b"\n") if looked is not None else ():
-                _take(read.purges, line)
-        if read.purges:
+                _take(read, line)
+        if read.has_any:
             with contextlib.suppress(StorageError):  # ids are known without it, and reading goes on
                 read.key = _key_in(self._key_path)
             read.ids = {one for purge in read.purges.values() for one in purge.ids}
@@ -221,11 +247,14 @@ def texts_in(values: Mapping[str, Any]) -> list[str]:
     return [text for name in _TEXTS if isinstance(text := values.get(name), str) and len(text) >= _LEAST]
 
 
-def _take(purges: dict[str, Purge], line: bytes) -> None:
+def _take(read: _Read, line: bytes) -> None:
+    purges = read.purges
     try:
         value = decode_line(line)
         purge_id, at = str(value["purge"]), str(value["at"])
-        if value["step"] == "begun":
+        if value["step"] == _REJECTED:
+            read.rejected |= set(value["fingerprints"])
+        elif value["step"] == "begun":
             purges[purge_id] = Purge(purge_id, at, tuple(value["ids"]), tuple(value["fingerprints"]))
         elif (known := purges.get(purge_id)) is not None:
             purges[purge_id] = Purge(purge_id, known.at, known.ids, known.fingerprints, dict(value["receipt"]))

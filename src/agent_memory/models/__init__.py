@@ -21,6 +21,7 @@ from agent_memory.models.entities import (
 )
 from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE, offered_fields, offered_values
 from agent_memory.models.identifiers import check_agent_id, check_id, check_texts, is_memory_id, new_memory_id
+from agent_memory.models.inbox import CANDIDATE, Candidate
 from agent_memory.models.invalid import describe
 from agent_memory.models.kind import Kind
 from agent_memory.models.knowledge import (
@@ -98,6 +99,7 @@ __all__ = [
     "ANY_STATE",
     "ARCHIVED",
     "BESIDE",
+    "CANDIDATE",
     "CATEGORIES",
     "COVERS",
     "DERIVED_FROM",
@@ -138,6 +140,7 @@ __all__ = [
     "TIDY_RUN",
     "TOPIC",
     "Archived",
+    "Candidate",
     "Clock",
     "DateRange",
     "Document",

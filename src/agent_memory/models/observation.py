@@ -10,7 +10,10 @@ from agent_memory.models.times import UtcDatetime
 
 
 class Observation(BaseModel):
-    """A candidate: the sentence, its category, how sure the rule is (0..1), and where it was seen."""
+    """A candidate: the sentence, its category, how sure the rule is (0..1), and where it was seen.
+
+    `wished`: the user asked in so many words that it be remembered.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -21,5 +24,6 @@ class Observation(BaseModel):
     trust: Trust = "medium"
     tags: list[str] = Field(default_factory=list)
     rule: str = ""
+    wished: bool = False
     session_id: str = ""
     observed_at: UtcDatetime | None = None

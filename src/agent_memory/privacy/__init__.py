@@ -1,6 +1,18 @@
-"""What a person may ask of a memory about themselves: that something is gone for good."""
+"""What a person may ask of a memory about themselves: that something is gone for good, or is not kept without a yes."""
 
+from agent_memory.privacy.inbox import Held, Inbox, count_waiting, inbox_exists, keep_inbox, opened_inbox
 from agent_memory.privacy.purging import Plan, Purging, Receipt
 from agent_memory.privacy.searching import Found
 
-__all__ = ["Found", "Plan", "Purging", "Receipt"]
+__all__ = [
+    "Found",
+    "Held",
+    "Inbox",
+    "Plan",
+    "Purging",
+    "Receipt",
+    "count_waiting",
+    "inbox_exists",
+    "keep_inbox",
+    "opened_inbox",
+]

@@ -36,6 +36,7 @@ class Admin:
 
     Attributes:
         derived: Stores items that background work draws from what came in.
+        considered: What capture would store, or why nothing; see `WritePath.considered`.
         folder: Where the memories lie; None where that is no folder of files here.
         get, count, browse, replaced_by, older_versions, surroundings, linked_to: A memory or None; how many; part of a
         list; which replaced which; what is told besides; what is linked to a record. As are answer, search, troubles,
@@ -48,7 +49,7 @@ class Admin:
     ) -> None:
         self._writing, self._pad, self._clock, self._compare = writing, pad, clock, compare
         storage = self._storage = writing.storage
-        self.derived = Deriving(writing)
+        self.derived, self.considered = Deriving(writing), writing.considered
         self.folder: AgentFolder | None = getattr(storage, "folder", None)
         self.search, self.troubles = storage.search, storage.troubles
         self.get, self.count = storage.get, storage.count

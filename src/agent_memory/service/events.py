@@ -160,6 +160,22 @@ _SPECS: Final = (
         count="how many candidates",
     ),
     _audited(
+        "memory:held",
+        "What would have been kept waits in the inbox for a person's yes.",
+        candidate_id="its id there",
+        category="its category; `other` if it is none of the built-in ones",
+        source="user, assistant or tool",
+        via="capture or tool: what would have kept it",
+        redacted="kinds of secrets removed",
+    ),
+    _audited(
+        "memory:decided",
+        "What waited in the inbox was decided on.",
+        candidate_id="its id there",
+        outcome="accepted, edited or rejected; expired, where nobody said anything; forgotten, with a memory",
+        memory_id="id of the memory it became, or null",
+    ),
+    _audited(
         "memory:scratchpad_edited",
         "A person's edit of scratchpad.yaml was taken over.",
         changed="entries changed",

@@ -130,6 +130,9 @@ class ServiceSettings(Settings):
         max_length=100,
         description="The session's project; empty: the repository it works in.",
     )
+    inbox_days: Positive = Field(
+        default=28, description="Days for which what is to be asked for waits in the inbox; then it is dropped."
+    )
     max_scratchpad_entries: int = Field(default=50, ge=1, le=100, description="Entries in the scratchpad at most.")
     health: HealthSettings = Field(
         default=HealthSettings(), description="A mapping of [limits](#health): from where on what is a warning."

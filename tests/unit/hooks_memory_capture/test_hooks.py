@@ -11,6 +11,7 @@ from amplifier_core.testing import MockContextManager, MockCoordinator
 from agent_memory.capture import Extractor
 from agent_memory.errors import StorageError
 from agent_memory.host import MemorySession
+from agent_memory.privacy import opened_inbox
 from amplifier_module_hooks_memory_capture import STATISTICS_CAPABILITY, mount
 from amplifier_module_hooks_memory_capture.recorder import Recorder
 from tests.support import plan
@@ -260,6 +261,50 @@ async def test_where_only_tools_may_write_nothing_is_captured_and_nothing_is_sai
     await talk.cleanup()
     assert talk.events == []
     assert not root.exists()
+
+
+async def test_with_mode_ask_captures_wait_and_a_wish_to_remember_is_a_yes(begin: Begin) -> None:
+    talk = await begin()
+    talk.coordinator.config["session"] = plan(memory={"mode": "ask"})["session"]
+    await talk.whole(FACT)
+    await talk.whole(OTHER)
+    assert await talk.memories() == [OTHER]
+    async with opened_inbox(await talk.session.require()) as inbox:
+        (waiting,) = await inbox.waiting()
+    assert (waiting.content, waiting.category, waiting.trust, waiting.via) == (FACT, "decision", "high", "capture")
+    assert talk.statistics() == {"captured": 1, "in_inbox": 1, "waiting": 0, "skipped": {}}
+    assert (await (await talk.session.require()).search("ledger")).results == []
+
+
+@pytest.mark.parametrize(
+    ("memory", "kept", "skipped"),
+    [
+        ({"categories": {"decision": "manual"}}, [OTHER], {"manual": 1}),
+        ({"mode": "manual", "categories": {"decision": "autonomous"}}, [FACT], {"manual": 1}),
+        ({"mode": "manual", "projects": {"kestrel": "autonomous"}}, [OTHER, FACT], {}),
+        ({"projects": {"Kestrel": "manual"}}, [], {}),
+    ],
+)
+async def test_a_category_or_a_project_may_have_a_mode_of_its_own(
+    begin: Begin, memory: dict[str, Any], kept: list[str], skipped: dict[str, int]
+) -> None:
+    talk = await begin(project="Kestrel")
+    talk.coordinator.config["session"] = plan(memory=memory)["session"]
+    await talk.whole(f"{FACT}\n\n{OTHER}")
+    assert await talk.memories() == sorted(kept)
+    assert talk.reasons() == skipped
+
+
+async def test_where_no_inbox_can_be_nothing_is_captured_and_it_is_told(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = await begin()
+    talk.coordinator.config["session"] = plan(memory={"mode": "ask"})["session"]
+    service = await talk.session.require()
+    monkeypatch.setattr(service, "settings", service.settings.model_copy(update={"backend": "server"}))
+    await talk.whole(FACT)
+    assert await talk.memories() == []
+    assert talk.reasons() == {"inbox_needs_files": 1}
 
 
 async def test_a_wrong_setting_captures_nothing_and_does_not_raise(begin: Begin, root: Path) -> None:

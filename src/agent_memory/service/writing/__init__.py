@@ -7,6 +7,6 @@ append → event → audit. The storage redacts once more what is not marked as 
 from agent_memory.service.writing.deriving import Derived, Deriving
 from agent_memory.service.writing.importing import Import, Imported
 from agent_memory.service.writing.looking import Looking
-from agent_memory.service.writing.path import WritePath, Written
+from agent_memory.service.writing.path import WritePath, Written, said_in
 
-__all__ = ["Derived", "Deriving", "Import", "Imported", "Looking", "WritePath", "Written"]
+__all__ = ["Derived", "Deriving", "Import", "Imported", "Looking", "WritePath", "Written", "said_in"]

@@ -14,6 +14,7 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.models import MAX_CONTENT_CHARS, MAX_TAGS, MEMORY, may_stand_for
 from agent_memory.models.times import UtcDatetime
 from agent_memory.service.results import CaptureOutcome, Suspect, Updated
+from agent_memory.service.seeing import check_referred
 from agent_memory.service.trust import SAID, TrustGate, statement_of
 from agent_memory.service.writing.comparing import Comparing, linked
 from agent_memory.service.writing.linking import ours_kept, with_marks
@@ -210,18 +211,50 @@ class WritePath:
         noted = {"fields": list(fields), "redacted": list(redacted)}
         await self._report("memory:updated", caller, memory_id=memory_id, **noted)
 
+    async def considered(
+        self, values: Mapping[str, Any], caller: Caller, session_id: str = "", *, is_callers: bool = False
+    ) -> Redacted[Memory] | str:
+        """Return the memory that capture would store of `values`, or in a word why it would store nothing.
+
+        Args:
+            values: Fields of a memory.
+            caller: The session that asks.
+            session_id: In which it was said; the caller's when omitted.
+            is_callers: The words are the caller's: their trust is at most the caller's, and what they replace has to be
+                the caller's to replace.
+
+        Raises:
+            UnknownIdError: With `is_callers`: what it replaces or is linked to is not there.
+            ValidationError: With `is_callers`: a field is wrong, or the caller may not replace what it replaces.
+        """
+        if is_callers:
+            values = await with_marks(self.storage, values, "stored")
+            await check_referred(self.storage, caller, values, "stored")
+        try:
+            drafted = await self._draft(values, session_id or caller.session_id, caller.project)
+        except ValidationError as error:
+            if is_callers:
+                raise
+            return error.code
+        content = drafted.value.content
+        if self.is_purged(content) or await self.storage.was_forgotten(content):
+            return "forgotten"
+        if self.purged is not None and self.purged.has_rejected(content):
+            return "rejected"
+        if await self._is_known(drafted.value):
+            return "duplicate"
+        if not is_callers:
+            return drafted
+        if (older := drafted.value.supersedes) is not None and await self.storage.get(older) is None:
+            raise UnknownIdError(f"There is no memory {older} to supersede; nothing was stored.")
+        return await self.gate.admit(drafted, caller)
+
     async def _capture_one(self, observation: Observation, outcome: CaptureOutcome, caller: Caller) -> str | None:
         """Store one observation or return why not."""
-        seen = observation.model_dump(exclude={"rule", "session_id"}, exclude_none=True)
-        try:
-            drafted = await self._draft(seen, observation.session_id or caller.session_id, caller.project)
-        except ValidationError as error:
-            return error.code
+        drafted = await self.considered(said_in(observation), caller, observation.session_id)
+        if isinstance(drafted, str):
+            return drafted
         memory = drafted.value
-        if self.is_purged(memory.content) or await self.storage.was_forgotten(memory.content):
-            return "forgotten"
-        if await self._is_known(memory):
-            return "duplicate"
         written = await self._compared(drafted, caller, unique=True)
         if written.outcome == "known":
             return "duplicate"
@@ -249,6 +282,11 @@ class WritePath:
             may_stand_for(found.memory.trust, memory.trust) and is_near_duplicate(found.memory.content, memory.content)
             for found in nearest
         )
+
+
+def said_in(observation: Observation) -> dict[str, Any]:
+    """Return the fields of the memory that an observation would make."""
+    return observation.model_dump(exclude={"rule", "wished", "session_id"}, exclude_none=True)
 
 
 def _normalised(values: Mapping[str, Any], aim: Aim) -> dict[str, Any]:

@@ -1,0 +1,214 @@
+"""The command by which a person decides what may be remembered: what waits in the inbox."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.text import Text
+
+from agent_memory.cli.change import edited_text
+from agent_memory.cli.formats import Format, encode_entry
+from agent_memory.cli.running import Run, command
+from agent_memory.cli.screen import typed
+from agent_memory.cli.text import day, plain
+from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.files.wording import counted
+from agent_memory.models import CANDIDATE, to_text
+from agent_memory.redaction import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agent_memory.models import Candidate
+    from agent_memory.privacy import Inbox
+
+_COLUMNS: Final = ("id", "timestamp", "category", "content")
+_Ids = list[str] | None
+_ID: Final = "ID"
+_KEYS: Final = {"a": "accept", "e": "edit", "r": "reject", "n": "next", "q": "quit", "": "next"}
+_QUESTION: Final = "[a]ccept, [e]dit, [r]eject, [n]ext, [q]uit: "
+
+
+@command(rows=True)
+async def inbox(
+    run: Run,
+    *,
+    accept: Annotated[_Ids, typer.Option("--accept", metavar=_ID, help="Remember this; repeatable.")] = None,
+    reject: Annotated[_Ids, typer.Option("--reject", metavar=_ID, help="Never; repeatable.")] = None,
+    edit: Annotated[str | None, typer.Option("--edit", metavar=_ID, help="Change the text, then remember it.")] = None,
+    text: Annotated[
+        str | None, typer.Option("--text", metavar="TEXT", help="With --edit: the new text, without an editor.")
+    ] = None,
+    list_: Annotated[bool, typer.Option("--list", help="Only list, also in a terminal.")] = False,
+) -> None:
+    """Decide what may be remembered: with mode ask, what was captured waits here.
+
+    In a terminal each is shown in turn, to accept, edit, reject or leave it. What waits is found by no search and shown
+    to no model; it is dropped after four weeks. What is rejected is gone from the file, and not offered again.
+    """
+    if text is not None and edit is None:
+        raise ValidationError("--text goes with --edit.", code="usage")
+    from agent_memory.privacy import opened_inbox
+
+    async with opened_inbox(run.service) as opened:
+        if accept or reject or edit:
+            await _decide(run, opened, accept or [], reject or [], edit, text)
+        elif list_ or run.screen.form != "text" or not is_terminal():
+            await _list(run, opened)
+        else:
+            await _walk(run, opened)
+
+
+def is_terminal() -> bool:
+    """Tell whether somebody sits there who can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+async def _decide(
+    run: Run, opened: "Inbox", accepted: list[str], rejected: list[str], edited: str | None, text: str | None
+) -> None:
+    waiting = await opened.waiting()
+    if wrong := set(accepted) & {*rejected, *([edited] if edited else [])}:
+        raise ValidationError(f"{quoted(min(wrong))} cannot be both; nothing was decided.", code="usage")
+    yes, no = [_meant(waiting, word) for word in accepted], [_meant(waiting, word) for word in rejected]
+    chosen = _meant(waiting, edited) if edited is not None else None
+    done: dict[str, Any] = {"accepted": [], "rejected": []}
+    run.screen.document(done)
+    if chosen is not None:
+        await _edit(run, opened, chosen, text, done)
+    for each in yes:
+        await _accept(run, opened, each, {}, done)
+    for each in await opened.reject([each.id for each in no], run.caller):
+        done["rejected"].append(each.id)
+        run.screen.show(f"Rejected {each.id}; it is not offered again.")
+
+
+def _meant(waiting: "list[Candidate]", word: str) -> "Candidate":
+    """Return the candidate whose id begins so.
+
+    Raises:
+        UnknownIdError: There is none.
+        ValidationError: There are several.
+    """
+    beginning = f"cnd-{word.strip().removeprefix('cnd-')}"
+    found = [each for each in waiting if each.id.startswith(beginning)]
+    if not found or beginning == "cnd-":
+        raise UnknownIdError(
+            f"{quoted(word)} does not wait in the inbox; nothing was decided.",
+            recovery="`agent-memory inbox --list` shows what does.",
+        )
+    if len(found) > 1:
+        raise ValidationError(
+            f"{len(found)} ids begin with {word!r}.",
+            code="ambiguous_id",
+            recovery=f"Say more of the one you mean: {', '.join(each.id for each in found)}.",
+        )
+    return found[0]
+
+
+async def _accept(run: Run, opened: "Inbox", each: "Candidate", changes: dict[str, Any], done: dict[str, Any]) -> None:
+    stored = await opened.accept(each.id, run.caller, changes)
+    done["accepted"].append({"id": each.id, "memory_id": stored.memory.id, "duplicate": stored.duplicate})
+    said = "says that already" if stored.duplicate else f"remembers {each.id}"
+    run.screen.show(f"{stored.memory.id} {said}.")
+
+
+async def _edit(run: Run, opened: "Inbox", each: "Candidate", text: str | None, done: dict[str, Any]) -> None:
+    new = (await edited_text(each.id, each.content) if text is None else text).strip()
+    if not new:
+        raise ValidationError("The text is gone; nothing was decided.", recovery="To have it go there is --reject.")
+    typed = {} if sys.stdin.isatty() else {"trust": "medium"}  # what a program gives need not be a person's words
+    await _accept(run, opened, each, {"content": new, **(typed if new != each.content else {})}, done)
+
+
+def _row(opened: "Inbox", each: "Candidate") -> dict[str, Any]:
+    return {
+        "id": each.id,
+        "content": each.content,
+        "category": each.category,
+        "project": each.project,
+        "tags": list(each.tags),
+        "trust": each.trust,
+        "source": each.source.kind,
+        "via": each.via,
+        "replaces": each.replaces,
+        "timestamp": to_text(each.timestamp),
+        "until": opened.ends_at(each),
+    }
+
+
+async def _list(run: Run, opened: "Inbox") -> None:
+    waiting = await opened.waiting()
+    rows = [_row(opened, each) for each in waiting]
+    run.screen.rows({"agent_id": run.service.agent_id, "waiting": rows}, "waiting", _COLUMNS)
+    for each in waiting:
+        _show(run, each)
+    if not waiting:
+        run.screen.note("Nothing waits in the inbox.")
+    else:
+        run.screen.note("Decide by `agent-memory inbox` with --accept ID, --edit ID or --reject ID.")
+
+
+def _show(run: Run, each: "Candidate") -> None:
+    whose = {"user": "you said", "assistant": "the agent said", "tool": "a tool returned"}.get(each.source.kind, "")
+    head = [day(each.timestamp), each.category, *([each.project] if each.project else []), whose]
+    run.screen.show(Text.assemble((each.id, "bold"), (f"  {plain(', '.join(filter(None, head)))}", "dim")))
+    run.screen.show(each.content, indent=2)
+    if each.replaces:
+        run.screen.show(f"would replace {each.replaces}", indent=2, style="dim")
+
+
+async def _walk(run: Run, opened: "Inbox") -> None:
+    """Show each in turn and ask."""
+    waiting = await opened.waiting()
+    done: dict[str, Any] = {"accepted": [], "rejected": []}
+    run.screen.last_words = lambda: "Stopped. What was decided is done; the rest waits still."
+    for each in waiting:
+        _show(run, each)
+        choice = _ask(run)
+        if choice == "quit":
+            break
+        if choice == "accept":
+            await _accept(run, opened, each, {}, done)
+        elif choice == "edit":
+            await _edit(run, opened, each, None, done)
+        elif choice == "reject":
+            await opened.reject([each.id], run.caller)
+            run.screen.show("Rejected; it is not offered again.")
+    left = len(await opened.waiting())
+    run.screen.note(f"{counted(left, 'candidate')} left in the inbox." if left else "Nothing waits in the inbox.")
+
+
+def _ask(run: Run) -> str:
+    while True:
+        answer = typed(run.screen, _QUESTION)
+        if answer is None:
+            return "quit"
+        if (choice := _KEYS.get(answer.strip().lower()[:1])) is not None:
+            return choice
+
+
+async def write_waiting(run: Run, form: Format, write: "Callable[[str], object]") -> int:
+    """Write what waits, as a part of an export; return how much."""
+    from agent_memory.privacy import inbox_exists, opened_inbox
+
+    if not inbox_exists(run.service.agent_id, run.service.settings):
+        return 0
+    async with opened_inbox(run.service) as opened:
+        every = await opened.waiting()
+    write("".join(encode_entry({"kind": CANDIDATE.name, "id": each.id, **each.to_record()}, form) for each in every))
+    return len(every)
+
+
+async def bring_waiting(run: Run, candidates: "Sequence[Candidate]", *, trusted: bool, dry_run: bool) -> None:
+    """Have what waited where an export comes from wait here, and say so. Only where the file is trusted."""
+    if not candidates:
+        return
+    if not trusted:
+        run.screen.note(f"Left aside {counted(len(candidates), 'candidate')} of an inbox: only with --trusted.")
+        return
+    from agent_memory.privacy import opened_inbox
+
+    async with opened_inbox(run.service) as opened:
+        count = await opened.take_in(candidates, dry_run=dry_run)
+    run.screen.note(f"{counted(count, 'candidate')} for the inbox.", style="dim")

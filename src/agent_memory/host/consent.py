@@ -1,0 +1,69 @@
+"""Whether a model may store or reword something now: what the mode says, and what the user asked for in this turn."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Literal
+
+from agent_memory.capture import asks_to_keep, orders
+from agent_memory.errors import ValidationError
+
+if TYPE_CHECKING:
+    from agent_memory.host.modes import Mode
+    from agent_memory.host.session import MemorySession
+    from agent_memory.models import Memory
+
+Consent = Literal["given", "to_be_asked"]
+
+
+def mode_of(session: MemorySession, category: str = "") -> Mode:
+    """Return the mode for what is said now, of a category or of none.
+
+    Raises:
+        ValidationError: The configured name cannot name an agent.
+    """
+    return session.identity().modes.of(category, session.project())
+
+
+async def consent_to_store(session: MemorySession, content: str, category: str) -> Consent:
+    """Return whether a model may store this now, or whether it is to wait for a person's yes.
+
+    Raises:
+        ValidationError: The mode is `manual`, and the user has not asked for it in this turn (`needs_user`).
+    """
+    mode = mode_of(session, category)
+    if mode == "autonomous":
+        return "given"
+    turn = session.conversation.of_user
+    if await asyncio.to_thread(asks_to_keep, turn.prompt, content):
+        return "given"
+    if mode == "ask":
+        return "to_be_asked"
+    if not turn.is_heard:
+        return "given"  # a program that calls tools itself, without a user whose words could be heard
+    raise ValidationError(
+        "Nothing was stored: memory is in mode manual here, and the user has not asked for this in this turn.",
+        code="needs_user",
+        recovery="Store it in a turn in which the user says so, for instance: remember that \u2026",
+    )
+
+
+async def check_rewording(session: MemorySession, memory: Memory, content: str) -> None:
+    """Refuse that a model gives a memory another text while it may not store such a text by itself.
+
+    Raises:
+        ValidationError: The user has not asked for it in this turn (`needs_user`).
+    """
+    mode, turn = mode_of(session, memory.category), session.conversation.of_user
+    if mode == "autonomous" or content == memory.content or (mode == "manual" and not turn.is_heard):
+        return
+    texts, was_shown = (memory.content, *memory.tags, memory.category), memory.id in turn.shown_before
+    if await asyncio.to_thread(asks_to_keep, turn.prompt, content):
+        return
+    if await asyncio.to_thread(orders, "change", turn.prompt, memory.id, texts, was_shown=was_shown):
+        return
+    raise ValidationError(
+        f"{memory.id} was not changed: memory is in mode {mode} here, and the user has not asked for it in this turn.",
+        code="needs_user",
+        recovery=f"Ask the user; it is done in a turn in which they say, for instance: correct {memory.id}.",
+    )

@@ -1,0 +1,119 @@
+"""What the model may store by itself: by the mode, and by what the user asks for in the turn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_memory.host import MemorySession
+from agent_memory.privacy import opened_inbox
+from tests.support import plan
+
+if TYPE_CHECKING:
+    from agent_memory.models import Candidate
+    from tests.unit.tool_memory_semantic.conftest import Mount
+
+FACT = "The user prefers tabs over spaces."
+
+
+class Tools:
+    """The tools of a session in a mode, in which the user may have said something."""
+
+    def __init__(self, coordinator: Any) -> None:
+        self.coordinator = coordinator
+        self.tools = coordinator.get("tools")
+        self.session = MemorySession.of(coordinator)
+
+    async def say(self, prompt: str) -> None:
+        await self.coordinator.hooks.emit("prompt:submit", {"prompt": prompt})
+
+    async def call(self, name: str, **arguments: Any) -> Any:
+        result = await self.tools[name].execute(arguments)
+        return result.output if result.success else result.error
+
+    async def store(self, content: str, category: str = "preference", **more: Any) -> Any:
+        return await self.call("memory_store", content=content, category=category, **more)
+
+    async def waiting(self) -> list[Candidate]:
+        async with opened_inbox(await self.session.require()) as inbox:
+            return await inbox.waiting()
+
+
+@pytest.fixture
+async def tools_in(mounted: Mount) -> Any:
+    async def begin(**memory: Any) -> Tools:
+        return Tools(await mounted(config=plan(memory=memory)))
+
+    return begin
+
+
+async def test_with_mode_ask_what_the_model_stores_by_itself_waits(tools_in: Any) -> None:
+    tools = await tools_in(mode="ask")
+    await tools.say("Which editor settings do we use? I prefer tabs.")
+    answer = await tools.store(FACT, tags=["editor"])
+    (waiting,) = await tools.waiting()
+    assert (answer["stored"], answer["inbox_id"]) == (False, waiting.id)
+    assert (waiting.content, waiting.category, waiting.tags) == (FACT, "preference", ["editor"])
+    assert (waiting.via, waiting.trust, waiting.source.detail) == ("tool", "medium", "memory_store")
+    assert (await tools.call("memory_list_recent"))["count"] == 0
+    assert (await tools.call("memory_search", query="tabs or spaces"))["results"] == []
+    status = await tools.call("memory_status")
+    assert (status["mode"], status["inbox"]) == ("ask", 1)
+    assert await tools.store(FACT) == {"stored": False, "reason": "waiting"}
+
+
+@pytest.mark.parametrize("mode", ["ask", "manual"])
+async def test_what_the_user_asks_for_is_stored_in_every_mode(tools_in: Any, mode: str) -> None:
+    tools = await tools_in(mode=mode)
+    await tools.say("Remember that I prefer tabs.")
+    stored = await tools.store(FACT)
+    assert stored["memory_id"].startswith("mem-")
+    await tools.say("Correct that: I prefer spaces.")
+    assert "fields" in await tools.call("memory_update", memory_id=stored["memory_id"], content="They prefer spaces.")
+    assert await tools.waiting() == []
+
+
+@pytest.mark.parametrize("mode", ["off", "manual", "ask"])
+async def test_the_model_does_not_reword_a_memory_by_itself(tools_in: Any, mode: str) -> None:
+    tools = await tools_in(mode=mode)
+    await tools.say("Remember that I prefer tabs.")
+    known = (await tools.store(FACT))["memory_id"]
+    await tools.say("What is the weather like?")
+    refused = await tools.call("memory_update", memory_id=known, content="The user hates tea.")
+    assert (refused["code"], known in refused["message"]) == ("needs_user", True)
+    assert (await tools.call("memory_update", memory_id=known, pinned=True))["fields"] == ["pinned"]
+
+
+async def test_with_mode_manual_the_model_stores_nothing_by_itself(tools_in: Any) -> None:
+    tools = await tools_in(categories={"preference": "manual"})
+    await tools.say("I prefer tabs.")
+    assert (await tools.store(FACT))["code"] == "needs_user"
+    assert (await tools.call("memory_list_recent"))["count"] == 0
+    assert "memory_id" in await tools.store("The build runs on Kestrel.", "decision")
+
+
+async def test_a_program_that_has_no_user_may_use_the_tools_with_mode_manual(tools_in: Any) -> None:
+    tools = await tools_in(mode="manual")
+    assert "memory_id" in await tools.store(FACT)
+
+
+async def test_what_would_replace_a_memory_does_so_when_it_is_accepted(tools_in: Any) -> None:
+    tools = await tools_in(mode="ask")
+    await tools.say("Remember that I prefer tabs.")
+    old = (await tools.store(FACT))["memory_id"]
+    await tools.say("What is new?")
+    answer = await tools.store("The user prefers spaces now.", supersedes=old)
+    service = await tools.session.require()
+    assert (await service.admin.replaced_by([old])) == {}
+    async with opened_inbox(service) as inbox:
+        stored = await inbox.accept(answer["inbox_id"])
+    assert (await service.admin.replaced_by([old])) == {old: stored.memory.id}
+
+
+async def test_a_wrong_argument_is_an_error_and_not_a_candidate(tools_in: Any) -> None:
+    tools = await tools_in(mode="ask")
+    await tools.say("hello")
+    assert "code" in await tools.store(FACT, supersedes="mem-000000000000")
+    assert (await tools.store("AKIAIOSFODNN7EXAMPLE"))["code"] == "only_secret"
+    assert await tools.waiting() == []
