@@ -22,7 +22,7 @@ from agent_memory.journal.format import sealed
 from agent_memory.journal.reader import JournalReader
 from agent_memory.journal.salvage import lines_about
 from agent_memory.lifecycle.backups import drop_derived, list_backups, withdraw
-from agent_memory.privacy.searching import files_in, pattern_of, search_backup
+from agent_memory.privacy.searching import files_in, packed_in, search_backup
 from agent_memory.storage import sweep_agents
 from agent_memory.storage.blobs import sweep_blobs
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.privacy.wording import Wording
 
 _TRIES: Final = 50
 _PAUSE: Final = 0.2
@@ -79,21 +80,23 @@ def erase_backups(
                 done.files.append(f"{each.path.parent.name}/{each.path.name}")
 
 
-def erase_beside(folder: AgentFolder, texts: Collection[str], hide: Callable[[str], str], done: Erased) -> None:
-    """Make texts unreadable in all that lies beside the journals: the scratchpad, pages, what was kept aside."""
-    pattern = pattern_of(texts)
-    if pattern is None:
-        return
+def erase_beside(folder: AgentFolder, wording: Wording, done: Erased) -> None:
+    """Make texts unreadable in all that lies beside the journals: the scratchpad, pages, what was kept aside.
+
+    What somebody packed stays as it is; the search names it.
+    """
     journals = {path.name for path in folder.journals()} | {PURGED, PURGE_KEY}
-    for path in files_in(folder):
+    for path in files_in(folder) if wording else ():
         inside = path.relative_to(folder.path)
         if inside.parts[0] in _LEFT or inside.name in journals or inside.name.startswith(VECTORS):
             continue
         with done.tried(path):
             content = read_file(path)
-            if pattern.search(content):
-                text = hide(content.decode("utf-8", "surrogateescape"))
-                replace_file(path, text.encode("utf-8", "surrogateescape"), durable=True)
+            lines = [b"" if packed_in(line, wording) else line for line in content.splitlines(keepends=True)]
+            text = b"".join(lines).decode("utf-8", "surrogateescape")
+            hidden = wording.hidden(text).encode("utf-8", "surrogateescape")
+            if hidden != content:
+                replace_file(path, hidden, durable=True)
                 done.files.append(inside.as_posix())
 
 

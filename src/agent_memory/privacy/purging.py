@@ -27,7 +27,8 @@ from agent_memory.journal.format import MalformedLineError, decode_entry
 from agent_memory.models import Clock, to_text, utc_now
 from agent_memory.privacy.erasing import Erased, erase_backups, erase_beside, erase_derived, erase_journals
 from agent_memory.privacy.gathering import gather, others_saying
-from agent_memory.privacy.searching import Found, hiding, pattern_of, search
+from agent_memory.privacy.searching import Found, search
+from agent_memory.privacy.wording import Wording, can_be_told
 from agent_memory.redaction import quoted
 from agent_memory.service import NOBODY
 from agent_memory.settings import PERSON_SECONDS
@@ -195,7 +196,7 @@ class Purging:
         await self._service.admin.compact()  # also drops vectors of texts that no record has any more
         await self._service.settle()
         await asyncio.to_thread(self._erase_derived, done)
-        await asyncio.to_thread(erase_beside, self._folder, known, hiding(known), done)
+        await asyncio.to_thread(erase_beside, self._folder, Wording(known), done)
         receipt = await asyncio.to_thread(self._receipt, purge, known, done)
         await asyncio.to_thread(self.list.finish, purge, asdict(receipt), receipt.at)
         await self._service.report(
@@ -204,9 +205,10 @@ class Purging:
         return receipt
 
     def _erase(self, purge: Purge, texts: Collection[str], done: Erased) -> None:
-        hide = hiding(texts)
+        wording = Wording(texts)
+        hide = wording.hidden
         erase_backups(self._folder, purge.ids, texts, lambda line: self._admitted(line, hide), hide, done)
-        erase_beside(self._folder, texts, hide, done)
+        erase_beside(self._folder, wording, done)
         erase_journals(self._folder, purge.ids, hide, done)
 
     def _admitted(self, line: bytes, hide: Callable[[str], str]) -> bytes:
@@ -226,7 +228,7 @@ class Purging:
         root = self._folder.path.parent
         where = [f"{each.path.relative_to(root)}" + (f"/{each.member}" if each.member else "") for each in found]
         records = {"ids": [*purge.ids], "fingerprints": [*purge.fingerprints]}
-        searched = sum(pattern_of([text]) is not None for text in texts)
+        searched = sum(map(can_be_told, texts))
         return Receipt(
             purge.id,
             to_text(self._clock()),

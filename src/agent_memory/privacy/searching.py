@@ -1,43 +1,51 @@
 """Where words still stand: every byte of every file of an agent, and of our backups of it. Reads, changes nothing.
 
-A text is looked for as it is, as JSON and YAML write it, in capital and small letters, and with other white space
-between its words; a long one in stretches. One of less than twelve characters is not looked for, since it would be
-found in others.
+A text is looked for in whatever way a file may write it, see `wording`; a long one in stretches. One of less than 12
+characters is not looked for, since it would be found in others. What is packed (zip, gzip) is unpacked for it.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import contextlib
-import json
+import gzip
+import io
+import os
 import re
 import sqlite3
 import zipfile
+import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, AnyStr, Final
+from typing import TYPE_CHECKING, Final
 
-from agent_memory.files.atomic import read_file
+from agent_memory.files.atomic import opened, read_at, read_file
 from agent_memory.files.names import VECTORS
 from agent_memory.lifecycle.backups import list_backups
+from agent_memory.privacy.wording import Wording
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
 
-_STRETCH: Final = 40
-"""Words."""
-_LEAST_CHARS: Final = 12
-BAR: Final = "\u2588"
-"""Stands for each character that was made unreadable: places in a text stay what they were."""
 _LARGEST: Final = 1 << 30
-"""Bytes of a file that is read in one go."""
+"""Bytes of a file that are read in one go."""
+_OVERLAP: Final = 1 << 20
+"""Bytes that two parts of a longer file share: more than the longest line of a record."""
 NEVER_OPENED: Final = frozenset({f"{VECTORS}-shm"})
 """Has numbers alone. POSIX drops every lock of a process on a file once the process closes any descriptor of it, and
 SQLite of the same process relies on locks on this one and on the database (https://sqlite.org/howtocorrupt.html, 2.2).
 """
-_BETWEEN: Final = rb"(?:\s|\\[nrt]|\\u20(?:28|29)|[>|]-?\s)+"
-"""Between words: white space, or as JSON writes it, or a line break of YAML."""
+_RUN: Final = re.compile(
+    rb"(?:[\t\n\r -~]|[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}){6,}"
+)
+"""Text among other bytes: six characters of UTF-8 or more."""
+_BASE64: Final = re.compile(r'"line_base64": "([A-Za-z0-9+/=]+)"')
+"""How a line is kept aside that is no UTF-8."""
+_GZIP: Final = b"\x1f\x8b"
+_ZIP: Final = b"PK\x03\x04"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +61,6 @@ class Found:
     path: Path
     member: str | None
     count: int
-
-
-def pattern_of(texts: Iterable[str]) -> re.Pattern[bytes] | None:
-    """Return a pattern that finds these texts in the bytes of files; None where none can be told from others."""
-    stretches = {way for text in texts for words in _stretches(text) for way in _written(words)}
-    return _either(sorted(stretches, key=len, reverse=True), b"|")
-
-
-def hiding(texts: Iterable[str]) -> Callable[[str], str]:
-    """Return what makes these texts unreadable within others."""
-    stretches = {r"\s+".join(map(re.escape, words)) for text in texts for words in _stretches(text)}
-    pattern = _either(sorted(stretches, key=len, reverse=True), "|")
-    if pattern is None:
-        return lambda text: text
-    return lambda text: pattern.sub(lambda match: BAR * len(match[0]), text)
-
-
-def _either(patterns: list[AnyStr], joint: AnyStr) -> re.Pattern[AnyStr] | None:
-    return re.compile(joint.join(patterns), re.IGNORECASE) if patterns else None
 
 
 def search(folder: AgentFolder, texts: Collection[str], ids: Collection[str] = ()) -> list[Found]:
@@ -91,13 +80,47 @@ def search(folder: AgentFolder, texts: Collection[str], ids: Collection[str] = (
 def _among(
     contents: Iterable[tuple[Path, str | None, bytes]], texts: Collection[str], ids: Collection[str]
 ) -> list[Found]:
-    patterns = [each for each in (pattern_of(texts), _changes_of(ids)) if each is not None]
+    wording, changes = Wording(texts), _changes_of(ids)
     found = []
-    for path, member, content in contents if patterns else ():
-        count = sum(len(pattern.findall(content)) for pattern in patterns)
+    for path, member, content in contents if wording or changes else ():
+        count = len(changes.findall(content)) if changes is not None else 0
+        if wording:
+            count += sum(wording.count(text) for text in texts_of(content))
         if count:
             found.append(Found(path, member, count))
     return found
+
+
+def texts_of(content: bytes) -> Iterator[str]:
+    """Yield what of the bytes of a file is text: all of it, or what lies between others, or what is packed in it."""
+    if content.startswith(_GZIP):
+        content = _unpacked(content)
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        text = b"\n".join(_RUN.findall(content)).decode("utf-8", "replace")
+    yield text
+    yield from _packed_lines(text)
+
+
+def packed_in(line: bytes, wording: Wording) -> bool:
+    """Tell whether a line of what was kept aside packs one that has one of these texts."""
+    return b'"line_base64"' in line and any(map(wording.count, _packed_lines(line.decode("utf-8", "replace"))))
+
+
+def _packed_lines(text: str) -> Iterator[str]:
+    for packed in _BASE64.findall(text):
+        with contextlib.suppress(binascii.Error):
+            yield base64.b64decode(packed).decode("utf-8", "replace")
+
+
+def _unpacked(content: bytes) -> bytes:
+    """Return what a file that is packed by gzip holds, as far as it can be read and is no longer than any of ours."""
+    reader = gzip.GzipFile(fileobj=io.BytesIO(content))
+    try:
+        return reader.read(_LARGEST)
+    except (OSError, EOFError, zlib.error):
+        return content
 
 
 def files_in(folder: AgentFolder) -> Iterator[Path]:
@@ -120,11 +143,25 @@ def _contents(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:
     for path in files_in(folder):
         if path.name == VECTORS:
             yield path, None, _database(path)
-        elif path.stat().st_size <= _LARGEST and path.name not in NEVER_OPENED:
-            yield path, None, read_file(path)
+        elif path.name not in NEVER_OPENED:
+            yield from _parts(path)
     for each in list_backups(folder.path.parent, folder.agent_id):
         for member, content in _members(each.path):
             yield each.path, member, content
+
+
+def _parts(path: Path) -> Iterator[tuple[Path, str | None, bytes]]:
+    """Yield a file, a long one in parts that overlap, and what a packed one holds."""
+    size = path.stat().st_size
+    if size <= _LARGEST:
+        content = read_file(path)
+        yield path, None, content
+        if content.startswith(_ZIP):
+            yield from ((path, member, inside) for member, inside in _members(path) if member is not None)
+        return
+    with opened(path, os.O_RDONLY) as descriptor:
+        for start in range(0, size, _LARGEST):
+            yield path, None, read_at(descriptor, max(0, start - _OVERLAP), min(size, start + _LARGEST))
 
 
 def _database(path: Path) -> bytes:
@@ -143,22 +180,6 @@ def _members(path: Path) -> Iterator[tuple[str | None, bytes]]:
                 yield name, archive.read(name)
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError):
         yield None, read_file(path)  # damaged: what of it is not compressed
-
-
-def _stretches(text: str) -> Iterator[list[str]]:
-    """Yield the words of a text, of a long one some at a time; the last stretch has what is left over."""
-    words = text.split()
-    if len(text.strip()) < _LEAST_CHARS:
-        return
-    count = max(1, len(words) // _STRETCH)
-    for at in range(count):
-        yield words[at * _STRETCH : None if at == count - 1 else (at + 1) * _STRETCH]
-
-
-def _written(words: list[str]) -> Iterator[bytes]:
-    """Yield words as a pattern: as they are, and as JSON writes them, with and without letters of ASCII alone."""
-    for write in (str, lambda word: json.dumps(word, ensure_ascii=False)[1:-1], lambda word: json.dumps(word)[1:-1]):
-        yield _BETWEEN.join(re.escape(write(word).encode("utf-8", "surrogatepass")) for word in words)
 
 
 def _changes_of(ids: Collection[str]) -> re.Pattern[bytes] | None:
