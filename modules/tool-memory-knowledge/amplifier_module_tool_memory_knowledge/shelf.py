@@ -55,6 +55,10 @@ class Shelf:
         shown = [await service.admin.get(item.item_id) for item in items]
         self.session.note_returned(memory for memory in shown if memory is not None)
 
+    def note_strangers(self) -> None:
+        """Note that a tool's answer has a stranger's words."""
+        self.session.taint.note(LOW_TRUST)
+
     async def note_page(self, page: str) -> None:
         """Note a stranger's words on the page of a topic: what is marked so, or quoted of an item of low trust."""
         service = await self.session.require()
@@ -62,7 +66,7 @@ class Shelf:
         items = await service.admin.valid_among(shown.items)
         self.session.note_returned(item for item in items.values() if item.trust == "low")
         if any(claim.is_untrusted for claim in shown.claims):
-            self.session.taint.note(LOW_TRUST)
+            self.note_strangers()
 
     async def close(self) -> None:
         """Close what was opened here; the service is the session's."""

@@ -153,6 +153,8 @@ class ListCategoriesTool(KnowledgeTool):
     required = ("limit",)
 
     async def _run(self, manager: MemoryManager, args: ListCategoriesInput) -> str:
+        if await manager.category_layer.of_strangers():
+            self.shelf.note_strangers()
         return await printing.listed(manager, args.limit)
 
 

@@ -112,6 +112,7 @@ def _document(topic: Topic, kept: "Kept") -> dict[str, Any]:
         "description": topic.description,
         "items": len(topic.item_ids),
         "declared": not is_entity(topic),
+        "trust": topic.trust,
         "consolidated_at": None if topic.consolidated_at is None else to_text(topic.consolidated_at),
         "edited": kept.is_edited or bool(topic.edited_by),
         "proposed": None if kept.proposed is None else str(kept.proposed),
@@ -122,4 +123,5 @@ def _document(topic: Topic, kept: "Kept") -> dict[str, Any]:
 def _state(topic: Topic, kept: "Kept") -> str:
     said = f" · {minute(topic.consolidated_at)}" if topic.consolidated_at is not None else " · no page yet"
     edited = " · changed by hand" if kept.is_edited or topic.edited_by else ""
-    return f"{said}{edited}{' · a proposal lies beside it' if kept.proposed else ''}"
+    untrusted = " · low trust" if topic.trust == "low" else ""
+    return f"{said}{untrusted}{edited}{' · a proposal lies beside it' if kept.proposed else ''}"

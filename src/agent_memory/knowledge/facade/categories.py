@@ -48,7 +48,7 @@ class CategoryLayer:
                 others = await self._knowledge.topics.update(others.id, changes) if changes else others
                 return category_of(self._seen.view(others, []))
             fields = {"name": name, "description": description, "group": self._seen.group or ""}
-            values = {**fields, "timestamp": to_text(self._knowledge.clock())}
+            values = {**fields, "timestamp": to_text(self._knowledge.clock()), "trust": self._seen.trust}
             topic = await asyncio.to_thread(make_record, TOPIC, values, self._knowledge.agent_id)
             await self._knowledge.topics.store(topic)
         return category_of(topic.value)
@@ -78,6 +78,10 @@ class CategoryLayer:
     async def count_items(self) -> dict[str, int]:
         """Return how many items are filed under each, by its name."""
         return await self._seen.how_many(await self._seen.topics())
+
+    async def of_strangers(self) -> set[str]:
+        """Return the names of topics that strangers named, and of which they alone speak."""
+        return await self._seen.of_strangers(await self._seen.topics())
 
     async def update_content(
         self, category_id: str, content: str, item_ids: Iterable[str] | None = None

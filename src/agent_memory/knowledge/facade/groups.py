@@ -15,6 +15,7 @@ from agent_memory.knowledge.pages.pages import page_for
 from agent_memory.knowledge.pages.paging import title_of, unsaid
 from agent_memory.knowledge.topics.entities import LEAST_ITEMS
 from agent_memory.models import Topic, sees
+from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.facade.shapes import MemoryItem
     from agent_memory.knowledge.pages.pages import Pages
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Memory
+    from agent_memory.models import Memory, Trust
     from agent_memory.service import Caller
 
 _MOST_DESCRIBED: Final = 6_000
@@ -68,16 +69,23 @@ class SeenTopics:
         """Return one by its name.
 
         Raises:
-            CategoryNotFoundError: There is none; names those that there are.
+            CategoryNotFoundError: There is none; names those that there are, but for names of strangers.
         """
         topic = await self.topic(name)
         if topic is None:
-            raise CategoryNotFoundError(name, [each.name for each in await self.topics()])
+            every = await self.topics()
+            theirs = await self.of_strangers(every)
+            raise CategoryNotFoundError(name, [each.name for each in every if each.name not in theirs])
         return topic
 
     async def of_others(self, name: str) -> Topic | None:
         """Return the record of a topic that is there, though not for who asks."""
         return await self.pages.topic(name) if await self.topic(name) is None else None
+
+    @property
+    def trust(self) -> Trust:
+        """How far the words of who asks are trusted, the model's at most."""
+        return lowest(self._asking().trust, "medium")
 
     async def members_of(self, topic: Topic) -> list[Memory]:
         """Return what is filed under a topic."""
@@ -86,6 +94,14 @@ class SeenTopics:
     async def how_many(self, topics: Collection[Topic]) -> dict[str, int]:
         """Return how many items are filed under each of some topics."""
         return {each.name: len(await self.members_of(each)) for each in topics}
+
+    async def of_strangers(self, topics: Collection[Topic]) -> set[str]:
+        """Return the names of those of some topics that strangers named, and of which they alone speak."""
+        found = set[str]()
+        for topic in topics:
+            if topic.trust == "low" and all(each.trust == "low" for each in await self.members_of(topic)):
+                found.add(topic.name)
+        return found
 
     async def filed_under(self, name: str) -> frozenset[str]:
         """Return the ids of the items of which the page of a topic is made; none where it is not there."""

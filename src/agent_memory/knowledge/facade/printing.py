@@ -17,6 +17,7 @@ _PREVIEW: Final = 100
 _SPEAKERS: Final = {"user": "the user", "assistant": "the assistant"}
 """Of roles."""
 _ORDER: Final = "The best match stands first; the number says how sure it is that this one alone answers."
+_UNTRUSTED: Final = " (from untrusted sources)"
 _NOT_KNOWN: Final = "Nothing here is likely to be the answer; these are the nearest."
 
 
@@ -42,8 +43,10 @@ async def listed(manager: MemoryManager, most: int | None = None) -> str:
     """Return what list_categories prints."""
     categories = await manager.list_categories()
     counts = await manager.category_layer.count_items()
+    theirs = await manager.category_layer.of_strangers()
     rows = [
-        f"{at}. {each.name}\n   {_line(each.description)}\n   Items: {counts.get(each.name, 0)}"
+        f"{at}. {each.name}{_UNTRUSTED * (each.name in theirs)}\n   {_line(each.description)}\n"
+        f"   Items: {counts.get(each.name, 0)}"
         for at, each in enumerate(categories[:most], 1)
     ]
     return "\n\n".join([f"Memory Categories ({len(categories)}):", *rows])

@@ -27,6 +27,7 @@ from agent_memory.knowledge.topics.rewording import reworded
 from agent_memory.knowledge.topics.saves import TopicFiles
 from agent_memory.logs import get_logger
 from agent_memory.models import MAX_TEXT_CHARS, TOPIC, Listing, SearchFilters
+from agent_memory.service.trust import lowest
 from agent_memory.storage.cleaning import redact_fields
 
 if TYPE_CHECKING:
@@ -167,6 +168,8 @@ class Pages:
         if not saved.done:
             return topic, topic.body, saved
         changes: dict[str, Any] = {"item_ids": [each.id for each in members], "body": saved.body}
+        if members and is_entity(topic):
+            changes["trust"] = lowest(*(each.trust for each in members))
         if not made.is_proposal:
             changes["consolidated_at"] = made.page.consolidated_at
         changes = {name: value for name, value in changes.items() if getattr(topic, name) != value}
