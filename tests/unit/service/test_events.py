@@ -59,6 +59,8 @@ async def live(service: MemoryService, listener: Listener, folder: Path, clock: 
 
 
 ELSEWHERE = (
+    "memory:held",
+    "memory:decided",
     "memory:migration_", "memory:resource_", "memory:episodes_", "memory:item", "memory:category_", "memory:retrieval_",
     "memory:ingestion_", "memory:background_", "memory:archived", "memory:tidied", "memory:briefed", "memory:alert",
     "memory:backed_up", "memory:backup_restored", "memory:purged",
