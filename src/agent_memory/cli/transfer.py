@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.cli.account import ZIP, export_account
 from agent_memory.cli.archive import bring_archived, write_archived
 from agent_memory.cli.carried import bring_given, document_of, said_of, work, write_given
 from agent_memory.cli.formats import Format, decode, encode, encode_trace
@@ -159,9 +160,22 @@ async def export(
     file: Annotated[str, typer.Argument(metavar="FILE", help="Where to; '-' is stdout.")] = "-",
     form: FormatName = None,
     *,
+    about: Annotated[
+        str | None, typer.Option("--about", metavar="NAME", help="To a .zip: all that is held about somebody's name.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
 ) -> None:
-    """Write all memories, and what the agent was given, to a file or to stdout."""
+    """Write all memories, and what the agent was given, to a file or to stdout.
+
+    To a file with the suffix .zip goes an account for people: pages of all that is held of the agent or, with --about,
+    of what names somebody, by other names too that the agent knows. It is not made to be imported.
+    """
+    if Path(file).suffix.lower() == ZIP and form is None:
+        _check_target(Path(file), run.root, force=force)
+        await export_account(run, Path(file), about)
+        return
+    if about is not None:
+        raise typer.BadParameter("what is about somebody goes to a FILE with the suffix .zip", param_hint="--about")
     chosen = _format_of(file, form)
     if file == "-" and run.screen.json and chosen == "yaml":
         raise typer.BadParameter("--json and YAML cannot both be on stdout", param_hint="--format")
