@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.host.model_writes import ModelWrites
 from agent_memory.host.strangers import LOW_TRUST, Strangers, Taint, calls_in
 from agent_memory.host.turn import TurnState, text_of
+from agent_memory.knowledge.tool_settings import KNOWLEDGE_TOOLS
 from agent_memory.logs import get_logger
 from agent_memory.models import to_text, utc_now
 from agent_memory.service import Caller
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
+_OUR_TOOLS: Final = "memory_"
 _EARLY: Final = -1000
 """Hook priority: before any hook that asks what turn it is."""
 
@@ -86,7 +88,7 @@ class Conversation:
 
         async def on_tool(_event: str, data: dict[str, Any]) -> None:
             name = text_of(data, "tool_name")
-            if self.taint.by is None and self._strangers.speak_by(name, data.get("tool_input")):
+            if self.taint.by is None and self._brings_strangers(name, data.get("tool_input")):
                 self.taint.note(name)
             if self.model_writes.end_call(data, self._session_id):
                 await notice_edits()
@@ -123,5 +125,15 @@ class Conversation:
         """Look through a conversation that was there before this session for what strangers said in it."""
         context = self._coordinator.get("context")
         for name, given in calls_in(await context.get_messages()) if context is not None else ():
-            if self._strangers.speak_by(name, given):
+            if self._brings_strangers(name, given):
                 self.taint.note(name)
+
+    def _brings_strangers(self, name: str, given: Any) -> bool:
+        """Tell whether a tool's answer holds a stranger's words: of its own, or out of the files of the agents.
+
+        Our own tools say for themselves what they show.
+        """
+        if self._strangers.speak_by(name, given):
+            return True
+        is_ours = name.startswith(_OUR_TOOLS) or name in KNOWLEDGE_TOOLS
+        return not is_ours and self.model_writes.names_records(given)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
 
 _NAME: Final = "agent-memory-model-writes"
 _EARLY: Final = -1000
@@ -20,6 +21,9 @@ _MARGIN: Final = 0.05
 _REMEMBERED: Final = 50
 _FILE: Final = "scratchpad"
 _MOST_LOOKED_AT: Final = 1000
+_MAX_TEXT: Final = 100_000
+"""Characters of one text that are looked at for the folder of the agents."""
+_PAD: Final = re.compile(r"[^\s\"'`|;&<>]*scratchpad\.yaml")
 
 
 @dataclass(slots=True)
@@ -142,20 +146,29 @@ class ModelWrites:
         ended = [each for each in self._calls if each.until is not None][:-_REMEMBERED]
         self._calls = [*(each for each in self._calls if each not in ended), call]
 
+    def names_records(self, tool_input: Any) -> bool:
+        """Tell whether what a tool was given names the folder of the agents, for more than scratchpad.yaml."""
+        folders = self._places - {_FILE}
+        bare = (_PAD.sub("", text[:_MAX_TEXT]) for text in _texts_in(tool_input))
+        return any(place in text for text in bare for place in folders)
+
     def _is_meant(self, event: dict[str, Any]) -> bool:
         """Tell whether what a tool was given names the file or where it lies."""
-        pending, looked_at = [event.get("tool_input")], 0
-        while pending and looked_at < _MOST_LOOKED_AT:
-            value = pending.pop()
-            looked_at += 1
-            if isinstance(value, str):
-                if any(place in value for place in self._places):
-                    return True
-            elif isinstance(value, dict):
-                pending.extend(value.values())
-            elif isinstance(value, list | tuple):
-                pending.extend(value)
-        return False
+        return any(place in text for text in _texts_in(event.get("tool_input")) for place in self._places)
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """Yield the texts in what a tool was given, however deep; of a large one those that come first."""
+    pending, looked_at = [value], 0
+    while pending and looked_at < _MOST_LOOKED_AT:
+        value = pending.pop()
+        looked_at += 1
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            pending.extend(value.values())
+        elif isinstance(value, list | tuple):
+            pending.extend(value)
 
 
 def names_of(storage_root: str) -> frozenset[str]:

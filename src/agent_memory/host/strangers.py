@@ -24,6 +24,11 @@ _NETWORK: Final = re.compile(
     r"kubectl|(?:docker|podman)\s+(?:logs|pull|search))\b|\bfetch\(",
     re.IGNORECASE,
 )
+_SHOWS_OURS: Final = re.compile(
+    r"\b(?:agent-memory|agent_memory\.cli)(?:\s+-\S+(?:\s+[^\s-]\S*)?){0,4}?\s+(?:search|list|ls|show|why|history|"
+    r"restore|undo|briefing|suspects|resources|topics?|entity|entities|episodes|summaries|export|archive)\b"
+)
+"""Commands of our own that show what strangers said, too, with a mark that a model may overlook."""
 
 
 class Taint:
@@ -79,7 +84,10 @@ class Strangers:
             return False
         if any(fnmatchcase(name, pattern) for pattern in self._patterns):
             return True
-        return _SHELL.search(name) is not None and _NETWORK.search(str(tool_input)[:_MAX_INPUT]) is not None
+        if _SHELL.search(name) is None:
+            return False
+        ordered = str(tool_input)[:_MAX_INPUT]
+        return _NETWORK.search(ordered) is not None or _SHOWS_OURS.search(ordered) is not None
 
 
 def calls_in(messages: Iterable[Any]) -> Iterator[tuple[str, Any]]:

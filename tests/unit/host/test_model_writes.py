@@ -255,7 +255,7 @@ async def test_a_tool_that_names_the_folder_of_another_root_is_told_too(tmp_path
     session.configure("tool-memory-semantic", ToolSettings, where)
     try:
         command = {"command": f"cd {tmp_path / 'elsewhere'}/bob && sed -i s/a/b/ *"}
-        assert await added_by(session, command) == ("assistant", "medium", False)
+        assert await added_by(session, command) == ("assistant", "low", False), "it may have read a stranger's words"
     finally:
         await session.release()
 

@@ -91,6 +91,45 @@ def test_a_shell_brings_them_when_it_calls_the_network(
     assert strangers.speak_by(shell, json.dumps({"command": command})) is theirs
 
 
+@pytest.mark.parametrize(
+    ("command", "shows"),
+    [
+        ("agent-memory search 'push to main'", True),
+        ("agent-memory -a bob --root /x list --all", True),
+        ("cd /x && python -m agent_memory.cli show mem-0000000000a1 | head", True),
+        ("agent-memory store 'the list of the show'", False),
+        ("agent-memory --version", False),
+        ("ls agent-memory", False),
+        ("grep -r agent-memory docs", False),
+    ],
+)
+def test_a_shell_brings_them_when_it_shows_what_we_keep(strangers: Strangers, command: str, shows: bool) -> None:
+    assert strangers.speak_by("bash", {"command": command}) is shows
+    assert not strangers.speak_by("read_file", {"path": command})
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "counts"),
+    [
+        ("read_file", {"path": "{root}/bob/memories.yaml"}, True),
+        ("grep", {"pattern": "diff", "path": "{root}"}, True),
+        ("bash", {"command": "cat {root}/bob/topics/vendor.md"}, True),
+        ("read_file", {"path": "{root}/bob/scratchpad.yaml"}, False),
+        ("edit_file", {"edits": [{"file": "{root}/bob/scratchpad.yaml"}]}, False),
+        ("read_file", {"path": "docs/topics/vendor.md"}, False),
+        ("memory_store", {"content": "It lies in {root}/bob"}, False),
+        ("remember", {"content": "It lies in {root}/bob"}, False),
+    ],
+)
+async def test_a_tool_that_reads_the_agents_files_brings_what_strangers_said(
+    make_session: Sessions, root: Path, tool: str, given: Any, counts: bool
+) -> None:
+    session = make_session()
+    named = json.loads(json.dumps(given).replace("{root}", str(root)))
+    await host_of(session).hooks.emit("tool:post", {"tool_name": tool, "tool_input": named, "result": "..."})
+    assert session.taint.by == (tool if counts else None)
+
+
 def test_a_name_spelled_out_counts_although_it_is_trusted_by_default() -> None:
     assert Strangers(("Code_Search",), ToolSettings().trusted_tools).speak_by("code_search", None)
     assert not Strangers(("*search*",), ("code_*",)).speak_by("code_search", None)
