@@ -86,8 +86,9 @@ def _detectors() -> tuple[Callable[[str], Iterable[Finding]], ...]:
     from agent_memory.redaction.detectors import find_known_tokens
     from agent_memory.redaction.keywords import find_keyword_secrets
     from agent_memory.redaction.providers import find_provider_secrets
+    from agent_memory.redaction.published import find_published
 
-    return find_provider_secrets, find_known_tokens, find_keyword_secrets, find_by_context
+    return find_provider_secrets, find_known_tokens, find_published, find_keyword_secrets, find_by_context
 
 
 def _merge(text: str, findings: Iterable[Finding]) -> list[Finding]:

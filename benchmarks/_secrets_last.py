@@ -1,4 +1,4 @@
-"""Kinds of secrets written after the redactor was tuned on `_redaction_first` and `_redaction_later`."""
+"""Kinds of secrets written after the redactor was tuned on `_secrets_first` and `_secrets_later`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote_plus
 
-from benchmarks._redaction_kinds import WORDS, Kind, Planted, around, fill, key_lines, letters, many, strong, token
+from benchmarks._secrets_kinds import WORDS, Kind, Planted, around, fill, key_lines, letters, many, strong, token
 
 if TYPE_CHECKING:
     import random

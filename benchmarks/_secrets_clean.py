@@ -6,7 +6,7 @@ import base64
 import hashlib
 from typing import TYPE_CHECKING, Final
 
-from benchmarks._redaction_kinds import ALNUM, WORDS, fill
+from benchmarks._secrets_kinds import ALNUM, WORDS, fill
 
 if TYPE_CHECKING:
     import random

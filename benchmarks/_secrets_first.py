@@ -6,7 +6,7 @@ import base64
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from benchmarks._redaction_kinds import Kind, Planted, around, fill, key_lines, letters, many, strong, token
+from benchmarks._secrets_kinds import Kind, Planted, around, fill, key_lines, letters, many, strong, token
 
 if TYPE_CHECKING:
     import random
