@@ -12,7 +12,7 @@ from agent_memory.logs import get_logger
 from agent_memory.models import to_text, utc_now
 from agent_memory.service import Caller
 from agent_memory.service.events import payload
-from agent_memory.settings import ToolSettings
+from agent_memory.settings import TOOL_NAMES, ToolSettings
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-_OUR_TOOLS: Final = "memory_"
 _EARLY: Final = -1000
 """Hook priority: before any hook that asks what turn it is."""
 
@@ -135,5 +134,5 @@ class Conversation:
         """
         if self._strangers.speak_by(name, given):
             return True
-        is_ours = name.startswith(_OUR_TOOLS) or name in KNOWLEDGE_TOOLS
+        is_ours = name in TOOL_NAMES or name in KNOWLEDGE_TOOLS
         return not is_ours and self.model_writes.names_records(given)

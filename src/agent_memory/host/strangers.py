@@ -24,6 +24,8 @@ _NETWORK: Final = re.compile(
     r"kubectl|(?:docker|podman)\s+(?:logs|pull|search))\b|\bfetch\(",
     re.IGNORECASE,
 )
+_REACHES_OUT: Final = re.compile(r"web|http|url|fetch|mail|online|internet|brows|curl|wget|remote|download|crawl|scrap")
+"""A part of a name that a pattern for local tools does not excuse: who names a tool may be a stranger."""
 _SHOWS_OURS: Final = re.compile(
     r"\b(?:agent-memory|agent_memory\.cli)(?:\s+-\S+(?:\s+[^\s-]\S*)?){0,4}?\s+(?:search|list|ls|show|why|history|"
     r"restore|undo|briefing|suspects|resources|topics?|entity|entities|episodes|summaries|export|archive)\b"
@@ -63,7 +65,7 @@ class Strangers:
     Args:
         patterns: Names of tools (`fnmatch`, case ignored) whose output is strangers' words.
         trusted: Names of tools that are not, although a pattern fits; a name that `patterns` spells out is not among
-            them.
+            them, nor one that says that it reaches out, such as `grep_web`, unless it is spelled out here.
     """
 
     def __init__(self, patterns: Iterable[str], trusted: Iterable[str]) -> None:
@@ -80,7 +82,9 @@ class Strangers:
         name = tool_name.lower()
         if name in self._patterns:
             return True
-        if any(fnmatchcase(name, pattern) for pattern in self._trusted):
+        if name in self._trusted:
+            return False
+        if _REACHES_OUT.search(name) is None and any(fnmatchcase(name, pattern) for pattern in self._trusted):
             return False
         if any(fnmatchcase(name, pattern) for pattern in self._patterns):
             return True

@@ -62,7 +62,7 @@ class ToolSettings(Settings):
     )
     trusted_tools: tuple[str, ...] = Field(
         default=(
-            *("memory_*", "grep*", "glob*", "todo*", "lsp*", "code_search", "search_code", "codebase_search"),
+            *("memory_search", "grep*", "glob*", "todo*", "lsp*", "code_search", "search_code", "codebase_search"),
             *("search_codebase", "search_files", "search_file", "file_search", "find_files", "symbol_search"),
             *("search_symbols", "search_replace", "search_and_replace", "tool_search", "search_tools"),
             *("skill_search", "search_skills"),

@@ -36,6 +36,8 @@ THEIRS = [
     "google_calendar_events", "youtube_transcript", "get_transcript", "video_captions", "reddit_top", "tweet_lookup",
     "arxiv_get", "pubmed_get", "stackoverflow_query", "scrape_page", "scraper", "crawl", "firecrawl",
     "mcp__files__read", "mcp_anything", "deep_research_search", "knowledge_base_search", "a2a_call",
+    "memory_fetch", "memory_web_search", "memory_search_online", "m\u0435mory_search", "grep_web", "glob_http_pages",
+    "todo_search_online", "lsp_download",
 ]  # fmt: skip
 OURS = [
     "read_file", "write_file", "edit_file", "apply_patch", "list_directory", "glob", "glob_files", "grep",
