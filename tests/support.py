@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import AsyncMock
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from amplifier_core import ModuleCoordinator
 
     from agent_memory.errors import AgentMemoryError
+    from agent_memory.journal import Where
     from agent_memory.storage import FileStorage
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -40,6 +44,24 @@ class FrozenClock:
         """Move by a `timedelta`, also backwards, and return the new present."""
         self.now += timedelta(**by)
         return self.now
+
+
+class Scrambling:
+    """A codec of journals: no cipher, yet bound to its place, of another text each time, and no word can be read."""
+
+    def __init__(self, key: str = "first") -> None:
+        self.key = key
+        self._nonces = count()
+
+    def encode(self, where: Where, fields: bytes) -> str:
+        whole = json.dumps([self.key, *where, next(self._nonces), fields.decode()]).encode()
+        return base64.b64encode(bytes(byte ^ 0x5A for byte in whole)).decode()
+
+    def decode(self, where: Where, text: str) -> bytes:
+        whole = json.loads(bytes(byte ^ 0x5A for byte in base64.b64decode(text, validate=True)))
+        if whole[:-2] != [self.key, *where]:
+            raise ValueError(f"not of {where}")
+        return str(whole[-1]).encode()
 
 
 @contextmanager

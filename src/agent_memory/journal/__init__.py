@@ -1,5 +1,6 @@
 """The journal: the append-only file from which everything else is derived."""
 
+from agent_memory.journal.codec import AS_IT_STANDS, IDENTITY, Codec, Where
 from agent_memory.journal.compaction import refused
 from agent_memory.journal.durability import Receipt
 from agent_memory.journal.format import Change, Entry
@@ -12,8 +13,11 @@ from agent_memory.journal.salvage import keep_lost, of_rejected, rejected_items,
 from agent_memory.journal.writer import JournalWriter
 
 __all__ = [
+    "AS_IT_STANDS",
     "GRACE",
+    "IDENTITY",
     "Change",
+    "Codec",
     "Entry",
     "FoldedSize",
     "Inspection",
@@ -26,6 +30,7 @@ __all__ = [
     "Receipt",
     "Records",
     "Update",
+    "Where",
     "apply_change",
     "deleted_in",
     "inspect_journal",

@@ -12,17 +12,19 @@ adds nothing, and neither does a leap of more than a year: that is a wrong clock
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import UnsupportedError, ValidationError
+from agent_memory.journal.codec import IDENTITY, encoded_entry
 from agent_memory.journal.format import Change, Entry, encode_entry, ids_in, sealed
 from agent_memory.journal.replay import Records, apply_change
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from agent_memory.journal.codec import Codec
 
 Key = tuple[str, str]
 LEAP: Final = timedelta(days=366)
@@ -78,7 +80,7 @@ class Folded:
     purged_seq: int
 
 
-def fold(
+def fold(  # noqa: PLR0913 - each by its name
     entries: Sequence[Entry],
     young: int,
     kinds: Collection[str],
@@ -86,6 +88,8 @@ def fold(
     ended: Callable[[Change], bool] | None = None,
     apart: Collection[int] = (),
     words: Collection[str] = (),
+    *,
+    codec: Codec = IDENTITY,
 ) -> Folded:
     """Return the compacted file: up to the entry at `young` versions go, from there on they stay.
 
@@ -100,18 +104,19 @@ def fold(
         apart: Accesses up to one of these numbers and behind it are not added up: who reads on from there knows the
             first ones.
         words: Fields of a record that are its text: whoever changes one of them rewords it.
+        codec: What the fields of a record stand as in the lines.
     """
     try:
-        return _fold(entries, young, kinds, keep, ended, apart, words)
+        return _fold(entries, young, kinds, keep, ended, apart, words, codec=codec)
     except ValidationError:
         # Another program wrote what can be read and not be written (an infinite number): it stays as it is.
         marked = [entry if _is_encodable(entry) else replace(entry, opaque=True) for entry in entries]
         if marked == list(entries):
             raise
-        return _fold(marked, young, kinds, keep, ended, apart, words)
+        return _fold(marked, young, kinds, keep, ended, apart, words, codec=codec)
 
 
-def _fold(
+def _fold(  # noqa: PLR0913 - those of `fold`
     entries: Sequence[Entry],
     young: int,
     kinds: Collection[str],
@@ -119,6 +124,8 @@ def _fold(
     ended: Callable[[Change], bool] | None,
     apart: Collection[int],
     words: Collection[str],
+    *,
+    codec: Codec,
 ) -> Folded:
     old = entries[: _boundary(entries[:young], kinds)]
     live = _live(old, kinds)
@@ -130,23 +137,87 @@ def _fold(
     if ended is not None and all(entry.beyond.isdisjoint(kinds) for entry in entries):
         later = _written_in(entries[len(old) :])
         over = {put.id for _, put in live if put.id not in later and ended(put)}
-    made: defaultdict[int, list[Change]] = defaultdict(list, _fold_touches(entries, len(old), kinds, apart))
+    made = _unfolded(old, kinds) | _fold_touches(entries, len(old), kinds, apart)
+    for at, put in live:
+        if put.id not in over:
+            made.setdefault(at, []).append(put)
+    forgotten = over | (_deleted_in(entries[:young], kinds) - _written_in(entries[young:]))
+    return Folded(_lines_of(entries, made, codec), forgotten, over, _last_purge(old, kinds, words))
+
+
+def fold_unread(entries: Sequence[Entry], young: int, kinds: Collection[str], apart: Collection[int] = ()) -> Folded:
+    """Do as `fold` where the fields of records are encrypted and there is no key.
+
+    A `put` and the later `patch`es of a record stay as they are, since nobody can make one of them; so do records whose
+    time is over. What was deleted or replaced goes, and accesses are added up.
+
+    Args:
+        entries: As in `fold`, with the fields as they stand.
+        young: As there.
+        kinds: As there.
+        apart: As there.
+    """
+    old = entries[: _boundary(entries[:young], kinds)]
+    made = _unfolded(old, kinds) | _fold_touches(entries, len(old), kinds, apart)
+    kept, purged = _last_of_each(old, kinds)
+    for at, change in kept:
+        made.setdefault(at, []).append(change)
+    forgotten = _deleted_in(entries[:young], kinds) - _written_in(entries[young:])
+    return Folded(_lines_of(entries, made, IDENTITY), forgotten, set(), purged)
+
+
+def _last_of_each(entries: Sequence[Entry], kinds: Collection[str]) -> tuple[list[tuple[int, Change]], int]:
+    """Return the changes of the live records, each with its position, and the number of the last text that is over.
+
+    Of each record its last `put` and what came behind it, with accesses that follow each other as one.
+    """
+    chains: dict[Key, list[tuple[int, Change]]] = {}
+    purged = 0
+    for position, entry in enumerate(entries):
+        for change in entry.changes:
+            key = (change.kind, change.id)
+            if change.kind not in kinds or change.op == "mark":
+                continue
+            if change.op == "delete" or (change.op == "put" and key in chains):
+                purged = max(purged, entry.seq)
+            if change.op == "delete":
+                chains.pop(key, None)
+            elif change.op == "put":
+                chains[key] = [(position, change)]
+            elif key in chains:
+                chain = chains[key]
+                if change.op == chain[-1][1].op == "touch":
+                    count = int(chain.pop()[1].data.get("count", 1)) + int(change.data.get("count", 1))
+                    change = replace(change, data={"count": count})  # noqa: PLW2901 - the sum of both
+                chain.append((position, change))
+    return [placed for chain in chains.values() for placed in chain], purged
+
+
+def _unfolded(old: Sequence[Entry], kinds: Collection[str]) -> dict[int, list[Change]]:
+    """Return what stays of old entries whatever becomes of their records; nothing where one stays as it is."""
+    made: dict[int, list[Change]] = {}
     for at, entry in enumerate(old):
         if not any(change.kind in kinds for change in entry.changes):
             made[at] = []
         elif marks := [change for change in entry.changes if change.op == "mark"]:
             made[at] = marks
-    for at, put in live:
-        if put.id not in over:
-            made[at].append(put)
+    return made
+
+
+def _lines_of(entries: Sequence[Entry], made: Mapping[int, list[Change]], codec: Codec) -> list[bytes]:
+    """Return the lines at the positions in `made`: with its changes, or as they are where there are none."""
     placed = [(entries[at], tuple(made[at])) for at in sorted(made)]
-    lines = [encode_entry(entry.seq, entry.at, changes) if changes else sealed(entry.raw) for entry, changes in placed]
-    forgotten = over | (_deleted_in(entries[:young], kinds) - _written_in(entries[young:]))
-    return Folded(lines, forgotten, over, _last_purge(old, kinds, words))
+    return [
+        encoded_entry(codec, entry.seq, entry.at, changes) if changes else sealed(entry.raw)
+        for entry, changes in placed
+    ]
 
 
 def without(
-    entries: Sequence[Entry], record_ids: Collection[str], hide: Callable[[str], str] = lambda text: text
+    entries: Sequence[Entry],
+    record_ids: Collection[str],
+    hide: Callable[[str], str] = lambda text: text,
+    codec: Codec = IDENTITY,
 ) -> Folded:
     """Return the file without all that was ever written about some records, and with words of others made unreadable.
 
@@ -157,6 +228,7 @@ def without(
         entries: All of them, in the order of the file.
         record_ids: Of the records that go.
         hide: Returns a text without the words that must not be read any more.
+        codec: What the fields of a record stand as in the lines.
 
     Raises:
         UnsupportedError: A newer version wrote something about one of them that this one does not understand.
@@ -175,7 +247,7 @@ def without(
         if entry.opaque or kept == entry.changes:
             lines.append(sealed(entry.raw))
         elif kept:
-            lines.append(encode_entry(entry.seq, entry.at, kept))
+            lines.append(encoded_entry(codec, entry.seq, entry.at, kept))
     last = max((entry.seq for entry in entries), default=0)
     return Folded(lines, gone, set(), last)
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 FORMAT: Final = 2
 """Of new journals. Format 1 has no checksums; it is read, and appended to as it is, until a compaction converts it."""
+ENCRYPTED_FORMAT: Final = 3
+"""Of journals whose fields are encrypted: a version that knows no such thing must not write to one."""
 PREFIX: Final = b"--- "
 KNOWN_OPS: Final = frozenset({"put", "patch", "delete", "touch", "mark"})
 _MOST: Final = 2**53
@@ -87,6 +89,7 @@ class Header:
         purged_seq: The number of the last deletion or rewording that a compaction took away, or of the last line where
             it took away what no deletion told of; None if there was none. Whoever has read beyond that number, but not
             to the end of the file that was compacted, misses nothing; see `continues`.
+        key: Names the key that the fields of the lines are encrypted with; None, and left out, where they are not.
     """
 
     format: int = FORMAT
@@ -95,15 +98,35 @@ class Header:
     last_seq: int = 0
     parent: str | None = None
     purged_seq: int | None = None
+    key: str | None = None
+
+    @property
+    def too_new(self) -> bool:
+        """Whether only a newer version of this package may write the journal."""
+        return max(self.format, self.min_reader) > (FORMAT if self.key is None else ENCRYPTED_FORMAT)
 
     @classmethod
-    def fresh(cls, last_seq: int = 0, parent: str | None = None, purged_seq: int | None = None) -> Header:
+    def fresh(
+        cls, last_seq: int = 0, parent: str | None = None, purged_seq: int | None = None, *, key: str | None = None
+    ) -> Header:
         """Return the header of a new generation."""
-        return cls(generation=str(uuid.uuid4()), last_seq=last_seq, parent=parent, purged_seq=purged_seq)
+        form = FORMAT if key is None else ENCRYPTED_FORMAT
+        return cls(
+            format=form,
+            min_reader=form,
+            generation=str(uuid.uuid4()),
+            last_seq=last_seq,
+            parent=parent,
+            purged_seq=purged_seq,
+            key=key,
+        )
 
     def encode(self) -> bytes:
         """Return the line, newline included."""
-        return sealed(encode_line({"journal": "agent-memory", **asdict(self)}))
+        fields = asdict(self)
+        if self.key is None:
+            del fields["key"]
+        return sealed(encode_line({"journal": "agent-memory", **fields}))
 
     def continues(self, other: Header, seq: int) -> bool:
         """Tell whether this is `other`, compacted, and a reader up to `seq` misses only what has higher numbers."""
@@ -129,6 +152,15 @@ def encode_line(value: dict[str, Any]) -> bytes:
         return PREFIX + text.encode() + b"\n"
     except (TypeError, ValueError, RecursionError) as error:
         raise ValidationError(f"This cannot be written to the journal: {error}.", code="not_encodable") from None
+
+
+def encode_fields(data: dict[str, Any]) -> bytes:
+    """Return the fields of a record as JSON in UTF-8, for a place where no YAML reader comes.
+
+    Raises:
+        ValidationError: As for `encode_line`, so that they can be written as a line some day.
+    """
+    return encode_line(data)[len(PREFIX) : -1]
 
 
 def encode_entry(seq: int, at: str, changes: tuple[Change, ...], form: int = FORMAT) -> bytes:
@@ -222,13 +254,19 @@ def decode_header(line: bytes) -> Header:
     if value.get("journal") != "agent-memory" or not isinstance(generation, str):
         raise MalformedLineError("it is not the header of an agent-memory journal")
     numbers = {name: value.get(name, least) for name, least in (("format", 1), ("min_reader", 1), ("last_seq", 0))}
-    purged = value.get("purged_seq")
+    purged, key = value.get("purged_seq"), value.get("key")
     if not all(isinstance(each, int) and 0 <= each <= _MOST for each in (*numbers.values(), purged or 0)):
         raise MalformedLineError("the header's numbers are not numbers")
-    if numbers["format"] == FORMAT and not _seal_of(line):
+    if numbers["format"] == (FORMAT if key is None else ENCRYPTED_FORMAT) and not _seal_of(line):
         raise MalformedLineError("it has no checksum")
+    if key is not None and not isinstance(key, str):
+        raise MalformedLineError("the header's key is no name")
     return Header(
-        generation=generation, parent=parent if isinstance(parent, str) else None, purged_seq=purged, **numbers
+        generation=generation,
+        parent=parent if isinstance(parent, str) else None,
+        purged_seq=purged,
+        key=key,
+        **numbers,
     )
 
 

@@ -17,14 +17,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import open_private, read_at
 from agent_memory.files.entries import described, kind_of
+from agent_memory.journal.codec import AS_IT_STANDS, IDENTITY, decoded_entry, encoded_entry
 from agent_memory.journal.compaction import fold, microseconds, young_from
-from agent_memory.journal.format import Entry, Header, MalformedLineError, decode_entry, encode_entry, sealed
-from agent_memory.journal.reader import JournalReader, decode_next
+from agent_memory.journal.format import Entry, Header, MalformedLineError, decode_entry, sealed
+from agent_memory.journal.reader import JournalReader, decode_next, header_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from datetime import timedelta
     from pathlib import Path
+
+    from agent_memory.journal.codec import Codec
 
 _BYTES_AT_ONCE: Final = 1 << 20
 _RECORDS_AT_ONCE: Final = 2_000
@@ -156,7 +159,7 @@ class Inspection:
         start = self.starts[place]
         raw = read_at(self.descriptor, start, start + self.lengths[place])
         try:
-            entry = decode_entry(raw)
+            entry = decoded_entry(self.reader.codec, decode_entry(raw))
         except MalformedLineError as error:
             name = self.reader.path.name
             raise StorageError(f"{name} was changed in place while it was being read: {error}.") from error
@@ -164,7 +167,8 @@ class Inspection:
         if all(number == portion for number in numbers):
             return Line(place, entry, entry, is_first=True)
         mine = tuple(change for change, number in zip(entry.changes, numbers, strict=True) if number in {None, portion})
-        part = replace(entry, changes=mine, raw=encode_entry(entry.seq, entry.at, mine))
+        raw = encoded_entry(self.reader.codec, entry.seq, entry.at, mine)
+        part = replace(entry, changes=mine, raw=raw)
         first = min(number for number in numbers if number is not None)
         return Line(place, entry, part, is_first=portion == first)
 
@@ -236,20 +240,24 @@ class FoldedSize:
             self.left += sum(map(len, folded.lines))
 
 
-def inspect_journal(path: Path, progress: Callable[[int, int], None] | None = None) -> Inspection:
+def inspect_journal(
+    path: Path, progress: Callable[[int, int], None] | None = None, codec: Codec = IDENTITY
+) -> Inspection:
     """Return what is in a journal, or in a copy of one.
 
     Args:
         path: The file.
         progress: Called with the bytes read so far, and with all there are.
+        codec: What the fields of a record stand as.
     """
-    reader, kind = JournalReader(path), kind_of(path)
+    reader, kind = JournalReader(path, codec=codec), kind_of(path)
     if kind != "file":
         return Inspection(reader, None if kind == "missing" else f"it is {described(kind)}")
     try:
         found = Inspection(reader, descriptor=open_private(path, os.O_RDONLY))
         weakref.finalize(found, os.close, found.descriptor)
         reader.starts = found.starts
+        header_in(reader, found.descriptor)
         found.size = os.fstat(found.descriptor).st_size
         before = -1
         while before < reader.offset:
@@ -271,7 +279,7 @@ def deleted_in(path: Path) -> set[str]:
     Raises:
         StorageError: The file is there but cannot be read.
     """
-    entries = JournalReader(path, [b'"delete"']).poll().entries
+    entries = JournalReader(path, [b'"delete"'], AS_IT_STANDS).poll().entries
     return {change.id for entry in entries for change in entry.changes if change.op == "delete"}
 
 

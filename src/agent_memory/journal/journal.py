@@ -18,7 +18,8 @@ from agent_memory.files.filesystem import shared_file_system
 from agent_memory.files.lock import WAIT_SECONDS, finish_settled
 from agent_memory.files.names import COPIES
 from agent_memory.files.temporary import remove_leftovers
-from agent_memory.journal.compaction import Folded, first_young, fold, without
+from agent_memory.journal.codec import AS_IT_STANDS, IDENTITY
+from agent_memory.journal.compaction import Folded, first_young, fold, fold_unread, without
 from agent_memory.journal.opening import Held, JournalFile
 from agent_memory.journal.reader import JournalReader, Update
 from agent_memory.journal.rewriting import Folding, Rewriting, rewriting
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
+    from agent_memory.journal.codec import Codec
     from agent_memory.journal.format import Change, Entry
 
 log = get_logger(__name__)
@@ -48,6 +50,8 @@ class Journal:
     Args:
         path: The file, e.g. `…/bob/memories.yaml`; created, with its folder, by the first append.
         kinds: The record kinds the owner replays. Compaction folds these and leaves every other line alone.
+        codec: What the fields of a record stand as in the file: themselves, or encrypted. With `AS_IT_STANDS` an
+            encrypted journal can be compacted, and not be written to otherwise.
         clock: Source of `at`.
         wait: Seconds to wait for the lock before `BusyError`.
         grace: How long replaced and deleted versions stay.
@@ -58,11 +62,12 @@ class Journal:
         reader: What was read of the file as it is now: header, damaged and moved lines, rewrites.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by its name
         self,
         path: Path,
         kinds: Collection[str],
         *,
+        codec: Codec = IDENTITY,
         clock: Clock = utc_now,
         wait: float = WAIT_SECONDS,
         grace: timedelta = GRACE,
@@ -75,7 +80,8 @@ class Journal:
         self._wait = wait
         self.grace = grace
         self._look_where = look_where or (lambda: None)
-        self.reader = JournalReader(path)
+        self._codec = codec
+        self.reader = JournalReader(path, codec=codec)
         self._file = JournalFile(self.reader, wait, self._take, sync)
         self._held: Held | None = None
         self._checked_tail = False
@@ -141,7 +147,7 @@ class Journal:
             StorageError: The file is there but cannot be read.
         """
         ids = [record_id.encode("utf-8", "surrogatepass") for record_id in record_ids]
-        return JournalReader(self.path, ids).poll().entries
+        return JournalReader(self.path, ids, self._codec).poll().entries
 
     @contextlib.contextmanager
     def hold(self, wait: float | None = None) -> Iterator[None]:
@@ -242,18 +248,24 @@ class Journal:
             apart: As in `fold`.
             words: As there.
 
+        Without a key (`AS_IT_STANDS`) nothing can be judged: `keep`, `ended` and `words` count for nothing then.
+
         Raises:
             BusyError: Another process is compacting.
             StorageError: The new file could not be written.
         """
-        now, limit = self._clock(), self.grace if grace is None else grace
+        now, limit, codec = self._clock(), self.grace if grace is None else grace, self._codec
 
         def folding(entries: Sequence[Entry]) -> Folded:
-            return fold(entries, first_young(entries, now, limit), self.kinds, keep, ended, apart, words)
+            young = first_young(entries, now, limit)
+            if codec is AS_IT_STANDS:
+                return fold_unread(entries, young, self.kinds, apart)
+            return fold(entries, young, self.kinds, keep, ended, apart, words, codec=codec)
 
         self._look_where()
         self._file.begin()
-        return rewriting(self.path, Folding(folding, keep, by_number), self._wait)
+        judge = None if codec is AS_IT_STANDS else keep
+        return rewriting(self.path, Folding(folding, judge, by_number, codec), self._wait)
 
     def purged(
         self, record_ids: Collection[str], hide: Callable[[str], str] = lambda text: text
@@ -273,7 +285,8 @@ class Journal:
         """
         self._look_where()
         self._file.begin()
-        folding = Folding(lambda entries: without(entries, record_ids, hide), None, by_number=False)
+        codec = self._codec
+        folding = Folding(lambda entries: without(entries, record_ids, hide, codec), None, by_number=False, codec=codec)
         return rewriting(self.path, folding, self._wait)
 
     def put_in_place(self, new: Rewriting) -> None:

@@ -16,8 +16,9 @@ from agent_memory.errors import StorageError
 from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import blocks_of, open_private, opened, read_at, signature_of, translated
 from agent_memory.files.names import aside_path
+from agent_memory.journal.codec import IDENTITY, IN_LINE, check_key, decoded_entry
+from agent_memory.journal.fingerprint import Fingerprint
 from agent_memory.journal.format import (
-    FORMAT,
     Entry,
     Header,
     MalformedLineError,
@@ -30,13 +31,12 @@ from agent_memory.journal.place import LAST_LINES, Place, goes_on, place_behind
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
     from pathlib import Path
 
+    from agent_memory.journal.codec import Codec
     from agent_memory.journal.place import Sign
 
-BLOCK: Final = 1 << 14
-"""Bytes under one checksum."""
 BLOCKS: Final = 1 << 24
 """Bytes that are read in one go."""
 
@@ -62,62 +62,6 @@ class Update:
         return later if later.reset else Update([*self.entries, *later.entries], self.reset)
 
 
-class Fingerprint:
-    """Checksums of what was read of one file, to detect that it has changed.
-
-    A checksum for each block: all of them cost as much as reading the file, a few of them some 20 µs.
-
-    Args:
-        begin: Where reading began.
-
-    Attributes:
-        begin: As given.
-        size: Where reading has come to.
-    """
-
-    def __init__(self, begin: int = 0) -> None:
-        self.begin = self.size = begin
-        self._sums: list[int] = []
-        self._turn = 0
-
-    def add(self, content: bytes) -> None:
-        """Take in what was read behind the rest."""
-        position = 0
-        while position < len(content):
-            room = BLOCK - (self.size - self.begin) % BLOCK
-            piece = content[position : position + room]
-            if room == BLOCK:
-                self._sums.append(zlib.crc32(piece))
-            else:
-                self._sums[-1] = zlib.crc32(piece, self._sums[-1])
-            position += len(piece)
-            self.size += len(piece)
-
-    def is_kept(self, descriptor: int) -> bool:
-        """Return whether the open file still holds all that was read; takes about 0.5 ms for each megabyte."""
-        return self._are_kept(descriptor, range(len(self._sums)))
-
-    def seems_kept(self, descriptor: int) -> bool:
-        """Look at the first block, the last one and, in turn, at one of the others.
-
-        A change in place of a file of N blocks is seen after N such looks at the latest.
-        """
-        count = len(self._sums)
-        if not count:
-            return True
-        self._turn = (self._turn + 1) % count
-        return self._are_kept(descriptor, sorted({0, self._turn, count - 1}, reverse=True))
-
-    def _are_kept(self, descriptor: int, blocks: Iterable[int]) -> bool:
-        for block in blocks:
-            begin = self.begin + block * BLOCK
-            end = min(begin + BLOCK, self.size)
-            content = read_at(descriptor, begin, end)
-            if len(content) != end - begin or zlib.crc32(content) != self._sums[block]:
-                return False
-        return True
-
-
 class JournalReader:
     """A position in one journal file.
 
@@ -135,10 +79,12 @@ class JournalReader:
     Args:
         path: The journal.
         naming: Decode only lines that hold one of these; all of them when empty.
+        codec: What the fields of a record stand as.
     """
 
-    def __init__(self, path: Path, naming: Collection[bytes] = ()) -> None:
+    def __init__(self, path: Path, naming: Collection[bytes] = (), codec: Codec = IDENTITY) -> None:
         self.path = path
+        self.codec = codec
         self._naming = tuple(naming)
         self.header: Header | None = None
         self.last_seq = self.read_seq = 0
@@ -162,7 +108,7 @@ class JournalReader:
     @property
     def too_new(self) -> bool:
         """Return whether only a newer version of this package may write the journal."""
-        return self.header is not None and max(self.header.format, self.header.min_reader) > FORMAT
+        return self.header is not None and self.header.too_new
 
     def poll(self, *, thorough: bool = False, most: int | None = None) -> Update:
         """Return what was appended since the last call; a file that never was there is an empty journal.
@@ -174,7 +120,8 @@ class JournalReader:
             most: Stop behind the line that reaches so many bytes; the next call goes on there.
 
         Raises:
-            StorageError: The file cannot be read, or it was there and is gone (`gone`).
+            StorageError: The file cannot be read, it was there and is gone (`gone`), or the codec is not the one for it
+                (`encrypted`, `wrong_key`, `not_encrypted`).
         """
         with translated(self.path, "read"):
             try:
@@ -195,7 +142,8 @@ class JournalReader:
         stat = os.fstat(descriptor)
         if signature_of(stat) == self._signature:
             return Update()
-        is_another = self.offset > 0 and not self._still_ours(descriptor, stat.st_ino, stat.st_size)
+        header = header_in(self, descriptor)
+        is_another = self.offset > 0 and not self._still_ours(descriptor, header, stat.st_ino, stat.st_size)
         if is_another:
             began_at_place = self.read.begin > 0
             self._restart()
@@ -236,15 +184,9 @@ class JournalReader:
         self.read = Fingerprint()
         self.problems, self.reversed, self._before = [], [], 0
 
-    def _still_ours(self, descriptor: int, inode: int, size: int) -> bool:
+    def _still_ours(self, descriptor: int, header: Header | None, inode: int, size: int) -> bool:
         """Decide whether the file merely grew; if it was rewritten by an outsider, keep a copy and report it."""
-        first = read_at(descriptor, 0, 4096).split(b"\n", 1)[0]
-        try:
-            header = decode_header(first)
-        except MalformedLineError:
-            header = Header(generation="")
-        generation = header.generation
-        if self.header is not None and generation and generation != self.header.generation:
+        if self.header is not None and header is not None and header.generation != self.header.generation:
             if header.continues(self.header, self.read_seq) and self.read_seq >= header.last_seq:
                 if goes_on(descriptor, size, self.read_seq, self._signs, self._last):
                     self._known = self.read_seq  # only what came after that is new; else a copy that went on elsewhere
@@ -313,7 +255,7 @@ class JournalReader:
             if self._known and (seq_of(raw) or self._known + 1) <= self._known:
                 continue
             try:
-                entry = decode_entry(raw, _form(self.header))
+                entry = decoded_entry(self.codec, decode_entry(raw, _form(self.header)))
             except MalformedLineError as error:
                 self.problems.append(Problem(number, str(error), raw))
                 continue
@@ -337,6 +279,23 @@ class JournalReader:
         self.offset += len(content)
         self.lines += lines
         self.read.add(content)
+
+
+def header_in(reader: JournalReader, descriptor: int) -> Header | None:
+    """Return the header of an open file as it is now, None where it has none that can be read.
+
+    Raises:
+        StorageError: What it says of a key is not what the reader's codec has; nothing was read.
+    """
+    begin = read_at(descriptor, 0, 4096)
+    try:
+        header = decode_header(begin.split(b"\n", 1)[0])
+    except MalformedLineError:
+        if reader.codec is IDENTITY and IN_LINE.search(begin):
+            check_key(reader.path, reader.codec, "of a damaged header")
+        return None
+    check_key(reader.path, reader.codec, header.key)
+    return header
 
 
 def place_of(reader: JournalReader) -> Place | None:

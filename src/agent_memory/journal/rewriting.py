@@ -26,6 +26,7 @@ from agent_memory.files.atomic import (
 )
 from agent_memory.files.held import lock_at_once, unlock_and_close
 from agent_memory.files.lock import folder_lock
+from agent_memory.journal.codec import AS_IT_STANDS, IDENTITY
 from agent_memory.journal.compaction import Folded, refused
 from agent_memory.journal.format import Header, MalformedLineError, decode_entry, ids_in, sealed
 from agent_memory.journal.opening import changed_meanwhile
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from agent_memory.journal.codec import Codec
     from agent_memory.journal.format import Change, Entry
     from agent_memory.journal.opening import Held
 
@@ -55,11 +57,13 @@ class Folding:
         fold: Returns the new lines.
         keep: As in `Journal.folded`.
         by_number: As there.
+        codec: What the fields of a record stand as in the lines.
     """
 
     fold: Callable[[Sequence[Entry]], Folded]
     keep: Callable[[Change], str | None] | None
     by_number: bool
+    codec: Codec = IDENTITY
 
     def of(self, whole: JournalReader, entries: list[Entry]) -> tuple[Header, Folded, list[Problem]]:
         """Return the new header, the new lines, and what is no entry or none that its owner can read."""
@@ -73,7 +77,12 @@ class Folding:
         known = (before.purged_seq if before else None) or 0
         # What has expired, and what is no entry, goes without a deletion that a reader could know of.
         purged = whole.last_seq if folded.over or bad or whole.reversed else max(known, folded.purged_seq)
-        return Header.fresh(whole.last_seq, before.generation if before else None, purged or None), folded, bad
+        if before is None and self.codec is AS_IT_STANDS:
+            raise StorageError(
+                f"{whole.path.name} has no header that can be read; who has no key makes none. Nothing was changed."
+            )
+        parent, key = (before.generation, before.key) if before else (None, self.codec.key)
+        return Header.fresh(whole.last_seq, parent, purged or None, key=key), folded, bad
 
 
 class Rewriting:
@@ -83,11 +92,12 @@ class Rewriting:
         path: The journal.
         descriptor: Of the new file.
         temporary: Its name.
+        codec: What the fields of a record stand as in the lines.
     """
 
-    def __init__(self, path: Path, descriptor: int, temporary: Path) -> None:
+    def __init__(self, path: Path, descriptor: int, temporary: Path, codec: Codec) -> None:
         self._path, self._new, self._temporary = path, descriptor, temporary
-        self._whole = JournalReader(path)
+        self._whole = JournalReader(path, codec=codec)
         self._file: tuple[int, int] = (0, 0)
         self._folded = Folded([], set(), set(), 0)
         self._bad: list[Problem] = []
@@ -182,7 +192,7 @@ def rewriting(path: Path, folding: Folding, wait: float) -> Iterator[Rewriting]:
     temporary = path.with_name(f".{path.name}.{_MARK}.tmp")
     with translated(path, "compact"):
         descriptor = open_private(temporary, os.O_RDWR | os.O_CREAT)
-        new = Rewriting(path, descriptor, temporary)
+        new = Rewriting(path, descriptor, temporary, folding.codec)
         is_ours = False
         try:
             is_ours = _is_claimed(temporary, descriptor)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from agent_memory.errors import unknown_outcome
 from agent_memory.files.atomic import is_full, write_all
-from agent_memory.journal.format import FORMAT, Change, Entry, Header, encode_entry
+from agent_memory.journal.codec import check_writes, encoded_entry
+from agent_memory.journal.format import FORMAT, Change, Entry, Header
 from agent_memory.models import Clock, to_text
 
 if TYPE_CHECKING:
@@ -48,14 +49,16 @@ class JournalWriter:
         Raises:
             ValidationError: They cannot be written as JSON and YAML; nothing was written.
             DiskFullError: No room; the file is as it was.
+            ReadOnlyError: The journal is encrypted, and there is no key.
             StorageError: The write failed; the file is as it was, unless the code is `unknown`.
         """
         if not changes:
             raise ValueError("an entry needs at least one change")
         reader = self._reader
         seq, at = reader.last_seq + 1, to_text(self._clock())
-        line = encode_entry(seq, at, tuple(changes), reader.header.format if reader.header else FORMAT)
-        header = Header.fresh(reader.last_seq) if reader.offset == 0 else None
+        check_writes(reader.path, reader.codec, reader.header.key if reader.header else None)
+        line = encoded_entry(reader.codec, seq, at, tuple(changes), reader.header.format if reader.header else FORMAT)
+        header = Header.fresh(reader.last_seq, key=reader.codec.key) if reader.offset == 0 else None
         # The name first: where that fails nothing was written, and no process reads a file that may yet vanish.
         self._proof.secure_name(reader.path, self.held.descriptor)
         content = (header.encode() if header else b"") + line

@@ -9,17 +9,20 @@ import tempfile
 from copy import deepcopy
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import hypothesis
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from agent_memory.journal import Change, Journal, Records, Update, apply_change
+from agent_memory.journal import AS_IT_STANDS, IDENTITY, Change, Journal, Records, Update, apply_change
 from agent_memory.journal.format import encode_line, sealed
 from agent_memory.models import to_text
-from tests.support import FrozenClock, lines_of
+from tests.support import FrozenClock, Scrambling, lines_of
+
+if TYPE_CHECKING:
+    from agent_memory.journal import Codec
 
 KINDS = ("memory", "topic")
 ids = st.sampled_from(["a", "b"])
@@ -66,8 +69,8 @@ class Dict:
 class Follower:
     """A journal and what its owner has replayed of it."""
 
-    def __init__(self, path: Path, clock: FrozenClock) -> None:
-        self.journal = Journal(path, {"memory"}, clock=clock)
+    def __init__(self, path: Path, clock: FrozenClock, codec: Codec) -> None:
+        self.journal = Journal(path, {"memory"}, codec=codec, clock=clock)
         self.records: dict[str, Records] = {}
 
     def absorb(self, update: Update) -> None:
@@ -85,6 +88,8 @@ class Follower:
 class Interleavings(RuleBasedStateMachine):
     """Two writers, one compacting now and then, a clock that moves both ways, lines of a later version in between."""
 
+    codec: Codec = IDENTITY
+
     @initialize()
     def begin(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="journal-"))
@@ -95,7 +100,7 @@ class Interleavings(RuleBasedStateMachine):
         self.highest = 0
         self.no_sync = mock.patch.object(os, "fsync")
         self.no_sync.start()
-        self.followers = [Follower(self.path, self.clock), Follower(self.path, self.clock)]
+        self.followers = [Follower(self.path, self.clock, self.codec) for _ in range(2)]
 
     def teardown(self) -> None:
         if hasattr(self, "no_sync"):
@@ -141,13 +146,13 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(who=st.integers(0, 1))
     def reopen(self, who: int) -> None:
-        self.followers[who] = Follower(self.path, self.clock)
+        self.followers[who] = Follower(self.path, self.clock, self.codec)
 
     @invariant()
     def everybody_sees_what_a_dict_has(self) -> None:
         if not hasattr(self, "followers"):
             return
-        for follower in [*self.followers, Follower(self.path, self.clock)]:
+        for follower in [*self.followers, Follower(self.path, self.clock, self.codec)]:
             assert follower.flat() == self.model.records
             assert follower.journal.reader.problems == []
             assert follower.journal.reader.rewritten == 0
@@ -162,5 +167,23 @@ class Interleavings(RuleBasedStateMachine):
         assert [line for line in lines if line in self.foreign] == self.foreign
 
 
+class EncryptedInterleavings(Interleavings):
+    """The same of a journal whose fields are encrypted, which is also compacted by who has no key."""
+
+    codec = Scrambling()
+
+    @rule(grace=st.sampled_from([timedelta(0), timedelta(hours=1), timedelta(days=30)]))
+    def compact_without_a_key(self, grace: timedelta) -> None:
+        self.write(0, [Change("mark", "topic", "header")])  # who has no key begins no journal
+        Journal(self.path, {"memory"}, codec=AS_IT_STANDS, clock=self.clock).compact(grace=grace)
+
+    @rule(line=foreign_lines.filter(lambda line: line["op"] != "put"))
+    def a_later_version_writes(self, line: dict[str, Any]) -> None:
+        super().a_later_version_writes(line)
+
+
 TestInterleavings = Interleavings.TestCase
 TestInterleavings.settings = hypothesis.settings(max_examples=60, stateful_step_count=25)
+
+TestEncryptedInterleavings = EncryptedInterleavings.TestCase
+TestEncryptedInterleavings.settings = hypothesis.settings(max_examples=60, stateful_step_count=25)

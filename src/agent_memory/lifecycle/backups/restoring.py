@@ -298,7 +298,8 @@ def _number(staged: Path, begun: dict[str, _Begun], before: Backup | None) -> No
         if (old := present.get(name)) is not None:
             purged = last = max(last, old.last_seq) + 1
             parent = old.generation or None
-        header = replace(Header.fresh(last, parent, purged), format=header.format, min_reader=header.min_reader)
+        fresh = Header.fresh(last, parent, purged, key=header.key)
+        header = replace(fresh, format=header.format, min_reader=header.min_reader)
         with opened(staged / name, os.O_WRONLY) as descriptor:
             os.pwrite(descriptor, _line_of(header), 0)
 

@@ -1,0 +1,176 @@
+"""What stands in a line in the place of a record's fields: the fields themselves, or an encrypted text.
+
+Knows no cipher: a journal is given one. Operation, kind, id and number of a line stay readable, and so does what a
+deletion and an access say (where a record was moved to, a count); a compaction needs no more than that.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from agent_memory.errors import ReadOnlyError, StorageError
+from agent_memory.journal.format import FORMAT, Change, Entry, MalformedLineError, encode_entry, encode_fields
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ENCRYPTED: Final = "encrypted"
+"""The one field of `data` that holds the others."""
+IN_LINE: Final = re.compile(rb'^--- {"seq": [^\n]{1,500}"data": {"encrypted": "', re.MULTILINE)
+"""Finds a line with it, among lines whose header cannot be read."""
+ENCRYPTED_OPS: Final = frozenset({"put", "patch", "mark"})
+"""The operations whose fields say something of what a record holds."""
+
+
+class Where(NamedTuple):
+    """Where fields stand; what was encrypted for one place is read in no other.
+
+    Attributes:
+        kind: Of the record.
+        id: Of the record.
+        op: The operation.
+        seq: The number of the line.
+    """
+
+    kind: str
+    id: str
+    op: str
+    seq: int
+
+
+class Codec(Protocol):
+    """Turns the fields of a change into a text, and back."""
+
+    @property
+    def key(self) -> str | None:
+        """Names the key in the header of a journal; None where nothing is encrypted. It must not tell the key."""
+
+    def encode(self, where: Where, fields: bytes) -> str:
+        """Return the text for fields, which are JSON in UTF-8."""
+
+    def decode(self, where: Where, text: str) -> bytes:
+        """Return the fields of a text.
+
+        Raises:
+            ValueError: It was changed, or made for another place or with another key.
+        """
+
+
+class Unchanged:
+    """Leaves fields as they are; see `IDENTITY` and `AS_IT_STANDS`."""
+
+    key: str | None = None
+
+    def encode(self, where: Where, fields: bytes) -> str:
+        """Refuse: whoever has no key encodes nothing."""
+        raise TypeError(f"{where}: no key for {len(fields)} bytes")
+
+    def decode(self, where: Where, text: str) -> bytes:
+        """Refuse, as `encode` does."""
+        raise TypeError(f"{where}: no key for {len(text)} characters")
+
+
+IDENTITY: Final = Unchanged()
+"""Of a journal that is not encrypted, and refuses one that is."""
+AS_IT_STANDS: Final = Unchanged()
+"""Reads any journal, and leaves encrypted fields encrypted: for those who have no key, such as a compaction."""
+
+
+def is_encrypted(change: Change) -> bool:
+    """Tell whether the fields of a change, as they stand, are an encrypted text."""
+    return change.op in ENCRYPTED_OPS and len(change.data) == 1 and isinstance(change.data.get(ENCRYPTED), str)
+
+
+def encoded_entry(codec: Codec, seq: int, at: str, changes: tuple[Change, ...], form: int = FORMAT) -> bytes:
+    """Return the line for changes, like `encode_entry`, with their fields as `codec` has them.
+
+    Raises:
+        ValidationError: They cannot be written as JSON and YAML.
+    """
+    if codec.key is not None:
+        changes = tuple(_encoded(codec, seq, change) for change in changes)
+    return encode_entry(seq, at, changes, form)
+
+
+def decoded_entry(codec: Codec, entry: Entry) -> Entry:
+    """Return an entry with the fields that its line stands for; `raw` stays the line.
+
+    Raises:
+        MalformedLineError: They cannot be decrypted, or are not encrypted although there is a key.
+    """
+    if codec.key is None:
+        return entry
+    return replace(entry, changes=tuple(_decoded(codec, entry.seq, change) for change in entry.changes))
+
+
+def check_key(path: Path, codec: Codec, key: str | None) -> None:
+    """Make sure that a codec is the one for the journal whose header names `key`.
+
+    Raises:
+        StorageError: `encrypted`: it is encrypted and there is no key; `wrong_key`: it is with another one;
+            `not_encrypted`: it is not, and there is a key.
+    """
+    if codec is AS_IT_STANDS or codec.key == key:
+        return
+    name = f"{path.name} of {path.parent.name}"
+    if codec.key is None:
+        raise StorageError(
+            f"{name} is encrypted, and no key was given. Nothing was read or changed.",
+            code="encrypted",
+            recovery="Give the key that this memory was encrypted with, and start again.",
+            path=path,
+        )
+    if key is None:
+        raise StorageError(
+            f"{name} is not encrypted, although a key was given. Nothing was read or changed.",
+            code="not_encrypted",
+            recovery="Leave the key out, or bring back the encrypted file: this one was put in its place.",
+            path=path,
+        )
+    raise StorageError(
+        f"{name} is encrypted with another key than the one that was given. Nothing was read or changed.",
+        code="wrong_key",
+        recovery="Give the key that this memory was encrypted with.",
+        path=path,
+    )
+
+
+def check_writes(path: Path, codec: Codec, key: str | None) -> None:
+    """Make sure that who only passes encrypted fields on appends nothing that is not.
+
+    Raises:
+        ReadOnlyError: The journal is encrypted, and there is no key.
+    """
+    if codec.key is None and key is not None:
+        raise ReadOnlyError(
+            f"{path.name} is encrypted, and no key was given, so nothing can be written to it.",
+            code="encrypted",
+            recovery="Give the key that this memory was encrypted with.",
+            path=path,
+        )
+
+
+def _encoded(codec: Codec, seq: int, change: Change) -> Change:
+    if change.op not in ENCRYPTED_OPS:
+        return change
+    text = codec.encode(Where(change.kind, change.id, change.op, seq), encode_fields(change.data))
+    return replace(change, data={ENCRYPTED: text})
+
+
+def _decoded(codec: Codec, seq: int, change: Change) -> Change:
+    if change.op not in ENCRYPTED_OPS:
+        return change
+    if not is_encrypted(change):
+        raise MalformedLineError("its fields are not encrypted, as those of this journal are")
+    try:
+        data = json.loads(codec.decode(Where(change.kind, change.id, change.op, seq), change.data[ENCRYPTED]))
+    except (ValueError, RecursionError):
+        raise MalformedLineError(
+            "its fields cannot be decrypted: something has changed them, or they are from elsewhere"
+        ) from None
+    if not isinstance(data, dict):
+        raise MalformedLineError("its decrypted fields are no mapping")
+    return replace(change, data=data)
