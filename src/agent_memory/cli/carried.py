@@ -80,7 +80,11 @@ def said_of(counts: Counter[str]) -> str:
 def document_of(done: "Brought") -> dict[str, Any]:
     """Return what became of it, for JSON."""
     return {
-        name: {"stored": done.stored[kind], "present": done.present[kind]}
+        name: {
+            "stored": done.stored[kind],
+            "present": done.present[kind],
+            **({"purged": done.purged[kind]} if done.purged[kind] else {}),
+        }
         for kind, (name, _) in _WORDS.items()
         if kind not in {ARCHIVED.name, CANDIDATE.name}
     }

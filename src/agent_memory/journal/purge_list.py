@@ -19,7 +19,8 @@ import hmac
 import os
 import secrets
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
@@ -62,6 +63,8 @@ class Purge:
         at: When it was begun, as text.
         ids: Of the records.
         fingerprints: Of their texts, hexadecimal.
+        resting: Those of the records that went since they rested on the others; the same id may be made again of what
+            is said later.
         receipt: What it came to; None while it is unfinished.
     """
 
@@ -69,6 +72,7 @@ class Purge:
     at: str
     ids: tuple[str, ...]
     fingerprints: tuple[str, ...]
+    resting: tuple[str, ...] = ()
     receipt: Mapping[str, Any] | None = None
 
 
@@ -146,27 +150,39 @@ class PurgeList:
         except MalformedLineError:
             return line
         items = value["entries"] if isinstance(value.get("entries"), list) else [value]
-        kept = [item for item in items if not (isinstance(item, dict) and self._bars_change(item))]
+        at = value.get("at")
+        kept = [item for item in items if not (isinstance(item, dict) and self._bars_change(item, at))]
         if len(kept) == len(items):
             return line
         return sealed(encode_line({**value, "entries": kept})) if kept else b""
 
-    def _bars_change(self, item: Mapping[str, Any]) -> bool:
-        data = item.get("data")
-        return self.bars(item.get("id"), data if isinstance(data, dict) else {})
+    def _bars_change(self, item: Mapping[str, Any], at: object) -> bool:
+        data, record_id = item.get("data"), item.get("id")
+        values = data if isinstance(data, dict) else {}
+        purged = [purge for purge in self.purges() if record_id in purge.ids] if record_id in self._now.ids else []
+        if purged and _was_made_since(purged, record_id, at):
+            return any(map(self.has, texts_in(values)))
+        return self.bars(record_id, values)
 
     # -- noting -------------------------------------------------------------------------------------------------------
 
-    def begin(self, ids: Collection[str], texts: Iterable[str], at: str) -> Purge:
+    def begin(self, ids: Collection[str], texts: Iterable[str], at: str, resting: Collection[str] = ()) -> Purge:
         """Note what is to be purged, and sync; to be called with the lock of the folder held.
+
+        Args:
+            ids: Of all records.
+            texts: What must not come back.
+            at: The present.
+            resting: Those of the records that merely rest on the others.
 
         Raises:
             StorageError: It could not be noted; nothing may be purged.
         """
         key = self._made_key()
         fingerprints = sorted({_fingerprint(key, text) for text in texts if len(text) >= _LEAST})
-        purge = Purge(str(uuid.uuid4()), at, tuple(sorted(ids)), tuple(fingerprints))
-        self._append({"purge": purge.id, "at": at, "step": "begun", "ids": [*purge.ids], "fingerprints": fingerprints})
+        purge = Purge(str(uuid.uuid4()), at, tuple(sorted(ids)), tuple(fingerprints), tuple(sorted(resting)))
+        begun = {"ids": [*purge.ids], "resting": [*purge.resting], "fingerprints": fingerprints}
+        self._append({"purge": purge.id, "at": at, "step": "begun", **begun})
         return purge
 
     def reject(self, texts: Iterable[str], at: str) -> None:
@@ -247,6 +263,15 @@ def texts_in(values: Mapping[str, Any]) -> list[str]:
     return [text for name in _TEXTS if isinstance(text := values.get(name), str) and len(text) >= _LEAST]
 
 
+def _was_made_since(purges: Iterable[Purge], record_id: object, at: object) -> bool:
+    """Tell whether a line is about a record that was made of what was said after these purges, of which it is one."""
+    try:
+        written = datetime.fromisoformat(str(at))
+        return all(record_id in purge.resting and datetime.fromisoformat(purge.at) < written for purge in purges)
+    except (ValueError, TypeError):
+        return False
+
+
 def _take(read: _Read, line: bytes) -> None:
     purges = read.purges
     try:
@@ -255,9 +280,11 @@ def _take(read: _Read, line: bytes) -> None:
         if value["step"] == _REJECTED:
             read.rejected |= set(value["fingerprints"])
         elif value["step"] == "begun":
-            purges[purge_id] = Purge(purge_id, at, tuple(value["ids"]), tuple(value["fingerprints"]))
+            purges[purge_id] = Purge(
+                purge_id, at, tuple(value["ids"]), tuple(value["fingerprints"]), tuple(value.get("resting", ()))
+            )
         elif (known := purges.get(purge_id)) is not None:
-            purges[purge_id] = Purge(purge_id, known.at, known.ids, known.fingerprints, dict(value["receipt"]))
+            purges[purge_id] = replace(known, receipt=dict(value["receipt"]))
     except (MalformedLineError, KeyError, TypeError):
         return  # torn, or damaged: what it began was not acknowledged
 

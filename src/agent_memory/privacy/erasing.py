@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.privacy.wording import Wording
+    from agent_memory.privacy.hiding import Hiding
 
 _TRIES: Final = 50
 _PAUSE: Final = 0.2
@@ -80,24 +80,24 @@ def erase_backups(
                 done.files.append(f"{each.path.parent.name}/{each.path.name}")
 
 
-def erase_beside(folder: AgentFolder, wording: Wording, done: Erased) -> None:
+def erase_beside(folder: AgentFolder, hiding: Hiding, done: Erased) -> None:
     """Make texts unreadable in all that lies beside the journals: the scratchpad, pages, what was kept aside.
 
     What somebody packed stays as it is; the search names it.
     """
     journals = {path.name for path in folder.journals()} | {PURGED, PURGE_KEY}
-    for path in files_in(folder) if wording else ():
+    for path in files_in(folder):
         inside = path.relative_to(folder.path)
         if inside.parts[0] in _LEFT or inside.name in journals or inside.name.startswith(VECTORS):
             continue
         with done.tried(path):
             content = read_file(path)
-            lines = [b"" if packed_in(line, wording) else line for line in content.splitlines(keepends=True)]
+            lines = [b"" if packed_in(line, hiding.wording) else line for line in content.splitlines(keepends=True)]
             text = b"".join(lines).decode("utf-8", "surrogateescape")
-            hidden = wording.hidden(text).encode("utf-8", "surrogateescape")
+            hidden = hiding.hidden(text).encode("utf-8", "surrogateescape")
             if hidden != content:
                 replace_file(path, hidden, durable=True)
-                done.files.append(inside.as_posix())
+                done.files.append(inside.parts[0])  # a page is called after what it is about
 
 
 def erase_journals(folder: AgentFolder, record_ids: Collection[str], hide: Callable[[str], str], done: Erased) -> None:

@@ -1,68 +1,222 @@
-"""What is to be purged: all that the files of an agent ever said of some records, and who else says the same."""
+"""What is to be purged: all that the files of an agent ever said of some records, and what rests on these alone.
+
+Read from the journals, so that it is also known of what was forgotten since.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+import contextlib
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.errors import StorageError
+from agent_memory.files.blobs import Blobs
 from agent_memory.journal import texts_in
 from agent_memory.journal.reader import JournalReader
+from agent_memory.knowledge.facade.shapes import FROM
+from agent_memory.knowledge.items.drawn import ALSO
+from agent_memory.knowledge.pages.filing import ENTITY as OF_ENTITY
+from agent_memory.models import ENTITY, ENTITY_KINDS, EPISODE, MENTIONS, NAMES, PART_OF, RELATION, SUMMARY, TOPIC
 from agent_memory.models.text import folded_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.journal import Change
+
+_EXTRACTION: Final = "extraction"
+_RETOLD: Final = frozenset({RELATION.name, SUMMARY.name})
+"""Kinds that repeat words of each of their sources, so that they go with any of these."""
+_NO_WORDS: Final = frozenset({TOPIC.name, *(kind.name for kind in ENTITY_KINDS)})
+"""Kinds whose texts are names, or words of others: elsewhere these stay."""
+_LEAST_CUT: Final = 12
+"""Bytes of a title: a shorter one may be the beginning of anything."""
+_CUT: Final = "\u2026. ".encode()
+"""What may stand where a title was cut."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """What was found of some records.
+@dataclass(slots=True)
+class _Known:
+    """What the journals say of one record.
 
     Attributes:
-        ids: Those that any journal names as its own.
-        texts: Every text that they ever had, in the order of writing.
-        journals: In which they stand.
+        kind: Its kind's name; of an archived memory one of both.
+        texts: Every text that it ever had, in the order of writing.
+        links: The last ones, as pairs of the relation and the other's id.
+        is_live: Whether it is there.
+        is_item: Whether it was drawn from others.
+        is_made: Whether it is such a page.
+        is_title: Whether its text only says what something is called.
+        metadata: The last.
+        blobs: Names of long texts that it had.
+        made_of: Of a page that was made of what items speak of, all items that ever stood on it.
     """
 
-    ids: frozenset[str]
-    texts: tuple[str, ...]
-    journals: tuple[Path, ...]
+    kind: str
+    texts: dict[str, None] = field(default_factory=dict)
+    links: tuple[tuple[str, str], ...] = ()
+    is_live: bool = False
+    is_item: bool = False
+    is_title: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    blobs: dict[str, None] = field(default_factory=dict)
+    made_of: set[str] = field(default_factory=set)
+    is_made: bool = False
+
+    def take(self, change: Change) -> None:
+        """Take over what a change says."""
+        data = change.data
+        self.is_live = change.op != "delete" and (self.is_live or change.op == "put")
+        self.texts |= dict.fromkeys(texts_in(data))
+        if isinstance(links := data.get("links"), list):
+            pairs = [(one.get("rel"), one.get("id")) for one in links if isinstance(one, dict)]
+            self.links = tuple(
+                [(rel, other) for rel, other in pairs if isinstance(rel, str) and isinstance(other, str)]
+            )
+        if isinstance(source := data.get("source"), dict):
+            self.is_item = source.get("kind") == _EXTRACTION
+            self.is_made = change.kind == TOPIC.name and source.get("detail") == OF_ENTITY
+        if change.op == "put":
+            self.is_title = data.get("resource_type") == "conversation" and not data.get("chars")
+        if isinstance(metadata := data.get("metadata"), dict):
+            self.metadata = metadata
+        if isinstance(items := data.get("item_ids"), list):
+            self.made_of |= {one for one in items if isinstance(one, str)}
+        if isinstance(blob := data.get("blob"), str) and blob:
+            self.blobs[blob] = None
+
+    def sources(self, *relations: str) -> set[str]:
+        """Return the ids of those to which it has one of these links; to any, where none is named."""
+        return {other for rel, other in self.links if not relations or rel in relations}
 
 
-def gather(folder: AgentFolder, record_ids: Collection[str]) -> Gathered:
-    """Return all that the journals know of some records. Blocking; reads each journal whole.
+class Survey:
+    """What all journals of an agent say of all records. Blocking; reads each journal whole.
 
-    Raises:
-        StorageError: One cannot be read.
-    """
-    wanted = set(record_ids)
-    named = [one.encode("utf-8", "surrogatepass") for one in wanted]
-    known, texts, journals = set[str](), dict[str, None](), list[Path]()
-    for journal in folder.journals():
-        changes = [change for entry in JournalReader(journal, named).poll().entries for change in entry.changes]
-        own = [change for change in changes if change.id in wanted]
-        if own:
-            journals.append(journal)
-        known |= {change.id for change in own}
-        for change in own:
-            texts |= dict.fromkeys(texts_in(change.data))
-    return Gathered(frozenset(known), tuple(texts), tuple(journals))
-
-
-def others_saying(folder: AgentFolder, texts: Collection[str], but: Collection[str]) -> set[str]:
-    """Return the other records that ever said one of these texts and nothing else.
+    Args:
+        folder: The agent's.
 
     Raises:
         StorageError: A journal cannot be read.
     """
-    wanted = {folded_text(text) for text in texts}
-    changes = (
-        change
-        for journal in folder.journals()
-        for entry in JournalReader(journal).poll().entries
-        for change in entry.changes
-        if change.id not in but
-    )
-    return {each.id for each in changes if any(folded_text(text) in wanted for text in texts_in(each.data))}
+
+    def __init__(self, folder: AgentFolder) -> None:
+        self._blobs = Blobs(folder.blobs)
+        self._known: dict[str, _Known] = {}
+        for journal in folder.journals():
+            for entry in JournalReader(journal).poll().entries:
+                for change in entry.changes:
+                    self._known.setdefault(change.id, _Known(change.kind)).take(change)
+        self._linked: defaultdict[str, set[str]] = defaultdict(set)
+        for one, known in self._known.items():
+            for other in known.sources() | known.made_of:
+                self._linked[other].add(one)
+
+    def __contains__(self, record_id: object) -> bool:
+        return record_id in self._known
+
+    def said_by(self, record_ids: Collection[str], resting: Collection[str] = ()) -> tuple[str, ...]:
+        """Return what is to be looked for once these are to go.
+
+        All that they ever said, the words that items of them quote, and the titles that were cut from these. Of what
+        merely rests on others items alone: turns and names are said by others, too.
+
+        Args:
+            record_ids: Of the records.
+            resting: Those of them that merely rest on the others.
+        """
+        texts: dict[str, None] = {}
+        for known in (self._known[one] for one in record_ids if one in self._known and self._speaks(one, resting)):
+            texts |= known.texts
+            texts |= dict.fromkeys(self._quoted(known))
+        return tuple(texts | dict.fromkeys(self._titles_of(texts)))
+
+    def _speaks(self, record_id: str, resting: Collection[str]) -> bool:
+        """Tell whether the words of a record are looked for elsewhere."""
+        known = self._known[record_id]
+        return not known.is_title and (record_id not in resting or (known.is_item and known.kind not in _NO_WORDS))
+
+    def saying(self, texts: Iterable[str], but: Collection[str]) -> set[str]:
+        """Return the other records that ever said one of these texts and nothing else."""
+        wanted = {folded_text(text) for text in texts}
+        return {
+            one
+            for one, known in self._known.items()
+            if one not in but and known.texts and any(folded_text(text) in wanted for text in known.texts)
+        }
+
+    def resting_on(self, record_ids: Collection[str]) -> set[str]:
+        """Return what rests on some records alone: turns, items and pages of these, where names stand, and names.
+
+        Also relations and summaries of a source of one of these, though others say the same: they repeat its words.
+        What is left of them is made anew.
+        """
+        gone, waiting = set(record_ids), list(record_ids)
+        while waiting:
+            new = {one for one in self._near(waiting.pop()) if one not in gone and self._rests(one, gone)}
+            gone |= new
+            waiting += new
+        return gone.difference(record_ids)
+
+    def _near(self, record_id: str) -> set[str]:
+        """Return what may rest on a record."""
+        found = set(self._linked[record_id])
+        known = self._known.get(record_id)
+        if known is not None and known.kind == MENTIONS.name:
+            found |= known.sources(NAMES)
+        if known is not None and known.is_item and known.kind not in _NO_WORDS:
+            found |= {each for source in known.sources(FROM) for each in self._linked[source] if self._is_retold(each)}
+        return found & self._known.keys()
+
+    def _is_retold(self, record_id: str) -> bool:
+        return self._known[record_id].kind in _RETOLD
+
+    def _rests(self, record_id: str, gone: Collection[str]) -> bool:
+        known = self._known[record_id]
+        if known.kind == EPISODE.name:
+            return not known.sources(PART_OF).isdisjoint(gone)
+        if known.kind in _RETOLD:
+            return True
+        if known.kind == ENTITY.name:
+            naming = {one for one in self._linked[record_id] if self._known[one].kind == MENTIONS.name}
+            return known.is_item and all(one in gone or not self._known[one].is_live for one in naming)
+        if known.is_made:
+            return not any(one in self and self._known[one].is_live for one in known.made_of.difference(gone))
+        sources = known.sources(FROM)
+        return (known.is_item or known.kind == MENTIONS.name) and bool(sources) and sources <= set(gone)
+
+    # -- words --------------------------------------------------------------------------------------------------------
+
+    def _quoted(self, item: _Known) -> Iterator[str]:
+        """Yield the words of an item without who says them, and as they stand in its sources."""
+        if not item.is_item:
+            return
+        if isinstance(speaker := item.metadata.get("speaker"), str) and speaker:
+            yield from (text.removeprefix(f"{speaker}: ") for text in item.texts)
+        also = item.metadata.get(ALSO)
+        places = {
+            **dict.fromkeys(item.sources(FROM), item.metadata.get("at")),
+            **(also if isinstance(also, dict) else {}),
+        }
+        for source, place in places.items():
+            known = self._known.get(source)
+            match place:
+                case [int(begin), int(end)] if known is not None:
+                    yield from (text[begin:end] for text in self._whole(known) if text[begin:end].strip())
+
+    def _whole(self, source: _Known) -> Iterator[str]:
+        yield from source.texts
+        for name in source.blobs:
+            with contextlib.suppress(StorageError):  # it is gone, or damaged
+                yield self._blobs.read(name)
+
+    def _titles_of(self, texts: Collection[str]) -> Iterator[str]:
+        """Yield the titles of conversations that are beginnings of some texts."""
+        wanted = {folded_text(text) for text in texts}
+        for known in self._known.values():
+            for text in known.texts if known.is_title else ():
+                begun = folded_text(text).rstrip(_CUT)
+                if len(begun) >= _LEAST_CUT and any(each.startswith(begun) for each in wanted):
+                    yield text.rstrip("\u2026. ")

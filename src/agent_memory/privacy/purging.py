@@ -24,11 +24,13 @@ from agent_memory.files.lock import folder_lock
 from agent_memory.journal import PurgeList
 from agent_memory.journal.compaction import without
 from agent_memory.journal.format import MalformedLineError, decode_entry
-from agent_memory.models import Clock, to_text, utc_now
+from agent_memory.models import MEMORY, TOPIC, Clock, to_text, utc_now
 from agent_memory.privacy.erasing import Erased, erase_backups, erase_beside, erase_derived, erase_journals
-from agent_memory.privacy.gathering import gather, others_saying
+from agent_memory.privacy.gathering import Survey
+from agent_memory.privacy.given import withdraw_given
+from agent_memory.privacy.hiding import Hiding
 from agent_memory.privacy.searching import Found, search
-from agent_memory.privacy.wording import Wording, can_be_told
+from agent_memory.privacy.wording import can_be_told
 from agent_memory.redaction import quoted
 from agent_memory.service import NOBODY
 from agent_memory.settings import PERSON_SECONDS
@@ -54,14 +56,19 @@ class Plan:
     """What a purge would take.
 
     Attributes:
-        ids: Of the records, with the older versions of memories and with others that say the same.
-        texts: All that they ever said.
+        ids: Of the records, with the older versions of memories, with others that say the same, and with what rests on
+            these alone.
+        texts: What is looked for elsewhere: all that they ever said, and the words that items of them quote. Of what
+            merely rests on others items alone.
         same: Those of `ids` that were not asked for and say the same.
+        resting: Those of `ids` that rest on the others alone: turns, items, entities and where they are named; and
+            summaries and relations that repeat their words, which are made anew of the rest.
     """
 
     ids: tuple[str, ...]
     texts: tuple[str, ...]
     same: tuple[str, ...] = ()
+    resting: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +137,7 @@ class Purging:
             StorageError: A journal cannot be read.
         """
         wanted = list(dict.fromkeys(record_ids))
-        older = [one for each in wanted if each.startswith("mem-") for one in await self._older(each)]
+        older = [one for each in wanted if each.startswith(MEMORY.prefix) for one in await self._older(each)]
         return await asyncio.to_thread(self._plan, wanted, older)
 
     async def run(self, plan: Plan, caller: Caller = NOBODY) -> Receipt:
@@ -141,10 +148,11 @@ class Purging:
             UnsupportedError: A newer version wrote about one of them; it is forgotten, and its text is there still.
             StorageError: It was begun and is not done: doing it again goes on.
         """
-        live = await self._service.admin.valid_among(plan.ids)
         for one in plan.ids:
-            if one in live or await self._service.admin.get(one) is not None:
+            if one.startswith(MEMORY.prefix) and await self._service.admin.get(one) is not None:
                 await self._service.forget(one, caller)
+        if (self._folder.path / TOPIC.journal).exists():
+            await withdraw_given(self._service, plan.ids, caller)
         await self._service.settle()
         purge = await asyncio.to_thread(self._begin, plan)
         return await self._go_on(purge, plan.texts, caller)
@@ -174,29 +182,34 @@ class Purging:
         return await self._service.admin.older_versions(memory_id)
 
     def _plan(self, wanted: list[str], older: list[str]) -> Plan:
-        named = dict.fromkeys([*wanted, *older])
-        found = gather(self._folder, named)
+        survey, named = Survey(self._folder), dict.fromkeys([*wanted, *older])
         for one in wanted:
-            if one not in found.ids:
+            if one not in survey:
                 raise UnknownIdError(
                     f"No file of {self._folder.agent_id} knows {quoted(one)}; nothing was purged.",
                     recovery="`agent-memory list`, `restore` and `archive list` show what there is.",
                 )
-        same = tuple(sorted(others_saying(self._folder, found.texts, named)))
-        return Plan((*named, *same), gather(self._folder, [*named, *same]).texts, same)
+        same: dict[str, None] = {}
+        while True:
+            resting = survey.resting_on([*named, *same])
+            ids = (*named, *same, *sorted(resting))
+            texts = survey.said_by(ids, resting)
+            if not (more := survey.saying(texts, ids)):
+                return Plan(ids, texts, tuple(same), tuple(sorted(resting)))
+            same |= dict.fromkeys(sorted(more))
 
     def _begin(self, plan: Plan) -> Purge:
         with folder_lock(self._folder.path, PERSON_SECONDS):
-            return self.list.begin(plan.ids, plan.texts, to_text(self._clock()))
+            return self.list.begin(plan.ids, plan.texts, to_text(self._clock()), plan.resting)
 
     async def _go_on(self, purge: Purge, texts: Collection[str], caller: Caller) -> Receipt:
-        known = texts or (await asyncio.to_thread(gather, self._folder, purge.ids)).texts
+        known = texts or await asyncio.to_thread(lambda: Survey(self._folder).said_by(purge.ids, purge.resting))
         done = Erased()
         await asyncio.to_thread(self._erase, purge, known, done)
         await self._service.admin.compact()  # also drops vectors of texts that no record has any more
         await self._service.settle()
         await asyncio.to_thread(self._erase_derived, done)
-        await asyncio.to_thread(erase_beside, self._folder, Wording(known), done)
+        await asyncio.to_thread(erase_beside, self._folder, Hiding(known, purge.ids), done)
         receipt = await asyncio.to_thread(self._receipt, purge, known, done)
         await asyncio.to_thread(self.list.finish, purge, asdict(receipt), receipt.at)
         await self._service.report(
@@ -205,20 +218,20 @@ class Purging:
         return receipt
 
     def _erase(self, purge: Purge, texts: Collection[str], done: Erased) -> None:
-        wording = Wording(texts)
-        hide = wording.hidden
-        erase_backups(self._folder, purge.ids, texts, lambda line: self._admitted(line, hide), hide, done)
-        erase_beside(self._folder, wording, done)
+        hiding = Hiding(texts, purge.ids)
+        hide = hiding.hidden
+        erase_backups(self._folder, purge.ids, texts, lambda line: self._admitted(line, purge, hide), hide, done)
+        erase_beside(self._folder, hiding, done)
         erase_journals(self._folder, purge.ids, hide, done)
 
-    def _admitted(self, line: bytes, hide: Callable[[str], str]) -> bytes:
+    def _admitted(self, line: bytes, purge: Purge, hide: Callable[[str], str]) -> bytes:
         """Return a line of a journal in a backup without what was purged."""
         line = self.list.admitted(line)
         try:
             entry = decode_entry(line)
         except MalformedLineError:
             return line
-        return b"".join(without([entry], (), hide).lines)
+        return b"".join(without([entry], purge.ids, hide).lines)
 
     def _erase_derived(self, done: Erased) -> None:
         erase_derived(self._folder, done, vectors=self._service.settings.embedder == "none")

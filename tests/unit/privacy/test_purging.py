@@ -19,8 +19,8 @@ from agent_memory.lifecycle.backups import create_backup, restore_backup, verify
 from agent_memory.models import Observation
 from agent_memory.privacy import Purging
 from agent_memory.privacy.erasing import Erased, erase_beside
+from agent_memory.privacy.hiding import Hiding
 from agent_memory.privacy.searching import search
-from agent_memory.privacy.wording import Wording
 from agent_memory.service import Caller, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
@@ -319,7 +319,7 @@ def test_searching_leaves_the_locks_of_this_process_alone(tmp_path: Path) -> Non
         own.execute("BEGIN IMMEDIATE")
         own.execute("INSERT INTO vectors VALUES (x'00')")
         assert search(AgentFolder(tmp_path), [SECRET]) == []
-        erase_beside(AgentFolder(tmp_path), Wording([SECRET]), Erased())
+        erase_beside(AgentFolder(tmp_path), Hiding([SECRET], ()), Erased())
         tried = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
         other = subprocess.run([sys.executable, "-c", tried, str(path)], capture_output=True, text=True, check=False)
         assert "database is locked" in other.stderr

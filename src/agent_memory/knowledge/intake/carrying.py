@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
+from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake.drafting import Draft
 from agent_memory.knowledge.intake.storing import store_new
 from agent_memory.knowledge.topics.saves import TopicFiles, put_page
@@ -59,12 +60,14 @@ class Brought:
 
     Attributes:
         stored, present: How many were stored, and were there already, by kind.
+        purged: How many were purged here, which they stay, by kind.
         refused: By line, why one could not be taken.
         redacted: Kinds of secrets that were taken out.
     """
 
     stored: Counter[str] = field(default_factory=Counter)
     present: Counter[str] = field(default_factory=Counter)
+    purged: Counter[str] = field(default_factory=Counter)
     refused: dict[int, str] = field(default_factory=dict)
     redacted: dict[str, None] = field(default_factory=dict)
 
@@ -131,6 +134,7 @@ async def _store(
     knowledge: Knowledge, kind: Kind[Any], some: Sequence[Entry], done: Brought, *, trusted: bool, dry_run: bool
 ) -> None:
     drafts: list[Draft[Any]] = []
+    purged = PurgeList(knowledge.folder.path)
     size, names = 0, {topic.name async for topic in knowledge.topics.iter_all()} if kind is TOPIC else set()
     for line, given in some:
         entry = given if trusted or kind is not ENTITY else await _unmerged(knowledge, given)
@@ -140,6 +144,9 @@ async def _store(
             done.refused[line] = error.message
             continue
         record = draft.record.value
+        if await asyncio.to_thread(purged.bars, record.id, record.to_record()):
+            done.purged[kind.name] += 1
+            continue
         is_there = await knowledge.of(kind.name).get(record.id) is not None or getattr(record, "name", None) in names
         (done.present if is_there else done.stored)[kind.name] += 1
         done.redacted |= dict.fromkeys((*draft.redacted, *draft.record.kinds))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
+from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake import drafting
 from agent_memory.knowledge.intake.drafting import Document, Draft, Origin, Turn
 from agent_memory.knowledge.intake.parsing import parse_file
@@ -77,6 +78,7 @@ class Ingest:
     def __init__(self, knowledge: Knowledge, report: Report | None = None, redactor: Redactor | None = None) -> None:
         self._knowledge, self._report = knowledge, report
         self._redactor = redactor or SecretRedactor()
+        self._purged = PurgeList(knowledge.folder.path)
 
     async def resource(
         self,
@@ -171,7 +173,7 @@ class Ingest:
         """
         origin, kept, refused = self._origin(caller, group, is_live=is_live), list[Ingested[Any]](), []
         for some in _portions(turns, first):
-            drafts, wrong = await asyncio.to_thread(self._drafted, some, conversation, origin)
+            drafts, wrong = await asyncio.to_thread(self._drafted, some, conversation, origin, is_live=is_live)
             refused += wrong
             kept += await self._turns(drafts, conversation, caller)
         return kept, refused
@@ -220,16 +222,24 @@ class Ingest:
         return drafting.episode(self._knowledge.agent_id, turn, part_of, order, own, self._redactor)
 
     def _drafted(
-        self, turns: Sequence[tuple[int, Turn]], part_of: str, origin: Origin
+        self, turns: Sequence[tuple[int, Turn]], part_of: str, origin: Origin, *, is_live: bool = False
     ) -> tuple[list[Draft[Episode]], list[tuple[int, str]]]:
-        """Return the drafts of some turns, and the places of those that cannot be taken in, with the reason."""
+        """Return the drafts of some turns, and the places of those that cannot be taken in, with the reason.
+
+        What was purged and is said again in a session is not taken in: nobody asked for that.
+        """
         drafts: list[Draft[Episode]] = []
         refused: list[tuple[int, str]] = []
         for order, turn in turns:
             try:
-                drafts.append(self._episode(turn, part_of, order, origin))
+                draft = self._episode(turn, part_of, order, origin)
             except ValidationError as error:
                 refused.append((order, error.code))
+                continue
+            if is_live and self._purged.has(draft.record.value.content):
+                refused.append((order, "forgotten"))
+            else:
+                drafts.append(draft)
         return drafts, refused
 
     async def _document(self, given: Document, origin: Origin, caller: Caller) -> Ingested[Resource]:

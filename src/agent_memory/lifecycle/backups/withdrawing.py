@@ -6,10 +6,11 @@ import contextlib
 import secrets
 import shutil
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.files.atomic import PRIVATE_FOLDER, read_file, replace_file, sync_folder, translated
 from agent_memory.files.held import hold_folder, unlock_and_close
+from agent_memory.knowledge.topics.file import INDEX
 from agent_memory.lifecycle.backups.reading import opened_backup
 from agent_memory.lifecycle.backups.restoring import restore_backup
 from agent_memory.lifecycle.backups.taking import cut_of, take
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
+
+_FOOTNOTE: Final = "[^"
 
 
 def withdraw(path: Path, root: Path, admit: Callable[[bytes], bytes], hide: Callable[[str], str]) -> None:
@@ -56,7 +59,15 @@ def withdraw(path: Path, root: Path, admit: Callable[[bytes], bytes], hide: Call
 
 
 def _hide_in_pages(folder: AgentFolder, hide: Callable[[str], str]) -> None:
+    """Have pages lose what must not be read; one on which nothing stands any more goes, and the list of all with it."""
+    is_shorter = False
     for page in sorted(folder.topics.glob("*.md")) if folder.topics.is_dir() else ():
         text = read_file(page).decode("utf-8", "surrogateescape")
-        if (hidden := hide(text)) != text:
+        hidden = hide(text)
+        if _FOOTNOTE in text and _FOOTNOTE not in hidden:
+            page.unlink()
+            is_shorter = True
+        elif hidden != text:
             replace_file(page, hidden.encode("utf-8", "surrogateescape"), durable=True)
+    if is_shorter:
+        (folder.topics / INDEX).unlink(missing_ok=True)

@@ -64,7 +64,7 @@ class Deriving:
         for draft in drafts:
             if draft.value.id in known:
                 done.known.append(draft.value.id)
-            elif draft.value.content in forgotten:
+            elif draft.value.content in forgotten or self._writing.is_purged(draft.value.content, draft.value.id):
                 done.forgotten.append(draft.value.id)
             else:
                 new[draft.value.id] = draft
@@ -74,12 +74,13 @@ class Deriving:
         return done
 
     async def forgotten(self) -> set[str]:
-        """Return the ids of the items that were forgotten and that are known still.
+        """Return the ids of the items that were forgotten and that are known still, or were purged.
 
         Raises:
             StorageError: They cannot be read.
         """
-        return {memory.id for memory, _ in await self._storage.forgotten() if memory.is_item}
+        forgotten = {memory.id for memory, _ in await self._storage.forgotten() if memory.is_item}
+        return forgotten | self._writing.purged_ids()
 
     def _drafted(self, items: Sequence[Mapping[str, Any]], caller: Caller, done: Derived) -> list[Redacted[Memory]]:
         drafts: list[Redacted[Memory]] = []

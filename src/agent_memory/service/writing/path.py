@@ -96,6 +96,10 @@ class WritePath:
         """Tell whether a memory of this id, or this text, was purged: it comes back only if somebody stores it anew."""
         return self.purged is not None and (self.purged.names(memory_id) or self.purged.has(content))
 
+    def purged_ids(self) -> set[str]:
+        """Return the ids of all records that were purged."""
+        return set() if self.purged is None else {one for purge in self.purged.purges() for one in purge.ids}
+
     async def store(self, values: Mapping[str, Any] | str, caller: Caller) -> Written:
         """Keep a memory; see `MemoryService.store`. `announce` is due once it is known what the scratchpad shows."""
         if isinstance(values, Mapping):

@@ -1,0 +1,39 @@
+"""`Hiding`: what of a text must not be read any more once some records are purged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_memory.knowledge.topics.withdrawing import without_items
+from agent_memory.privacy.wording import Wording
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+
+class _Everything(frozenset[str]):
+    """Claims of a page, whoever worded them."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+class Hiding:
+    """Takes out of texts what was purged.
+
+    Args:
+        texts: Words, which are made unreadable wherever they stand.
+        record_ids: Of the records: pages lose their footnotes, and the claims that have no others.
+
+    Attributes:
+        wording: Finds these words.
+    """
+
+    def __init__(self, texts: Iterable[str], record_ids: Collection[str]) -> None:
+        self.wording, self._ids = Wording(texts), frozenset(record_ids)
+
+    def hidden(self, text: str) -> str:
+        """Return a text without it."""
+        if "[^" in text:
+            text = without_items(text, self._ids, _Everything())
+        return self.wording.hidden(text)
