@@ -19,6 +19,7 @@ from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, 
 from agent_memory.cli.running import Run, command, exit_code
 from agent_memory.cli.text import brief, minute
 from agent_memory.errors import AgentMemoryError, ConfigurationError, ValidationError
+from agent_memory.files.atomic import open_private
 from agent_memory.models import Memory, offered_fields, to_text
 from agent_memory.service.views import promotion, trace
 from agent_memory.service.views import suspects as views_of
@@ -235,14 +236,14 @@ async def edit(run: Run, memory_id: MemoryId) -> None:
         edited = path.read_text(encoding="utf-8", errors="surrogateescape")
         changes = difference(original, edited)
         if not changes:
-            path.unlink()
+            _drop_draft(path)
             run.screen.document({"memory_id": memory.id, "changed": []})
             run.screen.show("Nothing was changed.")
             return
         updated = await run.service.update(memory.id, changes, run.caller)
     except (AgentMemoryError, OSError) as error:
         raise _kept(run, error, path, original) from None
-    path.unlink()
+    _drop_draft(path)
     show_updated(run, updated)
 
 
@@ -259,7 +260,7 @@ async def edited_text(name: str, text: str) -> str:
         await asyncio.to_thread(_open_editor, path)
         return path.read_text(encoding="utf-8", errors="replace")
     finally:
-        path.unlink(missing_ok=True)
+        _drop_draft(path)
 
 
 def render(memory: "Memory") -> str:
@@ -296,11 +297,18 @@ def _parse(text: str) -> dict[Any, Any]:
 
 
 def _write_draft(memory_id: str, text: str) -> Path:
-    """Write a file that no other user may read; by its name an editor knows that it is YAML."""
-    descriptor, name = tempfile.mkstemp(prefix=f"{memory_id}-", suffix=".yaml")
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+    """Write a file that no other user may read; by its name an editor knows that it is YAML.
+
+    In a folder of its own: what an editor leaves beside it, such as a backup, goes with that.
+    """
+    path = Path(tempfile.mkdtemp(prefix="agent-memory-"), f"{memory_id}.yaml")
+    with os.fdopen(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8") as file:
         file.write(text)
-    return Path(name)
+    return path
+
+
+def _drop_draft(path: Path) -> None:
+    shutil.rmtree(path.parent, ignore_errors=True)
 
 
 def _check_terminal() -> None:
@@ -353,7 +361,7 @@ def _editor() -> list[str]:
 def _kept(run: Run, error: AgentMemoryError | OSError, path: Path, original: str) -> Exception:
     """Say what failed and where the text is; an unchanged draft is not kept."""
     if path.exists() and path.read_bytes() == original.encode():
-        path.unlink()
+        _drop_draft(path)
         return error
     if isinstance(error, AgentMemoryError):
         run.screen.error(error)

@@ -10,7 +10,7 @@ from agent_memory.cli.render import row
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import brief, plain
-from agent_memory.files.atomic import translated
+from agent_memory.files.atomic import replace_file, translated
 from agent_memory.files.wording import human
 from agent_memory.lifecycle.statistics import Statistics, as_svg, as_text, statistics_of
 from agent_memory.models import utc_now
@@ -51,7 +51,10 @@ def _write(file: Path, svg: str) -> None:
         StorageError: It could not be written.
     """
     with translated(file, "write"):
-        file.write_text(svg, encoding="utf-8")
+        if file.exists() and not file.is_file():
+            file.write_text(svg, encoding="utf-8")  # a pipe or a device is written to, not replaced
+        else:
+            replace_file(file, svg.encode(), durable=False)
 
 
 def _show(screen: Screen, found: Statistics) -> None:

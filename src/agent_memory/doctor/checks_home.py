@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import re
 import shutil
@@ -34,6 +35,7 @@ _WITHOUT: Final[dict[Part, str]] = {
     "vector": "memories are found from the files, however many there are",
 }
 """What holds without an extra."""
+_OTHERS_WRITE: Final = 0o022
 _SHOWN_VERSIONS: Final = ("onnxruntime", "qdrant-edge-py", "filelock")
 
 
@@ -59,6 +61,7 @@ def examine_home(root: Path) -> Iterator[Concern]:
         return
     agents = agent_names(root)
     yield Concern("home", f"{counted(len(agents), 'agent')}, {human(free)} free.", size=size_of(root))
+    yield from _openness(root)
     for name in entries:
         if name not in agents and not name.startswith((".", "_")) and (root / name / JOURNAL).is_file():
             yield Concern(
@@ -75,6 +78,23 @@ def examine_home(root: Path) -> Iterator[Concern]:
             "names_clash",
             f"{both} differ in case alone; on some disks they are one folder.",
             "Rename one of them, or export it into the other.",
+        )
+
+
+def _openness(root: Path) -> Iterator[Concern]:
+    """Report that others may write where the agents are; who may, can put a folder of theirs in the place of one."""
+    status = root.stat()
+    if status.st_uid not in {os.geteuid(), 0}:
+        yield Concern(
+            "home_open",
+            f"{root} belongs to another user (uid {status.st_uid}), who can put, rename or replace folders of agents.",
+            "Use a folder of your own (--root, storage_root).",
+        )
+    elif status.st_mode & _OTHERS_WRITE:
+        yield Concern(
+            "home_open",
+            f"Other users of this machine may write into {root}: they can put, rename or replace folders of agents.",
+            f"chmod go-w {root}",
         )
 
 

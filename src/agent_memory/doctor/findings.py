@@ -56,6 +56,7 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "home_missing": (NOTE, "there is no such folder yet"),
         "home_unusable": (PROBLEM, "it is no folder, or cannot be listed"),
         "name_unusable": (NOTE, "a folder with memories has a name that no agent can have"),
+        "home_open": (WARNING, "others on this machine can put, rename or replace folders of agents"),
         "agents_unfinished": (WARNING, "a deletion or a copying of an agent was interrupted"),
         "names_clash": (WARNING, "two agents' names differ in case alone"),
     },

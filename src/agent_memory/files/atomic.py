@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 PRIVATE_FILE: Final = 0o600
 PRIVATE_FOLDER: Final = 0o700
+_ROOT: Final = 0
+"""The user whose links count as one's own: who is that may do everything anyway."""
 _BLOCK: Final = 1 << 24
 _NOT_OFFERED: Final = frozenset({errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.ENOTTY, errno.EROFS})
 """How file systems say that they cannot sync this kind of thing (a folder, often); PostgreSQL passes over them, too."""
@@ -104,8 +106,19 @@ def _give_back(path: Path) -> str | None:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create `folder` and what is missing above it, readable by its owner alone."""
+    """Create `folder` and what is missing above it, readable by its owner alone.
+
+    Raises:
+        StorageError: It cannot be created; or it is a link that another user made, who would choose where things go.
+    """
     with translated(folder, "create"):
+        if folder.is_symlink() and folder.lstat().st_uid not in {os.geteuid(), _ROOT}:
+            raise StorageError(
+                f"{folder.name} is a link that another user made; nothing was written behind it.",
+                code="symlink",
+                recovery="Remove the link. If it is to be there, make it yourself.",
+                path=folder,
+            )
         missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
         for parent in reversed(missing):
             with contextlib.suppress(FileExistsError):  # another process was faster, and may die before it syncs

@@ -100,6 +100,14 @@ def erase_beside(folder: AgentFolder, hiding: Hiding, done: Erased) -> None:
                 done.files.append(inside.parts[0])  # a page is called after what it is about
 
 
+def note_links(folder: AgentFolder, done: Erased) -> None:
+    """Note each link in an agent's folder as something that could not be done: nobody looks behind it."""
+    for path in sorted(folder.path.rglob("*")):
+        if path.is_symlink():
+            inside = path.relative_to(folder.path).as_posix()
+            done.failed.append(f"{inside} is a link; what lies behind it was neither searched nor changed.")
+
+
 def erase_journals(folder: AgentFolder, record_ids: Collection[str], hide: Callable[[str], str], done: Erased) -> None:
     """Make each journal anew without some records, and what was set aside of it.
 

@@ -25,7 +25,7 @@ from agent_memory.journal import PurgeList
 from agent_memory.journal.compaction import without
 from agent_memory.journal.format import MalformedLineError, decode_entry
 from agent_memory.models import MEMORY, TOPIC, Clock, to_text, utc_now
-from agent_memory.privacy.erasing import Erased, erase_backups, erase_beside, erase_derived, erase_journals
+from agent_memory.privacy.erasing import Erased, erase_backups, erase_beside, erase_derived, erase_journals, note_links
 from agent_memory.privacy.gathering import Survey
 from agent_memory.privacy.given import withdraw_given
 from agent_memory.privacy.hiding import Hiding
@@ -210,6 +210,7 @@ class Purging:
         await self._service.settle()
         await asyncio.to_thread(self._erase_derived, done)
         await asyncio.to_thread(erase_beside, self._folder, Hiding(known, purge.ids), done)
+        await asyncio.to_thread(note_links, self._folder, done)
         receipt = await asyncio.to_thread(self._receipt, purge, known, done)
         await asyncio.to_thread(self.list.finish, purge, asdict(receipt), receipt.at)
         await self._service.report(

@@ -21,6 +21,7 @@ import numpy as np
 from agent_memory.embeddings import EmbedderIdentity, VectorCache
 from agent_memory.errors import AgentMemoryError, BusyError, StorageError
 from agent_memory.files.atomic import make_private_folder, sync_folder, translated
+from agent_memory.files.children import keep_to_itself
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Journal, Update
 from agent_memory.journal.reader import place_of
@@ -100,7 +101,7 @@ _NICENESS: Final = 10
 def main(arguments: list[str]) -> None:
     """Seal what the command line names."""
     place, name, embedder = arguments
-    os.umask(0o077)
+    keep_to_itself()
     os.nice(_NICENESS)
     identity = EmbedderIdentity(**json.loads(embedder)) if embedder else None
     try:

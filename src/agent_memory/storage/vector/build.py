@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import EmbedderIdentity, VectorCache, text_hash
 from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
+from agent_memory.files.children import keep_to_itself
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Journal, Update
 from agent_memory.models import Kind
@@ -51,7 +52,7 @@ def main(arguments: Sequence[str]) -> None:
     """Build what the command line asks for; exit with 0, 1 (failed) or 3 (another process is building)."""
     place, name, embedder, batch, *flags = arguments
     folder, identity = AgentFolder(Path(place)), EmbedderIdentity(**json.loads(embedder))
-    os.umask(0o077)  # the engine gives its files the rights it likes
+    keep_to_itself()  # the engine gives its files the rights it likes
     os.nice(_NICENESS)
     _end_with_parent()
     report = _reporter()

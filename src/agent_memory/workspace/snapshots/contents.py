@@ -151,7 +151,7 @@ def put_back(folder: Path, patterns: Iterable[str], manifest: dict[str, str], co
         if name in there and hashlib.sha256(path.read_bytes()).hexdigest() == wanted:
             continue
         with translated(path, "write"):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(path.parent)
             replace_file(path, contents.read(wanted), durable=True)
         changed.append(name)
     for name in there.keys() - manifest.keys():

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
+from agent_memory.files.children import keep_to_itself
 from agent_memory.files.names import HOLDER_LOCK
 from agent_memory.storage.vector.engine import messages
 
@@ -62,7 +63,7 @@ class ShardReader:
 
 def main() -> None:
     """Hold the shard named on the command line until standard input ends."""
-    os.umask(0o077)  # the engine gives its files the rights it likes
+    keep_to_itself()  # the engine gives its files the rights it likes
     requests = Connection(os.dup(0), writable=False)
     answers = Connection(os.dup(1), readable=False)
     os.dup2(2, 1)  # whatever the engine prints must not get between our messages

@@ -1,0 +1,24 @@
+"""What a process of ours that another one started does first: its files are its user's alone, and it leaves no core."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import sys
+from typing import Final
+
+_OTHERS: Final = 0o077
+_NO_CORE: Final = 1 if sys.platform == "linux" else 0
+"""Bytes of a core file. Linux hands one to a program that `core_pattern` names also where the limit is none, and not
+where it is one byte; a file of one byte it does not begin (fs/coredump.c, "RLIMIT_CORE is set to 1, aborting core")."""
+
+
+def keep_to_itself() -> None:
+    """Give others no right to what this process makes, and have no memory of it written to a disk when it dies.
+
+    Its memory has texts and vectors of an agent; a core file lies wherever the system puts it, for as long as it likes.
+    """
+    os.umask(_OTHERS)
+    with contextlib.suppress(OSError, ValueError):  # a limit of zero, which must not be raised, does nearly the same
+        resource.setrlimit(resource.RLIMIT_CORE, (_NO_CORE, _NO_CORE))
