@@ -7,6 +7,7 @@ import typer
 from agent_memory.cli.archive import has_archive, opened_archive
 from agent_memory.cli.running import FAILED, Run
 from agent_memory.files.wording import counted
+from agent_memory.privacy.inbox import inbox_exists, opened_inbox
 from agent_memory.service.views import preview as preview_view
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
         typer.Exit: The answer was no, or nothing is meant by the words.
     """
     preview = await run.service.requests.preview(words, run.caller)
-    archived = await _archived(run, words)
+    archived: dict[str, list[str]] = await _archived(run, words) | await _waiting(run, words)
     if not preview:
         run.screen.document({"forgotten": False, **preview_view(preview, whole=True), **archived})
         run.screen.note("No memory is meant by that; nothing was forgotten. `search` may find what you mean.")
@@ -57,6 +58,21 @@ async def _archived(run: Run, words: str) -> dict[str, list[str]]:
     if meant:
         run.screen.note(f"`agent-memory forget {' '.join(each.id for each in meant)}` forgets what is archived.")
     return {"archived": [each.id for each in meant]}
+
+
+async def _waiting(run: Run, words: str) -> dict[str, list[str]]:
+    """Say what is meant of what waits in the inbox: it is rejected there, not forgotten with the others."""
+    if not inbox_exists(run.service.agent_id, run.service.settings):
+        return {}
+    async with opened_inbox(run.service) as inbox:
+        meant = await inbox.meant(words)
+    for candidate in meant:
+        run.screen.note(f"{candidate.id}: waits in the inbox, and stays there", style="dim")
+        run.screen.note(candidate.content, style="")
+    if meant:
+        options = " ".join(f"--reject {each.id}" for each in meant)
+        run.screen.note(f"`agent-memory inbox {options}` takes out what waits.")
+    return {"waiting": [each.id for each in meant]}
 
 
 def _what(preview: "Preview") -> str:

@@ -91,6 +91,19 @@ class InboxReader:
             )
         return found
 
+    async def meant(self, words: str) -> list[Candidate]:
+        """Return what words mean that ask to forget something; changes nothing. See `Archive.meant`.
+
+        Raises:
+            StorageError: The inbox cannot be read.
+        """
+        from agent_memory.forgetting import read_request, resolve  # only for those who ask
+
+        waiting = {each.id: each for each in await self.waiting()}
+        request = read_request(words, self._clock())
+        targets = await asyncio.to_thread(resolve, request, list(waiting.values()))
+        return [waiting[target.memory.id] for target in targets]
+
     def ends_at(self, candidate: Candidate) -> str:
         """Return until when a candidate waits, as text."""
         return to_text(candidate.timestamp + self._kept_for)
