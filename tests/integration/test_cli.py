@@ -263,7 +263,7 @@ def editor(folder: Path, script: str) -> str:
 
 
 def drafts(environment: dict[str, str]) -> list[Path]:
-    return sorted(Path(environment["TMPDIR"]).glob("mem-*.yaml"))
+    return sorted(Path(environment["TMPDIR"]).glob("agent-memory-*/mem-*.yaml"))
 
 
 def test_edit_changes_what_was_edited(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
