@@ -13,6 +13,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import read_file, translated
 from agent_memory.knowledge.intake.drafting import Document
 from agent_memory.knowledge.intake.exports import parts_of_export
+from agent_memory.knowledge.intake.transcripts import transcript_in
 from agent_memory.knowledge.intake.turns import Conversation, first_of, turn_of
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ _TEXTS: Final = frozenset({".md", ".markdown", ".txt", ".text", ".rst", ".org", 
 _CONFIGS: Final = frozenset({".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf"})
 _LINES: Final = frozenset({".jsonl", ".ndjson"})
 FORMS: Final = (
-    "Markdown and text (.md, .txt), settings (.yaml, .toml, .ini), chats with a JSON object a line (.jsonl: `role` or "
-    "`speaker`, `content` or `text`), conversations.json of an export of ChatGPT or Claude"
+    "Markdown and text (.md, .txt; lines such as `Ada: words` are a chat), settings (.yaml, .toml, .ini), chats with a "
+    "JSON object a line (.jsonl: `role` or `speaker`, `content` or `text`), conversations.json of an export of ChatGPT "
+    "or Claude"
 )
 
 
@@ -47,7 +49,7 @@ def parse_file(path: Path) -> Iterator[Document | Conversation]:
     elif suffix == ".json":
         yield from _parts_of_json(text, path)
     else:
-        yield Document(text, path.name, "config" if suffix in _CONFIGS else "document")
+        yield _of_text(text, path.name, is_config=suffix in _CONFIGS)
 
 
 def chats_of_lines(text: str, name: str) -> Iterator[Conversation]:
@@ -85,6 +87,11 @@ def _parts_of_json(text: str, path: Path) -> Iterable[Document | Conversation]:
     if found is None:
         raise _unknown(path, "this JSON is no chat and no export that is known")
     return found
+
+
+def _of_text(text: str, name: str, *, is_config: bool) -> Document | Conversation:
+    talk = None if is_config else transcript_in(text, name)
+    return Document(text, name, "config" if is_config else "document") if talk is None else talk
 
 
 def _text_of(path: Path) -> str:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _MILLISECONDS: Final = 1e11
 """Seconds since 1970 are fewer than this until the year 5138; what is more counts milliseconds."""
-_ROLES: Final = {
+ROLES: Final = {
     "human": "user", "user": "user", "assistant": "assistant", "ai": "assistant", "bot": "assistant",
     "model": "assistant", "tool": "tool", "function": "tool", "system": "system", "developer": "system",
 }  # fmt: skip
@@ -40,9 +40,9 @@ def turn_of(value: Mapping[str, Any]) -> Turn | None:
         return None
     named = first_of(value, "role", "sender", "author", "from")
     said = str(named).strip() if isinstance(named, str) else ""
-    role = _ROLES.get(said.lower(), "user")
+    role = ROLES.get(said.lower(), "user")
     speaker = first_of(value, "speaker", "name")
-    who = str(speaker) if isinstance(speaker, str) else ("" if said.lower() in _ROLES else said)
+    who = str(speaker) if isinstance(speaker, str) else ("" if said.lower() in ROLES else said)
     moment = moment_of(first_of(value, "timestamp", "created_at", "said_at", "date", "time", "create_time"))
     return Turn(text, role, mended(who), moment)
 
