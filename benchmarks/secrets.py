@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agent_memory.redaction import SecretRedactor
 from benchmarks._secrets_clean import CLEAN
 from benchmarks._secrets_first import FIRST
+from benchmarks._secrets_harmless import HARMLESS
 from benchmarks._secrets_kinds import GROUPS, Kind, Planted
 from benchmarks._secrets_last import LAST
 from benchmarks._secrets_later import LATER, LATER_CLEAN
@@ -134,7 +135,7 @@ def planted(kinds: Iterable[Kind], seed: int, each: int) -> Iterable[tuple[Kind,
 
 def statements(seed: int) -> Iterable[tuple[str, str]]:
     """Yield class and text of what holds no secret."""
-    for name, (count, make) in (CLEAN | LATER_CLEAN).items():
+    for name, (count, make) in (CLEAN | LATER_CLEAN | HARMLESS).items():
         rng = random.Random(f"{seed} {name}")
         for _ in range(count):
             yield name, make(rng)

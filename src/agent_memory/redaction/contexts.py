@@ -33,7 +33,7 @@ _CJK: Final = re.compile(
 )
 _PAIR: Final = re.compile(
     r"(?i)\b(?:log[- ]?in(?:[ ](?:as|with))?|logged[ ]in[ ]as|sign[ -]?in|connect[ ]as|user(?:name)?|account"
-    r"|konto|benutzer|creds|credentials?|zugangsdaten|zugang"
+    r"|konto|benutzer|wi-?fi|wlan|ssid|network|hotspot|router|creds|credentials?|zugangsdaten|zugang"
     r"|identifiants?|credenciales|acceso|acesso|root|admin)\b"
     r"(?:[^\n]{0,40}?[ \t(:\"'`=][\w.@+-]{2,64})?[\"'`]?(?:(?P<slash>[ \t]{1,2}[/|]{1,2}[ \t]{1,2})|[/|:])"
     r"[\"'`]?(?P<bare>[^\s\"'`/]{6,100}+)"
@@ -47,7 +47,8 @@ _DIGITS: Final = re.compile(
     r"(?i)\b(?:(?:back-?up|recovery|rescue|2fa|mfa|otp|totp|one[- ]time|verification|security|unlock|access"
     r"|door|gate|alarm|sms"
     r"|login|entry|safe|keypad|authentication|confirmation|garage|lock|sicherheits|best\u00e4tigungs|t\u00fcr)[ -]?"
-    r"(?:2fa[ -])?(?:codes?|pin)|pin|cvv2?|cvc2?|t?otp|puk|tan|code d.acc\u00e8s|voicemail[ ]pin"
+    r"(?:2fa[ -])?(?:codes?|pin)|pin(?:\u30b3\u30fc\u30c9|\u7801)?|cvv2?|cvc2?|t?otp|puk|tan"
+    r"|code d.acc\u00e8s|voicemail[ ]pin"
     r"|(?:safe|lock|vault|locker|bike|gate)(?:.s)?[ ]comb(?:o|ination))"
     r"(?:[ ](?:for|to|of|f\u00fcr|pour)(?:[ ]\w{1,16}){1,4}?)?"
     r"[\s:#,(\"'`\u662f\u306fist=]{1,8}(?:\w{2,5}\s)?(?P<bare>\d{3,8}(?:[- ]\d{3,8}){0,5})(?![\w%]|[.-]\w)"
@@ -79,14 +80,6 @@ _APP_PASSWORD: Final = re.compile(
     r"(?i)\bapp(?:lication)?[ -](?:specific[ -])?passwords?\b[^\n]{0,30}?"
     r"(?<![\w])(?P<bare>[a-z]{4}(?:[ -][a-z]{4}){3})(?![\w])"
 )
-_PERSON: Final = re.compile(
-    r"(?i)\b(?:ssn|social[ ]security|itin|passport|driver.?s?[ ]licen[cs]e|tax[ -]?(?:id|number|payer)"
-    r"|steuer-?(?:id|nummer)|nino"
-    r"|national[ ]insurance|sozialversicherungsnummer|rentenversicherungsnummer|aadhaar|cpf|dni|nie|bsn|pesel"
-    r"|codice[ ]fiscale|nhs[ ]number|personnummer"
-    r"|medicare|(?:bank[ ])?account[ ](?:number|no)|routing[ ]number|sort[ ]code|kontonummer)\b[^\n]{0,30}?(?<![\w-])"
-    r"(?P<bare>(?=[A-Z0-9 .-]{0,20}\d{2})[A-Z0-9]{2,13}(?:[ .-][A-Z0-9]{1,6}){0,4}(?<=\d\w)(?<![a-z ][a-z]{3}))(?![\w])"
-)
 _SET: Final = re.compile(
     r"(?i)(?:\b(?:set|with)_?|[.])(?:password|passwd|pwd|secret|token|api_?key"
     r"|passphrase)\s?\(\s{0,3}(?:\"(?P<dq>[^\"\n]{4,200}+)\"|'(?P<sq>[^'\n]{4,200}+)')\s{0,3}\)"
@@ -117,11 +110,7 @@ _NEAR: Final = 60
 _CELLS: Final = 64
 _ADJACENT_DIGITS: Final = re.compile(r"\d\d")  # codes and personal numbers have some; most sentences have none
 _CODES: Final = ("code", "pin", "cvv", "cvc", "otp", "puk", "tan", "comb")
-_PEOPLES: Final = (
-    "ssn", "social", "itin", "passport", "licen", "tax", "steuer", "nino", "insurance", "nummer", "aadhaar", "cpf",
-    "dni", "nie", "bsn", "pesel", "fiscale", "nhs", "medicare", "account", "routing", "sort",
-)  # fmt: skip
-_NUMBERED: Final = ((_CODES, _DIGITS, "code", 3), (_PEOPLES, _PERSON, "personal-number", 6))
+_NUMBERED: Final = ((_CODES, _DIGITS, "code", 3),)
 """Stems, one of which each match has in folded case; the pattern; what it finds; how many digits that has at least."""
 _HEAD: Final = 32
 _LETTERS: Final = 8
@@ -226,7 +215,7 @@ def _plain(match: re.Match[str], kind: str) -> Iterator[Finding]:
 def _pairs(text: str) -> Iterator[Finding]:
     for match in _PAIR.finditer(text):
         value, _ = value_in(match)
-        if looks_like_password(value) and (match["slash"] or (is_chosen(value) and "." not in value)):
+        if looks_like_password(value) and (match["slash"] or (is_chosen(value) and not {".", ":"} & set(value))):
             yield from _plain(match, "password")
     for pattern, stem in ((_MAIL, "@"), (_WANTS, " ")):
         for match in pattern.finditer(text) if stem in text else ():

@@ -12,6 +12,7 @@ import html
 import re
 import sys
 import unicodedata
+import zlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ _BASE64: Final = re.compile(
 _HEX: Final = re.compile(r"(?<![\w])(?:0x)?((?:[0-9A-Fa-f]{2}[ :]?){10,8192})(?![\w])")
 _LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t"}
 _SHORT: Final = 3
+_GZIP: Final = "H4sI"
+_MAX_UNZIPPED: Final = 65_536
 _MIN_DECODED: Final = 8
 
 
@@ -143,11 +146,21 @@ def _unescaped(escape: str) -> str:
 
 
 def _from_base64(text: str) -> str | None:
+    if text.startswith(_GZIP):
+        return _unzipped(text)
     if _read_base64(text[:16]) is None:  # look at twelve bytes first: most long words are no base64 of text
         return None
     whole = re.sub(r"\s", "", text).rstrip("=")
     whole = whole[: len(whole) - (len(whole) % 4 == 1)]
     return _read_base64(whole + "=" * (-len(whole) % 4))
+
+
+def _unzipped(text: str) -> str | None:
+    try:
+        data = base64.urlsafe_b64decode(re.sub(r"[\s=]", "", text) + "==")
+        return _printable(zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, _MAX_UNZIPPED))
+    except (binascii.Error, zlib.error):
+        return None
 
 
 def _read_base64(text: str) -> str | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.redaction.plausibility import (
     TRAILING,
     is_assigned_secret,
+    is_chosen,
     is_lone_secret,
     is_near_secret,
     is_said_first,
@@ -23,7 +24,7 @@ from agent_memory.redaction.plausibility import (
     passphrase_length,
     value_in,
 )
-from agent_memory.redaction.protocol import Finding
+from agent_memory.redaction.protocol import MARKER_PREFIX, Finding
 from agent_memory.yaml_reading import load_patterns
 
 if TYPE_CHECKING:
@@ -44,8 +45,9 @@ _BESIDE: Final = 3
 """Signs between a word and what stands directly after it."""
 # Words that mean much besides: "la clave es simplificar", "the pin is removed".
 _AMBIGUOUS: Final = frozenset(("clave", "claves", "pass", "pin", "parola", "parol\u0103", "sandi"))
-_TOKEN: Final = re.compile(r"[^\s\"'`(),;\u00ab\u00bb]{6,300}+")
+_TOKEN: Final = re.compile(r"[^\s\"'`(),;=\u00ab\u00bb]{6,300}+")
 _WINDOW: Final = 120
+_MARKER: Final = 50
 _LISTED: Final = 24
 """Secrets in one list; a text of nothing but secrets would else be walked to its end from each of them."""
 _WITH: Final = re.compile(r"(?i)\b(?:with|mit|avec|con|met)\s{1,3}(?:the\s)?\w{1,20}\Z")
@@ -82,10 +84,14 @@ _COPULA: Final = re.compile(
     | [ ]?[:\uff1a][ ]{{1,3}} | \uff1a )"""
 )
 _MORE: Final = re.compile(
-    rf"""(?xi) ["'`]? [ \t.]{{0,3}} (?: (?:,|;|/|\||&|\u3001|\uff0c|\r?\n) [ \t]{{0,8}}
+    rf"""(?xi) [*_!?)\]]{{0,3}} ["'`]? [ \t.]{{0,3}} (?: (?:,|;|/|\||&|\u3001|\uff0c|\r?\n) [ \t]{{0,8}}
     (?:(?:and|or|und|oder|et|ou|y|e|o)\b)? | (?:and|or|und|oder|et|ou|y|e|o)\b )
     [ \t]{{0,8}} (?P<bullet>[-*\u2022]|\d{{1,2}}[.):])? [ \t]{{0,4}} {_VALUE}"""
 )
+_FOLDED: Final = re.compile(
+    r"[\"']?[ \t]{0,3}[\\+]?[ \t]{0,3}\r?\n[ \t]{1,16}[\"']?(?P<bare>[A-Za-z0-9+/_=-]{8,200}+)(?![^\s\"'\\])"
+)
+"""The rest of a key on the next line, further in."""
 _ALONE: Final = re.compile(rf"(?x) {_VALUE}")
 _COMPOUND: Final = re.compile(rf"(?i)[ -](?:{'|'.join(_DATA['compounds'])})(?![a-z])")
 _LOOSE: Final = frozenset(_DATA["loose"])
@@ -112,6 +118,8 @@ def _lower(text: str) -> str:
 
 def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterator[Finding]:
     """Yield what stands after a word, or before it."""
+    if text.rfind(MARKER_PREFIX, max(0, start - _MARKER), start) > text.rfind("]", max(0, start - _MARKER), start):
+        return  # the name of what was taken out
     kind, short = name.removesuffix("_short"), name.endswith("_short")
     queried = start > 0 and text[start - 1] in "?&"
     if short and queried:
@@ -145,7 +153,17 @@ def _assigned(text: str, kind: str, end: int, *, queried: bool, vague: bool) -> 
         return _with_more(text, kind, first, value)
     if kind != "code" and (length := passphrase_length(value, rest)):
         return iter([Finding(first, first + length, "password")])
+    if kind == "password" and not vague and (several := _listed_after(text, first)):
+        return iter(several)
     return None
+
+
+def _listed_after(text: str, first: int) -> list[Finding]:
+    """Return what reads like a password in the rest of a line: "passwords: db …, web …"."""
+    stop = text.find("\n", first, first + _WINDOW)
+    tokens = _TOKEN.finditer(text, first, min(len(text), first + _WINDOW) if stop < 0 else stop)
+    chosen = ((token.start(), token[0].rstrip(TRAILING)) for token in itertools.islice(tokens, _LISTED))
+    return [Finding(start, start + len(value), "password") for start, value in chosen if is_chosen(value)]
 
 
 def _on_the_next_line(text: str, kind: str, end: int) -> Iterator[Finding] | None:
@@ -193,6 +211,8 @@ def _with_more(text: str, kind: str, first: int, value: str) -> Iterator[Finding
     """Yield a secret and those that are listed after it."""
     position = first + len(value)
     yield Finding(first, position, kind)
+    if kind == "token" and (match := _FOLDED.match(text, position)):
+        yield Finding(*match.span("bare"), kind)
     for _ in range(_LISTED):
         match = _MORE.match(text, position)
         if match is None:

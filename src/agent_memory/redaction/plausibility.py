@@ -23,20 +23,22 @@ _MIN_CODE: Final = 4
 _MIN_WORD: Final = 5
 """Letters of a plain word that may be a password."""
 _MIN_TOKEN: Final = 8
-_MIN_PHRASE, _MAX_PHRASE = 4, 8
-"""Plain words of a pass phrase."""
+_MIN_PHRASE, _LONG_PHRASE, _MAX_PHRASE = 2, 4, 10
+"""Plain words of a pass phrase; from the second figure on few sentences about passwords look like one."""
 TRAILING: Final = ".,;:)]}>\"'`\\\u3001\u3002\uff0c\uff1b\uff1a\uff09\u300d\u300f\u201d\u00bb*_"
 _CODE_VALUE: Final = re.compile(r"#?(?=[A-Za-z-]{0,12}\d)[A-Za-z0-9]{2,12}(?:[- ][A-Za-z0-9]{2,12}){0,7}")
 _BASE32: Final = re.compile(r"[A-Z2-7]{16,64}")
 _IDENTIFIER: Final = re.compile(r"[a-z]{2,16}(?:[_-](?:[a-z]{2,16}|\d{1,4}|[a-z]\d{0,3})){1,8}")
-_WORD: Final = re.compile(r"[ \t]{1,2}([a-z\u00e0-\u00ff]{3,12})(?![\w'])")
+_WORD: Final = re.compile(r"[ \t]{1,2}([A-Za-z\u00c0-\u00ff]{2,14})(?![\w'])")
+_JOINED_WORDS: Final = re.compile(r"[A-Za-z]{3,12}(?:([-._ ])[A-Za-z]{3,12})(?:\1[A-Za-z]{3,12}){2,9}")
 _ENDS: Final = re.compile(
     r"""(?x)["'`]?\s*(?:$|[.,;!)\n]|(?:and|und|et|y|e|en|och|now|today|again|please|btw|currently|everywhere|until|since
     |for|fuer|für|auf|on|pour|para|per|voor|but|aber|mais|pero|jetzt|bitte)\b)"""
 )
 _OBJECTS: Final = frozenset((
     "self", "this", "req", "request", "user", "config", "settings", "env", "os", "args", "form", "data", "body",
-    "params", "options", "ctx", "props", "state",
+    "params", "options", "ctx", "props", "state", "var", "local", "module", "each", "secrets", "vault",
+    "values", "inputs", "vars", "context", "app", "process",
 ))  # fmt: skip
 _DATA: Final = load_patterns("agent_memory.redaction", "keywords")
 _PRONOUNS: Final = frozenset(_DATA["pronouns"])
@@ -122,7 +124,7 @@ def is_lone_secret(kind: str, value: str) -> bool:
 
 def is_stated_secret(kind: str, value: str, rest: str, *, quoted: bool, loose: bool) -> bool:
     """Decide on `keyword … is value`; with `loose` on one after a word such as "to"."""
-    if loose and not looks_like_password(value):
+    if loose and not (looks_random(value) if kind == "token" else looks_like_password(value)):
         return False
     if kind == "code":
         return _is_code(value)
@@ -131,7 +133,7 @@ def is_stated_secret(kind: str, value: str, rest: str, *, quoted: bool, loose: b
     if looks_like_password(value) or (quoted and not value.islower()) or re.fullmatch(r"\d{4,12}", value):
         return True
     if quoted:
-        return " " not in value or len(value.split()) >= _MIN_PHRASE  # 'correct horse battery staple'
+        return " " not in value or len(value.split()) >= _LONG_PHRASE  # 'correct horse battery staple'
     return _is_plain_word(value, rest)
 
 
@@ -145,21 +147,28 @@ def _is_plain_word(value: str, rest: str) -> bool:
 
 
 def passphrase_length(value: str, rest: str) -> int:
-    """Return the length of a phrase of four to eight plain words that is a password, 0 if it is none.
+    """Return the length of a phrase of two to ten plain words that is a password, 0 if it is none.
 
-    No word of it holds a sentence together, and it ends where the sentence does.
+    No word of it holds a sentence together, and it ends where the sentence does. A short one has no word that is said
+    about passwords; in capitals or from four words on, endings such as "-ed" tell nothing but at the first.
     """
-    if not value.isalpha() or not value.islower() or len(value) < MIN_SECRET or value in _PREDICATES:
-        return 0
-    if value.endswith(("ed", "ing")):
-        return 0
-    position, count = 0, 1
+    if _JOINED_WORDS.fullmatch(value) and not rest[:1].isalnum():
+        return len(value)
+    words, position = [value], 0
     while match := _WORD.match(rest, position):
-        if match[1] in _PREDICATES:
-            return 0
-        position, count = match.end(), count + 1
+        words.append(match[1])
+        position = match.end()
+    if not _MIN_PHRASE <= len(words) <= _MAX_PHRASE or not all(map(str.isalpha, words)) or len(value) < MIN_SECRET:
+        return 0
+    if any(word.lower() in _PREDICATES for word in words) or value.endswith(("ed", "ing")):
+        return 0
+    titled = all(word[0].isupper() and word[1:].islower() for word in words)
+    if not titled and not all(map(str.islower, words)):
+        return 0
+    if not titled and len(words) < _LONG_PHRASE and any(map(is_predicate, words)):
+        return 0
     ends = re.match(r"\s*(?:$|[.,;!)\n\"'`])", rest[position:]) is not None
-    return len(value) + position if _MIN_PHRASE <= count <= _MAX_PHRASE and ends else 0
+    return len(value) + position if ends else 0
 
 
 def is_near_secret(kind: str, value: str, *, direct: bool) -> bool:

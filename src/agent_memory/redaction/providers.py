@@ -15,7 +15,8 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.redaction.protocol import Finding
-from agent_memory.redaction.shapes import looks_random, looks_random_alone, passes_luhn
+from agent_memory.redaction.shapes import is_placeholder, looks_random, looks_random_alone, passes_luhn
+from agent_memory.redaction.unlabelled import is_identifier
 from agent_memory.yaml_reading import load_patterns
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _FORMS: Final = tuple(
     _Form(form["kind"], tuple(form.get("starts", ())), re.compile(form["pattern"]), form.get("if_random", False))
     for form in load_patterns("agent_memory.redaction", "providers")["forms"]
 )
-_CARD: Final = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){12,18}(?![\w-])")
+_CARD: Final = re.compile(r"(?<![\w./-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _CARD_WORD: Final = re.compile(
     r"(?i)(?:\b(?:visa|amex|mastercard|kreditkarte\w*|carte|tarjeta|cart[aã]o)\b|card|\u30ab\u30fc\u30c9|\u4fe1\u7528\u5361)[^\n\d]{0,40}$"
 )
@@ -48,7 +49,9 @@ _COUNTED: Final = re.compile(
 _CARD_GROUPS: Final = re.compile(r"[3-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}|3[47]\d{2}([ -])\d{6}\2\d{5}")
 _IBAN: Final = re.compile(r"(?<![\w-])[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?(?![\w-])")
 _LONG_TOKEN: Final = re.compile(r"(?<![\w+/=.-])[A-Za-z0-9+/_-]{32,512}+={0,2}(?![\w+/=-])")
-_INTEGRITY: Final = re.compile(r"(?i)(?:sha\d{1,3}[-:]|ssh-\w+ |ecdsa-\S{1,30} |integrity\W{1,4})$")
+_INTEGRITY: Final = re.compile(
+    r"(?i)(?:sha\d{1,3}[-:]|ssh-\w+ |ecdsa-\S{1,30} |integrity\W{1,4}|\bh1:|\bipfs:/?/?|\bdid:\w{1,12}:)$"
+)
 _KEY_BEGIN: Final = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d")
 _KEY_END: Final = re.compile(r"-----END (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?-----|Private-MAC: ?[0-9a-f]{1,80}")
 _KEY_LINE: Final = re.compile(
@@ -68,12 +71,16 @@ def find_provider_secrets(text: str) -> Iterator[Finding]:
                 continue
         for match in form.pattern.finditer(text):
             group = match.lastgroup or 0
-            if form.if_random and not looks_random(match[group]):
+            if is_placeholder(match[group]) or (form.if_random and not looks_random(match[group])):
                 continue
             yield Finding(*match.span(group), form.kind)
     yield from _numbers(text)
     for match in _LONG_TOKEN.finditer(text):
-        if looks_random_alone(match[0]) and not _INTEGRITY.search(text, max(0, match.start() - 40), match.start()):
+        if (
+            looks_random_alone(match[0])
+            and not is_identifier(match[0])
+            and not _INTEGRITY.search(text, max(0, match.start() - 40), match.start())
+        ):
             yield Finding(*match.span(), "high-entropy")
 
 
@@ -88,9 +95,20 @@ def _numbers(text: str) -> Iterator[Finding]:
             )
             if not plain:
                 yield Finding(*match.span(), "credit-card")
+        elif (end := _card_and_more(match[0])) is not None:
+            yield Finding(match.start(), match.start() + end, "credit-card")
     for match in _IBAN.finditer(text):
         if _is_iban(match[0].replace(" ", "")):
             yield Finding(*match.span(), "iban")
+
+
+def _card_and_more(digits: str) -> int | None:
+    """Return where a card number ends that other digits follow, such as the month it is good until."""
+    for match in re.finditer(r" (?=\d{1,4}$)", digits):
+        number = digits[: match.start()].replace(" ", "").replace("-", "")
+        if len(number) in {15, 16} and passes_luhn(number):
+            return match.start()
+    return None
 
 
 def _is_iban(account: str) -> bool:

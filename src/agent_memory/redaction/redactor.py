@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 _MARKER: Final = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 _MAX_PASSES: Final = 8
-# Pictures, certificates and public keys: long, generated, and made to be shown.
+# Pictures, certificates, public keys and names of resources: long, generated, and made to be shown.
 _HARMLESS: Final = re.compile(
     r"data:[\w.+-]{1,40}/[\w.+-]{1,60}(?:;[\w=.-]{1,40}){0,3};base64,[A-Za-z0-9+/=_-]{1,100000}+"
+    r"|\b(?:arn:aws[\w-]{0,8}|did:\w{2,12}):[\w:/.+=,@-]{1,300}"
     r"|-----BEGIN (?:[A-Z0-9]+ ){0,3}(?:CERTIFICATE|PUBLIC KEY|CERTIFICATE REQUEST|X509 CRL"
     r"|PGP SIGNATURE)(?: BLOCK)?-----"
     r"(?:\s{1,8}|\\n)(?:[A-Za-z0-9+/=]{1,100}+(?:\s{1,8}|\\n))+-----END"
@@ -62,18 +63,19 @@ def _find(text: str) -> list[Finding]:
 
 
 def _with_encoded(text: str) -> list[Finding]:
-    """Return what is found in `text`, and its encoded parts in which something is found."""
+    """Return what is found in `text`, and its encoded parts in which something is found; nothing in what is shown."""
     from agent_memory.redaction.decoding import encoded_parts
 
-    found = _plain(text)
-    for start, end, plain in encoded_parts(text):
-        found += [Finding(start, end, finding.kind) for finding in _plain(plain)[:1]]
-    return found
-
-
-def _plain(text: str) -> list[Finding]:
     found = [finding for detect in _detectors() for finding in detect(text)]
-    if not found or not ("-----BEGIN" in text or ";base64," in text):
+    for start, end, plain in encoded_parts(text):
+        inner = _shown(plain, [finding for detect in _detectors() for finding in detect(plain)])
+        found += [Finding(start, end, finding.kind) for finding in inner[:1]]
+    return _shown(text, found)
+
+
+def _shown(text: str, found: list[Finding]) -> list[Finding]:
+    """Return what of `found` lies in nothing that is made to be shown."""
+    if not found or not ("-----BEGIN" in text or ";base64," in text or "arn:aws" in text or "did:" in text):
         return found
     harmless = [match.span() for match in _HARMLESS.finditer(text)]
     return [each for each in found if not any(start <= each.start and each.end <= end for start, end in harmless)]
@@ -85,10 +87,20 @@ def _detectors() -> tuple[Callable[[str], Iterable[Finding]], ...]:
     from agent_memory.redaction.contexts import find_by_context
     from agent_memory.redaction.detectors import find_known_tokens
     from agent_memory.redaction.keywords import find_keyword_secrets
+    from agent_memory.redaction.numbers import find_numbers
     from agent_memory.redaction.providers import find_provider_secrets
     from agent_memory.redaction.published import find_published
+    from agent_memory.redaction.unlabelled import find_unlabelled
 
-    return find_provider_secrets, find_known_tokens, find_published, find_keyword_secrets, find_by_context
+    return (
+        find_provider_secrets,
+        find_known_tokens,
+        find_published,
+        find_keyword_secrets,
+        find_by_context,
+        find_numbers,
+        find_unlabelled,
+    )
 
 
 def _merge(text: str, findings: Iterable[Finding]) -> list[Finding]:

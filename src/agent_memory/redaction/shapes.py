@@ -28,7 +28,10 @@ _PLACEHOLDER: Final = re.compile(
     | none | null | nil | undefined | true | false | str(?:ing)? | int | bool | bytes | any | text | varchar(?:\(\d+\))?
     | optional(?:\[\w+\])? | required | hidden | empty | masked | redacted | omitted | unset
     | (?:process\.)?env(?:iron)?[.\[(].* | os\.(?:getenv|environ).* | (?-i:secrets\.[A-Z_]+) | vault:.* | op://.*
-    | self\.\w+ | this\.\w+ | [A-Za-z_][\w.]*\((?:[^)]*\).*)?
+    | self\.\w+ | this\.\w+ | [A-Za-z_][\w.]*\([^)]*(?:\).*)? | !\w+
+    | (?-i:(?:Read|Get|New|Import|ConvertTo)-[A-Z]\w+) | \#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})
+    | .{0,40}redacted.{0,40} | [\^(\\]{0,3}\[(?:\^?\w-\w|\\).* | raise | return | throw
+    | await | yield | lambda | pass | break
     """
 )
 _TECH_WORD: Final = re.compile(
@@ -38,6 +41,7 @@ _TECH_WORD: Final = re.compile(
     | p\d\d | \dfa | x509 | ed25519 | [rhep]s\d{3} | s3 | ec2 | k8s
     | i18n | l10n | e2e | ipv[46]
     | \d+(?:ms|s|m|h|d|k|kb|mb|gb|px|x|%)
+    | (?:ctrl|alt|shift|cmd|meta|super|option)(?:[+-]\w{1,12}){1,4}
     | aes-?\d+\w* | tls-?\d[\d.]* | fido2 | pbkdf2 | web3 | log4j
     """
 )
@@ -128,6 +132,11 @@ def _is_mixed(part: str) -> bool:
     return any(map(str.isdigit, part)) and any(map(str.isupper, part)) and any(map(str.islower, part))
 
 
+def worded_share(token: str) -> float:
+    """Return the share of `token` that is in words of three letters or more."""
+    return sum(map(len, _WORDS.findall(token))) / len(token)
+
+
 def looks_random(token: str) -> bool:
     """Tell whether `token` (12 characters or more) reads like generated: letters and digits mixed, few words in it."""
     if len(token) < MIN_RANDOM_CHARS or token.isalpha() or is_known_harmless(token) or is_placeholder(token):
@@ -136,7 +145,7 @@ def looks_random(token: str) -> bool:
         return any(map(str.isdigit, token)) and any(map(str.isalpha, token))
     switches = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(token))
     mixed = any(c.islower() for c in token) and any(c.isupper() for c in token)
-    worded = sum(len(word) for word in _WORDS.findall(token)) / len(token)
+    worded = worded_share(token)
     return switches > 1 and worded < (MOST_WORDS if mixed else MANY_WORDS) and entropy(token) > _MIN_ENTROPY
 
 
@@ -151,8 +160,7 @@ def looks_random_alone(token: str) -> bool:
         return False
     if sum(map(str.isdigit, token)) < _MIN_STANDALONE_DIGITS or not _is_mixed(token):
         return False
-    worded = sum(len(word) for word in _WORDS.findall(token)) / len(token)
-    return worded < HALF_WORDS and entropy(token) >= _MIN_STANDALONE_ENTROPY
+    return worded_share(token) < HALF_WORDS and entropy(token) >= _MIN_STANDALONE_ENTROPY
 
 
 def looks_like_password(token: str) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import gzip
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_memory.redaction import SecretRedactor
 from agent_memory.redaction.decoding import decoded, encoded_parts
 
 
@@ -68,3 +70,8 @@ def test_an_encoded_part_is_read_where_it_stands(encoded: str) -> None:
 )
 def test_what_decodes_to_no_text_is_left(text: str) -> None:
     assert not list(encoded_parts(text))
+
+
+def test_what_is_compressed_within_base64_is_read() -> None:
+    line = base64.b64encode(gzip.compress(b"password=Winter%4711", mtime=0)).decode()
+    assert SecretRedactor().redact(f"gzip+base64: {line}").text == "gzip+base64: [redacted:password]"

@@ -1,0 +1,232 @@
+"""Secrets known by how they look: no label before the value, at most a word in the line that speaks of access.
+
+A token that no name, version, path, reference or identifier looks like is taken at once; one that could be something
+else needs such a word in its line; bare hex and UUIDs need a word such as key before them. No provider formats here.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import re
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.redaction.protocol import Finding
+from agent_memory.redaction.shapes import (
+    HALF_WORDS,
+    UUID,
+    entropy,
+    is_jumbled,
+    is_known_harmless,
+    is_placeholder,
+    looks_like_password,
+    worded_share,
+)
+from agent_memory.yaml_reading import load_patterns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DATA: Final = load_patterns("agent_memory.redaction", "nearby")
+
+
+class Looks(enum.IntEnum):
+    """How much a token looks like a secret."""
+
+    HARMLESS = 0
+    NAMED = 1
+    """Hex or a UUID: a secret when a word such as key stands before it."""
+    PERHAPS = 2
+    """A word with a number: a secret when its line speaks of a password."""
+    LIKELY = 3
+    """A secret when its line speaks of access."""
+    SURE = 4
+
+
+_LETTER: Final = r"\-A-Za-z0-9\u00c0-\u024f!#$%&*@^~?+\u00a7\u20ac\u00a3._"
+_TOKEN: Final = re.compile(
+    rf"(?<![{_LETTER}/\\])(?=[{_LETTER}]{{0,80}}?(?:[0-9]|[a-z][A-Z][a-z]*[A-Z]))[{_LETTER}]{{6,512}}+(?!/|\\(?![nrt0\"']))"
+)
+"""Not a part of a path."""
+_MARKS: Final = frozenset("!#$%&*@^~?+\u00a7\u20ac\u00a3")
+_LETTERS: Final = re.compile(r"[^\W\d_]")
+_JOINTS: Final = re.compile(r"[-._]+")
+_HEX: Final = re.compile(r"(?i)[0-9a-f]{24,128}")
+_BASE32: Final = re.compile(r"[A-Z2-7]{16,64}")
+_HEX_DIGITS: Final = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
+_RUNS: Final = re.compile(r"[a-z]{3,}")
+_SPOKEN: Final = re.compile(r"(?=[a-z]*[aeiouy])[^aeiouy]{0,3}(?:[aeiouy]{1,3}[^aeiouy]{1,3}){0,8}[aeiouy]{0,3}")
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_HOST: Final = re.compile(r"@[\w-]{1,64}(?:\.[\w-]{1,64})+\.?$")
+"""After a password in an address."""
+_REFERENCE: Final = re.compile(
+    r"""(?xi) [\w.+-]{1,64}@(?:[\w-]{1,64}\.)+[a-z]{2,24} | [\w.-]{1,64}@v?\d+(?:\.[\w.-]*)
+    | [#@$%&*~^]{1,3}[\w.-]{1,64} | [A-Z]{1,8}(?:[+](?:[A-Z]{1,8}|F?\d{1,2})){1,4} | v?\d+(?:[.:~+-]\w+){1,9}
+    | \w{1,16}[+]0x[0-9a-f]{1,16} | [\w.-]*(?:%(?:2[0-9A-F]|3[A-F]|40|5[B-F]|7[B-E]|[89A-F][0-9A-F])(?![0-9])[\w.-]*)+
+    | [a-z][a-z0-9-]{0,40}-[a-z0-9]{8,10}-[a-z0-9]{5} | \d+[*%+~^&]\w+"""
+)
+"""Addresses, packages, tags, variables, keys of a keyboard, versions, escapes, sums."""
+_SUM: Final = re.compile(r"[\w.-]{1,64}(?:[#@*%+~^&]{1,2}\d{1,7}|[@&*+][a-z]\w{0,24})")
+"""An issue, a package, a host, a sum: or a password with one sign in it."""
+_KEY_PREFIX: Final = re.compile(
+    r"(?i)(?:live|test|prod|sandbox|key|secret|token|pat|sk|pk|ak|api|auth)[_-](?:[0-9a-f]{24,}|[a-z0-9]{28,})"
+)
+_TECHNICAL: Final = re.compile(
+    r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:sha|hmac|aes|rsa|dsa|base|utf|md|kdf|argon|x|ed|iso|rfc|cve|https?|tls|ssl|oauth|ipv|win(?:dows)?|node|python"
+    r"|ubuntu|debian|java|php|sql|mysql|redis|kernel|server|ios|android|office|bcrypt|curve|secp|gpt|llama|claude|rtx"
+    r"|web|net|db|host|user|worker|item|page|test|step|part|room|team|sprint|level|group|panel|vlan|port)[-_]?v?\d"
+    r"|^\d+(?i:ms|px|gb|mb|kb|hz|ghz|mhz|th|nd|rd|st|bit|x)$|V\d"
+)
+_TITLED: Final = re.compile(r"[A-Z][a-z]{3,16}[-.]\d{4,6}")
+_FILE: Final = re.compile(r"(?i)[\w@+~-]\.(?:[a-z][a-z0-9]{0,4}|tar\.\w{2,3})$")
+_IDENTIFIER: Final = re.compile(rf"(?xi)(?:{_DATA['identifiers']})[_-].*")
+_LABEL: Final = re.compile(
+    rf"(?xi)(?:^|[^a-z])(?:{_DATA['harmless_labels']})(?:[\s:#=./\"'(@-]{{1,3}}(?:(?:is|was|no\.?|number|id)\s)?){{1,2}}$"
+)
+_ACCESS: Final = re.compile(rf"(?xi){_DATA['access']}")
+_PASSWORD: Final = re.compile(rf"(?xi){_DATA['password']}")
+_KEY: Final = re.compile(rf"(?xi){_DATA['key']}")
+_HASH: Final = re.compile(rf"(?xi){_DATA['hash']}")
+_MIN, _MAX = 6, 128
+_MIN_MARKED, _MIN_MIXED, _MIN_ONE_CASE = 8, 20, 24
+"""Characters from which on a token is taken alone: a password with signs, one of three classes, one of two."""
+_MIN_RANDOM: Final = 12
+_MIN_BITS: Final = 3.0
+"""Of entropy in each character; an identifier that repeats itself has less."""
+_SIDE: Final = 160
+"""Characters of a line looked at before and after a token."""
+_NEAR: Final = 70
+_BEFORE: Final = 28
+"""Characters to a word that names a password; to the label of an identifier."""
+_TRAILING: Final = ".,;:!?*_-+'"
+
+
+def find_unlabelled(text: str) -> Iterator[Finding]:
+    """Yield every token of `text` that looks like a secret, by itself or with a word in the same line."""
+    for match in _TOKEN.finditer(text):
+        token = _HOST.sub("", match[0]).rstrip(_TRAILING).lstrip("*_-.")
+        if not _MIN <= len(token) <= _MAX:
+            continue
+        looks = looks_like(token)
+        if looks is Looks.HARMLESS:
+            continue
+        start = text.index(token, match.start())
+        if _holds(looks, text, start, start + len(token)):
+            yield Finding(start, start + len(token), "api-key" if looks is Looks.NAMED else "high-entropy")
+
+
+def _holds(looks: Looks, text: str, start: int, end: int) -> bool:
+    """Tell whether what stands around a token makes it a secret."""
+    if _LABEL.search(text, max(0, start - _BEFORE), start) or text[end : end + 1] in {"(", "=", "["}:
+        return False
+    if looks is Looks.SURE:
+        return True
+    first, last = _line(text, start, end)
+    if looks is Looks.NAMED:
+        return _KEY.search(text, first, start) is not None and _HASH.search(text, first, last) is None
+    if _PASSWORD.search(text, max(first, start - _NEAR), min(last, end + _NEAR)):
+        return True
+    return looks is Looks.LIKELY and _ACCESS.search(text, first, last) is not None
+
+
+def _line(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return where the line of a token begins and ends; one of nothing else has the line before it, too."""
+    first = max(0, start - _SIDE, text.rfind("\n", 0, start) + 1)
+    last = text.find("\n", end, end + _SIDE)
+    last = min(len(text), end + _SIDE) if last < 0 else last
+    if first > 0 and text[first - 1] == "\n" and not text[first:start].strip(" \t-*>\u2022\"'`+\\"):
+        first = max(0, first - _SIDE, text.rfind("\n", 0, first - 1) + 1)
+    return first, last
+
+
+def looks_like(token: str) -> Looks:
+    """Return how much `token` (without the punctuation around it) looks like a secret."""
+    if UUID.fullmatch(token):
+        return Looks.NAMED
+    if _HEX.fullmatch(token) and not token.isdigit() and not token.isalpha():
+        return Looks.NAMED
+    letters = len(_LETTERS.findall(token))
+    digits = sum(map(str.isdigit, token))
+    if _KEY_PREFIX.fullmatch(token) and digits > 1:
+        return Looks.SURE
+    if letters < 2 or _is_harmless(token):  # noqa: PLR2004 - "a1" is no name of anything
+        return Looks.HARMLESS
+    marks = [letter for letter in token[:-1] if letter in _MARKS] + [token[-1]] * (token[-1] in "#$%&@^~")
+    if marks:
+        return _marked(token, letters, digits, marks)
+    return max(_generated(token, digits), _chosen(token, digits))
+
+
+def _is_harmless(token: str) -> bool:
+    return (
+        _HEX_DIGITS.fullmatch(token) is not None
+        or _REFERENCE.fullmatch(token) is not None
+        or is_placeholder(token)
+        or (is_known_harmless(token) and not _TITLED.fullmatch(token))
+        or token.startswith("AAAA")  # keys that ssh shows
+        or is_identifier(token)
+        or _FILE.search(token) is not None
+        or (_TECHNICAL.search(token) is not None and worded_share(token) >= HALF_WORDS)
+    )
+
+
+def is_identifier(token: str) -> bool:
+    """Tell whether `token` begins as what programs call things, such as `cus_` and `chatcmpl-`."""
+    return _IDENTIFIER.fullmatch(token) is not None
+
+
+def _marked(token: str, letters: int, digits: int, marks: list[str]) -> Looks:
+    """Judge a token with signs in it, such as a password that a rule made."""
+    if digits < 1 or letters < 3 or len(token) < _MIN_MARKED:  # noqa: PLR2004 - three letters: "R&D2"
+        return Looks.PERHAPS if digits and letters else Looks.HARMLESS
+    turns = sum(_class(a) != _class(b) for a, b in itertools.pairwise(token))
+    if _SUM.fullmatch(token):
+        number = digits > 2 and not _YEAR.fullmatch(token[-4:])  # noqa: PLR2004 - "web@node12"
+        return Looks.HARMLESS if not number else Looks.LIKELY if token[0].isupper() and turns > 2 else Looks.PERHAPS  # noqa: PLR2004
+    upper = any(map(str.isupper, token)) and any(map(str.islower, token))
+    if digits > 1 and (upper or turns > 3 or len(set(marks)) > 1):  # noqa: PLR2004 - more turns than word, sign, word, number
+        return Looks.SURE
+    return Looks.LIKELY
+
+
+def _generated(token: str, digits: int) -> Looks:
+    """Judge a token of letters, digits and joints as what a machine made up."""
+    lower, upper = any(map(str.islower, token)), any(map(str.isupper, token))
+    part = token if lower and upper and digits else max(_JOINTS.split(token), key=len)
+    if len(part) < _MIN_RANDOM or entropy(part) < _MIN_BITS or _reads(part):
+        return Looks.HARMLESS
+    turns = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(part))
+    if not digits or turns < 2:  # noqa: PLR2004 - a name with its number has one
+        return Looks.LIKELY if is_jumbled(part) else Looks.HARMLESS
+    if lower and upper:
+        return Looks.SURE if len(part) >= _MIN_MIXED and digits > 1 else Looks.LIKELY
+    if _HEX_DIGITS.fullmatch(part):
+        return Looks.NAMED if len(part) >= _MIN_MIXED else Looks.HARMLESS
+    if len(part) >= _MIN_ONE_CASE and turns > 3:  # noqa: PLR2004 - what is generated turns often
+        return Looks.SURE if lower or len(part) > _MIN_ONE_CASE + 4 else Looks.LIKELY
+    return Looks.LIKELY if (lower and turns > 3) or _BASE32.fullmatch(part) else Looks.PERHAPS  # noqa: PLR2004 - see above
+
+
+def _reads(part: str) -> bool:
+    """Tell whether half of `part` or more is in words that can be spoken."""
+    if any(map(str.islower, part)) and any(map(str.isupper, part)):
+        return worded_share(part) >= HALF_WORDS
+    words = [word for word in _RUNS.findall(part.lower()) if _SPOKEN.fullmatch(word)]
+    return sum(map(len, words)) >= HALF_WORDS * len(part)
+
+
+def _chosen(token: str, digits: int) -> Looks:
+    """Judge a token without signs as a password that a person chose: words and a number."""
+    if digits < 2 or len(token) < _MIN_MARKED or token.isupper():  # noqa: PLR2004 - "Qwen3", "PROJ-1234"
+        return Looks.HARMLESS
+    turns = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(token))
+    inner = any(a.islower() and b.isupper() for a, b in itertools.pairwise(token))
+    numbers = re.findall(r"\d+", token)
+    if token.isalnum() and inner and not _YEAR.fullmatch(numbers[-1]):
+        return Looks.LIKELY if digits > 2 else Looks.PERHAPS  # noqa: PLR2004 - "Pixel8Pro11"
+    number = digits > 2 and not any(map(_YEAR.fullmatch, numbers)) and looks_like_password(token)  # noqa: PLR2004
+    return Looks.PERHAPS if number or (token.isalnum() and turns > 1) else Looks.HARMLESS
+
+
+def _class(letter: str) -> int:
+    return 0 if letter.islower() else 1 if letter.isupper() else 2 if letter.isdigit() else 3
