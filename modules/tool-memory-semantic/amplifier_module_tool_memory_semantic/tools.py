@@ -12,7 +12,7 @@ from typing_extensions import get_original_bases
 
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError, refused_by_system
 from agent_memory.host.consent import check_rewording, consent_to_store, mode_of
-from agent_memory.models import describe, is_memory_id, to_text
+from agent_memory.models import describe, is_memory_id, may_stand_for, to_text
 from agent_memory.privacy import count_waiting, opened_inbox
 from agent_memory.service import views
 from agent_memory.settings import TOOL_NAMES
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.host import MemorySession
+    from agent_memory.models import Memory
     from agent_memory.service import MemoryService
+    from agent_memory.service.results import Suspect
 
 _LISTED = 20
 _ASKED: Final = "It waits for the user's yes, by `agent-memory inbox`. Mention it once; do not store it again."
@@ -133,7 +135,7 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
             "in_scratchpad": stored.in_scratchpad,
             "backend": stored.backend,
             **_present(
-                suspects=views.suspects(stored.suspects),
+                suspects=views.suspects(_vouched(stored.suspects, stored.memory)),
                 replaced=stored.replaced,
                 duplicate_of=stored.memory.id if stored.duplicate else None,
                 released=views.trace(stored.trace) if stored.trace else None,
@@ -208,7 +210,12 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
         updated = await service.update(args.memory_id, changes, self.session.caller)
         self.session.turn.stored.append(updated.memory.content)
         output = {"memory_id": updated.memory.id, "updated_at": to_text(updated.at), "fields": list(updated.fields)}
-        return {**output, **_present(redacted=list(updated.redacted), suspects=views.suspects(updated.suspects))}
+        return {
+            **output,
+            **_present(
+                redacted=list(updated.redacted), suspects=views.suspects(_vouched(updated.suspects, updated.memory))
+            ),
+        }
 
 
 class SuspectsTool(MemoryTool[inputs.SuspectsInput]):
@@ -322,6 +329,11 @@ def _day(moment: datetime | None) -> str | None:
 def _present(**optional: Any) -> dict[str, Any]:
     """Return what has something to say."""
     return {name: value for name, value in optional.items() if value}
+
+
+def _vouched(suspects: Iterable[Suspect], written: Memory) -> list[Suspect]:
+    """Return the suspects of a memory that was written without those a stranger's words: nobody asked for these."""
+    return [each for each in suspects if may_stand_for(each.older.trust, written.trust)]
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:

@@ -67,16 +67,23 @@ class Disputes:
         found = await asyncio.to_thread(lambda: {(each.newer.id, each.older.id): each for each in _pairs(newer, older)})
         return sorted(found.values(), key=lambda each: each.newer.timestamp, reverse=True)
 
-    async def how_many(self, caller: Caller = NOBODY) -> int:
+    async def how_many(self, caller: Caller = NOBODY, *, vouched: bool = False) -> int:
         """Return how many pairs wait, without comparing them again: now and then a few more than `undecided` returns.
+
+        Args:
+            caller: Who asks: those are counted that it may see.
+            vouched: Count no pair with a memory of low trust: what is told unasked, no stranger can bring about.
 
         Raises:
             StorageError: The memories cannot be read.
         """
         pairs = [pair for pair in await self._storage.undecided() if all(is_seen(one, caller) for one in pair)]
-        links = [link.id for one, _ in pairs for link in one.links if link.rel == SUSPECT]
-        valid = await self._storage.valid_among(links)
-        return sum(one in valid and is_seen(valid[one], caller) for one in links)
+        counted = [one for one, current in pairs if not (vouched and current.trust == "low")]
+        links = [link.id for one in counted for link in one.links if link.rel == SUSPECT]
+        valid = {
+            one: memory for one, memory in (await self._storage.valid_among(links)).items() if is_seen(memory, caller)
+        }
+        return sum(one in valid and not (vouched and valid[one].trust == "low") for one in links)
 
     async def decide(
         self, memory_id: str, other_id: str, decision: Decision, caller: Caller = NOBODY

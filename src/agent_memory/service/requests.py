@@ -117,6 +117,7 @@ class Requests:
         older = await self._storage.older_versions(memory_id)
         if caller.trust == "low":
             await self._gate.check_all("forget", (memory_id, *older), caller)
+        reason = await self._gate.reason(reason, caller)
         memory = (await self._storage.forget_many([memory_id], reason=reason))[0]
         await self._tell((memory_id, *older), caller)
         return Forgotten(memory, tuple(older), self._kept_until(), reason)
@@ -186,6 +187,7 @@ class Requests:
             older = await self._storage.older_versions(memory.id) if memory in preview.gone else []
             await self._gate.check_all("forget", (memory.id, *older), caller)
         trimmed = {cut.memory.id: (cut.memory.content, cut.remains) for cut in preview.cut}
+        reason = await self._gate.reason(reason, caller)
         await self._storage.forget_many([memory.id for memory in preview.gone], trimmed, reason=reason)
         await self._tell((*(memory.id for memory in preview.gone), *preview.older), caller, cut=trimmed)
         return ForgottenMany(preview, self._kept_until())

@@ -113,6 +113,13 @@ class TrustGate:
             recovery=f"Ask the user; it is done in a turn in which they say, for instance: {_SAY[action]} {named.id}.",
         )
 
+    async def reason(self, reason: str, caller: Caller) -> str:
+        """Return why something is forgotten, as far as it may be kept: nothing of a stranger's, empty then.
+
+        It is told to whoever stores the same text again, without being asked for.
+        """
+        return "" if reason and await self._trust_of(reason, caller) == "low" else reason
+
     async def _check_replacing(self, replaced: Memory, trust: Trust, caller: Caller) -> None:
         ordered = await self._is_ordered("change", replaced, caller)
         if trust != "low" and (ordered or await self._is_ordered("forget", replaced, caller)):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _CAME_IN: Final = {"disputes": 1.0}
 """Joins the parts of a score that is that of another hit, which this one disputes."""
+UNTRUSTED: Final = "(from an untrusted source)"
+"""Stands for a stranger's words where a record of others is linked to them."""
 MOST: Final = 8
 """Links of one record that are told, in each direction: many notes may point at one, and a reader takes in few."""
 
@@ -106,7 +108,8 @@ def _outgoing(state: State[R], record: R, now: datetime, group: str | None) -> I
         if not sees(group, target.facets):
             continue
         told[link.rel, target.id] = None
-        yield Linked(link.rel, target.id, state.kind.text_of(target))
+        is_strange = not may_stand_for(target.trust, record.trust)
+        yield Linked(link.rel, target.id, UNTRUSTED if is_strange else state.kind.text_of(target))
         if len(told) == MOST:
             return
 

@@ -156,7 +156,7 @@ async def _standing(service: MemoryService, now: datetime, caller: Caller, known
         await section("Tasks that were noted:", category="task"),
         await section("Decided in the last two weeks:", category="decision", date_range=lately),
     ]
-    waiting = await service.disputes.how_many(caller)
+    waiting = await service.disputes.how_many(caller, vouched=True)
     if waiting:
         pairs = counted(waiting, "pair of memories contradicts", "pairs of memories contradict")
         sections.append(_Section("In doubt:", (f"- {pairs} each other; memory_search shows which.",), (None,)))
