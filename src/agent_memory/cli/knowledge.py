@@ -10,7 +10,7 @@ import typer
 
 from agent_memory.cli.options import Yes
 from agent_memory.cli.running import FAILED, Run, command
-from agent_memory.cli.text import minute
+from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.ingestion.shapes import checked_group
@@ -238,7 +238,7 @@ def _taken(file: str, done: FileIngested) -> dict[str, Any]:
 
 def _say(run: Run, done: FileIngested) -> None:
     known = f", {done.known:,} there already" if done.known else ""
-    run.screen.show(f"{done.name}: {done.new:,} taken in ({done.characters:,} characters){known}.")
+    run.screen.show(f"{one_line(done.name)}: {done.new:,} taken in ({done.characters:,} characters){known}.")
     if done.redacted:
         run.screen.note(f"Secrets were removed ({', '.join(done.redacted)}); secrets are never stored.")
     if done.refused:
