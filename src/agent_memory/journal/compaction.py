@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from agent_memory.errors import UnsupportedError, ValidationError
+from agent_memory.errors import ValidationError
 from agent_memory.journal.codec import IDENTITY, encoded_entry
-from agent_memory.journal.format import Change, Entry, encode_entry, ids_in, sealed
+from agent_memory.journal.format import Change, Entry, encode_entry, sealed
 from agent_memory.journal.replay import Records, apply_change
 
 if TYPE_CHECKING:
@@ -211,58 +211,6 @@ def _lines_of(entries: Sequence[Entry], made: Mapping[int, list[Change]], codec:
         encoded_entry(codec, entry.seq, entry.at, changes) if changes else sealed(entry.raw)
         for entry, changes in placed
     ]
-
-
-def without(
-    entries: Sequence[Entry],
-    record_ids: Collection[str],
-    hide: Callable[[str], str] = lambda text: text,
-    codec: Codec = IDENTITY,
-) -> Folded:
-    """Return the file without all that was ever written about some records, and with words of others made unreadable.
-
-    Every line that is not concerned stays as it is; also one that only names such a record in another one, as a link
-    does: an id says nothing.
-
-    Args:
-        entries: All of them, in the order of the file.
-        record_ids: Of the records that go.
-        hide: Returns a text without the words that must not be read any more.
-        codec: What the fields of a record stand as in the lines.
-
-    Raises:
-        UnsupportedError: A newer version wrote something about one of them that this one does not understand.
-    """
-    gone, lines = set(record_ids), list[bytes]()
-    named = {one.encode("utf-8", "surrogatepass") for one in gone}
-    for entry in entries:
-        if entry.opaque and not named.isdisjoint(ids_in(entry.raw)):
-            raise UnsupportedError(
-                f"Line {entry.seq} was written by a newer version of agent-memory and names a record that is to be "
-                "purged; this journal was not changed.",
-                code="newer_format",
-                recovery="Upgrade amplifier-bundle-agent-memory, and purge again.",
-            )
-        kept = tuple(_hidden(change, hide) for change in entry.changes if change.id not in gone)
-        if entry.opaque or kept == entry.changes:
-            lines.append(sealed(entry.raw))
-        elif kept:
-            lines.append(encoded_entry(codec, entry.seq, entry.at, kept))
-    last = max((entry.seq for entry in entries), default=0)
-    return Folded(lines, gone, set(), last)
-
-
-def _hidden(change: Change, hide: Callable[[str], str]) -> Change:
-    return replace(change, data=_mapped(change.data, hide))
-
-
-def _mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """Return a value with every text in it changed; keys stay."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: _mapped(each, change) for key, each in value.items()}
-    return [_mapped(each, change) for each in value] if isinstance(value, list) else value
 
 
 def refused(

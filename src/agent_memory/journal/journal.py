@@ -19,10 +19,11 @@ from agent_memory.files.lock import WAIT_SECONDS, finish_settled
 from agent_memory.files.names import COPIES
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal.codec import AS_IT_STANDS, IDENTITY
-from agent_memory.journal.compaction import Folded, first_young, fold, fold_unread, without
+from agent_memory.journal.compaction import Folded, first_young, fold, fold_unread
 from agent_memory.journal.opening import Held, JournalFile
 from agent_memory.journal.reader import JournalReader, Update
 from agent_memory.journal.rewriting import Folding, Rewriting, rewriting
+from agent_memory.journal.withholding import without
 from agent_memory.journal.writer import JournalWriter
 from agent_memory.logs import get_logger
 from agent_memory.models import Clock, to_text, utc_now
@@ -268,7 +269,11 @@ class Journal:
         return rewriting(self.path, Folding(folding, judge, by_number, codec), self._wait)
 
     def purged(
-        self, record_ids: Collection[str], hide: Callable[[str], str] = lambda text: text
+        self,
+        record_ids: Collection[str],
+        hide: Callable[[str], str] = lambda text: text,
+        *,
+        words_alone: bool = False,
     ) -> AbstractContextManager[Rewriting]:
         """Make a new version without all that was ever written about some records, as `folded` does.
 
@@ -278,6 +283,7 @@ class Journal:
         Args:
             record_ids: Of the records.
             hide: As in `without`.
+            words_alone: As there.
 
         Raises:
             BusyError, StorageError: As there.
@@ -286,7 +292,12 @@ class Journal:
         self._look_where()
         self._file.begin()
         codec = self._codec
-        folding = Folding(lambda entries: without(entries, record_ids, hide, codec), None, by_number=False, codec=codec)
+        folding = Folding(
+            lambda entries: without(entries, record_ids, hide, codec, words_alone=words_alone),
+            None,
+            by_number=False,
+            codec=codec,
+        )
         return rewriting(self.path, folding, self._wait)
 
     def put_in_place(self, new: Rewriting) -> None:

@@ -1,6 +1,7 @@
 """Take words out of the files of an agent, one sort of file after the other. Each step may be done again at any time.
 
-The journals go last: until they are done, they tell whoever goes on after a killed process which words these are.
+The journals go last, and of these the records themselves: until they are gone, they tell whoever goes on after a killed
+process which words these are.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.errors import AgentMemoryError, BusyError
 from agent_memory.files.atomic import read_file, replace_file, translated
 from agent_memory.files.entries import names_in
-from agent_memory.files.names import BLOBS, DERIVED, INDEX, PURGE_KEY, PURGED, VECTORS, keeps_lines_of
+from agent_memory.files.names import BLOBS, DERIVED, INDEX, PURGE_KEY, PURGED, SCRATCHPAD, VECTORS, keeps_lines_of
 from agent_memory.journal import Journal
-from agent_memory.journal.compaction import without
 from agent_memory.journal.format import sealed
 from agent_memory.journal.reader import JournalReader
 from agent_memory.journal.salvage import lines_about
+from agent_memory.journal.withholding import without
 from agent_memory.lifecycle.backups import drop_derived, list_backups, withdraw
-from agent_memory.privacy.searching import files_in, packed_in, search_backup
+from agent_memory.privacy.searching import among_backups, files_in, packed_in, search_backup
 from agent_memory.storage import sweep_agents
 from agent_memory.storage.blobs import sweep_blobs
 
@@ -80,20 +81,27 @@ def erase_backups(
                 done.files.append(f"{each.path.parent.name}/{each.path.name}")
 
 
-def erase_beside(folder: AgentFolder, hiding: Hiding, done: Erased) -> None:
+def erase_beside(folder: AgentFolder, hiding: Hiding, done: Erased, spared: Collection[str] = ()) -> None:
     """Make texts unreadable in all that lies beside the journals: the scratchpad, pages, what was kept aside.
 
     What somebody packed stays as it is; the search names it.
+
+    Args:
+        folder: The agent's.
+        hiding: Knows the words and the records.
+        done: What was done so far.
+        spared: Names of files that are left as they are.
     """
-    journals = {path.name for path in folder.journals()} | {PURGED, PURGE_KEY}
+    left = {path.name for path in folder.journals()} | {PURGED, PURGE_KEY, *spared}
     for path in files_in(folder):
         inside = path.relative_to(folder.path)
-        if inside.parts[0] in _LEFT or inside.name in journals or inside.name.startswith(VECTORS):
+        if inside.parts[0] in _LEFT or inside.name in left or inside.name.startswith(VECTORS):
             continue
         with done.tried(path):
             content = read_file(path)
             lines = [b"" if packed_in(line, hiding.wording) else line for line in content.splitlines(keepends=True)]
             text = b"".join(lines).decode("utf-8", "surrogateescape")
+            text = hiding.without_entries(text) if SCRATCHPAD.partition(".")[0] in path.name else text
             hidden = hiding.hidden(text).encode("utf-8", "surrogateescape")
             if hidden != content:
                 replace_file(path, hidden, durable=True)
@@ -101,23 +109,30 @@ def erase_beside(folder: AgentFolder, hiding: Hiding, done: Erased) -> None:
 
 
 def note_links(folder: AgentFolder, done: Erased) -> None:
-    """Note each link in an agent's folder as something that could not be done: nobody looks behind it."""
-    for path in sorted(folder.path.rglob("*")):
+    """Note each link in an agent's folder as something that could not be done, since nobody looks behind it.
+
+    Also one among the backups, unless it is called like a backup of another agent.
+    """
+    found = [(path, path.relative_to(folder.path).as_posix()) for path in sorted(folder.path.rglob("*"))]
+    found += [(path, f"{path.parent.name}/{path.name}") for path in among_backups(folder)]
+    for path, name in found:
         if path.is_symlink():
-            inside = path.relative_to(folder.path).as_posix()
-            done.failed.append(f"{inside} is a link; what lies behind it was neither searched nor changed.")
+            done.failed.append(f"{name} is a link; what lies behind it was neither searched nor changed.")
 
 
 def erase_journals(folder: AgentFolder, record_ids: Collection[str], hide: Callable[[str], str], done: Erased) -> None:
     """Make each journal anew without some records, and what was set aside of it.
 
+    First all others lose the words: who is killed between two journals still finds them where they were said.
+
     Raises:
         UnsupportedError: A newer version wrote something about one of them.
         StorageError: One could not be written; what it said is there still.
     """
-    for path in folder.journals():
-        if _rewrite(Journal(path, ()), record_ids, hide):
-            done.files.append(path.name)
+    for words_alone in (True, False):
+        for path in folder.journals():
+            if _rewrite(Journal(path, ()), record_ids, hide, words_alone=words_alone):
+                done.files.append(path.name)
 
 
 def erase_derived(folder: AgentFolder, done: Erased, *, vectors: bool) -> None:
@@ -144,23 +159,24 @@ def erase_derived(folder: AgentFolder, done: Erased, *, vectors: bool) -> None:
         done.files.append(VECTORS)
 
 
-def _rewrite(journal: Journal, record_ids: Collection[str], hide: Callable[[str], str]) -> bool:
+def _rewrite(journal: Journal, record_ids: Collection[str], hide: Callable[[str], str], *, words_alone: bool) -> bool:
     """Do it until nothing is left: a process may write of a record meanwhile. Tell whether anything had to be done."""
     for tried in range(_TRIES):
-        if not _is_concerned(journal.path, record_ids, hide):
+        if not _is_concerned(journal.path, record_ids, hide, words_alone=words_alone):
             return tried > 0
         try:
-            with journal.purged(record_ids, hide) as new:
+            with journal.purged(record_ids, hide, words_alone=words_alone) as new:
                 journal.put_in_place(new)
         except BusyError:
             time.sleep(_PAUSE)
     raise BusyError(f"{journal.path.name} is being written all the time; it was not purged. Try again.")
 
 
-def _is_concerned(path: Path, record_ids: Collection[str], hide: Callable[[str], str]) -> bool:
+def _is_concerned(path: Path, record_ids: Collection[str], hide: Callable[[str], str], *, words_alone: bool) -> bool:
     """Tell whether a journal, or what was set aside of it, has anything that has to go."""
     entries = JournalReader(path).poll().entries
-    if without(entries, record_ids, hide).lines != [sealed(entry.raw) for entry in entries]:
+    new = without(entries, record_ids, hide, words_alone=words_alone)
+    if new.lines != [sealed(entry.raw) for entry in entries]:
         return True
     ids = {one.encode("utf-8", "surrogatepass") for one in record_ids}
     aside = (path.parent / name for name in names_in(path.parent) if keeps_lines_of(path.name, name))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.topics.withdrawing import without_items
 from agent_memory.privacy.wording import Wording
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
+
+
+_ENTRY: Final = re.compile(r"^- .*\n?(?:(?![-#]).*\n?)*?(?=^[-#]|\Z)", re.MULTILINE)
+"""An entry of a scratchpad, with all of its lines."""
+_ID: Final = re.compile(r"^(?:- |  )id: *['\"]?([\w-]+)", re.MULTILINE)
 
 
 class _Everything(frozenset[str]):
@@ -37,3 +43,7 @@ class Hiding:
         if "[^" in text:
             text = without_items(text, self._ids, _Everything())
         return self.wording.hidden(text)
+
+    def without_entries(self, pad: str) -> str:
+        """Return the text of a scratchpad without the entries of these records, however short their words are."""
+        return _ENTRY.sub(lambda found: "" if self._ids.intersection(_ID.findall(found[0])) else found[0], pad)

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING
 
 from agent_memory.errors import UnknownIdError, UnsupportedError
 from agent_memory.files.lock import folder_lock
+from agent_memory.files.names import SCRATCHPAD
 from agent_memory.journal import PurgeList
-from agent_memory.journal.compaction import without
 from agent_memory.journal.format import MalformedLineError, decode_entry
+from agent_memory.journal.withholding import without
 from agent_memory.models import MEMORY, TOPIC, Clock, to_text, utc_now
 from agent_memory.privacy.erasing import Erased, erase_backups, erase_beside, erase_derived, erase_journals, note_links
 from agent_memory.privacy.gathering import Survey
@@ -47,6 +48,7 @@ BEYOND_REACH = (
     "earlier states kept by the file system, and swap",
     "the transcripts of the host, and what a model was shown",
     "sessions that are running, until their next call",
+    "other agents, and workspaces",
 )
 """What no purge reaches; every receipt names it."""
 
@@ -205,8 +207,10 @@ class Purging:
     async def _go_on(self, purge: Purge, texts: Collection[str], caller: Caller) -> Receipt:
         known = texts or await asyncio.to_thread(lambda: Survey(self._folder).said_by(purge.ids, purge.resting))
         done = Erased()
+        await self._service.pad.notice(caller)  # what a person wrote there is taken over before it is made anew
         await asyncio.to_thread(self._erase, purge, known, done)
         await self._service.admin.compact()  # also drops vectors of texts that no record has any more
+        self._service.pad.schedule(caller)
         await self._service.settle()
         await asyncio.to_thread(self._erase_derived, done)
         await asyncio.to_thread(erase_beside, self._folder, Hiding(known, purge.ids), done)
@@ -222,7 +226,8 @@ class Purging:
         hiding = Hiding(texts, purge.ids)
         hide = hiding.hidden
         erase_backups(self._folder, purge.ids, texts, lambda line: self._admitted(line, purge, hide), hide, done)
-        erase_beside(self._folder, hiding, done)
+        # Made anew of the journals: to the next session, words taken out of it would be an edit of a person's.
+        erase_beside(self._folder, hiding, done, {SCRATCHPAD})
         erase_journals(self._folder, purge.ids, hide, done)
 
     def _admitted(self, line: bytes, purge: Purge, hide: Callable[[str], str]) -> bytes:

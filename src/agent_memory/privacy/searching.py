@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.files.atomic import opened, read_at, read_file
 from agent_memory.files.names import VECTORS
 from agent_memory.lifecycle.backups import list_backups
+from agent_memory.lifecycle.backups.keeping import files_of
+from agent_memory.lifecycle.backups.shape import agent_in, folder_of_backups
 from agent_memory.privacy.wording import Wording
 
 if TYPE_CHECKING:
@@ -130,6 +132,17 @@ def files_in(folder: AgentFolder) -> Iterator[Path]:
             yield path
 
 
+def among_backups(folder: AgentFolder) -> Iterator[Path]:
+    """Yield what lies among the backups and is none, or a link: copies with other names, exports."""
+    root = folder.path.parent
+    ours, others = set(files_of(root, folder.agent_id)), set(files_of(root))
+    backups = folder_of_backups(root)
+    for path in sorted(backups.rglob("*")) if backups.is_dir() else ():
+        is_anothers = path.is_symlink() and (agent_in(path.name) or folder.agent_id).lower() != folder.agent_id.lower()
+        if not (path.is_dir() and not path.is_symlink()) and path not in ours | others and not is_anothers:
+            yield path
+
+
 def search_backup(path: Path, texts: Collection[str], ids: Collection[str]) -> list[Found]:
     """Do the same in one backup.
 
@@ -148,6 +161,9 @@ def _contents(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:
     for each in list_backups(folder.path.parent, folder.agent_id):
         for member, content in _members(each.path):
             yield each.path, member, content
+    for path in among_backups(folder):
+        if not path.is_symlink():
+            yield from _parts(path)
 
 
 def _parts(path: Path) -> Iterator[tuple[Path, str | None, bytes]]:

@@ -15,11 +15,11 @@ import unicodedata
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.journal.withholding import BAR
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-BAR: Final = "\u2588"
-"""Stands for each character that was made unreadable: places in a text stay what they were."""
 _STRETCH: Final = 40
 """Words."""
 _LEAST: Final = 12
