@@ -10,6 +10,7 @@ from agent_memory.errors import UnsupportedError
 from agent_memory.journal.codec import IDENTITY, encoded_entry
 from agent_memory.journal.compaction import Folded
 from agent_memory.journal.format import ids_in, sealed
+from agent_memory.models import CHOSEN_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,8 +23,6 @@ BAR: Final = "\u2588"
 _BARS: Final = re.compile(f"{BAR}+")
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 """What a field has whose values are declared, such as the type of an entity: another value could not be read."""
-_CHOSEN: Final = frozenset({"topic", "category"})
-"""Fields with such a name that somebody chose; without it a record is in none, or in the common one."""
 _WORDS: Final = frozenset({"content", "body", "name", "title", "tags", "aliases", "metadata", "attributes"})
 """Fields in which a name is a word like others."""
 _SIZED: Final = frozenset({"metadata", "attributes"})
@@ -79,7 +78,7 @@ def without(
 def _hidden(change: Change, hide: Callable[[str], str]) -> Change:
     """Return a change with its words made unreadable, which its owner can still read."""
     data = {name: _without_words(name, value, hide) for name, value in change.data.items()}
-    lost = {name for name in _CHOSEN & data.keys() if hide(str(data[name])) != str(data[name])}
+    lost = {name for name in CHOSEN_NAMES & data.keys() if hide(str(data[name])) != str(data[name])}
     return replace(change, data={name: value for name, value in data.items() if name not in lost})
 
 

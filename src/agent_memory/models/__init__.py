@@ -54,6 +54,7 @@ from agent_memory.models.links import (
 from agent_memory.models.listing import ANY_STATE, Listed, Listing, ListOrder, RecordState
 from agent_memory.models.memory import (
     CATEGORIES,
+    CHOSEN_NAMES,
     MAX_CONTENT_CHARS,
     MAX_PROJECT_CHARS,
     MEMORY,
@@ -101,6 +102,7 @@ __all__ = [
     "BESIDE",
     "CANDIDATE",
     "CATEGORIES",
+    "CHOSEN_NAMES",
     "COVERS",
     "DERIVED_FROM",
     "DISTINCT",
