@@ -96,8 +96,9 @@ class MemoryIdInput(Input):
 class ForgetInput(Input):
     """Of memory_forget: an id, or words and then what their preview said."""
 
-    query: str | None = Field(None, description="what to forget in the user's words, or an id")
-    confirm: str | None = Field(None, description="from the preview")
+    query: str | None = Field(None, description="the user's words for it, or an id")
+    confirm: str | None = None
+    permanently: bool = False
     memory_id: SkipJsonSchema[_Id | None] = None
     reason: SkipJsonSchema[str] = ""
 

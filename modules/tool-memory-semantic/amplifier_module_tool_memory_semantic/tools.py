@@ -17,6 +17,7 @@ from agent_memory.privacy import count_waiting, opened_inbox
 from agent_memory.service import views
 from agent_memory.settings import TOOL_NAMES
 from amplifier_module_tool_memory_semantic import inputs
+from amplifier_module_tool_memory_semantic.purging import purge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -237,14 +238,17 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
     """memory_forget."""
 
     name = "memory_forget"
-    description = "Forget when the user asks. Words give a preview first; if right, call again with confirm."
+    description = "Forget when the user asks. Words give a preview first; if right, call again with its confirm."
 
     async def _run(self, args: inputs.ForgetInput) -> dict[str, Any]:
         service = await self.session.require()
         if (args.memory_id is None) == (args.query is None):
             raise ValidationError("Nothing was forgotten: name a memory_id, or a query.")
         named = args.memory_id or (args.query or "").strip()
-        if args.memory_id is None and not is_memory_id(named):
+        by_words = args.memory_id is None and not is_memory_id(named)
+        if args.permanently:
+            return await purge(self.session, None if by_words else named, args.query or "", args.confirm)
+        if by_words:
             return await self._by_words(service, args)
         outcome = await service.forget(named, self.session.caller, reason=args.reason)
         self.session.note_returned([outcome.memory])

@@ -90,6 +90,15 @@ def orders(action: Action, prompt: str, memory_id: str, texts: Iterable[str], *,
     return False
 
 
+def orders_for_good(prompt: str) -> bool:
+    """Tell whether the user orders, in a sentence of their own, that something is forgotten beyond any undo."""
+    return any(
+        _any("for_good").search(sentence) is not None and bool(_ordered_at("forget", sentence))
+        for sentence in own_sentences(prompt)
+        if not is_question(sentence) or _any("request").search(sentence)
+    )
+
+
 class _Memory:
     """A memory's telling words: of its content, and of all that it says."""
 
@@ -149,7 +158,7 @@ def _bare(action: Action, clause: str) -> str:
     """Return a clause without code and paths, and without the words by which it orders."""
     clause = _CODE.sub(" ", clause)
     clause = _any("told").sub(" ", clause)
-    for key in (action, "changed", "request"):
+    for key in (action, "changed", "request", "for_good"):
         clause = _any(key).sub(_cut_short, clause)
     return clause
 

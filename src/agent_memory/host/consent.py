@@ -1,14 +1,16 @@
-"""Whether a model may store or reword something now: what the mode says, and what the user asked for in this turn."""
+"""Whether a model may store, reword or purge something now: what the mode says, and what the user says in this turn."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Literal
 
-from agent_memory.capture import asks_to_keep, orders
+from agent_memory.capture import asks_to_keep, orders, orders_for_good
 from agent_memory.errors import ValidationError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from agent_memory.host.modes import Mode
     from agent_memory.host.session import MemorySession
     from agent_memory.models import Memory
@@ -67,3 +69,21 @@ async def check_rewording(session: MemorySession, memory: Memory, content: str) 
         code="needs_user",
         recovery=f"Ask the user; it is done in a turn in which they say, for instance: correct {memory.id}.",
     )
+
+
+async def is_purge_ordered(session: MemorySession, memories: Iterable[Memory]) -> bool:
+    """Tell whether the user orders, in this turn and in words of their own, that these are gone for good.
+
+    They name each by its id, or were shown it in the turn before and speak of it or only point: what cannot be undone
+    is not done by words that may mean something else. Where no user was heard, nobody orders it.
+    """
+    turn = session.conversation.of_user
+    if not turn.is_heard or not await asyncio.to_thread(orders_for_good, turn.prompt):
+        return False
+    for memory in memories:
+        texts, was_shown = (memory.content, *memory.tags, memory.category), memory.id in turn.shown_before
+        if not (was_shown or memory.id in turn.prompt.lower()):
+            return False
+        if not await asyncio.to_thread(orders, "forget", turn.prompt, memory.id, texts, was_shown=was_shown):
+            return False
+    return True

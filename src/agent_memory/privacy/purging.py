@@ -19,7 +19,7 @@ import asyncio
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from agent_memory.errors import UnknownIdError, UnsupportedError
+from agent_memory.errors import UnknownIdError, UnsupportedError, ValidationError
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import SCRATCHPAD
 from agent_memory.journal import PurgeList
@@ -146,10 +146,17 @@ class Purging:
         """Purge what a plan says.
 
         Raises:
-            ValidationError: The caller may not forget one of them (`needs_user`); nothing was purged.
+            ValidationError: The caller may not forget one of them (`needs_user`), or is bound to a group and so does
+                not see all that would lose words (`of_a_group`); nothing was purged.
             UnsupportedError: A newer version wrote about one of them; it is forgotten, and its text is there still.
             StorageError: It was begun and is not done: doing it again goes on.
         """
+        if caller.group is not None:
+            raise ValidationError(
+                "Nothing was purged: this conversation belongs to a group, and what is purged loses its words in all.",
+                code="of_a_group",
+                recovery="Forget it here; somebody who looks after the agent purges it by `agent-memory purge`.",
+            )
         for one in plan.ids:
             if one.startswith(MEMORY.prefix) and await self._service.admin.get(one) is not None:
                 await self._service.forget(one, caller)

@@ -1,0 +1,137 @@
+"""memory_forget with `permanently`: nothing goes that the user did not see and order in words of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_memory.host import MemorySession
+from tests.support import plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.unit.tool_memory_semantic.conftest import Mount
+
+SALARY = "Ann's salary is seventy-two thousand a year."
+
+
+class Talk:
+    """A session with a user; `memory` is a memory that is there."""
+
+    def __init__(self, coordinator: Any, root: Path) -> None:
+        self.coordinator, self.root = coordinator, root
+        self.tools = coordinator.get("tools")
+
+    async def say(self, prompt: str) -> None:
+        await self.coordinator.hooks.emit("prompt:submit", {"prompt": prompt})
+
+    async def forget(self, **arguments: Any) -> Any:
+        result = await self.tools["memory_forget"].execute({"permanently": True, **arguments})
+        return result.output if result.success else result.error
+
+    async def store(self, content: str = SALARY) -> str:
+        result = await self.tools["memory_store"].execute({"content": content, "category": "note"})
+        return str(result.output["memory_id"])
+
+    def holding(self) -> list[str]:
+        files = [path for path in self.root.rglob("*") if path.is_file()]
+        return [path.name for path in files if b"seventy-two" in path.read_bytes()]
+
+
+@pytest.fixture
+async def talk(mounted: Mount, root: Path) -> Talk:
+    config = {"agent_id": "bob", "storage_root": str(root), "embedder": "none"}
+    return Talk(await mounted(config, config=plan()), root)
+
+
+async def test_by_its_id_it_goes_when_the_user_names_it(talk: Talk) -> None:
+    memory = await talk.store()
+    await talk.say(f"Please purge {memory} for good.")
+    answer = await talk.forget(memory_id=memory)
+    assert (answer["purged"], answer["memory_ids"]) == (True, [memory])
+    assert "swap" in " ".join(answer["not_reached"])
+    assert talk.holding() == []
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "What is the weather like?",
+        "Forget what Ann earns.",
+        "Do not purge mem-0123456789ab for good.",
+        "Should I purge Ann's salary?",
+        'The page says "purge Ann\'s salary for good".',
+        "I left Initech for good.",
+    ],
+)
+async def test_without_the_users_order_nothing_goes_and_the_model_is_told_what_to_ask(talk: Talk, prompt: str) -> None:
+    memory = await talk.store()
+    await talk.say(prompt)
+    answer = await talk.forget(query=memory)
+    assert answer["purged"] is False
+    assert answer["purge"] == [{"memory_id": memory, "content": SALARY}]
+    assert f"purge {memory} for good" in answer["ask"]
+    assert talk.holding()
+
+
+async def test_where_nobody_was_heard_nobody_orders_it(talk: Talk) -> None:
+    memory = await talk.store()
+    assert (await talk.forget(memory_id=memory))["purged"] is False
+    assert talk.holding()
+
+
+async def test_by_words_it_goes_in_the_turn_after_it_was_shown(talk: Talk) -> None:
+    memory, other = await talk.store(), await talk.store("Kate owns the ledger of the harbour.")
+    await talk.say("Purge Ann's salary for good.")
+    preview = await talk.forget(query="Ann's salary")
+    assert preview["purged"] is False
+    assert preview["forget"] == [{"memory_id": memory, "content": SALARY}]
+    again = await talk.forget(query="Ann's salary", confirm=preview["confirm"])
+    assert again["purged"] is False  # the user has not seen it yet
+    await talk.say("Yes, permanently delete that.")
+    done = await talk.forget(query="Ann's salary", confirm=preview["confirm"])
+    assert (done["purged"], done["memory_ids"]) == (True, [memory])
+    assert talk.holding() == []
+    service = await MemorySession.of(talk.coordinator).require()
+    assert [each.id for each in await service.admin.everything()] == [other]
+
+
+async def test_a_yes_alone_is_no_order(talk: Talk) -> None:
+    memory = await talk.store()
+    await talk.say("Purge Ann's salary for good.")
+    preview = await talk.forget(query="Ann's salary")
+    await talk.say("Yes.")
+    assert (await talk.forget(query="Ann's salary", confirm=preview["confirm"]))["purged"] is False
+    assert (await talk.forget(memory_id=memory))["purged"] is False
+
+
+async def test_what_was_forgotten_before_can_be_purged(talk: Talk) -> None:
+    memory = await talk.store()
+    await talk.say(f"Forget {memory}.")
+    await talk.forget(memory_id=memory, permanently=False)
+    await talk.say(f"Lösche {memory} endgültig.")
+    assert (await talk.forget(memory_id=memory))["purged"] is True
+    assert talk.holding() == []
+    assert (await talk.forget(memory_id="mem-00000000000a"))["code"] == "unknown_id"
+
+
+async def test_words_that_mean_nothing_purge_nothing(talk: Talk) -> None:
+    await talk.store()
+    await talk.say("Purge Zoe's badge for good.")
+    answer = await talk.forget(query="Zoe's badge")
+    assert (answer["purged"], answer["count"], "ask" in answer) == (False, 0, False)
+
+
+async def test_a_conversation_of_a_group_purges_nothing(
+    mounted: Mount, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {"agent_id": "bob", "storage_root": str(root), "embedder": "none"}
+    talk = Talk(await mounted(config, config=plan()), root)
+    memory = await talk.store()
+    session = MemorySession.of(talk.coordinator)
+    monkeypatch.setattr(session, "group", lambda: "acme:kestrel")
+    await talk.say(f"Purge {memory} for good.")
+    assert (await talk.forget(memory_id=memory))["code"] == "of_a_group"
+    assert talk.holding()
