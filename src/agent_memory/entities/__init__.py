@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent_memory.entities.lookup import stands_out
 from agent_memory.entities.mention import Gazetteer, Kind, Mention
 from agent_memory.entities.naming import mentions_in
 from agent_memory.entities.record import Decision, Described, Match, Matching, Stage, described
@@ -20,4 +21,5 @@ __all__ = [
     "described",
     "mentions_in",
     "relations_in",
+    "stands_out",
 ]

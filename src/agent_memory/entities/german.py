@@ -23,7 +23,7 @@ PLACE_BEFORE: Final = re.compile(
 JOINING: Final = r"de la|de los|de las|del|de|da|do|dos|das|di|von der|von|van der|van den|van|der|le|la|du|des|zu"
 OF: Final = frozenset(JOINING.replace("|", " ").split())
 _NO_GIVEN_WORDS: Final = """
-    mark rose ernst wolf heide linde kai tag tage in an la du will long short her pearl winston
+    mark rose ernst wolf heide linde kai tag tage in an la du will long short her pearl winston réunion
 """
 NO_GIVEN: Final = frozenset(_NO_GIVEN_WORDS.split())
 """Given names that are also a word."""

@@ -38,6 +38,10 @@ _NO_NAMES: Final = """
     nosql olap oltp etl elt acl acls cidr nat lan wan vlan wifi usb hdmi led lcd tv ac dc ev isbn sku skus gtin ean qr
     rgb rgba hex hsl cmyk dpi ppi fps hz khz mhz ghz kb mb gb tb kib mib gib ms ns px em rem vh vw ascii
     lr ga eol lts ttl rto rpo
+    spi abi ffi ipc wal jit aot fifo lifo mvcc cte ctes ddl dml dsn uuids cuid ulid dag dags fsm bfs dfs lcp inp ttfb
+    rps qps rtt mtu nic lvm bios uefi pragma
+    british american swiss austrian polish swedish danish norwegian finnish greek indian mexican canadian brazilian
+    irish scottish european african asian australian czech hungarian ukrainian hebrew hindi belgian
 """
 NO_NAMES: Final = frozenset(_NO_NAMES.split())
 """Small. What is written large, or looks like a name, and names nobody: days, greetings, abbreviations of the trade."""

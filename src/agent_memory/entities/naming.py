@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.entities.capitals import capitals_in
@@ -45,7 +46,27 @@ _LEADING_WORDS: Final = """
     the a an my our your his her their this that these those per @
 """
 _APART: Final = frozenset(
-    {"or", "*", "#", "<", ">", '"', "\u201c", "\u201d", ";", "|", "(", ")", "[", "]", "\u2022", "="}
+    {
+        "or",
+        "-",
+        "\u2013",
+        "\u2014",
+        "*",
+        "#",
+        "<",
+        ">",
+        '"',
+        "\u201c",
+        "\u201d",
+        ";",
+        "|",
+        "(",
+        ")",
+        "[",
+        "]",
+        "\u2022",
+        "=",
+    }
 )
 _LEADING: Final = frozenset(_LEADING_WORDS.split())
 _GENERIC_WORDS: Final = """
@@ -81,11 +102,12 @@ def _candidates(
     text: str, tokens: Sequence[Token], gazetteer: Gazetteer | None, speaker: str
 ) -> Iterator[tuple[Mention, int, int]]:
     """Yield what may be a name, the surest first, with the stretch that is then used up."""
-    if gazetteer is not None:
-        yield from _listed(text, tokens, table_for(gazetteer), KNOWN, "known name")
-    if speaker:
-        yield from _listed(text, tokens, table_of({speaker: "person"}, as_written=False), KNOWN, "speaker")
     code = Stretches(match.span() for match in _CODE.finditer(text)) if "`" in text else Stretches()
+    names = _kept(text, [name for name in _names(text, tokens) if not _is_code(text, name, code)])
+    own = list(_own(text, tokens, gazetteer, speaker))
+    told = Stretches((each.start, each.end) for each in own)
+    yield from (_whole(name) for name in names if _is_longer(name, told.within(name.start, name.end)))
+    yield from map(_whole, own)
     fences = Stretches(match.span() for match in _FENCED.finditer(text)) if _FENCE in text else Stretches()
     listed = [each for each in software_in(text, tokens) if not fences.meet(each.start, each.end)]
     known = Stretches((each.start, each.end) for each in listed)
@@ -94,22 +116,35 @@ def _candidates(
             continue
         if known.within(mention.start, mention.end) != [(mention.start, mention.end)]:
             yield mention, start, end
-    names = [name for name in _names(text, tokens) if not _is_code(text, name, code) and not is_refused(text, name)]
     yield from (_whole(name) for name in names if _is_longer(name, known.within(name.start, name.end)))
     yield from map(_whole, listed)
     yield from (_whole(name) for name in names)
     yield from (_whole(mention) for mention in _camel(text) if not _is_code(text, mention, code))
 
 
+def _kept(text: str, names: Sequence[Mention]) -> list[Mention]:
+    """Return what is not refused; a name is as sure everywhere in a text as at its surest place there."""
+    best: dict[str, float] = {}
+    for each in names:
+        best[each.name] = max(each.confidence, best.get(each.name, 0.0))
+    return [each for each in names if not is_refused(text, replace(each, confidence=best[each.name]))]
+
+
+def _own(text: str, tokens: Sequence[Token], gazetteer: Gazetteer | None, speaker: str) -> Iterator[Mention]:
+    """Yield the names that are known to whoever asks: those of the gazetteer, and who speaks."""
+    if gazetteer is not None:
+        yield from _listed(text, tokens, table_for(gazetteer), KNOWN, "known name")
+    if speaker:
+        yield from _listed(text, tokens, table_of({speaker: "person"}), KNOWN, "speaker")
+
+
 def _whole(mention: Mention) -> tuple[Mention, int, int]:
     return mention, mention.start, mention.end
 
 
-def _listed(
-    text: str, tokens: Sequence[Token], table: Table, sure: float, rule: str
-) -> Iterator[tuple[Mention, int, int]]:
+def _listed(text: str, tokens: Sequence[Token], table: Table, sure: float, rule: str) -> Iterator[Mention]:
     for start, end, kind in listed_in(text, tokens, table):
-        yield Mention(text[start:end], kind, start, end, sure, rule), start, end
+        yield Mention(text[start:end], kind, start, end, sure, rule)
 
 
 def _is_longer(name: Mention, known: Sequence[tuple[int, int]]) -> bool:
@@ -125,7 +160,9 @@ def _is_titled(name: str) -> bool:
 def _is_code(text: str, mention: Mention, code: Stretches) -> bool:
     if _CODE_NAME.search(mention.name) or _CODE_BEHIND.match(text, mention.end):
         return True
-    if text[max(0, mention.start - 1) : mention.start] in {".", "$", "%", "<"} or text.endswith("::", 0, mention.start):
+    if text[max(0, mention.start - 1) : mention.start] in {".", "$", "%", "<", "=", "+"} or text.endswith(
+        "::", 0, mention.start
+    ):
         return True
     return code.meet(mention.start, mention.end)
 
@@ -184,8 +221,13 @@ def _parts(words: Sequence[str], start: int, end: int) -> Iterator[tuple[int, in
     """Yield the names in a stretch: without articles and signs around, apart where a place follows "in"."""
     is_list = "," in words[start:end] and not _JOINING.isdisjoint(words[start:end])
     first = start
-    for at in range(start + 1, end - 1):
-        is_parting = words[at] in _APART or (is_list and words[at] in _LISTING) or _owns_common(words, at, end)
+    for at in range(start, end - 1):
+        is_parting = (
+            words[at] in _APART
+            or "_" in words[at]
+            or (is_list and words[at] in _LISTING)
+            or _owns_common(words, at, end)
+        )
         if is_parting or (words[at].lower() in _SPLITTING and _is_place(" ".join(words[at + 1 : end]).lower())):
             yield from _trimmed(words, first, at)
             first = at + 1

@@ -38,9 +38,12 @@ BEGINS: Final = re.compile(
 )
 """Before a word that has its capital only since something begins: a sentence, an item, a cell, what is bold."""
 _MARKED: Final = re.compile(r"(?:[*|#\]>]|(?:^|\n)\s*(?:-|\d{1,2}[.)])|[^\x00-\u024f\u2010-\u201f])\s*$")
+_DETERMINED: Final = re.compile(r"\s+(?:an?|the|all|every|each|any|your|my|our|this|these|those|it|them)\b")
+"""Behind a word that opens a sentence: it is what to do with that, and no name."""
+_TITLED: Final = re.compile(r"\b(?:Mrs?|Ms|Dr|Prof)\.?\s$")
 _LOOK_BACK: Final = 16
-_LEAST: Final = 0.35
-"""Below this more names of the model are wrong than right."""
+_LEAST, _LEAST_LISTED = 0.5, 0.35
+"""Below this more names of the model are wrong than right; the second one is for those that a list or a title has."""
 _DOUBTFUL_MARKED: Final = 0.85
 """As `_DOUBTFUL`, in headings, cells and items of Markdown."""
 _ACRONYM: Final = 6
@@ -54,9 +57,8 @@ _KEPT_LISTS: Final = ("given", "city", "country")
 def is_refused(text: str, mention: Mention) -> bool:
     """Whether what was taken for a name is a part of a program, of a page or a common noun that opens a sentence."""
     name = mention.name
-    if mention.confidence < _LEAST:
-        return True
-    if _CODE.fullmatch(name) or _HEADER.fullmatch(name):
+    least = _LEAST_LISTED if _is_confirmed(text, mention) else _LEAST
+    if mention.confidence < least or _CODE.fullmatch(name) or _HEADER.fullmatch(name):
         return True
     words = name.lower().split()
     if _LABELLED.match(text, mention.end) and all(_is_common(word) for word in words):
@@ -66,8 +68,15 @@ def is_refused(text: str, mention: Mention) -> bool:
     is_marked = _MARKED.search(text[max(0, mention.start - _LOOK_BACK) : mention.start]) is not None
     if len(words) > 1:
         return is_marked and mention.confidence < _DOUBTFUL and not any(map(_is_listed, words))
-    doubtful = _DOUBTFUL_MARKED if is_marked else _DOUBTFUL
-    return mention.confidence < doubtful and _opens(text, mention) and _is_common(words[0])
+    return _opens(text, mention) and _is_none_that_opens(text, mention, is_marked=is_marked)
+
+
+def _is_none_that_opens(text: str, mention: Mention, *, is_marked: bool) -> bool:
+    """Whether a single word that opens a sentence is no name: it says what to do with what follows, or is in use."""
+    small = mention.name.lower()
+    if _DETERMINED.match(text, mention.end):
+        return not _is_listed(small)
+    return mention.confidence < (_DOUBTFUL_MARKED if is_marked else _DOUBTFUL) and _is_common(small)
 
 
 def is_compound(name: str) -> bool:
@@ -75,6 +84,13 @@ def is_compound(name: str) -> bool:
     often = word_lists().frequency
     parts = re.findall(r"[A-Z][a-z0-9]*", name)
     return len(parts) > 1 and " " not in name and all(often.get(part.lower(), 0) >= _IN_USE for part in parts)
+
+
+def _is_confirmed(text: str, mention: Mention) -> bool:
+    """Whether a list has the whole of a name, or a title stands before it."""
+    return (
+        _is_listed(mention.name.lower()) or _TITLED.search(text, max(0, mention.start - 6), mention.start) is not None
+    )
 
 
 def _is_common(small: str) -> bool:

@@ -106,6 +106,12 @@ _INSTALL: Final = (
 """Not before what goes on with the sentence: "npm install took ten minutes"."""
 _ID: Final = r"#?(?=[\w-]*\d)[A-Za-z0-9]+(?:[-/][A-Za-z0-9]+)*"
 _TECHNICAL: Final = r"(?<![\w./@-])(?P<name>[a-z][a-z0-9]*(?:[-_](?=[a-z0-9]*)[a-z0-9]+)+)(?![\w/(=-]|\.\w)"
+_HANDLE: Final = r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*"
+_DID: Final = (
+    r"commented|opened this|closed this|merged|approved(?: these)?|requested (?:a review|changes)|reviewed|"
+    r"force-pushed|assigned|self-assigned|pushed|referenced this|added \d+ commits?"
+)
+"""What a page of a forge says of who did it, whose handle stands before it."""
 _FREQUENT: Final = 4
 """Power of ten from which on a word is an everyday one."""
 _KEPT: Final = "namespace|realm|bucket|queue|cluster|topic|service|worker|environment|instance"
@@ -186,7 +192,7 @@ def _is_path(path: str) -> bool:
 
 _SHAPES: Final = (
     _shape("address with an account", "host",
-           r"\b(?:[a-z][a-z0-9+]{1,9})://(?:[\w.-]+(?::[^@\s/]*)?@)(?P<name>[\w.-]*\w(?::\d{1,5})?)[^\s)>\]]*", 0.95),
+           r"\b(?:[a-z][a-z0-9+]{1,9})://(?:[\w.-]+(?::[^@\s/]*)?@)(?P<name>[\w.-]*\w)[^\s)>\]]*", 0.95),
     _shape("e-mail", "other", r"(?P<name>(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,10}\b)", 0.99),
     _shape("address", "host", rf"\b(?P<name>[a-z][a-z0-9+]{{1,9}}://{_ADDRESS})", 0.95),
     _shape("Windows path", "file",
@@ -216,10 +222,10 @@ _SHAPES: Final = (
     _shape("folder", "file", r"(?<![\w/.:<-])(?P<name>(?:[a-z_.][\w.-]*"
            r"/){2,}[\w.-]*\w|(?:[a-z_.][\w.-]*/)+(?=[\s,.;:)`'\"]|$))", 0.8, _is_folder),
     _shape("numeric address", "host", r"(?<![\w.])(?P<name>(?:\d{1,3}\.){3}\d{1,3}"
-           r"(?:/\d{1,2}|:\d{1,5})?)(?![\w.]\d)", 0.9),
-    _shape("host", "host", rf"(?<![\w.@/-])(?P<name>(?:[a-z0-9](?:[\w-]*[a-z0-9])?\.)+(?:{_DOMAINS})(?::\d{{1,5}})?)\b"
+           r"(?:/\d{1,2})?)(?::\d{1,5})?(?![\w.]\d)", 0.9),
+    _shape("host", "host", rf"(?<![\w.@/-])(?P<name>(?:[a-z0-9](?:[\w-]*[a-z0-9])?\.)+(?:{_DOMAINS}))(?::\d{{1,5}})?\b"
            r"(?![.(]\w|-|\()", 0.9, _is_machine),
-    _shape("local host", "host", r"\b(?P<name>localhost(?::\d{1,5})?)\b", 0.8),
+    _shape("local host", "host", r"\b(?P<name>localhost)(?::\d{1,5})?\b", 0.8),
     _shape("vulnerability", "issue", r"\b(?P<name>CVE-\d{4}-\d{4,7}|GHSA(?:-\w{4}){3})\b", 0.99),
     _shape("order number", "order", r"\b(?P<name>(?:ORD|ORDER|PO|INV|SO|RMA|BK|SHP)[-#]?\d[\w-]*\w)\b", 0.95),
     _shape("order", "order", rf"(?i)\b(?:{_NUMBERED}){_COUNTED}[ \t:]*(?P<name>{_ID})(?![\w%]|[.,]\d)", 0.9,
@@ -249,9 +255,26 @@ _SHAPES: Final = (
     *(_shape(f"named {nouns.partition('|')[0]}", kind, rf"{_TECHNICAL}[`'\"\u201d]?\s+(?:{nouns})s?\b", 0.85,
              _is_service)
       for kind, nouns in _CALLED),
+    *(_shape(f"is {nouns.partition('|')[0]}", kind, rf"\b(?:the|our|this)\s+(?:{nouns})\s+(?:is|was|will be)\s+"
+             rf"(?:(?:called|named)\s+)?[`'\"\u201c]?{_TECHNICAL}", 0.8, _is_rare_service)
+      for kind, nouns in _CALLED),
+    *(_shape(f"with the name {nouns.partition('|')[0]}", kind, rf"\b(?:{nouns})\s+(?:(?:is|was)\s+)?(?:called|named)\s+"
+             r"[`'\"\u201c]?(?P<name>[a-z][a-z0-9_-]{2,30})(?![\w/(=.-]\w)", 0.8, _is_rare)
+      for kind, nouns in _CALLED),
     _shape("rare library", "package",
            r"(?<![\w./@-])(?P<name>[a-z][a-z0-9]{3,24})\s+(?:library|framework|crate|gem|ORM|SDK|CLI)\b", 0.75,
            _is_unknown),
+    _shape("runtime", "product", r"\b(?P<name>Node)(?=\s+v?\d)", 0.9),
+    _shape("library", "package", r"(?<![\w./@-])(?P<name>lib[a-z]{2,20}\d{0,3}(?:-dev|-sys)?)(?![\w/(=-]|\.\w)", 0.75,
+           _is_unknown),
+    _shape("image", "product", r"(?i:\bimage|\bFROM|\bdocker (?:pull|run))[:=]?[ \t]+(?P<name>[a-z][a-z0-9_-]{1,40})"
+           r"(?=:[\w.-]*\d|:latest\b)", 0.85),
+    _shape("repository", "product", r"(?:\bgh repo \w+(?:[ \t]+--?[\w-]+)*[ \t]+|\b[Rr]epo(?:sitory)?:\s+)"
+           r"(?P<name>[\w.-]+/[\w.-]*\w|[A-Za-z][\w.]*(?:-[\w.]+)+)(?![\w/])", 0.85),
+    _shape("who did it", "person", rf"(?m)^[ \t>*-]*@?(?P<name>{_HANDLE})[ \t]+(?:{_DID})\b", 0.8, _is_unknown),
+    _shape("who is asked", "person",
+           r"\b(?:[Aa]sk|[Pp]ing|cc|CC|(?:assigned to|(?:reviewed|opened|authored|merged) by))"
+           rf"[ \t]+@?(?P<name>{_HANDLE})(?![\w/(=.-]\w|-)", 0.75, _is_unknown),
     _shape("standard", "concept",
            r"\b(?P<name>(?:RFC|PEP|IEEE)[ -]?\d{1,5}|ISO(?:/IEC)?[ -]?\d{3,5}(?:-\d{1,2})?)\b", 0.9),
     _shape("account", "person", r"(?<![\w.`/#])(?P<name>@[A-Za-z][\w-]{1,38})\b(?!/|\.\w|\s*=)", 0.8),
@@ -269,7 +292,16 @@ def shapes_in(text: str) -> list[tuple[Mention, int, int]]:
     looked_at = _LONG_RUN.sub(lambda match: " " * len(match[0]), text)
     apart = without_han(looked_at)
     found = list(_found(apart))
-    return found if apart == looked_at else [*found, *_found(looked_at)]
+    if apart == looked_at:
+        return found
+    found = [each for each in found if each[0].rule != "account" or not _is_amid_han(looked_at, each[0])]
+    return [*found, *_found(looked_at)]
+
+
+def _is_amid_han(text: str, mention: Mention) -> bool:
+    """Whether what would be an account has letters without spaces beside it: a variable of a program is written so."""
+    around = text[max(0, mention.start - 1) : mention.start], text[mention.end : mention.end + 1]
+    return any(each.isalpha() for each in around)
 
 
 def _found(text: str) -> Iterator[tuple[Mention, int, int]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks import entities
 from benchmarks._entities_baselines import capitalised, within_sentences
+from benchmarks._entities_sentences import sentences
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,6 +45,35 @@ def test_texts_of_agents_fall_into_two_halves_by_their_hash(tmp_path: Path) -> N
     assert [each.text for each in texts] == told[1:]
     assert texts[0].names == ((0, 3, "person"),)
     assert 0 < sum(each.is_open for each in texts) < 40
+
+
+def test_names_of_other_texts_of_a_project_are_known_and_those_of_others_are_not(tmp_path: Path) -> None:
+    file = tmp_path / "texts.jsonl"
+    rows = ['{"text": "Wobblecorp Inc pays late.", "project": "p1"}', '{"text": "why does wobblecorp inc not answer"}']
+    file.write_text("\n".join([*rows, rows[1][:-1] + ', "project": "p1"}']), encoding="utf-8")
+    find = entities.as_ingested([file])
+    assert find("why does wobblecorp inc not answer") == [(9, 23, "organisation")]
+    assert find("and wobblecorp inc elsewhere") == entities.in_agent_texts("and wobblecorp inc elsewhere")
+
+
+def test_texts_written_for_this_have_labels_that_lie_in_them() -> None:
+    texts = entities.written_texts(entities.WRITTEN)
+    assert len(texts) > 200
+    assert all(each.text[start:end].strip() == each.text[start:end] for each in texts for start, end, _ in each.names)
+
+
+def test_sentences_are_read_with_their_text_or_joined(tmp_path: Path) -> None:
+    path = tmp_path / "some.iob2"
+    rows = "# text = Am See sah Ann Lee.\n1\tAm\tO\t-\n2\tSee\tB-LOC\t-\n3\tsah\tO\t-\n"
+    path.write_text(
+        rows + "4\tAnn\tB-PER\t-\n5\tLee\tI-PER\t-\n6\t.\tO\t-\n\n0\tan\tO\n1\tRom\tB-LOC\n2\t.\tO\n\n",
+        encoding="utf-8",
+    )
+    assert sentences(path, 9) == [
+        ("Am See sah Ann Lee.", [(3, 6, "place"), (11, 18, "person")]),
+        ("an Rom .", [(3, 6, "place")]),
+    ]
+    assert len(sentences(path, 1)) == 1
 
 
 def test_intervals_hold_the_rate_and_are_the_same_again() -> None:

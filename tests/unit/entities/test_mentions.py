@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from agent_memory.entities import Gazetteer, mentions_in
+from agent_memory.entities import Gazetteer, mentions_in, stands_out
 
 
 def names(text: str, **told: object) -> list[tuple[str, str]]:
@@ -35,6 +35,37 @@ def names(text: str, **told: object) -> list[tuple[str, str]]:
 )
 def test_names_are_found_with_their_kinds(text: str, expected: list[tuple[str, str]]) -> None:
     assert names(text) == expected
+
+
+def test_a_known_name_does_not_cut_a_longer_one() -> None:
+    known = Gazetteer({"Priya": "person", "Tidewater": "organisation"})
+    assert names("Priya Raman owns it, and Priya reviews.", gazetteer=known) == [
+        ("Priya Raman", "person"),
+        ("Priya", "person"),
+    ]
+
+
+def test_a_known_name_is_found_only_as_one_word_where_it_is_one() -> None:
+    known = Gazetteer({"/home/user/.tool/": "file", "USA": "place", "Wobblecorp": "organisation"})
+    found = names("cp /home/user/.tool /srv; usa la misma; wobblecorp pays", gazetteer=known)
+    assert found[-1] == ("wobblecorp", "organisation")
+    assert ("usa", "place") not in found
+    assert all(name != "/home/user/.tool /" for name, _ in found)
+
+
+@pytest.mark.parametrize("name", ["data", "191", "2", "api", "issue", "#"])
+def test_a_number_or_a_small_word_in_use_does_not_stand_out(name: str) -> None:
+    assert not stands_out(name)
+
+
+@pytest.mark.parametrize("name", ["mara", "Data", "wobblecorp", "data-01", "Tidewater Core", "PROJ-191", "README.md"])
+def test_what_no_everyday_word_looks_like_stands_out(name: str) -> None:
+    assert stands_out(name)
+
+
+def test_a_name_behind_a_part_of_a_program_is_found() -> None:
+    assert ("Diego", "person") in names("flaky: tests/api/test_up.py::test_large_file, Diego is looking into it")
+    assert ("Martina Budde", "person") in names("it shows Martina Budde - Run The World as before")
 
 
 @pytest.mark.parametrize(

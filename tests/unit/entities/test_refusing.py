@@ -33,6 +33,11 @@ def names(text: str) -> list[str]:
         "our convention is: hooks start with use_, providers end so",
         "flat at 6.9. lr too high?",
         "keep it for now, revisit after GA.",
+        "for this, - Initialize a bare repository",
+        "set PRAGMA journal_mode=WAL there",
+        "ask finance about the VAT ids for the Swiss entity",
+        "write British English in all strings",
+        "the provider SPI has no limit",
         "\u30bf\u30a4\u30e0\u30be\u30fc\u30f3\u304c\u305a\u308c\u308b",
     ],
 )

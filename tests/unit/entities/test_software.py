@@ -30,6 +30,13 @@ def names(text: str) -> list[tuple[str, str]]:
         ("\u90e8\u7f72\u5230vercel\u5427", [("vercel", "product")]),
         ("\u5728\u963f\u91cc\u4e91\u8fd0\u884c", [("\u963f\u91cc\u4e91", "product")]),
         ("React\uc5d0\uc11c \uc624\ub958", [("React", "product")]),
+        ("I use PowerShell, not bash", [("PowerShell", "product"), ("bash", "product")]),
+        ("chose Redis over celery", [("Redis", "product"), ("celery", "product")]),
+        ("replace lodash by left-padder", [("lodash", "package"), ("left-padder", "package")]),
+        ("replaced moment with date-fns", [("moment", "package"), ("date-fns", "package")]),
+        ("das Docker-Image und die Redis-Instanz", [("Docker", "product"), ("Redis", "product")]),
+        ("\u65e7\u7684 babel \u914d\u7f6e\u8981\u5220\u6389", [("babel", "product")]),
+        ("dodaj to do prettier prosz\u0119", [("prettier", "product")]),
         ("npm i -g @scope/tool", [("npm", "product"), ("@scope/tool", "package")]),
     ],
 )
@@ -48,6 +55,10 @@ def test_known_names_are_found(text: str, expected: list[tuple[str, str]]) -> No
         "the API, the UI and the VAT of the URL",
         "parse the JSON, then write CSV or PDF",
         "edit x/vercel/y or vercel-old",
+        "wait a moment with it and replace the moment by another",
+        "we moved from polling to event-sourcing",
+        "to jest dobre i nie jest gotowe",
+        "a prettier page, and not bash-like",
     ],
 )
 def test_the_same_as_common_words_are_none(text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.entities import Gazetteer, Matching, described
+from agent_memory.entities import Gazetteer, Matching, described, stands_out
 from agent_memory.entities.matching import Matcher, normal_form
 from agent_memory.models import ENTITY, derived_id
 
@@ -63,12 +63,13 @@ class KnownEntities:
         return self._matcher.find(entity)
 
     def gazetteer(self) -> Gazetteer:
-        """Return the names that are known; of what is no more than a guess the kind is left to the text."""
+        """Return the known names that can be told from other words; a mere guess of a kind is left to the text."""
         return Gazetteer({
             name: each.entity_type
             for each in self._by_id.values()
             if each.entity_type != "other"
             for name in (each.name, *each.aliases)
+            if stands_out(name)
         })  # fmt: skip
 
 
