@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agent_memory.redaction import SecretRedactor
 from benchmarks._secrets_clean import CLEAN
 from benchmarks._secrets_first import FIRST
+from benchmarks._secrets_fresh import FRESH
 from benchmarks._secrets_harmless import HARMLESS
 from benchmarks._secrets_kinds import GROUPS, Kind, Planted
 from benchmarks._secrets_last import LAST
@@ -44,7 +45,8 @@ SETS: Final[dict[str, tuple[Kind, ...]]] = {
     "later": LATER,
     "last": LAST,
     "newest": NEWEST,
-    "all": (*FIRST, *LATER, *LAST, *NEWEST),
+    "fresh": FRESH,
+    "all": (*FIRST, *LATER, *LAST, *NEWEST, *FRESH),
 }
 _PROSE: Final = (
     "We decided to keep the ledger in PostgreSQL 16 because the reporting team in Lisbon needs window functions, and "
