@@ -126,6 +126,16 @@ LONG = [
     "pin ",
     "p a s s w o r d : ",
     "name,password\na,",
+    "a B 1 ",
+    "aB3d ",
+    "112,",
+    "code for the door ",
+    "Falcon@4563 ",
+    "key q7Vt2mX9bK4d ",
+    "ABCD2345",
+    "recovery codes: 1234-",
+    "https://a/login/",
+    "passport AB ",
 ]
 
 

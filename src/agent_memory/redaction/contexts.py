@@ -66,6 +66,19 @@ _NAMED: Final = re.compile(
 _ELEMENT: Final = re.compile(
     r"<(?:[\w-]{1,16}:)?(?P<name>[\w.-]{2,64})(?:\s[^<>\n]{0,80})?>\s{0,8}(?P<bare>[^<>\n]{3,300}?)\s{0,8}</"
 )
+_PLIST: Final = re.compile(
+    r"<key>(?P<name>[^<>\n]{2,64})</key>\s{0,16}<(?:string|data)>\s{0,8}(?P<bare>[^<>\n]{3,300}?)\s{0,8}</"
+)
+_LOCK: Final = re.compile(
+    r"(?i)(?:\b(?:(?:front|back|side)[ ]door|door|gate|alarm|garage|safe|keypad|lobby|entry|entrance)"
+    r"[ ]?[:=][ ]?(?P<a>\d{4,8})(?![\w:.-])"
+    r"|\b(?:door|gate|alarm|garage|keypad|disarm|unlock|open|enter|type|press)\w*\b[^\n\d]{0,30}(?P<b>\d{4,8}#)"
+    r"|\b(?:unlock|disarm|open)\w*\b[^\n\d]{0,24}\b(?:with|by|using|type|press|enter|is|via)[ ]"
+    r"(?P<c>\d{4,8})(?![\w%:.-])"
+    r"|\bcode[ ]for\b[^\n\d]{0,40}\b(?:door|gate|alarm|garage|safe|lock|building|office|entrance|lift|elevator)\b"
+    r"[^\n\d]{0,12}(?P<e>\d{4,8})(?![\w%:.-])"
+    r"|(?<![\w.])(?P<d>(?:[A-Z]{1,2}-)?\d{4,8})[ ]is[ ](?:your|the|my|our)\b[^\n.]{0,30}\bcode\b)"
+)
 _IDENTIFIED: Final = re.compile(
     r"(?i)\bidentified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:'(?P<sq>[^'\n]{1,200}+)'|\"(?P<dq>[^\"\n]{1,200}+)\"|(?P<bare>[^\s'\";]{3,200}+))"
 )
@@ -73,7 +86,9 @@ _SAID_PASSWORD: Final = re.compile(
     r"(?i)\b(?:encrypted\s{1,4})?password\s{1,4}(?:'(?P<sq>[^'\s]{3,200}+)'|\"(?P<dq>[^\"\s]{3,200}+)\")"
 )
 _OTP: Final = re.compile(
-    r"(?i)(?:\b(?:t?otp|2fa|mfa|authenticator|two[- ]factor)\b[^\n]{0,40}?|otpauth://[^\s]{0,200}?[?&]secret=)"
+    r"(?i)(?:\b(?:t?otp|2fa|mfa|authenticator|two[- ]factor"
+    r"|set-?up[ ]key|secret[ ]key|manual(?:[ ]entry)?[ ]key|key[ ]in[ ]the[ ]app)"
+    r"\b[^\n]{0,40}?|otpauth://[^\s]{0,200}?[?&]secret=)"
     r"(?<![\w])(?P<bare>(?-i:[A-Z2-7]{16,128}+)|(?-i:[a-z2-7]{32})|(?:[A-Za-z2-7]{4}[ -]){3,15}[A-Za-z2-7]{4})(?![\w])"
 )
 _APP_PASSWORD: Final = re.compile(
@@ -86,7 +101,7 @@ _SET: Final = re.compile(
 )
 _ARGUMENTS: Final = re.compile(
     r"(?i)(?:credentials?|auth|login|connect|authenticate"
-    r"|sign_?in)\w{0,20}\(\s{0,3}[\"'][^\"'\n]{1,64}[\"']\s{0,3},\s{0,3}"
+    r"|sign_?in)\w{0,20}\s?=?\s?\(\s{0,3}[\"'][^\"'\n]{1,64}[\"']\s{0,3},\s{0,3}"
     r"(?:\"(?P<dq>[^\"\n]{4,200}+)\"|'(?P<sq>[^'\n]{4,200}+)')"
 )
 _TUPLE: Final = re.compile(
@@ -113,6 +128,9 @@ _CODES: Final = ("code", "pin", "cvv", "cvc", "otp", "puk", "tan", "comb")
 _NUMBERED: Final = ((_CODES, _DIGITS, "code", 3),)
 """Stems, one of which each match has in folded case; the pattern; what it finds; how many digits that has at least."""
 _HEAD: Final = 32
+_HEADING: Final = re.compile(r"[^\W\d][^\W\d .-]*(?:[ .-][^\W\d][^\W\d.-]*){0,3}")
+_IN_SENTENCES: Final = frozenset(("the", "and", "for", "was", "were", "are", "has", "not", "but", "its"))
+"""Words that no list of words for seed phrases has (BIP 39)."""
 _LETTERS: Final = 8
 _HASHES: Final = frozenset(
     ("plaintext", "scryptsy", "argonaut", "password", "required", "optional", "keychain", "keystore")
@@ -144,13 +162,14 @@ _FIRST: Final = (
     _Rule(("login",), _NETRC, "password"),
     _Rule(("dentified", "DENTIFIED"), _IDENTIFIED, "password"),
     _Rule(("assword ", "ASSWORD "), _SAID_PASSWORD, "password"),
-    _Rule(("otp", "OTP", "2fa", "2FA", "mfa", "MFA", "uthenticator", "actor"), _OTP, "totp-seed"),
+    _Rule(("otp", "OTP", "key", "Key", "2fa", "2FA", "mfa", "MFA", "uthenticator", "actor"), _OTP, "totp-seed"),
     _Rule(("app", "App", "APP"), _APP_PASSWORD, "password"),
     _Rule((":",), _PGPASS, "password", lambda match: looks_like_password(match["bare"])),
 )
 _LAST: Final = (
     # An entry of name and value in JSON or YAML, and an element of XML.
     _Rule(("val", "Val", "content", "data"), _NAMED, "named-secret", _is_named),
+    _Rule(("<key>",), _PLIST, "named-secret", _is_named),
     _Rule(("</",), _ELEMENT, "named-secret", _is_named),
     # Calls and pairs of code, such as setPassword with a text, or a login and a password as two arguments.
     _Rule(("(", ","), _SET, "password", _is_argument),
@@ -169,10 +188,18 @@ def find_by_context(text: str) -> Iterator[Finding]:
     yield from _by_rules(_LAST, text)
     yield from _tables(text)
     for match in _PHRASE.finditer(text):
+        if not _IN_SENTENCES.isdisjoint(match["bare"].lower().split()):
+            continue  # "recovery: give the key that …"
         yield Finding(*match.span("bare"), "seed-phrase")
     if _ADJACENT_DIGITS.search(text):
         yield from _numbers(text)
     yield from _keys(text)
+
+
+def is_pair(text: str) -> bool:
+    """Tell whether a decoded text is a login and a password, as in a header."""
+    login, sign, password = text.strip().partition(":")
+    return bool(sign) and login.replace(".", "").replace("-", "").isalnum() and looks_like_password(password)
 
 
 def _by_rules(rules: Iterable[_Rule], text: str) -> Iterator[Finding]:
@@ -188,6 +215,8 @@ def _by_rules(rules: Iterable[_Rule], text: str) -> Iterator[Finding]:
 
 
 def _numbers(text: str) -> Iterator[Finding]:
+    for match in _LOCK.finditer(text):
+        yield Finding(*match.span(match.lastgroup or 0), "code")
     folded = text.casefold()
     for stems, pattern, kind, least in _NUMBERED:
         if any(stem in folded for stem in stems):
@@ -215,7 +244,7 @@ def _plain(match: re.Match[str], kind: str) -> Iterator[Finding]:
 def _pairs(text: str) -> Iterator[Finding]:
     for match in _PAIR.finditer(text):
         value, _ = value_in(match)
-        if looks_like_password(value) and (match["slash"] or (is_chosen(value) and not {".", ":"} & set(value))):
+        if looks_like_password(value) and (match["slash"] or (is_chosen(value) and not {".", ":", "|"} & set(value))):
             yield from _plain(match, "password")
     for pattern, stem in ((_MAIL, "@"), (_WANTS, " ")):
         for match in pattern.finditer(text) if stem in text else ():
@@ -224,6 +253,11 @@ def _pairs(text: str) -> Iterator[Finding]:
             digits = sum(map(str.isdigit, value))
             if is_surely_password(value) and digits >= (2 if marked else 4):  # "try PostgreSQL16" is no password
                 yield from _plain(match, "password")
+
+
+def _is_heading(name: str) -> bool:
+    """Tell whether a cell above others names a secret: "500 tokens" and code do not."""
+    return len(name) <= _HEAD and _HEADING.fullmatch(name) is not None and names_a_secret(name)
 
 
 def _tables(text: str) -> Iterator[Finding]:
@@ -243,7 +277,7 @@ def _tables(text: str) -> Iterator[Finding]:
                 start += len(part) + 1
         else:
             names = (part.strip(" \"'`*") for part in parts)
-            heads = {number: name for number, name in enumerate(names) if len(name) <= _HEAD and names_a_secret(name)}
+            heads = {number: name for number, name in enumerate(names) if _is_heading(name)}
             cells = len(parts)
         position += len(line) + 1
 

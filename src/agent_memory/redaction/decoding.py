@@ -43,13 +43,19 @@ _ESCAPE: Final = re.compile(
 _JOINED: Final = re.compile(
     r"""(?x) (?<=[\w/+=-]) (?P<quote>["']) [ \t]{0,4}[+.&]{1,2}[ \t\\]{0,4} \n?[ \t]{0,8} (?P=quote) (?=[\w/+=-])"""
 )
-_SPACED: Final = re.compile(r"(?<![A-Za-z0-9])[A-Za-z](?:([ ._-])[A-Za-z])(?:\1[A-Za-z]){2,10}(?![A-Za-z0-9])")
+_SPACED: Final = re.compile(
+    r"(?<![A-Za-z0-9])(?=[\d ._-]{0,40}[A-Za-z])[!-~](?:([ ._-])[!-~])(?:\1[!-~]){2,80}(?![!-~])"
+)
+_GROUPED: Final = re.compile(r"(?<![\w-])(?:[A-Za-z0-9_]{4}[ ]){4,20}[A-Za-z0-9_]{2,4}(?![\w-])")
+_ORDINALS: Final = re.compile(r"(?<![\d.,])(?:\d{2,3},[ ]?){7,511}\d{2,3}(?![\d.,])")
+_BASE32: Final = re.compile(r"(?<![\w+/=])[A-Z2-7]{24,1024}+={0,6}(?![\w+/=])")
 _BASE64: Final = re.compile(
     r"(?<![\w+/-])[A-Za-z0-9+/_-]{16,8192}+(?:[ \t]?\r?\n[ \t]{0,8}[A-Za-z0-9+/_-]{16,128}+)*={0,2}(?![\w+/])"
 )
 _HEX: Final = re.compile(r"(?<![\w])(?:0x)?((?:[0-9A-Fa-f]{2}[ :]?){10,8192})(?![\w])")
 _LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t"}
 _SHORT: Final = 3
+_LOOK: Final = 24
 _GZIP: Final = "H4sI"
 _MAX_UNZIPPED: Final = 65_536
 _MIN_DECODED: Final = 8
@@ -96,6 +102,23 @@ def encoded_parts(text: str) -> Iterator[tuple[int, int, str]]:
             digits = re.sub(r"[ :]", "", match[1])[: len(match[1]) // 2 * 2]
             if (plain := _printable(bytes.fromhex(digits))) is not None:
                 yield *match.span(), plain
+    yield from _more_parts(text)
+
+
+def _more_parts(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield parts that are base32, or codes of characters in a row."""
+    for match in _BASE32.finditer(text):
+        letters = match[0].rstrip("=")
+        try:
+            plain = _printable(base64.b32decode(letters + "=" * (-len(letters) % 8)))
+        except binascii.Error:
+            continue
+        if plain is not None:
+            yield *match.span(), plain
+    for match in _ORDINALS.finditer(text):
+        plain = "".join(map(chr, map(int, match[0].split(","))))
+        if plain.isascii() and plain.isprintable():
+            yield *match.span(), plain
 
 
 def _edits(text: str) -> Iterator[tuple[int, int, str]]:
@@ -111,6 +134,10 @@ def _edits(text: str) -> Iterator[tuple[int, int, str]]:
     yield from ((match.start(), match.end(), "") for match in _JOINED.finditer(text))
     for match in _SPACED.finditer(text):
         yield match.start(), match.end(), match[0].replace(match[1], "")
+    for match in _GROUPED.finditer(text):
+        groups = match[0].split(" ")
+        if sum(not (group.isdigit() or group.islower() or group.istitle()) for group in groups) * 2 > len(groups):
+            yield match.start(), match.end(), "".join(groups)
 
 
 def _folded(text: str) -> Iterator[tuple[int, int, str]]:
@@ -148,7 +175,9 @@ def _unescaped(escape: str) -> str:
 def _from_base64(text: str) -> str | None:
     if text.startswith(_GZIP):
         return _unzipped(text)
-    if _read_base64(text[:16]) is None:  # look at twelve bytes first: most long words are no base64 of text
+    if (
+        _read_base64(text[: _LOOK if len(text) >= _LOOK else 16]) is None
+    ):  # look at some bytes first: most long words are no base64 of text
         return None
     whole = re.sub(r"\s", "", text).rstrip("=")
     whole = whole[: len(whole) - (len(whole) % 4 == 1)]
@@ -171,7 +200,9 @@ def _read_base64(text: str) -> str | None:
 
 
 def _printable(data: bytes) -> str | None:
-    """Return bytes as text, None if they are none."""
+    """Return bytes as text (UTF-8, or UTF-16 of Latin letters), None if they are none."""
+    if data[1::2] and data[1::2].count(0) == len(data[1::2]):
+        data = data[::2]
     try:
         text = data.decode()
     except UnicodeDecodeError:

@@ -71,12 +71,12 @@ _WORDS: Final = tuple(
 
 _ASSIGNED: Final = re.compile(
     rf"""(?xi) (?:_?(?:{_alternatives("suffix")}))? (?:[ ]?\([^()\n]{{0,40}}\))? ["'`*\]\\]{{0,4}} [ \t]{{0,3}}
-    {_SIGN} [*_]{{0,2}} [ \t]{{0,8}} [*_\\]{{0,2}} {_VALUE}"""
+    (?P<sign>{_SIGN}) [*_]{{0,2}} [ \t]{{0,8}} [*_\\]{{0,2}} {_VALUE}"""
 )
 _NEXT_LINE: Final = re.compile(
     rf"""(?xi) (?:[ ][^\n:=.;?]{{0,40}})? ["'*_]{{0,3}} [ \t]?
     (?:{_SIGN}|[ ]is|[ ]ist|[ ]est|[ ]es)? ["'*_]{{0,3}} [ \t]{{0,4}} \r?\n
-    (?:[ \t]{{0,16}}\r?\n)? [ \t>|]{{0,16}} (?:```\w{{0,8}}\n)?
+    (?:[ \t]{{0,16}}\r?\n)? (?:[ \t>|*\#;]|//){{0,16}} (?:```\w{{0,8}}\n)?
     (?:(?:[-*\u2022]|\d{{1,2}}[.):])[ \t]{{1,4}})? {_VALUE}[ \t.]{{0,4}} (?:\r?\n|\Z)"""
 )
 _COPULA: Final = re.compile(
@@ -88,6 +88,19 @@ _MORE: Final = re.compile(
     (?:(?:and|or|und|oder|et|ou|y|e|o)\b)? | (?:and|or|und|oder|et|ou|y|e|o)\b )
     [ \t]{{0,8}} (?P<bullet>[-*\u2022]|\d{{1,2}}[.):])? [ \t]{{0,4}} {_VALUE}"""
 )
+_DIRECT: Final = re.compile(r"[ ](?P<bare>(?=\w{0,24}[A-Z])[A-Z][a-z]{2,12}(?:[A-Z][a-z]{2,12})?)[ \t.!]{0,3}(?:\n|\Z)")
+"""A word in capitals right after "pwd", or after a word of other letters, with which the line ends."""
+_SHORT_WORD: Final = 5
+_SETS: Final = re.compile(r"(?i)\b(?:set|chang|reset|switch|updat)\w{0,4}\b[^\n]{0,40}\Z")
+_IS: Final[dict[str, tuple[str, ...]]] = {
+    "to": ("has",),
+    "on": ("salasan",),
+    "je": ("hesl", "geslo", "lozink"),
+    "er": ("adgang", "kodeord", "passord"),
+}
+"""Links that mean "is" after words that begin so: Polish, Finnish, Czech and its neighbours, Danish and Norwegian."""
+_HEADING: Final = 24
+"""Characters of a label that the text begins with."""
 _FOLDED: Final = re.compile(
     r"[\"']?[ \t]{0,3}[\\+]?[ \t]{0,3}\r?\n[ \t]{1,16}[\"']?(?P<bare>[A-Za-z0-9+/_=-]{8,200}+)(?![^\s\"'\\])"
 )
@@ -147,11 +160,12 @@ def _assigned(text: str, kind: str, end: int, *, queried: bool, vague: bool) -> 
     if queried:
         value = value.partition("&")[0]
     rest = text[first + len(value) : first + len(value) + _GAP]
-    if vague and not is_vaguely_assigned(value, rest):
+    compared = vague and text.startswith("==", match.start("sign"))
+    if compared or (vague and not is_vaguely_assigned(value, rest)):
         return None
     if is_worth(value) and is_assigned_secret(kind, value, rest, quoted=not match["bare"]):
         return _with_more(text, kind, first, value)
-    if kind != "code" and (length := passphrase_length(value, rest)):
+    if kind != "code" and (length := passphrase_length(kind, value, rest)):
         return iter([Finding(first, first + length, "password")])
     if kind == "password" and not vague and (several := _listed_after(text, first)):
         return iter(several)
@@ -184,9 +198,12 @@ def _stated(text: str, word: str, kind: str, end: int) -> Iterator[Finding]:
         if is_worth(value) and is_stated_secret(kind, value, rest, quoted=not match["bare"], loose=loose):
             yield from _with_more(text, kind, first, value)
             return
-        if kind == "password" and (length := passphrase_length(value, rest)):
+        if kind == "password" and (length := passphrase_length(kind, value, rest)):
             yield Finding(first, first + length, "password")
             return
+    if kind == "password" and (beside := _DIRECT.match(text, end)) and (len(word) < _SHORT_WORD or not word.isascii()):
+        yield Finding(*beside.span("bare"), kind)
+        return
     for token in itertools.islice(_TOKEN.finditer(text, end, stop + _GAP), _TRIES):
         if token.start() >= stop:
             break
@@ -201,10 +218,21 @@ def _candidates(text: str, word: str, kind: str, end: int, stop: int) -> Iterato
     """Yield values that a sentence may give a word, and whether the link between them says little."""
     for copula in itertools.islice(_COPULA.finditer(text, end, stop), _TRIES):
         if match := _ALONE.match(text, copula.end()):
-            yield match, word in _AMBIGUOUS or (copula["copula"] or "").lower() in _LOOSE
+            yield match, word in _AMBIGUOUS or _is_loose(text, word, copula)
     with_it = kind == "password" and _WITH.search(text, max(0, end - _WINDOW), end)  # "log in with password …"
     if with_it and (match := _ALONE.match(text, end + 1)):
         yield match, False
+
+
+def _is_loose(text: str, word: str, copula: re.Match[str]) -> bool:
+    """Tell whether a link says little: "to" does not, in "set the password to …" and in Polish."""
+    link = (copula["copula"] or "").lower()
+    if link not in _LOOSE or word.startswith(_IS.get(link, "\0")):
+        return False
+    begin = max(0, copula.start() - _GAP)
+    if link == "to":
+        return _SETS.search(text, begin, copula.start()) is None
+    return link not in "\u2014\u2013-" or "\n" in text[begin : copula.start()].rstrip("\n") or copula.start() > _HEADING
 
 
 def _with_more(text: str, kind: str, first: int, value: str) -> Iterator[Finding]:

@@ -146,28 +146,29 @@ def _is_plain_word(value: str, rest: str) -> bool:
     return inner or _ENDS.match(rest) is not None
 
 
-def passphrase_length(value: str, rest: str) -> int:
+def passphrase_length(kind: str, value: str, rest: str) -> int:
     """Return the length of a phrase of two to ten plain words that is a password, 0 if it is none.
 
     No word of it holds a sentence together, and it ends where the sentence does. A short one has no word that is said
     about passwords; in capitals or from four words on, endings such as "-ed" tell nothing but at the first.
     """
-    if _JOINED_WORDS.fullmatch(value) and not rest[:1].isalnum():
+    if kind == "password" and _JOINED_WORDS.fullmatch(value) and not rest[:1].isalnum():
         return len(value)
     words, position = [value], 0
     while match := _WORD.match(rest, position):
         words.append(match[1])
         position = match.end()
-    if not _MIN_PHRASE <= len(words) <= _MAX_PHRASE or not all(map(str.isalpha, words)) or len(value) < MIN_SECRET:
+    least = _MIN_PHRASE if kind == "password" else _LONG_PHRASE
+    if not least <= len(words) <= _MAX_PHRASE or not all(map(str.isalpha, words)) or len(value) < MIN_SECRET:
         return 0
-    if any(word.lower() in _PREDICATES for word in words) or value.endswith(("ed", "ing")):
+    if any(word.lower() in _PREDICATES or is_placeholder(word) for word in words) or value.endswith(("ed", "ing")):
         return 0
     titled = all(word[0].isupper() and word[1:].islower() for word in words)
     if not titled and not all(map(str.islower, words)):
         return 0
     if not titled and len(words) < _LONG_PHRASE and any(map(is_predicate, words)):
         return 0
-    ends = re.match(r"\s*(?:$|[.,;!)\n\"'`])", rest[position:]) is not None
+    ends = re.match(r"\s*(?:$|[.,;!](?:\s|$)|[)\n\"'`])", rest[position:]) is not None
     return len(value) + position if ends else 0
 
 

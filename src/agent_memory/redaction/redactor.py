@@ -64,10 +64,14 @@ def _find(text: str) -> list[Finding]:
 
 def _with_encoded(text: str) -> list[Finding]:
     """Return what is found in `text`, and its encoded parts in which something is found; nothing in what is shown."""
+    from agent_memory.redaction.contexts import is_pair
     from agent_memory.redaction.decoding import encoded_parts
 
     found = [finding for detect in _detectors() for finding in detect(text)]
     for start, end, plain in encoded_parts(text):
+        if is_pair(plain):
+            found.append(Finding(start, end, "password"))
+            continue
         inner = _shown(plain, [finding for detect in _detectors() for finding in detect(plain)])
         found += [Finding(start, end, finding.kind) for finding in inner[:1]]
     return _shown(text, found)

@@ -41,7 +41,7 @@ _TECH_WORD: Final = re.compile(
     | p\d\d | \dfa | x509 | ed25519 | [rhep]s\d{3} | s3 | ec2 | k8s
     | i18n | l10n | e2e | ipv[46]
     | \d+(?:ms|s|m|h|d|k|kb|mb|gb|px|x|%)
-    | (?:ctrl|alt|shift|cmd|meta|super|option)(?:[+-]\w{1,12}){1,4}
+    | [a-z]{2,4}-[0-9a-f]{12} | (?:ctrl|alt|shift|cmd|meta|super|option)(?:[+-]\w{1,12}){1,4}
     | aes-?\d+\w* | tls-?\d[\d.]* | fido2 | pbkdf2 | web3 | log4j
     """
 )
@@ -50,7 +50,7 @@ _HEX: Final = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
 _DATE: Final = re.compile(r"\d{4}-\d\d(?:-\d\d.*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 _VERSION: Final = re.compile(r"v?\d+(?:\.\d+)+(?:[-+.]\w+)*")
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
-_FILE: Final = re.compile(r"\.[a-z]{2,5}(?::\d+)?$")
+_FILE: Final = re.compile(r"\.[a-z]{2,6}\d?(?::\d+)?$")
 _SEPARATORS: Final = re.compile(r"[^A-Za-z0-9]+")
 _NUMBERED: Final = re.compile(r"\d+-\w+|\w+-\d+")
 _CAPITALISED: Final = re.compile(r"[A-Z]?[a-z]{3,}")

@@ -54,25 +54,34 @@ _JOINTS: Final = re.compile(r"[-._]+")
 _HEX: Final = re.compile(r"(?i)[0-9a-f]{24,128}")
 _BASE32: Final = re.compile(r"[A-Z2-7]{16,64}")
 _HEX_DIGITS: Final = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
+_CASED_RUNS: Final = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}(?![a-z])")
 _RUNS: Final = re.compile(r"[a-z]{3,}")
 _SPOKEN: Final = re.compile(r"(?=[a-z]*[aeiouy])[^aeiouy]{0,3}(?:[aeiouy]{1,3}[^aeiouy]{1,3}){0,8}[aeiouy]{0,3}")
+_TWO_WORDS: Final = re.compile(r"[A-Z][a-z]{2,12}[A-Z][a-z]{2,12}\d{4}")
+_PORTS: Final = frozenset(
+    ("8080", "8443", "3000", "5000", "5432", "3306", "6379", "8000", "8888", "9000", "9090", "9200", "9092")
+)
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 _HOST: Final = re.compile(r"@[\w-]{1,64}(?:\.[\w-]{1,64})+\.?$")
 """After a password in an address."""
 _REFERENCE: Final = re.compile(
     r"""(?xi) [\w.+-]{1,64}@(?:[\w-]{1,64}\.)+[a-z]{2,24} | [\w.-]{1,64}@v?\d+(?:\.[\w.-]*)
-    | [#@$%&*~^]{1,3}[\w.-]{1,64} | [A-Z]{1,8}(?:[+](?:[A-Z]{1,8}|F?\d{1,2})){1,4} | v?\d+(?:[.:~+-]\w+){1,9}
-    | \w{1,16}[+]0x[0-9a-f]{1,16} | [\w.-]*(?:%(?:2[0-9A-F]|3[A-F]|40|5[B-F]|7[B-E]|[89A-F][0-9A-F])(?![0-9])[\w.-]*)+
+    | [#@$%&*~^]{1,3}[\w.-]{1,64} | [A-Z]{1,8}(?:[+](?:[A-Z]{1,8}|F?\d{1,2})){1,4}
+    | v?\d+(?:[.:~+-]\w+){1,9}
+    | [a-z]{2,6}[-_][0-9a-f]{6,16} | .*\d{8}T\d{4,6}.* | \w{1,16}[+]0x[0-9a-f]{1,16}
+    | [\w.-]*(?:%(?:2[0-9A-F]|3[A-F]|40|5[B-F]|7[B-E]|[89A-F][0-9A-F])(?![0-9])[\w.-]*)+
     | [a-z][a-z0-9-]{0,40}-[a-z0-9]{8,10}-[a-z0-9]{5} | \d+[*%+~^&]\w+"""
 )
 """Addresses, packages, tags, variables, keys of a keyboard, versions, escapes, sums."""
 _SUM: Final = re.compile(r"[\w.-]{1,64}(?:[#@*%+~^&]{1,2}\d{1,7}|[@&*+][a-z]\w{0,24})")
 """An issue, a package, a host, a sum: or a password with one sign in it."""
 _KEY_PREFIX: Final = re.compile(
-    r"(?i)(?:live|test|prod|sandbox|key|secret|token|pat|sk|pk|ak|api|auth)[_-](?:[0-9a-f]{24,}|[a-z0-9]{28,})"
+    r"(?i)(?:live|test|prod|sandbox|[a-z]{0,8}(?:key|secret|token|pat)|[a-z]{0,8}(?:sec|prv|priv)|[spar]k|api|auth)"
+    r"(?:[_-][a-z]{1,8})?[_-](?:[0-9a-f]{24,}|[a-z0-9]{28,})(?:-\w)?"
 )
+_PREFIXED: Final = re.compile(r"[a-z]{2,10}_(?P<rest>[A-Za-z0-9]{20,128})")
 _TECHNICAL: Final = re.compile(
-    r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:sha|hmac|aes|rsa|dsa|base|utf|md|kdf|argon|x|ed|iso|rfc|cve|https?|tls|ssl|oauth|ipv|win(?:dows)?|node|python"
+    r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:sha|hmac|aes|rsa|dsa|base|utf|md|kdf|argon|x(?=86|64|509)|ed|iso|rfc|cve|https?|tls|ssl|oauth|ipv|win(?:dows)?|node|python"
     r"|ubuntu|debian|java|php|sql|mysql|redis|kernel|server|ios|android|office|bcrypt|curve|secp|gpt|llama|claude|rtx"
     r"|web|net|db|host|user|worker|item|page|test|step|part|room|team|sprint|level|group|panel|vlan|port)[-_]?v?\d"
     r"|^\d+(?i:ms|px|gb|mb|kb|hz|ghz|mhz|th|nd|rd|st|bit|x)$|V\d"
@@ -88,16 +97,23 @@ _PASSWORD: Final = re.compile(rf"(?xi){_DATA['password']}")
 _KEY: Final = re.compile(rf"(?xi){_DATA['key']}")
 _HASH: Final = re.compile(rf"(?xi){_DATA['hash']}")
 _MIN, _MAX = 6, 128
-_MIN_MARKED, _MIN_MIXED, _MIN_ONE_CASE = 8, 20, 24
+_MIN_MARKED, _MIN_MIXED, _MIN_ONE_CASE = 8, 16, 24
 """Characters from which on a token is taken alone: a password with signs, one of three classes, one of two."""
-_MIN_RANDOM: Final = 12
+_MIN_RANDOM, _MIN_PART = 12, 6
 _MIN_BITS: Final = 3.0
 """Of entropy in each character; an identifier that repeats itself has less."""
 _SIDE: Final = 160
 """Characters of a line looked at before and after a token."""
+_OPTION: Final = re.compile(
+    r"(?:^|\s)(?:-{1,2}(?:[pPkwWaK]|pw|[\w-]{0,16}pass\w{0,6})|/p(?:ass(?:word)?)?)[ =:]{0,2}[\"']?$"
+)
+_PIPED: Final = re.compile(r"[\"']?\s{1,3}\|\s{0,3}[a-z]")
+_FEW: Final = 12
+"""Characters around a token in a text that is nothing else: "use …", "it is …"."""
 _NEAR: Final = 70
 _BEFORE: Final = 28
 """Characters to a word that names a password; to the label of an identifier."""
+_BULLETS: Final = " \t-*>\u2022\"'`+\\/#;|"
 _TRAILING: Final = ".,;:!?*_-+'"
 
 
@@ -119,23 +135,37 @@ def _holds(looks: Looks, text: str, start: int, end: int) -> bool:
     """Tell whether what stands around a token makes it a secret."""
     if _LABEL.search(text, max(0, start - _BEFORE), start) or text[end : end + 1] in {"(", "=", "["}:
         return False
-    if looks is Looks.SURE:
-        return True
+    return looks is Looks.SURE or _says_so(looks, text, start, end)
+
+
+def _says_so(looks: Looks, text: str, start: int, end: int) -> bool:
+    """Tell whether the line of a token speaks of what it would be."""
     first, last = _line(text, start, end)
+    keyed = _KEY.search(text, first, start) is not None
     if looks is Looks.NAMED:
-        return _KEY.search(text, first, start) is not None and _HASH.search(text, first, last) is None
+        return keyed and _HASH.search(text, first, last) is None
     if _PASSWORD.search(text, max(first, start - _NEAR), min(last, end + _NEAR)):
         return True
-    return looks is Looks.LIKELY and _ACCESS.search(text, first, last) is not None
+    given = _OPTION.search(text, max(first, start - _BEFORE), start) or _PIPED.match(text, end)
+    if (
+        given
+        or (keyed and end - start >= _MIN_MIXED and worded_share(text[start:end]) < HALF_WORDS)
+        or (looks is Looks.LIKELY and end - start > len(text) - _FEW)
+    ):
+        return True
+    ends = looks is Looks.LIKELY or not text[end:last].strip(_TRAILING + " )\"'`")
+    return ends and _ACCESS.search(text, first, last) is not None
 
 
 def _line(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return where the line of a token begins and ends; one of nothing else has the line before it, too."""
+    """Return where the line of a token begins and ends; one of nothing else has those beside it, too."""
     first = max(0, start - _SIDE, text.rfind("\n", 0, start) + 1)
     last = text.find("\n", end, end + _SIDE)
     last = min(len(text), end + _SIDE) if last < 0 else last
-    if first > 0 and text[first - 1] == "\n" and not text[first:start].strip(" \t-*>\u2022\"'`+\\"):
-        first = max(0, first - _SIDE, text.rfind("\n", 0, first - 1) + 1)
+    if not text[first:start].strip(_BULLETS) and not text[end:last].strip(_BULLETS + _TRAILING):
+        first = max(0, first - _SIDE, text.rfind("\n", 0, max(0, first - 1)) + 1)
+        below = text.find("\n", last + 1, last + _SIDE)
+        last = min(len(text), last + _SIDE) if below < 0 else below
     return first, last
 
 
@@ -147,7 +177,7 @@ def looks_like(token: str) -> Looks:
         return Looks.NAMED
     letters = len(_LETTERS.findall(token))
     digits = sum(map(str.isdigit, token))
-    if _KEY_PREFIX.fullmatch(token) and digits > 1:
+    if _is_prefixed(token, digits):
         return Looks.SURE
     if letters < 2 or _is_harmless(token):  # noqa: PLR2004 - "a1" is no name of anything
         return Looks.HARMLESS
@@ -166,8 +196,16 @@ def _is_harmless(token: str) -> bool:
         or token.startswith("AAAA")  # keys that ssh shows
         or is_identifier(token)
         or _FILE.search(token) is not None
-        or (_TECHNICAL.search(token) is not None and worded_share(token) >= HALF_WORDS)
+        or (_TECHNICAL.search(token) is not None and (len(token) < _MIN_MIXED or worded_share(token) >= HALF_WORDS))
     )
+
+
+def _is_prefixed(token: str, digits: int) -> bool:
+    """Tell whether `token` is a short name of a key, a joint and what was generated."""
+    if _KEY_PREFIX.fullmatch(token) is not None:
+        return digits > 1
+    match = _PREFIXED.fullmatch(token)
+    return match is not None and not is_identifier(token) and is_jumbled(match["rest"])
 
 
 def is_identifier(token: str) -> bool:
@@ -178,7 +216,7 @@ def is_identifier(token: str) -> bool:
 def _marked(token: str, letters: int, digits: int, marks: list[str]) -> Looks:
     """Judge a token with signs in it, such as a password that a rule made."""
     if digits < 1 or letters < 3 or len(token) < _MIN_MARKED:  # noqa: PLR2004 - three letters: "R&D2"
-        return Looks.PERHAPS if digits and letters else Looks.HARMLESS
+        return Looks.PERHAPS if digits and letters and not _SUM.fullmatch(token) else Looks.HARMLESS
     turns = sum(_class(a) != _class(b) for a, b in itertools.pairwise(token))
     if _SUM.fullmatch(token):
         number = digits > 2 and not _YEAR.fullmatch(token[-4:])  # noqa: PLR2004 - "web@node12"
@@ -192,7 +230,9 @@ def _marked(token: str, letters: int, digits: int, marks: list[str]) -> Looks:
 def _generated(token: str, digits: int) -> Looks:
     """Judge a token of letters, digits and joints as what a machine made up."""
     lower, upper = any(map(str.islower, token)), any(map(str.isupper, token))
-    part = token if lower and upper and digits else max(_JOINTS.split(token), key=len)
+    parts = _JOINTS.split(token)
+    whole = lower and upper and digits and len(token) >= _MIN_PART * len(parts)
+    part = token if whole else max(parts, key=len)
     if len(part) < _MIN_RANDOM or entropy(part) < _MIN_BITS or _reads(part):
         return Looks.HARMLESS
     turns = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(part))
@@ -209,9 +249,9 @@ def _generated(token: str, digits: int) -> Looks:
 
 def _reads(part: str) -> bool:
     """Tell whether half of `part` or more is in words that can be spoken."""
-    if any(map(str.islower, part)) and any(map(str.isupper, part)):
-        return worded_share(part) >= HALF_WORDS
-    words = [word for word in _RUNS.findall(part.lower()) if _SPOKEN.fullmatch(word)]
+    both = any(map(str.islower, part)) and any(map(str.isupper, part))
+    runs = _CASED_RUNS.findall(part) if both else _RUNS.findall(part.lower())
+    words = [word for word in runs if _SPOKEN.fullmatch(word.lower())]
     return sum(map(len, words)) >= HALF_WORDS * len(part)
 
 
@@ -223,9 +263,14 @@ def _chosen(token: str, digits: int) -> Looks:
     inner = any(a.islower() and b.isupper() for a, b in itertools.pairwise(token))
     numbers = re.findall(r"\d+", token)
     if token.isalnum() and inner and not _YEAR.fullmatch(numbers[-1]):
-        return Looks.LIKELY if digits > 2 else Looks.PERHAPS  # noqa: PLR2004 - "Pixel8Pro11"
+        alone = _TWO_WORDS.fullmatch(token) and numbers[-1] not in _PORTS
+        return Looks.SURE if alone else Looks.LIKELY if digits > 2 else Looks.PERHAPS  # noqa: PLR2004 - "Pixel8Pro11"
     number = digits > 2 and not any(map(_YEAR.fullmatch, numbers)) and looks_like_password(token)  # noqa: PLR2004
-    return Looks.PERHAPS if number or (token.isalnum() and turns > 1) else Looks.HARMLESS
+    return (
+        Looks.PERHAPS
+        if number or (token.isalnum() and turns > 1 and not _YEAR.fullmatch(numbers[-1]))
+        else Looks.HARMLESS
+    )
 
 
 def _class(letter: str) -> int:

@@ -75,3 +75,24 @@ def test_what_decodes_to_no_text_is_left(text: str) -> None:
 def test_what_is_compressed_within_base64_is_read() -> None:
     line = base64.b64encode(gzip.compress(b"password=Winter%4711", mtime=0)).decode()
     assert SecretRedactor().redact(f"gzip+base64: {line}").text == "gzip+base64: [redacted:password]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "spelled: " + " ".join("gh" + "p_" + "aB3dE5gH" * 4 + "jK9m"),
+        "the password, letter by letter: " + " ".join("Island8006"),
+        "in groups: gh" + "p_ aB3d E5gH aB3d E5gH aB3d E5gH aB3d E5gH jK9m",
+        "String.fromCharCode(" + ",".join(str(ord(letter)) for letter in "password=Winter%4711") + ")",
+        "stored as " + base64.b32encode(b"password=Winter%4711").decode(),
+        "powershell -EncodedCommand " + base64.b64encode("$password = 'Winter%4711'".encode("utf-16-le")).decode(),
+        "Basic header of " + base64.b64encode(b"admin:H@Rb0R.5823").decode(),
+    ],
+)
+def test_other_ways_of_writing_a_secret_are_read(text: str) -> None:
+    assert SecretRedactor().redact(text).kinds
+
+
+@pytest.mark.parametrize("text", ["a b c d e f g", "this that then when what with", "10,20,30,40,50,60,70,80,90"])
+def test_single_letters_short_words_and_numbers_stay(text: str) -> None:
+    assert SecretRedactor().redact(text).text == text

@@ -22,7 +22,7 @@ MIXED = "Pebble%78" + "rT"
         (MIXED, Looks.SURE),
         ("test_" + HEX, Looks.SURE),
         (GENERATED[:14], Looks.LIKELY),
-        ("DuneWinter" + "7191", Looks.LIKELY),
+        ("DuneWinter" + "7191", Looks.SURE),
         ("quartz" + "4282", Looks.PERHAPS),
         ("Copper-" + "5935", Looks.PERHAPS),
         (HEX, Looks.NAMED),
