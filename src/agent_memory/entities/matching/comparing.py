@@ -84,7 +84,7 @@ def compare(ours: Profile, theirs: Profile, weights: Weights) -> Comparison:
     evidence += [
         *_kinds(ours.kind, theirs.kind),
         *_legal(one, other),
-        *_offers(ours, theirs, one, other, strong=strong),
+        *_offers(ours, theirs, one, other, told=any(each.strong for each in values)),
     ]
     if not strong and not same and not any(each.weight >= _SURE for each in names):
         evidence.append(Evidence("nothing but names that are like each other", 0.0, "unsure"))
@@ -139,12 +139,15 @@ def _legal(one: Name, other: Name) -> Iterator[Evidence]:
         yield Evidence("another legal form", -2.0, "conflict")
 
 
-def _offers(ours: Profile, theirs: Profile, one: Name, other: Name, *, strong: bool) -> Iterator[Evidence]:
-    """Say that what is sold under one title may come in editions, which have it all in common but for the licence."""
+def _offers(ours: Profile, theirs: Profile, one: Name, other: Name, *, told: bool) -> Iterator[Evidence]:
+    """Say that what is sold under one title may come in editions, which have it all in common but for the licence.
+
+    Only a maker's model number tells which thing of a title it is, or an attribute that does (`told`).
+    """
     if ours.is_offer or theirs.is_offer:
         if not EDITION_WORDS.isdisjoint((*one.words, *other.words)):
             yield Evidence("software that is sold may come in editions of one title", 0.0, "unsure")
-        elif not strong:
+        elif not told and not one.models & other.models:
             yield Evidence("what is sold under one title need not be one thing", 0.0, "unsure")
 
 

@@ -18,7 +18,7 @@ from agent_memory.entities.matching.normal import (
     words_of,
 )
 from agent_memory.entities.matching.people import mailbox
-from agent_memory.entities.matching.telling import codes_of, is_measure, marks_of
+from agent_memory.entities.matching.telling import codes_of, is_measure, marks_of, models_of
 
 if TYPE_CHECKING:
     from agent_memory.entities.record import Described
@@ -110,6 +110,11 @@ class Name:
     def codes(self) -> frozenset[str]:
         """See `codes_of`."""
         return codes_of(self.text) if has_digit(self.text) else frozenset()
+
+    @cached_property
+    def models(self) -> frozenset[str]:
+        """See `models_of`."""
+        return models_of(self.text) if has_digit(self.text) else frozenset()
 
     @cached_property
     def legal(self) -> frozenset[str]:

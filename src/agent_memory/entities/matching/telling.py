@@ -23,6 +23,7 @@ _DATE_OR_VERSION: Final = re.compile(
     r"v?\d+(?:\.\d+)+|(?:19|20)\d\d[-/]\d\d?(?:[-/]\d\d?)?|\d\d?[-/]\d\d?[-/](?:\d\d){1,2}"
 )
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_WORD_AND_NUMBER: Final = re.compile(r"[^\W\d_]{5,}\d+")
 _DIGITS: Final = re.compile(r"\d")
 _LONGEST_LETTERS: Final = 4
 """Of a part of a code that is written with hyphens; what is longer is a word beside a number."""
@@ -57,6 +58,20 @@ def codes_of(text: str) -> frozenset[str]:
     Measures, versions, dates and years are none.
     """
     return frozenset(code for chunk in _CHUNK.findall(fold(text)) if has_digit(chunk) for code in _codes(chunk))
+
+
+def models_of(text: str) -> frozenset[str]:
+    """Return those codes in which letters and digits are mixed, as makers number what they make: `th42px80u`.
+
+    None are digits alone, which shops number things by and exams (`70-292`), nor a word with a number grown on
+    (`vault360`), nor letters that a hyphen parts from digits (`wd-1000-0900`), nor a version (`v6-cd`).
+    """
+    chunks = (chunk for chunk in _CHUNK.findall(fold(text)) if any(map(_is_mixed, _SEPARATOR.split(chunk))))
+    return frozenset(code for chunk in chunks for code in _codes(chunk) if not code.isdigit())
+
+
+def _is_mixed(part: str) -> bool:
+    return _is_code(part) and not part.isdigit() and _WORD_AND_NUMBER.fullmatch(part) is None
 
 
 def _codes(chunk: str) -> Iterable[str]:

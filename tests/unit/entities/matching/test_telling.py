@@ -9,6 +9,7 @@ from agent_memory.entities.matching.telling import (
     is_measure,
     is_rich,
     marks_of,
+    models_of,
     opposed,
     opposite,
     variant,
@@ -30,6 +31,20 @@ from agent_memory.entities.matching.telling import (
 def test_codes_are_written_without_hyphens_and_measures_are_none(text: str, codes: set[str]) -> None:
     assert codes_of(text) >= codes
     assert bool(codes_of(text)) == bool(codes)
+
+
+@pytest.mark.parametrize(
+    ("text", "models"),
+    [
+        ("panasonic th-42px80u 42' plasma", {"th42px80u", "42px80u"}),
+        ("battery mb745ll/a 260236", {"mb745lla", "mb745ll"}),
+        ("training kit exams 70-292 and 29180248", set()),
+        ("vault360 combo, ws_ftp wd-1000-0900", set()),
+        ("distiller v6-cd for 500u", set()),
+    ],
+)
+def test_numbers_of_makers_mix_letters_and_digits(text: str, models: set[str]) -> None:
+    assert models_of(text) == models
 
 
 def test_a_code_with_one_digit_names_what_many_belong_to() -> None:
