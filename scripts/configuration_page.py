@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.knowledge.tool_settings import IngestionSettings, KnowledgeToolSettings
 from agent_memory.settings import (
     CaptureSettings,
+    EncryptionSettings,
     HealthSettings,
     ScratchpadSettings,
     ServiceSettings,
@@ -24,6 +25,7 @@ def document() -> str:
     sections: list[tuple[str, str, type[BaseModel]]] = [
         ("Shared by the three modules", _SHARED_NOTE, ServiceSettings),
         ("health", _HEALTH_NOTE, HealthSettings),
+        ("encryption", _ENCRYPTION_NOTE, EncryptionSettings),
         ("tool-memory-semantic", "", ToolSettings),
         ("tool-memory-knowledge", "", KnowledgeToolSettings),
         ("tool-memory-workspace", _WORKSPACE_NOTE, WorkspaceToolSettings),
@@ -140,11 +142,15 @@ _HEALTH_NOTE: Final = (
     "Below `health:`, one of the shared keys: `health: {disk_warning_mb: 2000}`. `agent-memory health` reads no "
     "configuration of sessions; there they are `--limit disk_warning_mb=2000`. See [lifecycle.md](lifecycle.md#health)."
 )
+_ENCRYPTION_NOTE: Final = (
+    "Below `encryption:`, one of the shared keys: `encryption: {key_file: ~/.config/agent-memory.key}`. For memories "
+    "that `agent-memory encrypt` has encrypted; see [encryption.md](encryption.md)."
+)
 _INGESTION_NOTE: Final = "In no session unless `behaviors/memory-ingestion.yaml` is included."
 
 
 def _shown(default: object) -> str:
-    if isinstance(default, HealthSettings):
+    if isinstance(default, HealthSettings | EncryptionSettings):
         return ""
     if isinstance(default, tuple):
         return ", ".join(f"`{item}`" for item in default) or "none"

@@ -14,10 +14,12 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import Final, Literal
 
-Part = Literal["cli", "local", "openai", "postgres", "redis", "server", "vector", "workspace"]
+Part = Literal["cli", "encryption", "keyring", "local", "openai", "postgres", "redis", "server", "vector", "workspace"]
 
 REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
     "cli": ("rich>=14.3", "typer>=0.29"),
+    "encryption": ("cryptography>=42",),
+    "keyring": ("keyring>=25",),
     "local": (
         "numpy>=2.0",
         "onnxruntime>=1.19",

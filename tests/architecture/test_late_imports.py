@@ -20,6 +20,8 @@ FOREIGN: Final = {
     "openai": "an extra, most of a second",
     "qdrant_client": "an extra, a second",
     "Stemmer": "for searches alone",
+    "cryptography": "an extra, 25 ms",
+    "keyring": "rarely needed",
     "yaml": "10 ms that a session without YAML does not pay",
     "langchain_core": "an extra",
     "structlog": "15 ms, for those who log",

@@ -19,7 +19,8 @@ LAYERS = (
     ("modules", "cli"), ("host", "doctor"), ("privacy",), ("lifecycle",), ("ingestion", "workspace"), ("knowledge",),
     ("tasks",), ("service",),
     ("capture", "entities", "forgetting", "scratchpad"), ("memories",),
-    ("storage",), ("suspects",), ("retrieval",), ("segments", "journal", "embeddings"), ("files",), ("settings",),
+    ("storage",), ("suspects",), ("retrieval",), ("segments", "journal", "embeddings"), ("encryption",), ("files",),
+    ("settings",),
     ("models",), ("redaction", "times"),
     ("errors", "installing", "late", "logs", "signals", "yaml_reading"),
 )  # fmt: skip
@@ -34,6 +35,7 @@ FORBIDDEN = {("cli", "host")}
 MAY_TOUCH_FILES = {
     "files": "how files are written with care",
     "journal": "the truth",
+    "encryption": "encryption.json; reads what a person names as the place of a key",
     "segments": "sealed parts of what is derived",
     "storage/sealed": "the folders of these, listed and removed",
     "service/audit.py": "events.jsonl",

@@ -102,6 +102,9 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         "archive": _Entry("archive", "Look into the archive: what was put away, and bring it back.", None),
         "backup": _Entry("backup", "List backups; make, check, bring back or remove them.", None),
         "compact": _Entry("past", "Drop from the files what was forgotten or changed over 30 days ago."),
+        "encrypt": _Entry("encryption", "Encrypt all that an agent keeps, its backups too, with a key of yours."),
+        "decrypt": _Entry("encryption", "Have the files of an agent stand plain again; its backups stay encrypted."),
+        "rekey": _Entry("encryption", "Change the key of an encrypted memory: one small file is written anew."),
         "migrate": _Entry("upkeep", "Find memories by the vector engine: faster with many; the files stay the truth."),
         "rollback": _Entry("upkeep", "Find memories from the files alone again."),
         "reindex": _Entry("upkeep", "Build the vector engine's index anew, from the files."),
@@ -119,6 +122,8 @@ _MEANT: Final = {
     "recall": "search",
     "get": "show",
     "rename": "agents rename",
+    "seal": "encrypt",
+    "unseal": "decrypt",
 }
 """What people type who know other programs, and what it is called here."""
 

@@ -22,6 +22,7 @@ from agent_memory.files.atomic import replace_file, translated
 from agent_memory.files.layout import folder_of
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.files.wording import counted
+from agent_memory.journal import lost_in
 from agent_memory.models import ARCHIVED, CANDIDATE, Memory
 from agent_memory.settings import ServiceSettings, build_settings
 
@@ -320,7 +321,7 @@ def _read(file: str) -> bytes:
     if file != "-" and not Path(file).exists():
         raise ValidationError(f"There is no file {file}.", code="no_file", recovery="Check the name.")
     with translated(Path(file), "read"):
-        return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return sys.stdin.buffer.read() if file == "-" else lost_in(Path(file).absolute())
 
 
 async def _note_damage(run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import StorageError
 from agent_memory.files.blobs import Blobs, named_in
 from agent_memory.files.concerns import Concern
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 
 def examine_blobs(case: Case) -> Iterator[Concern]:
     """Look at the texts that the records of one journal name and, with the first, at those that nobody names."""
-    blobs = Blobs(case.folder.blobs)
+    blobs = AgentBlobs(case.folder)
     there, named = blobs.names(), case.survey.blobs
-    missing = [record_id for name, record_id in named.items() if name not in there]
-    damaged = [record_id for name, record_id in named.items() if name in there and _is_damaged(blobs, name)]
+    present = {name for name in named if blobs.place_of(name) in there}
+    missing = [record_id for name, record_id in named.items() if name not in present]
+    damaged = [record_id for name, record_id in named.items() if name in present and _is_damaged(blobs, name)]
     for code, what, found in (("missing", "gone", missing), ("damaged", "not what was stored", damaged)):
         if found:
             yield Concern(

@@ -14,6 +14,7 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from agent_memory.embeddings.rows import Rows
 from agent_memory.files.aside import set_aside
 from agent_memory.files.names import aside_path
 from agent_memory.files.vectors import kept_as, lengths_of, packed, unpacked
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.embeddings.protocol import EmbedderIdentity, Vector
+    from agent_memory.encryption import DataKey
 
 _T = TypeVar("_T")
 
@@ -66,10 +68,18 @@ class VectorCache:
     Args:
         path: `embeddings.sqlite3` in an agent's folder; None keeps nothing, and every lookup misses.
         kept_too: Returns hashes of texts that others keep in the same folder: no dropping touches their vectors.
+        key: Returns what the agent's files are encrypted with, None where they are plain. With a key a row has keyed
+            hashes, and a vector that nobody can read without it.
     """
 
-    def __init__(self, path: Path | None, kept_too: Callable[[], Collection[bytes]] = frozenset) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        kept_too: Callable[[], Collection[bytes]] = frozenset,
+        key: Callable[[], DataKey | None] = lambda: None,
+    ) -> None:
         self._kept_too = kept_too
+        self._key = key
         self._path = path
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
@@ -86,8 +96,10 @@ class VectorCache:
         wanted = set(hashes)
         if not wanted:
             return {}
-        rows = self._attempt(lambda database: _select(database, str(identity), wanted)) or []
-        return _decoded(rows, identity.dimension)
+        rows = Rows(self._key())
+        names = {rows.name_of(each) for each in wanted}
+        found = self._attempt(lambda database: _select(database, str(identity), names)) or []
+        return _decoded(list(map(rows.read, found)), identity.dimension)
 
     def put_many(self, identity: EmbedderIdentity, vectors: Mapping[bytes, Vector]) -> bool:
         """Keep vectors; False when they could not be kept (see `problem`)."""
@@ -96,7 +108,8 @@ class VectorCache:
         if not vectors:
             return True
         kept = packed(np.asarray([*vectors.values()]))
-        blobs = [(key, row.tobytes()) for key, row in zip(vectors, kept, strict=True)]
+        rows = Rows(self._key())
+        blobs = [rows.written(key, row.tobytes()) for key, row in zip(vectors, kept, strict=True)]
         return bool(self._attempt(lambda database: _insert(database, str(identity), blobs)))
 
     def prune(self, keep: Container[bytes]) -> int:
@@ -104,13 +117,19 @@ class VectorCache:
 
         A vector gives away something of its text, so this follows each purge of a memory.
         """
-        others = self._kept_too()
-        return self._attempt(lambda database: _prune(database, lambda key: key in keep or key in others)) or 0
+        others, rows = self._kept_too(), Rows(self._key())
+
+        def is_kept(row: tuple[bytes, bytes]) -> bool:
+            key = rows.read(row)[0]
+            return key in keep or key in others
+
+        return self._attempt(lambda database: _prune(database, is_kept)) or 0
 
     def forget(self, hashes: Iterable[bytes]) -> None:
         """Drop the vectors of these texts under every embedder."""
         unwanted = set(hashes)
-        gone = [(key,) for key in unwanted.difference(self._kept_too() if unwanted else ())]
+        rows = Rows(self._key())
+        gone = [(rows.name_of(key),) for key in unwanted.difference(self._kept_too() if unwanted else ())]
         self._attempt(lambda database: database.executemany("DELETE FROM vectors WHERE hash = ?", gone))
 
     def close(self) -> None:
@@ -246,8 +265,9 @@ def _insert(database: sqlite3.Connection, identity: str, blobs: list[tuple[bytes
     return True
 
 
-def _prune(database: sqlite3.Connection, is_kept: Callable[[bytes], bool]) -> int:
-    gone = [row for row in database.execute("SELECT embedder, hash FROM vectors") if not is_kept(row[1])]
+def _prune(database: sqlite3.Connection, is_kept: Callable[[tuple[bytes, bytes]], bool]) -> int:
+    every = database.execute("SELECT embedder, hash, vector FROM vectors")
+    gone = [(number, key) for number, key, vector in every if not is_kept((key, vector))]
     database.executemany("DELETE FROM vectors WHERE embedder = ? AND hash = ?", gone)
     return len(gone)
 

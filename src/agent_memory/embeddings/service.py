@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Matrix
+    from agent_memory.encryption import DataKey
     from agent_memory.settings import ServiceSettings
 
 log = get_logger(__name__)
@@ -52,7 +53,7 @@ class EmbeddingService(Generic[IndexT]):
         cache: The file of vectors.
         make_index: Makes the index that the worker fills.
         embedder: One of the caller's own, instead of that of `settings`.
-        kept_too: See `VectorCache`.
+        kept_too, key: See `VectorCache`.
 
     Attributes:
         index: Where the search index asks for cosines; None searches by words alone.
@@ -65,12 +66,13 @@ class EmbeddingService(Generic[IndexT]):
         make_index: Callable[[EmbeddingWorker], IndexT],
         embedder: Embedder | None = None,
         kept_too: Callable[[], Collection[bytes]] = frozenset,
+        key: Callable[[], DataKey | None] = lambda: None,
     ) -> None:
         embedder = embedder or embedder_of(settings)
         self._embedder = embedder
         self._waited = False
         self._absent = None if embedder else reason_without(settings)
-        kept = VectorCache(cache if settings.enable_caching else None, kept_too)
+        kept = VectorCache(cache if settings.enable_caching else None, kept_too, key)
         self._worker = EmbeddingWorker(embedder, kept) if embedder else None
         self.index = make_index(self._worker) if self._worker else None
 

@@ -102,6 +102,21 @@ class Blobs:
                 sync_folder(self.folder)
             yield
 
+    @contextlib.contextmanager
+    def bringing_files(self, files: Iterable[tuple[str, bytes]]) -> Iterator[None]:
+        """Write files like `bringing`, as they stand, each under its name.
+
+        Raises:
+            StorageError: One could not be written.
+        """
+        make_private_folder(self.folder)
+        with self._held(fcntl.LOCK_SH):
+            with translated(self.folder, "write to"):
+                for name, content in files:
+                    replace_file(self.folder / name, content, durable=True)
+                sync_folder(self.folder)
+            yield
+
     def read(self, name: str) -> str:
         """Return a text.
 
@@ -112,12 +127,12 @@ class Blobs:
             raise _missing(name, self.folder)
         try:
             with translated(self.folder / name, "read"):
-                content = read_file(self.folder / name)
+                content = self._content(name)
         except StorageError as error:
             if isinstance(error.__cause__, FileNotFoundError):
                 raise _missing(name, self.folder) from None
             raise
-        if hashlib.sha256(content).hexdigest() != name:
+        if content is None or hashlib.sha256(content).hexdigest() != name:
             raise StorageError(
                 f"The text {name[:12]}… in {self.folder.name} is not what was stored; its beginning is in the journal.",
                 code="blob_damaged",
@@ -141,12 +156,22 @@ class Blobs:
                 if _NAME.fullmatch(each.name) and each.is_file(follow_symlinks=False)
             }
 
-    def sweep(self, files: Callable[[], Collection[Path]], older_than: timedelta) -> Swept:
+    def place_of(self, name: str) -> str:
+        """Return the name of the file in which a text of this name lies, or would."""
+        return name
+
+    def sweep(
+        self,
+        files: Callable[[], Collection[Path]],
+        older_than: timedelta,
+        named: Callable[[Path], Iterable[str]] | None = None,
+    ) -> Swept:
         """Remove the texts that are named in no file, nor were written lately.
 
         Args:
             files: Returns where they may be named, journals and what is set aside of them; asked when nobody writes.
             older_than: How long ago one has to be written.
+            named: Returns the names of texts in one of these; `named_in` when omitted.
 
         Raises:
             StorageError: A file or the folder cannot be read; nothing more is removed.
@@ -155,10 +180,11 @@ class Blobs:
             return Swept()
         with self._held(fcntl.LOCK_EX), translated(self.folder, "sweep"):
             remove_leftovers(self.folder)
-            gone = {name: size for name, size in self.names().items() if self._is_old(name, older_than)}
+            gone = {name: size for name, size in self.names().items() if _is_old(self.folder / name, older_than)}
             for file in files() if gone else ():
-                for named in named_in(file):
-                    gone.pop(named, None)
+                for each in (named or named_in)(file):
+                    gone.pop(each, None)
+                    gone.pop(self.place_of(each), None)
             for name in gone:
                 (self.folder / name).unlink(missing_ok=True)
             if gone:
@@ -178,20 +204,28 @@ class Blobs:
             for name in self.names():
                 replace_file(folder / name, read_file(self.folder / name), durable=True)
 
-    def _is_old(self, name: str, older_than: timedelta) -> bool:
-        return time.time() - (self.folder / name).lstat().st_mtime >= older_than.total_seconds()
-
     def _write(self, content: bytes) -> str:
         name = hashlib.sha256(content).hexdigest()
-        path = self.folder / name
+        path = self.folder / self.place_of(name)
         with contextlib.suppress(OSError):
-            if path.lstat().st_size == len(content) and read_file(path) == content:
+            if self._holds(path, content):
                 os.utime(path)
                 with opened(path, os.O_RDONLY) as descriptor:
                     sync_file(descriptor)  # who wrote it may have died before
                 return name
-        replace_file(path, content, durable=True)
+        replace_file(path, self._stored(path.name, content), durable=True)
         return name
+
+    def _stored(self, place: str, content: bytes) -> bytes:  # noqa: ARG002 - for those that encrypt
+        """Return the bytes of the file of a text."""
+        return content
+
+    def _content(self, name: str) -> bytes | None:
+        """Return a text as it was given, None where its file is not what was stored."""
+        return read_file(self.folder / name)
+
+    def _holds(self, path: Path, content: bytes) -> bool:
+        return path.lstat().st_size == len(content) and read_file(path) == content
 
     @contextlib.contextmanager
     def _held(self, how: int) -> Iterator[None]:
@@ -203,6 +237,10 @@ class Blobs:
             yield
         finally:
             unlock_and_close(descriptor)
+
+
+def _is_old(path: Path, older_than: timedelta) -> bool:
+    return time.time() - path.lstat().st_mtime >= older_than.total_seconds()
 
 
 def named_in(file: Path) -> Iterator[str]:

@@ -32,6 +32,10 @@ PURGED: Final = "purged.yaml"
 """What must never come back: ids and keyed fingerprints, no text."""
 PURGE_KEY: Final = "purge.key"
 """The key of these fingerprints."""
+ENCRYPTION: Final = "encryption.json"
+"""The key of the agent's files, wrapped by the person's; only there where they are encrypted."""
+KEPT: Final = "kept.encrypted"
+"""Files that cannot be used encrypted, packed as they were."""
 TASKS: Final = "tasks.yaml"
 """The journal of how far background work is."""
 TASKS_LOCK: Final = "tasks.lock"
@@ -97,6 +101,8 @@ _PATTERNS: Final[tuple[tuple[Sort, str], ...]] = (
                     TASKS_LOCK,
                     RESTORING,
                     PURGE_KEY,
+                    ENCRYPTION,
+                    KEPT,
                 ),
             )
         ),
@@ -137,6 +143,18 @@ def keeps_lines_of(journal: str, name: str) -> bool:
     if sort in {"rejected", "lost", "rewritten"}:
         return name.startswith(f"{stem}.")
     return sort in {"before_repair", "broken"} and name.startswith((f"{journal}.", f"{stem}.rejected."))
+
+
+def is_aside(path: Path) -> bool:
+    """Return whether a file was set aside, or is a copy that somebody made: it may hold any text."""
+    return sort_of(path.name) in {"rejected", "lost", "rewritten", "before_repair", "broken", *COPIES}
+
+
+def is_packed(name: str) -> bool:
+    """Return whether a file of this name is packed where an agent's files are encrypted: it holds texts, for people."""
+    return sort_of(name) in {
+        "rejected", "lost", "rewritten", "before_repair", "broken_pad", "broken", "taken_out", *COPIES,
+    } or name == SCRATCHPAD  # fmt: skip
 
 
 def moment_of(name: str) -> datetime | None:

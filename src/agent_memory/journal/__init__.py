@@ -9,7 +9,7 @@ from agent_memory.journal.journal import GRACE, Journal
 from agent_memory.journal.purge_list import Purge, PurgeList, of_purges, texts_in
 from agent_memory.journal.reader import Problem, Update
 from agent_memory.journal.replay import Records, apply_change
-from agent_memory.journal.salvage import keep_lost, of_rejected, rejected_items, rejected_path
+from agent_memory.journal.salvage import keep_lost, lost_in, of_rejected, rejected_items, rejected_path
 from agent_memory.journal.writer import JournalWriter
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "deleted_in",
     "inspect_journal",
     "keep_lost",
+    "lost_in",
     "of_purges",
     "of_rejected",
     "refused",

@@ -11,6 +11,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from agent_memory.encryption import data_key, key_for, state_of
 from agent_memory.errors import ReadOnlyError, StorageError
 from agent_memory.journal.format import FORMAT, Change, Entry, MalformedLineError, encode_entry, encode_fields
 
@@ -106,6 +107,25 @@ def decoded_entry(codec: Codec, entry: Entry) -> Entry:
     return replace(entry, changes=tuple(_decoded(codec, entry.seq, change) for change in entry.changes))
 
 
+def codec_of(path: Path, key: str | None) -> Codec:
+    """Return the codec for a journal whose header names `key`, by the keys that this process has.
+
+    Raises:
+        StorageError: As `check_key`; `key_file`: the file with the key cannot be used.
+        ConfigurationError: A package that is needed for it is missing.
+    """
+    if key is not None:
+        return data_key(path.parent, key)
+    if state_of(path.parent) == "encrypted":
+        raise _not_encrypted(path)
+    return IDENTITY
+
+
+def codec_for_new(path: Path) -> Codec:
+    """Return the codec for a journal that is begun, or whose header cannot be read. Raises as `codec_of`."""
+    return key_for(path.parent) or IDENTITY
+
+
 def check_key(path: Path, codec: Codec, key: str | None) -> None:
     """Make sure that a codec is the one for the journal whose header names `key`.
 
@@ -124,16 +144,20 @@ def check_key(path: Path, codec: Codec, key: str | None) -> None:
             path=path,
         )
     if key is None:
-        raise StorageError(
-            f"{name} is not encrypted, although a key was given. Nothing was read or changed.",
-            code="not_encrypted",
-            recovery="Leave the key out, or bring back the encrypted file: this one was put in its place.",
-            path=path,
-        )
+        raise _not_encrypted(path)
     raise StorageError(
         f"{name} is encrypted with another key than the one that was given. Nothing was read or changed.",
         code="wrong_key",
         recovery="Give the key that this memory was encrypted with.",
+        path=path,
+    )
+
+
+def _not_encrypted(path: Path) -> StorageError:
+    return StorageError(
+        f"{path.name} of {path.parent.name} is not encrypted, although the memory is. Nothing was read or changed.",
+        code="not_encrypted",
+        recovery="Bring back the encrypted file: this one was put in its place.",
         path=path,
     )
 

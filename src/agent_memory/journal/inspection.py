@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import open_private, read_at
 from agent_memory.files.entries import described, kind_of
-from agent_memory.journal.codec import AS_IT_STANDS, IDENTITY, decoded_entry, encoded_entry
+from agent_memory.journal.codec import AS_IT_STANDS, decoded_entry, encoded_entry
 from agent_memory.journal.compaction import fold, microseconds, young_from
 from agent_memory.journal.format import Entry, Header, MalformedLineError, decode_entry, sealed
 from agent_memory.journal.reader import JournalReader, decode_next, header_in
@@ -241,14 +241,14 @@ class FoldedSize:
 
 
 def inspect_journal(
-    path: Path, progress: Callable[[int, int], None] | None = None, codec: Codec = IDENTITY
+    path: Path, progress: Callable[[int, int], None] | None = None, codec: Codec | None = None
 ) -> Inspection:
     """Return what is in a journal, or in a copy of one.
 
     Args:
         path: The file.
         progress: Called with the bytes read so far, and with all there are.
-        codec: What the fields of a record stand as.
+        codec: What the fields of a record stand as; by the keys that this process has when omitted.
     """
     reader, kind = JournalReader(path, codec=codec), kind_of(path)
     if kind != "file":

@@ -18,7 +18,7 @@ from agent_memory.files.filesystem import shared_file_system
 from agent_memory.files.lock import WAIT_SECONDS, finish_settled
 from agent_memory.files.names import COPIES
 from agent_memory.files.temporary import remove_leftovers
-from agent_memory.journal.codec import AS_IT_STANDS, IDENTITY
+from agent_memory.journal.codec import AS_IT_STANDS
 from agent_memory.journal.compaction import Folded, first_young, fold, fold_unread
 from agent_memory.journal.opening import Held, JournalFile
 from agent_memory.journal.reader import JournalReader, Update
@@ -51,8 +51,9 @@ class Journal:
     Args:
         path: The file, e.g. `…/bob/memories.yaml`; created, with its folder, by the first append.
         kinds: The record kinds the owner replays. Compaction folds these and leaves every other line alone.
-        codec: What the fields of a record stand as in the file: themselves, or encrypted. With `AS_IT_STANDS` an
-            encrypted journal can be compacted, and not be written to otherwise.
+        codec: What the fields of a record stand as in the file: themselves, or encrypted; by the header, and the keys
+            that this process has, when omitted. With `AS_IT_STANDS` an encrypted journal can be compacted, and not be
+            written to otherwise.
         clock: Source of `at`.
         wait: Seconds to wait for the lock before `BusyError`.
         grace: How long replaced and deleted versions stay.
@@ -68,7 +69,7 @@ class Journal:
         path: Path,
         kinds: Collection[str],
         *,
-        codec: Codec = IDENTITY,
+        codec: Codec | None = None,
         clock: Clock = utc_now,
         wait: float = WAIT_SECONDS,
         grace: timedelta = GRACE,
@@ -255,9 +256,9 @@ class Journal:
             BusyError: Another process is compacting.
             StorageError: The new file could not be written.
         """
-        now, limit, codec = self._clock(), self.grace if grace is None else grace, self._codec
+        now, limit = self._clock(), self.grace if grace is None else grace
 
-        def folding(entries: Sequence[Entry]) -> Folded:
+        def folding(entries: Sequence[Entry], codec: Codec) -> Folded:
             young = first_young(entries, now, limit)
             if codec is AS_IT_STANDS:
                 return fold_unread(entries, young, self.kinds, apart)
@@ -265,8 +266,8 @@ class Journal:
 
         self._look_where()
         self._file.begin()
-        judge = None if codec is AS_IT_STANDS else keep
-        return rewriting(self.path, Folding(folding, judge, by_number, codec), self._wait)
+        judge = None if self._codec is AS_IT_STANDS else keep
+        return rewriting(self.path, Folding(folding, judge, by_number, self._codec), self._wait)
 
     def purged(
         self,
@@ -291,14 +292,11 @@ class Journal:
         """
         self._look_where()
         self._file.begin()
-        codec = self._codec
-        folding = Folding(
-            lambda entries: without(entries, record_ids, hide, codec, words_alone=words_alone),
-            None,
-            by_number=False,
-            codec=codec,
-        )
-        return rewriting(self.path, folding, self._wait)
+
+        def folding(entries: Sequence[Entry], codec: Codec) -> Folded:
+            return without(entries, record_ids, hide, codec, words_alone=words_alone)
+
+        return rewriting(self.path, Folding(folding, None, by_number=False, codec=self._codec), self._wait)
 
     def put_in_place(self, new: Rewriting) -> None:
         """Put a new version in the place of the journal, with what was appended since; takes milliseconds.

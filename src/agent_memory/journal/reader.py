@@ -12,11 +12,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.encryption import data_key
 from agent_memory.errors import StorageError
 from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import blocks_of, open_private, opened, read_at, signature_of, translated
 from agent_memory.files.names import aside_path
-from agent_memory.journal.codec import IDENTITY, IN_LINE, check_key, decoded_entry
+from agent_memory.journal.codec import IDENTITY, IN_LINE, check_key, codec_for_new, codec_of, decoded_entry
 from agent_memory.journal.fingerprint import Fingerprint
 from agent_memory.journal.format import (
     Entry,
@@ -74,17 +75,19 @@ class JournalReader:
         offset, lines: Bytes and whole lines read.
         read: Their checksums.
         rewritten: How often the file was found changed under us by something that is not this package.
+        finds_codec: Whether none was given, so that it is found by the header and the keys that this process has.
         starts: Where the line of each entry begins; noted only where it was set to an empty array.
 
     Args:
         path: The journal.
         naming: Decode only lines that hold one of these; all of them when empty.
-        codec: What the fields of a record stand as.
+        codec: What the fields of a record stand as; by the keys that this process has when omitted.
     """
 
-    def __init__(self, path: Path, naming: Collection[bytes] = (), codec: Codec = IDENTITY) -> None:
+    def __init__(self, path: Path, naming: Collection[bytes] = (), codec: Codec | None = None) -> None:
         self.path = path
-        self.codec = codec
+        self.codec: Codec = IDENTITY if codec is None else codec
+        self.finds_codec = codec is None
         self._naming = tuple(naming)
         self.header: Header | None = None
         self.last_seq = self.read_seq = 0
@@ -281,6 +284,27 @@ class JournalReader:
         self.read.add(content)
 
 
+def choose_codec(reader: JournalReader, header: Header | None, begin: bytes = b"") -> None:
+    """Take the codec for a header, or for a file without one that begins so; one that was given is checked.
+
+    Raises:
+        StorageError: There is none, or it is not the one that was given.
+        ConfigurationError: A package that is needed for it is missing.
+    """
+    if not reader.finds_codec:
+        if header is not None:
+            check_key(reader.path, reader.codec, header.key)
+        elif reader.codec is IDENTITY and IN_LINE.search(begin):
+            check_key(reader.path, reader.codec, "of a damaged header")
+    elif header is not None:
+        if reader.codec.key is None or header.key != reader.codec.key:
+            reader.codec = codec_of(reader.path, header.key)
+    elif IN_LINE.search(begin):
+        reader.codec = data_key(reader.path.parent)
+    else:
+        reader.codec = codec_of(reader.path, None) if begin.strip() else codec_for_new(reader.path)
+
+
 def header_in(reader: JournalReader, descriptor: int) -> Header | None:
     """Return the header of an open file as it is now, None where it has none that can be read.
 
@@ -291,10 +315,9 @@ def header_in(reader: JournalReader, descriptor: int) -> Header | None:
     try:
         header = decode_header(begin.split(b"\n", 1)[0])
     except MalformedLineError:
-        if reader.codec is IDENTITY and IN_LINE.search(begin):
-            check_key(reader.path, reader.codec, "of a damaged header")
+        choose_codec(reader, None, begin)
         return None
-    check_key(reader.path, reader.codec, header.key)
+    choose_codec(reader, header)
     return header
 
 

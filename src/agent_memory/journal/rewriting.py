@@ -12,7 +12,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.errors import BusyError, DiskFullError, StorageError
+from agent_memory.errors import BusyError, DiskFullError, StorageError, UnsupportedError
 from agent_memory.files.atomic import (
     is_full,
     is_in_place,
@@ -25,8 +25,8 @@ from agent_memory.files.atomic import (
     write_all,
 )
 from agent_memory.files.held import lock_at_once, unlock_and_close
-from agent_memory.files.lock import folder_lock
-from agent_memory.journal.codec import AS_IT_STANDS, IDENTITY
+from agent_memory.files.lock import WAIT_SECONDS, folder_lock
+from agent_memory.journal.codec import AS_IT_STANDS, decoded_entry, encoded_entry
 from agent_memory.journal.compaction import Folded, refused
 from agent_memory.journal.format import Header, MalformedLineError, decode_entry, ids_in, sealed
 from agent_memory.journal.opening import changed_meanwhile
@@ -57,13 +57,15 @@ class Folding:
         fold: Returns the new lines.
         keep: As in `Journal.folded`.
         by_number: As there.
-        codec: What the fields of a record stand as in the lines.
+        codec: What the fields of a record stand as in the lines; as `JournalReader` finds it when None.
+        into: What they are to stand as, with whatever was appended since; None leaves it at that.
     """
 
-    fold: Callable[[Sequence[Entry]], Folded]
+    fold: Callable[[Sequence[Entry], Codec], Folded]
     keep: Callable[[Change], str | None] | None
     by_number: bool
-    codec: Codec = IDENTITY
+    codec: Codec | None = None
+    into: Codec | None = None
 
     def of(self, whole: JournalReader, entries: list[Entry]) -> tuple[Header, Folded, list[Problem]]:
         """Return the new header, the new lines, and what is no entry or none that its owner can read."""
@@ -73,15 +75,16 @@ class Folding:
         if self.keep is not None:
             entries, not_kept = refused(entries, self.keep)
             bad += [Problem(entry.seq, reason, entry.raw) for entry, reason in not_kept]
-        folded, before = self.fold(entries), whole.header
+        folded, before = self.fold(entries, whole.codec), whole.header
         known = (before.purged_seq if before else None) or 0
         # What has expired, and what is no entry, goes without a deletion that a reader could know of.
         purged = whole.last_seq if folded.over or bad or whole.reversed else max(known, folded.purged_seq)
-        if before is None and self.codec is AS_IT_STANDS:
+        if before is None and whole.codec is AS_IT_STANDS:
             raise StorageError(
                 f"{whole.path.name} has no header that can be read; who has no key makes none. Nothing was changed."
             )
-        parent, key = (before.generation, before.key) if before else (None, self.codec.key)
+        parent, key = (before.generation, before.key) if before else (None, whole.codec.key)
+        key = key if self.into is None else self.into.key
         return Header.fresh(whole.last_seq, parent, purged or None, key=key), folded, bad
 
 
@@ -92,12 +95,15 @@ class Rewriting:
         path: The journal.
         descriptor: Of the new file.
         temporary: Its name.
-        codec: What the fields of a record stand as in the lines.
+        codec, into: As in `Folding`.
     """
 
-    def __init__(self, path: Path, descriptor: int, temporary: Path, codec: Codec) -> None:
+    def __init__(
+        self, path: Path, descriptor: int, temporary: Path, codec: Codec | None = None, into: Codec | None = None
+    ) -> None:
         self._path, self._new, self._temporary = path, descriptor, temporary
         self._whole = JournalReader(path, codec=codec)
+        self._into = into
         self._file: tuple[int, int] = (0, 0)
         self._folded = Folded([], set(), set(), 0)
         self._bad: list[Problem] = []
@@ -168,12 +174,22 @@ class Rewriting:
             keep_rejected(rejected_path(self._path), self._bad, at)
         drop_forgotten(self._path, self._folded.forgotten - written)
         if tail:
-            write_all(self._new, b"".join(map(_carried, tail.splitlines(keepends=True))))
+            write_all(self._new, b"".join(map(self._carried, tail.splitlines(keepends=True))))
             sync_file(self._new)
         check()
         self._temporary.replace(self._path)
         self.is_in_place = True
         sync_folder(self._path.parent)
+
+    def _carried(self, line: bytes) -> bytes:
+        """Return a line that was appended since as the new version has it; a damaged one stays as it is."""
+        if self._into is None:
+            return _carried(line)
+        try:
+            entry = decoded_entry(self._whole.codec, decode_entry(line))
+        except MalformedLineError:
+            raise changed_meanwhile(self._path) from None  # of the next try it is not the tail
+        return b"".join(encoded_anew([entry], self._into).lines)
 
 
 @contextlib.contextmanager
@@ -192,7 +208,7 @@ def rewriting(path: Path, folding: Folding, wait: float) -> Iterator[Rewriting]:
     temporary = path.with_name(f".{path.name}.{_MARK}.tmp")
     with translated(path, "compact"):
         descriptor = open_private(temporary, os.O_RDWR | os.O_CREAT)
-        new = Rewriting(path, descriptor, temporary, folding.codec)
+        new = Rewriting(path, descriptor, temporary, folding.codec, folding.into)
         is_ours = False
         try:
             is_ours = _is_claimed(temporary, descriptor)
@@ -204,6 +220,41 @@ def rewriting(path: Path, folding: Folding, wait: float) -> Iterator[Rewriting]:
             if is_ours and not new.is_in_place:
                 temporary.unlink(missing_ok=True)
             unlock_and_close(descriptor)
+
+
+def encoded_by(path: Path, codec: Codec, wait: float = WAIT_SECONDS) -> contextlib.AbstractContextManager[Rewriting]:
+    """Make a new version of a journal with the same lines, of which the fields stand as another codec has them.
+
+    Nothing is folded, and what is no entry is moved to the rejected file. Whoever reads the file reads all of it anew.
+
+    Args:
+        path: The journal.
+        codec: What they are to stand as.
+        wait: Seconds to wait for the lock, where room has to be made.
+
+    Raises:
+        BusyError, StorageError: As `rewriting`.
+        UnsupportedError: A newer version wrote something that this one does not understand.
+    """
+    folding = Folding(lambda entries, _: encoded_anew(entries, codec), None, by_number=False, into=codec)
+    return rewriting(path, folding, wait)
+
+
+def encoded_anew(entries: Sequence[Entry], codec: Codec) -> Folded:
+    """Return the file with the same entries, of which the fields stand as `codec` has them.
+
+    Raises:
+        UnsupportedError: A newer version wrote something that this one does not understand, and may not leave.
+    """
+    for entry in entries:
+        if entry.opaque:
+            raise UnsupportedError(
+                f"Line {entry.seq} was written by a newer version of agent-memory; this journal was not changed.",
+                code="newer_format",
+                recovery="Upgrade amplifier-bundle-agent-memory, and try again.",
+            )
+    lines = [encoded_entry(codec, entry.seq, entry.at, entry.changes) for entry in entries]
+    return Folded(lines, set(), set(), max((entry.seq for entry in entries), default=0))
 
 
 def _is_claimed(temporary: Path, descriptor: int) -> bool:

@@ -15,11 +15,13 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
+import json
 import os
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.errors import ValidationError
+from agent_memory.encryption import data_key, key_for
+from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import (
     opened,
@@ -33,9 +35,9 @@ from agent_memory.files.atomic import (
 )
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import kind_of, names_of, read_regular, size_of
-from agent_memory.files.names import aside_path, keeps_lines_of
+from agent_memory.files.names import aside_path, keeps_lines_of, sort_of
 from agent_memory.files.wording import counted, few
-from agent_memory.journal.format import MalformedLineError, decode_line, encode_line, ids_in, sealed
+from agent_memory.journal.format import MalformedLineError, decode_line, encode_fields, encode_line, ids_in, sealed
 from agent_memory.journal.purge_list import PurgeList
 from agent_memory.logs import get_logger
 from agent_memory.models import ACCESS
@@ -44,9 +46,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from agent_memory.encryption import DataKey
     from agent_memory.journal.reader import Problem
 
 log = get_logger(__name__)
+_KEPT: Final = ("id", "encrypted")
+_ENCRYPTED: Final = b'"encrypted": "'
 
 
 def rejected_path(journal: Path) -> Path:
@@ -77,7 +82,10 @@ def rejected_items(path: Path) -> tuple[list[dict[str, Any]], int]:
     Raises:
         OSError: It cannot be read.
     """
-    lines = [line for line in read_regular(path, follow=False).split(b"\n") if line.strip()]
+    content = read_regular(path, follow=False)
+    with contextlib.suppress(AgentMemoryError):  # without the key an encrypted line says which record it is about
+        content = _decrypted(path, content)
+    lines = [line for line in content.split(b"\n") if line.strip()]
     items = _decoded(lines)
     return items, len(lines) - len(items)
 
@@ -157,7 +165,7 @@ def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path |
     Raises:
         StorageError: They could not be written.
     """
-    purged = PurgeList(journal.parent)
+    purged, key = PurgeList(journal.parent), key_for(journal.parent)
     some = records.items()
     lost = {one: {"id": one, **fields} for one, fields in some if not purged.bars(one, fields)}
     if records and not lost:
@@ -165,16 +173,49 @@ def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path |
     with translated(journal, "keep what was lost of"):
         files = [journal.with_name(name) for name in names_of(journal.parent, "lost")]
         known: dict[object, list[dict[str, Any]]] = {}
-        for document in _decoded(line for file in files for line in read_file(file).split(b"\n")):
+        for document in _decoded(line for file in files for line in lost_in(file).split(b"\n")):
             known.setdefault(str(document.get("id")), []).append(_without_accesses(document))
         new = [each for record_id, each in lost.items() if _without_accesses(each) not in known.get(record_id, ())]
-        content = b"".join(map(encode_line, new))
+        content = b"".join(encode_line(_as_kept(each, key)) for each in new)
         if not files:
             path = set_aside(journal, aside_path(journal, "lost", f"{zlib.crc32(content):08x}"), content)
         else:
             path = files[-1]
             _add(path, content)
     return path
+
+
+def lost_in(path: Path) -> bytes:
+    """Return the content of a file, of one of lost records plain: a line that is encrypted is decrypted.
+
+    Raises:
+        OSError: It cannot be read.
+        StorageError: There is no key.
+    """
+    return _decrypted(path, path.read_bytes())
+
+
+def _decrypted(path: Path, content: bytes) -> bytes:
+    if sort_of(path.name) != "lost" or _ENCRYPTED not in content:
+        return content
+    key = data_key(path.parent)
+    return b"".join(_plain(line, key) for line in content.splitlines(keepends=True))
+
+
+def _as_kept(document: dict[str, Any], key: DataKey | None) -> dict[str, Any]:
+    """Return a lost record as its file has it: only the id of an encrypted one can be read."""
+    if key is None:
+        return document
+    return {"id": document["id"], "encrypted": key.encode(("lost", document["id"]), encode_fields(document))}
+
+
+def _plain(line: bytes, key: DataKey) -> bytes:
+    value = _mapping(line)
+    if value is None or not isinstance(text := value.get("encrypted"), str) or len(value) != len(_KEPT):
+        return line
+    with contextlib.suppress(ValueError):  # something changed it: it stays as it is
+        return encode_line(json.loads(key.decode(("lost", value.get("id")), text)))
+    return line
 
 
 def _add(path: Path, content: bytes) -> None:
@@ -190,6 +231,19 @@ def _add(path: Path, content: bytes) -> None:
 
 def _without_accesses(document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key not in ACCESS}
+
+
+def decrypt_lost(folder: Path) -> None:
+    """Have the files of lost records in a folder stand plain.
+
+    Raises:
+        StorageError: One cannot be read or written.
+    """
+    for name in names_of(folder, "lost"):
+        with translated(folder / name, "decrypt"):
+            content = read_file(folder / name)
+            if (plain := lost_in(folder / name)) != content:
+                replace_file(folder / name, plain, durable=True)
 
 
 def drop_forgotten(journal: Path, forgotten: Collection[str]) -> None:

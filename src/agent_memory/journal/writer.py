@@ -9,6 +9,7 @@ from agent_memory.errors import unknown_outcome
 from agent_memory.files.atomic import is_full, write_all
 from agent_memory.journal.codec import check_writes, encoded_entry
 from agent_memory.journal.format import FORMAT, Change, Entry, Header
+from agent_memory.journal.reader import choose_codec
 from agent_memory.models import Clock, to_text
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ class JournalWriter:
             raise ValueError("an entry needs at least one change")
         reader = self._reader
         seq, at = reader.last_seq + 1, to_text(self._clock())
+        if reader.offset == 0:
+            choose_codec(reader, None)  # encryption may have begun since the empty file was looked at
         check_writes(reader.path, reader.codec, reader.header.key if reader.header else None)
         line = encoded_entry(reader.codec, seq, at, tuple(changes), reader.header.format if reader.header else FORMAT)
         header = Header.fresh(reader.last_seq, key=reader.codec.key) if reader.offset == 0 else None

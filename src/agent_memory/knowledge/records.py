@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import ConfigurationError
-from agent_memory.files.blobs import Blobs
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import GRACE
 from agent_memory.models import ENTITY, EPISODE, MARK, MENTIONS, RELATION, RESOURCE, SUMMARY, TOPIC, utc_now
@@ -65,7 +65,7 @@ class Knowledge:
                 recovery="Set backend to auto, file or vector for agents that are given documents or conversations.",
             )
         self.folder = folder_of(agent_id, settings.storage_root)
-        self.blobs = Blobs(self.folder.blobs)
+        self.blobs = AgentBlobs(self.folder)
         self.settings, self.clock = settings, clock
 
         def opened(kind: Kind[Any], own: ServiceSettings) -> RecordStorage[Any]:

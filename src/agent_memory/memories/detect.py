@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent_memory.encryption import is_encrypted
 from agent_memory.files.layout import folder_of
 from agent_memory.logs import get_logger
 from agent_memory.memories.file import FileStorage
@@ -48,6 +49,8 @@ def detect_storage(
     settings = settings or ServiceSettings()
     if settings.backend == "server":
         return QdrantServerStorage(agent_id, settings=settings, clock=clock)
+    if is_encrypted(folder_of(agent_id, storage_root or settings.storage_root).path):  # an index would not be
+        return FileStorage(agent_id, storage_root, settings=settings, clock=clock)
     if settings.backend == "file":
         return FileStorage(agent_id, storage_root, settings=settings, clock=clock)
     if settings.backend == "vector":
@@ -74,7 +77,12 @@ def should_migrate(
     """
     settings = settings or ServiceSettings()
     folder = folder_of(agent_id, storage_root or settings.storage_root)
-    if settings.backend != "auto" or not can_grow(settings) or Shards(folder).active()[0] == "vector":
+    if (
+        settings.backend != "auto"
+        or is_encrypted(folder.path)
+        or not can_grow(settings)
+        or Shards(folder).active()[0] == "vector"
+    ):
         return False
     state = State(MEMORY, folder.agent_id)
     state.absorb(FileLog(MEMORY, folder).poll())

@@ -10,8 +10,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import StorageError
-from agent_memory.files.blobs import Blobs
 from agent_memory.journal import texts_in
 from agent_memory.journal.reader import JournalReader
 from agent_memory.knowledge.facade.shapes import FROM
@@ -103,7 +103,7 @@ class Survey:
     """
 
     def __init__(self, folder: AgentFolder) -> None:
-        self._blobs = Blobs(folder.blobs)
+        self._blobs = AgentBlobs(folder)
         self._known: dict[str, _Known] = {}
         for journal in folder.journals():
             for entry in JournalReader(journal).poll().entries:
@@ -113,6 +113,11 @@ class Survey:
         for one, known in self._known.items():
             for other in known.sources() | known.made_of:
                 self._linked[other].add(one)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Of all records."""
+        return tuple(self._known)
 
     def __contains__(self, record_id: object) -> bool:
         return record_id in self._known

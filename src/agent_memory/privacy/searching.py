@@ -76,7 +76,7 @@ def search(folder: AgentFolder, texts: Collection[str], ids: Collection[str] = (
     Raises:
         OSError: A file cannot be read.
     """
-    return _among(_contents(folder), texts, ids)
+    return _among(contents_of(folder), texts, ids)
 
 
 def _among(
@@ -152,7 +152,8 @@ def search_backup(path: Path, texts: Collection[str], ids: Collection[str]) -> l
     return _among(((path, member, content) for member, content in _members(path)), texts, ids)
 
 
-def _contents(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:
+def contents_of(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:
+    """Yield what is in every file of an agent, and in the members of our backups of it, by path and member."""
     for path in files_in(folder):
         if path.name == VECTORS:
             yield path, None, _database(path)

@@ -65,7 +65,7 @@ class Wording:
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
-        wanted = {way for text in texts for way in _stretches(text)}
+        wanted = {way for text in texts for way in stretches(text)}
         ways = sorted(wanted, key=lambda way: (-len(way), way))
         self._pattern = re.compile("|".join(map(_pattern_of, ways))) if ways else None
 
@@ -140,7 +140,7 @@ def _is_left_out(character: str) -> bool:
     return character in _LEFT_OUT or unicodedata.category(character) in _UNSEEN
 
 
-def _stretches(text: str) -> Iterator[str]:
+def stretches(text: str) -> Iterator[str]:
     """Yield a text in the form in which it is compared, of a long one some words at a time; the last has the rest."""
     if not can_be_told(text):
         return

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.encryption import is_encrypted, key_for
 from agent_memory.errors import BusyError, ValidationError
 from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import (
@@ -136,6 +137,10 @@ class PadFile:
         Raises:
             StorageError: It could not be written; what was there is there.
         """
+        if is_encrypted(self.path.parent):  # shown to the agent, and in no file
+            if absorbed is not None:
+                self.withdraw(absorbed)
+            return True
         content = text.encode()
         make_private_folder(self.path.parent)
         with translated(self.path, "write"):
@@ -209,8 +214,9 @@ class PadFile:
             StorageError: It could not be written.
         """
         kept = self._without_secrets(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        aside, key = aside_path(self.path, "broken", f"{self._clock():{STAMP}}"), key_for(self.path.parent)
         with translated(self.path, "set aside"):
-            return set_aside(self.path, aside_path(self.path, "broken", f"{self._clock():{STAMP}}"), kept).name
+            return set_aside(self.path, aside, kept if key is None else key.encrypted(aside.name, kept)).name
 
     def remove_expired(self) -> None:
         """Remove what was set aside more than 30 days ago: it holds words that may have been forgotten since."""

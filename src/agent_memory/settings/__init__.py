@@ -5,6 +5,7 @@ be given to any of them; `merge_shared` refuses two different explicit values.
 """
 
 from agent_memory.settings.base import Fraction, Positive, Rate, Settings, did_you_mean
+from agent_memory.settings.encryption import EncryptionSettings
 from agent_memory.settings.health import HealthSettings
 from agent_memory.settings.modules import (
     DEFAULT_TOKEN_BUDGET,
@@ -44,6 +45,7 @@ __all__ = [
     "WITHOUT_EFFECT",
     "CapturePattern",
     "CaptureSettings",
+    "EncryptionSettings",
     "Fraction",
     "HealthSettings",
     "Positive",

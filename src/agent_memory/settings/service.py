@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field, SecretStr
 from agent_memory.installing import EMBEDDERS_GROUP, offered
 from agent_memory.models import check_agent_id
 from agent_memory.settings.base import Fraction, Positive, Rate, Settings
+from agent_memory.settings.encryption import EncryptionSettings
 from agent_memory.settings.health import HealthSettings
 
 DEFAULT_ROOT: Final = "~/.amplifier/memory"
@@ -136,6 +137,10 @@ class ServiceSettings(Settings):
     max_scratchpad_entries: int = Field(default=50, ge=1, le=100, description="Entries in the scratchpad at most.")
     health: HealthSettings = Field(
         default=HealthSettings(), description="A mapping of [limits](#health): from where on what is a warning."
+    )
+    encryption: EncryptionSettings = Field(
+        default=EncryptionSettings(),
+        description="A mapping: [where the key](#encryption) of [encrypted memories](encryption.md) comes from.",
     )
 
     @pydantic.model_validator(mode="before")

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.encryption import AgentBlobs, state_of
 from agent_memory.errors import AgentMemoryError, BusyError, StorageError, ValidationError
 from agent_memory.files.atomic import (
     PRIVATE_FILE,
@@ -26,11 +27,11 @@ from agent_memory.files.atomic import (
     sync_tree,
     translated,
 )
-from agent_memory.files.blobs import Blobs
 from agent_memory.files.entries import size_of
 from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of, root_of
 from agent_memory.files.lock import folder_lock, make_lock
+from agent_memory.files.names import ENCRYPTION
 from agent_memory.settings import PERSON_SECONDS
 from agent_memory.storage.other_journals import records_in
 
@@ -127,9 +128,11 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
         ending.callback(shutil.rmtree, hidden, ignore_errors=True)  # gone by then, unless something failed
         make_lock(hidden)
         with folder_lock(folder.path, PERSON_SECONDS):
+            if state_of(folder.path) is not None:
+                replace_file(hidden / ENCRYPTION, read_file(folder.path / ENCRYPTION), durable=True)
             for journal in folder.journals() or [folder.journal]:
                 replace_file(hidden / journal.name, read_file(journal), durable=True)
-            Blobs(folder.blobs).copy_to(AgentFolder(hidden).blobs)
+            AgentBlobs(folder).copy_to(AgentFolder(hidden).blobs)
         _copy_pages(folder.topics, hidden / folder.topics.name)
         _copy_vectors(folder.vectors, hidden / folder.vectors.name)
         sync_tree(hidden)

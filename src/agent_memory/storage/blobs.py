@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
+from agent_memory.encryption import AgentBlobs, state_of
 from agent_memory.files.atomic import translated
-from agent_memory.files.blobs import Blobs, Swept
+from agent_memory.files.blobs import Swept
+from agent_memory.files.names import is_aside
+from agent_memory.journal import Journal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import timedelta
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
+
+_NAME: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def files_naming(folder: AgentFolder) -> list[Path]:
@@ -31,5 +39,20 @@ def sweep_blobs(folder: AgentFolder, grace: timedelta) -> Swept:
     Raises:
         StorageError: A file that may name one cannot be read; nothing more is removed.
     """
-    blobs = Blobs(folder.blobs)
-    return blobs.sweep(lambda: files_naming(folder), grace) if blobs.folder.is_dir() else Swept()
+    blobs = AgentBlobs(folder)
+    if not blobs.folder.is_dir():
+        return Swept()
+    if state_of(folder.path) is None:
+        return blobs.sweep(lambda: files_naming(folder), grace)
+    journals = set(folder.journals())
+    # What was kept aside is encrypted in other ways, and may name any text.
+    if any(is_aside(path) for path in files_naming(folder) if path not in journals):
+        return Swept()
+    return blobs.sweep(lambda: journals, grace, _named_in_journal)
+
+
+def _named_in_journal(path: Path) -> Iterator[str]:
+    """Yield what has the form of a name in the fields of a journal that may be encrypted."""
+    for entry in Journal(path, ()).poll().entries:
+        for change in entry.changes:
+            yield from _NAME.findall(json.dumps(change.data))

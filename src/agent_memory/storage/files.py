@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, fields
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Generic
 
 from agent_memory.embeddings import EmbeddingService
+from agent_memory.encryption import is_encrypted, key_for, take_keys_from
+from agent_memory.encryption.plain import remove_derived
+from agent_memory.errors import AgentMemoryError
 from agent_memory.journal import GRACE
 from agent_memory.models.kind import R
 from agent_memory.retrieval import DenseIndex, RankingSettings, SearchIndex
@@ -55,6 +59,10 @@ class Files(Generic[R]):
     grace: timedelta = GRACE
     patience: float = PATIENCE
 
+    def __post_init__(self) -> None:
+        """Have whoever opens a file of this folder look for the key where the settings say."""
+        take_keys_from(self.folder.path.parent, self.settings.encryption)
+
     def backend(self, opening: Callable[[Any], Opened[R]]) -> Backend[R]:
         """Return what a storage of these files is made of."""
         return Backend(
@@ -84,6 +92,11 @@ class Files(Generic[R]):
             thread: Whose the records are.
             whole: Use no segments, and read all that the journal says.
         """
+        if is_encrypted(self.folder.path):  # what is derived is kept in this process alone
+            whole = True
+            with contextlib.suppress(AgentMemoryError):  # without the key reading says so, and nothing is touched
+                if key_for(self.folder.path) is not None:
+                    remove_derived(self.folder)  # a process that was under way when encryption began may leave some
         log, opening = self.log(), cache(partial(_opening_of, self, embeddings))
         found: tuple[Any, ...] = (SearchIndex(ranking_of(self.settings), embeddings.index), self.clock)
         if not whole and self.folder.has_segments(self.kind.name) and numpy_if_there() is not None:
@@ -100,7 +113,8 @@ class Files(Generic[R]):
     def embeddings(self, make_index: Callable[[EmbeddingWorker], IndexT]) -> EmbeddingService[IndexT]:
         """Return the embeddings of the records; what the folder's other journals need of the cache stays there."""
         others = partial(hashes_elsewhere, self.folder, self.kind)
-        return EmbeddingService(self.settings, self.folder.vectors, make_index, self.embedder, others)
+        key = partial(key_for, self.folder.path)
+        return EmbeddingService(self.settings, self.folder.vectors, make_index, self.embedder, others, key)
 
     def replica(self, index: SearchIndex) -> Replica[R]:
         """Return the records, with an empty search index that is theirs from now on."""

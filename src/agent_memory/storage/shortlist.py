@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 
 import pydantic
 
+from agent_memory.encryption import data_key, is_encrypted, key_for
+from agent_memory.encryption.cipher import MAGIC
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.atomic import open_private, replace_file
 from agent_memory.files.names import shortlist_of
@@ -52,7 +54,7 @@ class Shortlist(Generic[R]):
     def read(self, order: Order, now: datetime) -> list[R] | None:
         """Return what `Storage.recent` would, or None if only the journal can tell."""
         try:
-            content = _content(self._path)
+            content = self._decrypted(_content(self._path))
             known = json.loads(content) if content else None
             if not isinstance(known, dict) or known.get("asked") != _asked(order):
                 return None
@@ -85,9 +87,19 @@ class Shortlist(Generic[R]):
                 "until": min((to_text(end) for end in ends if end > now), default=None),
                 "memories": [[memory.id, memory.to_record()] for memory in state.recent(order, now)],
             }
-            replace_file(self._path, json.dumps(known, ensure_ascii=False).encode(), durable=False)
+            content, key = json.dumps(known, ensure_ascii=False).encode(), key_for(self._folder.path)
+            content = content if key is None else key.encrypted(self._path.name, content)
+            replace_file(self._path, content, durable=False)
             if _identity(self._journal.stat()) != journal:
                 self.drop()  # another process wrote meanwhile, and may have forgotten what it contains
+
+    def _decrypted(self, content: bytes) -> bytes:
+        """Return what the file says, nothing where it is not as the agent's other files are."""
+        if is_encrypted(self._folder.path) is not content.startswith(MAGIC):
+            return b""
+        if not content.startswith(MAGIC):
+            return content
+        return data_key(self._folder.path).decrypted(self._path.name, content)
 
     def drop(self) -> None:
         """Remove it: something in it was forgotten or reworded."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.encryption import is_encrypted
 from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.files.exchange import move_if_free, put_in_place
@@ -131,6 +132,8 @@ class TopicFiles:
         Raises:
             StorageError: It could not be written; what was there is there.
         """
+        if is_encrypted(self._folder.parent):  # the record has the page
+            return True
         make_private_folder(self._folder)
         if made.is_proposal:
             text = page_file(made.page, description)
@@ -146,6 +149,8 @@ class TopicFiles:
 
     def write_index(self, topics: Sequence[tuple[str, str, str, int]]) -> None:
         """Write the page that lists the topics: name, title, description and number of items of each."""
+        if is_encrypted(self._folder.parent):
+            return
         make_private_folder(self._folder)
         remove_leftovers(self._folder)  # of a process that was killed while it wrote a page
         with translated(self._folder, "write"):
@@ -305,11 +310,13 @@ def _is_edited(content: bytes) -> bool:
 
 
 def put_page(folder: Path, topic: str, text: str) -> bool:
-    """Write a page as a person made it, where there is none; tell whether there was none.
+    """Write a page as a person made it, where there is none; tell whether there was none, and pages may be written.
 
     Raises:
         StorageError: It could not be written.
     """
+    if is_encrypted(folder.parent):
+        return False
     make_private_folder(folder)
     path = folder / file_name(topic)
     with translated(path, "write"):

@@ -5,7 +5,7 @@ from agent_memory.lifecycle.backups.reading import Verified, verify_backup
 from agent_memory.lifecycle.backups.restoring import Preview, Restored, drop_derived, preview_restore, restore_backup
 from agent_memory.lifecycle.backups.shape import Manifest, folder_of_backups
 from agent_memory.lifecycle.backups.taking import Backup, create_backup
-from agent_memory.lifecycle.backups.withdrawing import withdraw
+from agent_memory.lifecycle.backups.withdrawing import encrypt_backup, withdraw
 
 __all__ = [
     "Backup",
@@ -16,6 +16,7 @@ __all__ = [
     "Verified",
     "create_backup",
     "drop_derived",
+    "encrypt_backup",
     "folder_of_backups",
     "last_backup",
     "list_backups",

@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agent_memory.encryption import AgentBlobs, state_of
+from agent_memory.encryption.plain import remove_views
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import (
     PRIVATE_FOLDER,
@@ -29,15 +31,15 @@ from agent_memory.files.atomic import (
     translated,
     write_all,
 )
-from agent_memory.files.blobs import Blobs
 from agent_memory.files.changeover import settle, staging
 from agent_memory.files.filesystem import locks_keep_readers_out
 from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.files.lock import file_lock, folder_lock, make_lock
-from agent_memory.files.names import DERIVED, SHORTLIST, TOPICS
+from agent_memory.files.names import DERIVED, ENCRYPTION, SHORTLIST, TOPICS
 from agent_memory.journal import PurgeList
 from agent_memory.journal.format import FORMAT, Header, MalformedLineError, decode_header, sealed
+from agent_memory.lifecycle.backups.coding import Coding, coding_of
 from agent_memory.lifecycle.backups.reading import Archive, damaged, opened_backup, verify_open
 from agent_memory.lifecycle.backups.shape import BEFORE_RESTORE, is_long_text, is_page
 from agent_memory.lifecycle.backups.taking import Backup, cut_of, take
@@ -178,9 +180,12 @@ def _replace(archive: Archive, folder: AgentFolder, clock: Clock, admit: Callabl
     with contextlib.ExitStack() as ending:
         with translated(folder.path, "restore into"):
             staged = ending.enter_context(staging(folder.path))
-        ending.enter_context(_texts_of(archive, folder))
+        coding = coding_of(archive, folder)
+        ending.enter_context(_texts_of(archive, folder, is_plain=coding.was is None))
         with translated(folder.path, "restore into"):
-            headers = _unpack(archive, staged, admit)
+            headers = _unpack(archive, staged, admit, coding)
+            if coding.key_file is not None and state_of(folder.path) is None:
+                _write(staged / ENCRYPTION, coding.key_file)
         lock = ending.enter_context(folder_lock(folder.path, PERSON_SECONDS))
         present = folder.journals()
         for journal in present if not locks_keep_readers_out(folder.path) else ():
@@ -192,6 +197,8 @@ def _replace(archive: Archive, folder: AgentFolder, clock: Clock, admit: Callabl
             _number(staged, headers, before)
         settle(folder.path, staged)
         drop_derived(folder)
+        if coding.now is not None:
+            remove_views(folder)
         return Restored(folder, archive.manifest, before)
 
 
@@ -208,32 +215,41 @@ def _backup_of_now(folder: AgentFolder, moment: datetime) -> Backup:
 
 
 @contextlib.contextmanager
-def _texts_of(archive: Archive, folder: AgentFolder) -> Iterator[None]:
+def _texts_of(archive: Archive, folder: AgentFolder, *, is_plain: bool) -> Iterator[None]:
     """Write the long texts, which are in nobody's way, and let none be swept for the length of the block."""
     texts = [each for each in archive.manifest.files if is_long_text(each.name)]
-    with Blobs(folder.blobs).bringing(_content(archive, each) for each in texts) if texts else contextlib.nullcontext():
+    named = ((each.name.rpartition("/")[2], _content(archive, each)) for each in texts)
+    blobs = AgentBlobs(folder)
+    with (
+        contextlib.nullcontext()
+        if not texts
+        else (blobs.bringing(content for _, content in named) if is_plain else blobs.bringing_files(named))
+    ):
         yield
 
 
-def _unpack(archive: Archive, staged: Path, admit: Callable[[bytes], bytes] | None) -> dict[str, _Begun]:
+def _unpack(
+    archive: Archive, staged: Path, admit: Callable[[bytes], bytes] | None, coding: Coding
+) -> dict[str, _Begun]:
     """Write journals and pages to a folder; return how each journal begins, for whose header room was left."""
     headers = {}
     for journal in archive.manifest.journals:
-        headers[journal.name] = _unpack_journal(archive, journal, staged / journal.name, admit)
+        headers[journal.name] = _unpack_journal(archive, journal, staged / journal.name, admit, coding)
+    if coding.now is not None:  # no page lies beside encrypted journals: they are made of these when asked for
+        return headers
     pages = [each for each in archive.manifest.files if is_page(each.name)]
     if pages:
         (staged / TOPICS).mkdir(mode=PRIVATE_FOLDER)
     for page in pages:
-        with _made(staged / page.name) as descriptor:
-            write_all(descriptor, _content(archive, page))
+        _write(staged / page.name, _content(archive, page))
     return headers
 
 
 def _unpack_journal(
-    archive: Archive, journal: HeldJournal, place: Path, admit: Callable[[bytes], bytes] | None
+    archive: Archive, journal: HeldJournal, place: Path, admit: Callable[[bytes], bytes] | None, coding: Coding
 ) -> _Begun:
     header: Header | None = None
-    begun = b""
+    begun, key = b"", None
     with _made(place) as descriptor:
         for block in archive.blocks(journal):
             if header is None:
@@ -241,18 +257,24 @@ def _unpack_journal(
                 if b"\n" not in begun and len(begun) < journal.size:
                     continue
                 header, rest = _header_of(begun)
+                key, header = header.key, coding.header(header)
                 write_all(descriptor, _line_of(header) + rest)
             else:
                 write_all(descriptor, block)
         if header is None:
-            header = Header(format=FORMAT, min_reader=FORMAT, generation="")
+            header = coding.header(Header(format=FORMAT, min_reader=FORMAT, generation=""))
             write_all(descriptor, _line_of(header))
-    if admit is not None:
-        _rewrite(place, admit)
+    if admit is not None or coding.now is not None:
+        _rewrite(place, lambda line: coding.line(line, admit, is_encrypted=key is not None))
     tally = tally_of(place)
     if len(tally.damaged) > journal.damaged:
         raise damaged(archive.path, [f"lines of {journal.name} are damaged, such as line {tally.damaged[0]}"])
     return _Begun(header, tally.last_seq)
+
+
+def _write(place: Path, content: bytes) -> None:
+    with _made(place) as descriptor:
+        write_all(descriptor, content)
 
 
 def _rewrite(place: Path, admit: Callable[[bytes], bytes]) -> None:
@@ -315,8 +337,11 @@ def _begin(archive: Archive, name: str, root: Path, admit: Callable[[bytes], byt
             ending.callback(unlock_and_close, held)
         ending.callback(shutil.rmtree, hidden, ignore_errors=True)  # gone by then, unless something failed
         make_lock(hidden)
-        with _texts_of(archive, AgentFolder(hidden)):
-            _number(hidden, _unpack(archive, hidden, admit), None)
+        coding = coding_of(archive, AgentFolder(hidden))
+        with _texts_of(archive, AgentFolder(hidden), is_plain=coding.was is None):
+            _number(hidden, _unpack(archive, hidden, admit, coding), None)
+        if coding.key_file is not None:
+            _write(hidden / ENCRYPTION, coding.key_file)
         sync_tree(hidden)
         hidden.rename(made.path)
         sync_folder(made.path.parent)

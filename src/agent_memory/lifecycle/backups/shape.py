@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, ValidationError
-from agent_memory.files.names import BACKUPS, SCRATCHPAD, STAMP, may_be_journal
+from agent_memory.files.names import BACKUPS, ENCRYPTION, SCRATCHPAD, STAMP, may_be_journal
 from agent_memory.models import check_agent_id
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ _NAME: Final = re.compile(r"(?P<agent>.+)-(?P<at>\d{8}T\d{6})Z(?P<before>-before
 _PAGE: Final = re.compile(r"topics/\.?[a-z0-9_-]{1,200}(?:\.[a-z]+(?:-[0-9a-f]+)?)?\.md")
 _BLOB: Final = re.compile(r"blobs/[0-9a-f]{64}")
 _SUM: Final = re.compile(r"[0-9a-f]{64}")
-_BESIDE: Final = frozenset({SCRATCHPAD})
-"""Kept for people; a restore renders it anew."""
+_BESIDE: Final = frozenset({SCRATCHPAD, ENCRYPTION})
+"""The first is kept for people, and a restore renders it anew; the second has the key of encrypted journals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

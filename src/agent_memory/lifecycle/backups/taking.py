@@ -16,6 +16,7 @@ import zipfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.atomic import (
     PRIVATE_FILE,
@@ -27,10 +28,10 @@ from agent_memory.files.atomic import (
     sync_folder,
     translated,
 )
-from agent_memory.files.blobs import Blobs
 from agent_memory.files.exchange import move_if_free
 from agent_memory.files.held import unlock_and_close
 from agent_memory.files.lock import folder_lock
+from agent_memory.files.names import ENCRYPTION
 from agent_memory.files.temporary import claim, remove_leftovers
 from agent_memory.installing import installed_version
 from agent_memory.lifecycle.backups.reading import check_written
@@ -112,7 +113,7 @@ def cut_of(folder: AgentFolder) -> Iterator[Cut]:
         ValidationError: There is none.
     """
     with contextlib.ExitStack() as opened:
-        opened.enter_context(Blobs(folder.blobs).unswept())
+        opened.enter_context(AgentBlobs(folder).unswept())
         cut = Cut()
         with translated(folder.path, "back up"):
             for journal in folder.journals():
@@ -205,9 +206,9 @@ def _counted(blocks: Iterator[bytes], tally: LineTally) -> Iterator[bytes]:
 
 def _beside(folder: AgentFolder) -> list[str]:
     """Return the names of all other files that a backup has."""
-    texts = [f"{folder.blobs.name}/{name}" for name in sorted(Blobs(folder.blobs).names())]
+    texts = [f"{folder.blobs.name}/{name}" for name in sorted(AgentBlobs(folder).names())]
     pages = sorted(folder.topics.glob("*.md")) if folder.topics.is_dir() and not folder.topics.is_symlink() else []
-    names = [*texts, *(f"{folder.topics.name}/{page.name}" for page in pages), folder.scratchpad.name]
+    names = [*texts, *(f"{folder.topics.name}/{page.name}" for page in pages), folder.scratchpad.name, ENCRYPTION]
     return [name for name in names if is_beside(name)]
 
 

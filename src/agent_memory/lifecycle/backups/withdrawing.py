@@ -8,18 +8,22 @@ import shutil
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.encryption.keys import adopt
 from agent_memory.files.atomic import PRIVATE_FOLDER, read_file, replace_file, sync_folder, translated
 from agent_memory.files.held import hold_folder, unlock_and_close
+from agent_memory.files.names import ENCRYPTION
 from agent_memory.knowledge.topics.file import INDEX
 from agent_memory.lifecycle.backups.reading import opened_backup
 from agent_memory.lifecycle.backups.restoring import restore_backup
 from agent_memory.lifecycle.backups.taking import cut_of, take
 from agent_memory.storage.blobs import sweep_blobs
+from agent_memory.storage.recoding import recode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from agent_memory.encryption import DataKey
     from agent_memory.files.layout import AgentFolder
 
 _FOOTNOTE: Final = "[^"
@@ -41,6 +45,51 @@ def withdraw(path: Path, root: Path, admit: Callable[[bytes], bytes], hide: Call
         ValidationError: It is no backup.
         StorageError: It is damaged, or could not be written; it stays as it was.
     """
+
+    def changed(folder: AgentFolder) -> None:
+        sweep_blobs(folder, timedelta(0))
+        _hide_in_pages(folder, hide)
+
+    _make_anew(path, root, admit, changed)
+
+
+def encrypt_backup(path: Path, root: Path, key: DataKey, begun: bytes, done: bytes) -> bool:
+    """Put a backup in its own place with the same lines, encrypted as the files of its agent are.
+
+    It is of the same moment as before and has the same name. The scratchpad and the pages that were kept for people are
+    not in it any more: a restoring makes them anew.
+
+    Args:
+        path: The backup.
+        root: The folder of all agents, where it is unpacked for a moment.
+        key: That of its agent's files.
+        begun: An `encryption.json` with it, by which files are encrypted.
+        done: One by which they all are; the backup is to have it.
+
+    Returns:
+        Whether it was plain.
+
+    Raises:
+        ValidationError: It is no backup.
+        StorageError: It is damaged, or could not be written; it stays as it was.
+    """
+    with opened_backup(path) as archive:
+        if any(each.name == ENCRYPTION for each in archive.manifest.files):
+            return False
+
+    def changed(unpacked: AgentFolder) -> None:
+        replace_file(unpacked.path / ENCRYPTION, begun, durable=True)
+        adopt(unpacked.path, key)
+        recode(unpacked)
+        replace_file(unpacked.path / ENCRYPTION, done, durable=True)
+        unpacked.scratchpad.unlink(missing_ok=True)
+        shutil.rmtree(unpacked.topics, ignore_errors=True)
+
+    _make_anew(path, root, lambda line: line, changed)
+    return True
+
+
+def _make_anew(path: Path, root: Path, admit: Callable[[bytes], bytes], change: Callable[[AgentFolder], None]) -> None:
     with opened_backup(path) as archive:
         manifest = archive.manifest
     hidden = root / f"_copy-{secrets.token_hex(6)}"
@@ -50,8 +99,7 @@ def withdraw(path: Path, root: Path, admit: Callable[[bytes], bytes], hide: Call
             ending.callback(unlock_and_close, held)
         ending.callback(shutil.rmtree, hidden, ignore_errors=True)
         folder = restore_backup(path, hidden, admit=admit).folder
-        sweep_blobs(folder, timedelta(0))
-        _hide_in_pages(folder, hide)
+        change(folder)
         with cut_of(folder) as cut:
             made = take(folder, cut, manifest.reason, manifest.made_at)
         made.path.replace(path)

@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_file, translated
-from agent_memory.files.blobs import Blobs
 from agent_memory.files.names import AUDIT, OLDER_AUDIT, PURGE_KEY, PURGED, VECTORS, sort_of
 from agent_memory.journal import Records, apply_change, texts_in
 from agent_memory.journal.reader import JournalReader
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from agent_memory.files.blobs import Blobs
     from agent_memory.files.layout import AgentFolder
 
 _IDS: Final = re.compile(r"\b[a-z]{3}-[0-9a-f]{12}\b")
@@ -70,7 +71,7 @@ def holdings_in(folder: AgentFolder) -> list[Holding]:
     """
     with translated(folder.path, "list"):
         journals = folder.journals()
-    found = [each for journal in journals for each in _in_journal(journal, Blobs(folder.blobs))]
+    found = [each for journal in journals for each in _in_journal(journal, AgentBlobs(folder))]
     live = {each.id for each in found if not each.is_gone}
     return [each for each in found if not (each.is_gone and each.id in live)]  # moved to another journal and back
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from agent_memory.embeddings import EmbedderIdentity, VectorCache
+from agent_memory.encryption import is_encrypted
 from agent_memory.errors import AgentMemoryError, BusyError, StorageError
 from agent_memory.files.atomic import make_private_folder, sync_folder, translated
 from agent_memory.files.children import keep_to_itself
@@ -177,6 +178,8 @@ def _clean(place: Path) -> None:
 
 def _seal_stretch(folder: AgentFolder, kind: Kind[Any], place: Path, least: int) -> bool:
     """Seal what the journal says behind the last segment; tell whether that was enough to be worth it."""
+    if is_encrypted(folder.path):
+        return False
     journal = Journal(folder.path / kind.journal, {kind.name})
     chain, notes = chain_of(place, kind, journal)
     if chain.segments and drop_purged(place, journal):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 
 from typing_extensions import override
 
+from agent_memory.encryption import is_encrypted
 from agent_memory.errors import StorageError
 from agent_memory.logs import get_logger
 from agent_memory.models.kind import R
@@ -126,7 +127,7 @@ class Sealing(NoIndex, Generic[R]):
 
     def _begin(self) -> None:
         self._begun = time.monotonic()
-        if numpy_if_there() is None:  # segments are arrays
+        if numpy_if_there() is None or is_encrypted(self._agent.path):  # segments are arrays, and not encrypted
             return
         identity = self.opening().identity
         self._child = start_child(

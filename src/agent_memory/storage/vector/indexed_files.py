@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic
 
+from agent_memory.encryption import is_encrypted
+from agent_memory.errors import ConfigurationError
 from agent_memory.models import EVERYTHING, Listing
 from agent_memory.models.kind import R
 from agent_memory.retrieval import SearchIndex
@@ -48,6 +50,12 @@ class IndexedFiles(Generic[R]):
             ConfigurationError: The engine is not installed, or there is no embedder.
         """
         files, options = self._files, self._options
+        if is_encrypted(files.folder.path):
+            raise ConfigurationError(
+                "This memory is encrypted, and an index of the vector engine would not be; nothing was changed.",
+                code="encrypted_without_index",
+                recovery="Leave `backend` at `auto` or `file`, or run `agent-memory decrypt` first.",
+            )
         make = partial(AnnIndex, limits=options.limits)
         embeddings = files.embeddings(make)
         candidates = embeddings.index

@@ -1,0 +1,121 @@
+"""The commands for an agent whose files are encrypted."""
+
+import asyncio
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from agent_memory.cli.options import Yes
+from agent_memory.cli.running import FAILED, Run, command
+from agent_memory.errors import UnsupportedError
+from agent_memory.files.wording import counted
+from agent_memory.settings import EncryptionSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_memory.files.layout import AgentFolder
+    from agent_memory.privacy import Encrypted
+
+_SHOWN: Final = 10
+
+
+@command()
+async def encrypt(run: Run, *, yes: Yes = False) -> None:
+    """Encrypt all that an agent keeps, its backups too, with a key of yours.
+
+    The key is what AGENT_MEMORY_KEY holds: 32 bytes in hexadecimal or base64, or a passphrase of 12 characters or more.
+    AGENT_MEMORY_KEY_FILE, AGENT_MEMORY_KEY_COMMAND or AGENT_MEMORY_KEY_KEYRING say where it is instead. Without it
+    nothing can be read any more, by nobody. What was interrupted goes on when the command is run again.
+    """
+    from agent_memory.privacy import encrypt as encrypt_folder
+
+    folder = _folder(run)
+    if not yes:
+        run.need_terminal("Nothing was changed.", "Encrypting")
+        run.screen.note("Who loses the key loses the memory: nobody can bring it back. Keep the key in two places.")
+        run.confirm(f"Encrypt the memory of {folder.agent_id}?", "Nothing was changed.")
+    await run.service.settle()
+    done = await asyncio.to_thread(encrypt_folder, folder, _progress(run))
+    run.screen.document({"agent_id": folder.agent_id, **asdict(done)})
+    _show(run, done)
+    if not done.is_clean:
+        raise typer.Exit(FAILED)
+
+
+@command()
+async def decrypt(run: Run, *, yes: Yes = False) -> None:
+    """Have the files of an agent stand plain again; its backups stay encrypted."""
+    from agent_memory.privacy import decrypt as decrypt_folder
+
+    folder = _folder(run)
+    if not yes:
+        run.need_terminal("Nothing was changed.", "Decrypting")
+        run.confirm(f"Write the memory of {folder.agent_id} in plain text?", "Nothing was changed.")
+    await run.service.settle()
+    unpacked = await asyncio.to_thread(decrypt_folder, folder, _progress(run))
+    run.service.pad.schedule(run.caller)
+    run.screen.document({"agent_id": folder.agent_id, "unpacked": unpacked})
+    run.screen.show(f"The memory of {folder.agent_id} is not encrypted any more.")
+    run.screen.note("Its backups are; they open with the key as before.", style="dim")
+
+
+@command()
+async def rekey(
+    run: Run,
+    *,
+    variable: Annotated[
+        str, typer.Option("--new-variable", metavar="NAME", help="The environment variable with the new key.")
+    ] = "AGENT_MEMORY_NEW_KEY",
+    file: Annotated[str | None, typer.Option("--new-file", metavar="FILE", help="A file with it.")] = None,
+    program: Annotated[
+        str | None, typer.Option("--new-command", metavar="COMMAND", help="A command that prints it.")
+    ] = None,
+    keyring: Annotated[
+        str | None, typer.Option("--new-keyring", metavar="SERVICE", help="The service that the keyring has it under.")
+    ] = None,
+) -> None:
+    """Change the key of an encrypted memory: one small file is written anew.
+
+    Backups that were made before open with the key of then.
+    """
+    from agent_memory.privacy import change_key
+
+    folder = _folder(run)
+    new = EncryptionSettings(key_variable=variable, key_file=file, key_command=program, key_keyring=keyring)
+    await asyncio.to_thread(change_key, folder, new)
+    run.screen.document({"agent_id": folder.agent_id, "changed": True})
+    run.screen.show(f"The memory of {folder.agent_id} opens with the new key from now on.")
+    run.screen.note("Backups that were made before open with the key of then: keep it as long as you keep them.")
+
+
+def _folder(run: Run) -> "AgentFolder":
+    folder = run.service.admin.folder
+    if folder is None:
+        raise UnsupportedError(
+            "These memories lie on a server; only files can be encrypted.",
+            recovery="Have whoever runs the server encrypt its disks.",
+        )
+    return folder
+
+
+def _progress(run: Run) -> "Callable[[str], None]":
+    return lambda name: run.screen.note(f"{name} …", style="dim")
+
+
+def _show(run: Run, done: "Encrypted") -> None:
+    from agent_memory.privacy import BEYOND_ENCRYPTION
+
+    if done.packed:
+        names = ", ".join(done.packed[:_SHOWN]) + (" …" if len(done.packed) > _SHOWN else "")
+        run.screen.show(f"Packed until it is decrypted: {names}.")
+    if done.backups:
+        run.screen.show(f"Encrypted {counted(len(done.backups), 'backup')}.")
+    for sentence in done.failed:
+        run.screen.show(f"Not encrypted: {sentence}", style="red")
+    if done.found:
+        run.screen.show(f"Plain text of a memory still stands in: {', '.join(done.found)}.", style="red")
+    else:
+        run.screen.show(f"Encrypted. {counted(done.searched, 'text')} looked for in every file: none stands in plain.")
+    run.screen.note(f"Not reached: {'; '.join(BEYOND_ENCRYPTION)}.", style="dim")

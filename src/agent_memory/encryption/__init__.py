@@ -1,0 +1,24 @@
+"""What an agent's files are encrypted with: the cipher, the file that holds its key, and where a person's key is.
+
+Knows files by their bytes and fields of records as JSON; what a journal is, stands above it.
+"""
+
+from agent_memory.encryption.blobs import AgentBlobs
+from agent_memory.encryption.cipher import DataKey
+from agent_memory.encryption.key_file import KeyFile, State
+from agent_memory.encryption.keys import data_key, is_encrypted, key_for, state_of, take_keys_from
+from agent_memory.encryption.person import PersonKey, person_key
+
+__all__ = [
+    "AgentBlobs",
+    "DataKey",
+    "KeyFile",
+    "PersonKey",
+    "State",
+    "data_key",
+    "is_encrypted",
+    "key_for",
+    "person_key",
+    "state_of",
+    "take_keys_from",
+]

@@ -1,0 +1,145 @@
+"""`DataKey`: AES-256-GCM for the fields of records and for whole files. Reads and writes nothing.
+
+Nonces are 96 random bits (NIST SP 800-38D, 8.2.2): one key is good for 2**32 texts, which is 4,000 million changes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import ConfigurationError
+from agent_memory.installing import advice
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+KEY_BYTES: Final = 32
+NONCE_BYTES: Final = 12
+MAGIC: Final = b"agent-memory encrypted 1\n"
+"""How an encrypted file begins."""
+
+
+def aes_gcm(secret: bytes) -> Any:
+    """Return the cipher with a key of 32 bytes.
+
+    Raises:
+        ConfigurationError: `cryptography_missing`: the package is not installed.
+    """
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    except ImportError:
+        raise ConfigurationError(
+            "This memory is encrypted, or is to be, and the package cryptography is not installed. "
+            "Nothing was read or changed.",
+            code="cryptography_missing",
+            recovery=advice("encryption"),
+        ) from None
+    return AESGCM(secret)
+
+
+def lock_up(cipher: Any, content: bytes, bound_to: bytes) -> bytes:
+    """Return a nonce and the encrypted content, which is readable only together with what it is bound to."""
+    nonce = os.urandom(NONCE_BYTES)
+    return nonce + bytes(cipher.encrypt(nonce, content, bound_to))
+
+
+def unlock(cipher: Any, content: bytes, bound_to: bytes) -> bytes:
+    """Return what `lock_up` was given.
+
+    Raises:
+        ValueError: It was changed, or is of another key or bound to something else.
+    """
+    from cryptography.exceptions import InvalidTag
+
+    try:
+        return bytes(cipher.decrypt(content[:NONCE_BYTES], content[NONCE_BYTES:], bound_to))
+    except (InvalidTag, ValueError, OverflowError):  # of the latter two: it is shorter than a nonce
+        raise ValueError("it cannot be decrypted") from None
+
+
+def bound(*parts: object) -> bytes:
+    """Return parts as bytes that no other parts give."""
+    return json.dumps(parts, ensure_ascii=True).encode()
+
+
+class DataKey:
+    """What all files of one agent are encrypted with; a `Codec` of its journals.
+
+    Args:
+        secret: 32 random bytes.
+        agent: What the agent was named when its memory was encrypted. A folder may be renamed later.
+
+    Attributes:
+        key: Names the key; tells nothing of it.
+
+    Raises:
+        ConfigurationError: cryptography is not installed.
+    """
+
+    def __init__(self, secret: bytes, agent: str) -> None:
+        self._cipher = aes_gcm(secret)
+        self._secret = secret
+        self._agent = agent
+        self._hashes = _derived(secret, "hashes")
+        self.key: str = _derived(secret, "name").hex()[:16]
+
+    def encode(self, where: Sequence[object], fields: bytes) -> str:
+        """Return the text for fields of a record; see `Codec`."""
+        return base64.b64encode(self.locked(where, fields)).decode()
+
+    def decode(self, where: Sequence[object], text: str) -> bytes:
+        """Return the fields of a text.
+
+        Raises:
+            ValueError: It was changed, or made for another place or with another key.
+        """
+        try:
+            content = base64.b64decode(text, validate=True)
+        except binascii.Error:
+            raise ValueError("it is no base64") from None
+        return self.unlocked(where, content)
+
+    def locked(self, where: Sequence[object], content: bytes) -> bytes:
+        """Return content, encrypted and bound to a place."""
+        return lock_up(self._cipher, content, bound(self._agent, *where))
+
+    def unlocked(self, where: Sequence[object], content: bytes) -> bytes:
+        """Return what `locked` was given.
+
+        Raises:
+            ValueError: It was changed, or made for another place or with another key.
+        """
+        return unlock(self._cipher, content, bound(self._agent, *where))
+
+    def encrypted(self, name: str, content: bytes) -> bytes:
+        """Return the bytes of a whole file, bound to its name."""
+        return MAGIC + self.locked(("file", name), content)
+
+    def decrypted(self, name: str, content: bytes) -> bytes:
+        """Return what a file holds.
+
+        Raises:
+            ValueError: It is none of ours, was changed, or is another file.
+        """
+        if not content.startswith(MAGIC):
+            raise ValueError("it is not encrypted")
+        return self.unlocked(("file", name), content[len(MAGIC) :])
+
+    def hashed(self, content: bytes) -> bytes:
+        """Return 32 bytes that stand for some content and that nobody can compute without the key (HMAC-SHA256)."""
+        return hmac.digest(self._hashes, content, hashlib.sha256)
+
+    @property
+    def secret(self) -> bytes:
+        """The key itself, for whoever wraps it."""
+        return self._secret
+
+
+def _derived(secret: bytes, purpose: str) -> bytes:
+    return hmac.digest(secret, f"agent-memory {purpose}".encode(), hashlib.sha256)

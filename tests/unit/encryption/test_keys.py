@@ -1,0 +1,176 @@
+"""Where a person's key comes from, what it wraps, and which errors there are."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from agent_memory.encryption import KeyFile, PersonKey, data_key, is_encrypted, key_for, person_key, take_keys_from
+from agent_memory.encryption.keys import forget_keys
+from agent_memory.errors import ConfigurationError, StorageError
+from agent_memory.settings import EncryptionSettings
+from tests.support import raises
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RAW: Final = "00112233445566778899aabbccddeeff" * 2
+PASSPHRASE: Final = "correct horse battery staple"
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for end in ("", "_FILE", "_COMMAND", "_KEYRING"):
+        monkeypatch.delenv(f"AGENT_MEMORY_KEY{end}", raising=False)
+    forget_keys()
+
+
+def person(text: str = RAW) -> PersonKey:
+    return PersonKey(text, "a test")
+
+
+@pytest.fixture
+def bob(root: Path) -> Path:
+    folder = root / "bob"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "text", [RAW, RAW.upper(), base64.b64encode(bytes.fromhex(RAW)).decode(),
+             base64.urlsafe_b64encode(bytes.fromhex(RAW)).decode().rstrip("=")],
+)  # fmt: skip
+def test_32_bytes_are_taken_as_they_are(text: str) -> None:
+    assert person(text).raw == bytes.fromhex(RAW)
+
+
+@pytest.mark.parametrize("text", ["", PASSPHRASE, RAW[:-1], RAW + "0", "A" * 42, "A" * 45])
+def test_anything_else_is_a_passphrase(text: str) -> None:
+    assert person(text).raw is None
+
+
+def test_a_short_passphrase_is_refused() -> None:
+    with raises(ConfigurationError, "weak_key"):
+        person("eleven char").check_strength()
+    person(PASSPHRASE).check_strength()
+    person(RAW).check_strength()
+
+
+def test_a_key_is_never_shown() -> None:
+    assert PASSPHRASE not in repr(person(PASSPHRASE))
+
+
+def test_it_comes_from_where_the_settings_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "key").write_text(f"{PASSPHRASE}\n")
+    monkeypatch.setenv("MINE", RAW)
+    assert person_key(EncryptionSettings(key_variable="MINE")).text == RAW
+    assert person_key(EncryptionSettings(key_file=str(tmp_path / "key"))).text == PASSPHRASE
+    assert person_key(EncryptionSettings(key_command=f"cat {tmp_path / 'key'}")).text == PASSPHRASE
+
+
+def test_without_settings_it_comes_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "key").write_text(PASSPHRASE)
+    monkeypatch.setenv("AGENT_MEMORY_KEY_FILE", str(tmp_path / "key"))
+    assert person_key(EncryptionSettings()).text == PASSPHRASE
+    monkeypatch.setenv("AGENT_MEMORY_KEY", RAW)
+    assert person_key(EncryptionSettings()).text == RAW
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        EncryptionSettings(),
+        EncryptionSettings(key_file="/nowhere/key"),
+        EncryptionSettings(key_command="false"),
+        EncryptionSettings(key_command="no-such-program-here"),
+        EncryptionSettings(key_command="true"),
+    ],
+)
+def test_where_there_is_none_an_error_says_so(settings: EncryptionSettings) -> None:
+    with raises(StorageError, "encrypted"):
+        person_key(settings)
+
+
+@pytest.mark.parametrize("text", [RAW, PASSPHRASE])
+def test_a_key_file_gives_the_data_key_to_its_person_alone(bob: Path, text: str) -> None:
+    file, data = KeyFile.fresh("bob", person(text))
+    file.write(bob)
+    found = KeyFile.read(bob)
+    assert found == file
+    assert found is not None
+    assert found.unwrapped(person(text)).key == data.key
+    assert (bob / "encryption.json").stat().st_mode & 0o777 == 0o600
+    assert data.secret.hex() not in (bob / "encryption.json").read_text()
+    for other in ("another passphrase", "ff" * 32):
+        with raises(StorageError, "wrong_key"):
+            found.unwrapped(person(other))
+
+
+@pytest.mark.parametrize("field", ["state", "agent", "key", "stretched"])
+def test_a_key_file_that_was_changed_gives_none(bob: Path, field: str) -> None:
+    file, _ = KeyFile.fresh("bob", person(PASSPHRASE))
+    value = json.loads(file.encode())
+    changed = {"state": "encrypted", "agent": "ann", "key": "0" * 16, "stretched": {**value["stretched"], "n": 1024}}
+    (bob / "encryption.json").write_text(json.dumps({**value, field: changed[field]}))
+    found = KeyFile.read(bob)
+    assert found is not None
+    with raises(StorageError, "wrong_key"):
+        found.unwrapped(person(PASSPHRASE))
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", '{"version": 2}', '{"version": 1, "state": "open"}'])
+def test_a_damaged_key_file_is_an_error(bob: Path, content: str) -> None:
+    (bob / "encryption.json").write_text(content)
+    with raises(StorageError, "key_file"):
+        KeyFile.read(bob)
+
+
+def test_costs_without_bounds_are_refused(bob: Path) -> None:
+    file, _ = KeyFile.fresh("bob", person(PASSPHRASE))
+    value = json.loads(file.encode())
+    value["stretched"]["n"] = 2**40
+    (bob / "encryption.json").write_text(json.dumps(value))
+    found = KeyFile.read(bob)
+    assert found is not None
+    with raises(StorageError, "wrong_key"):
+        found.unwrapped(person(PASSPHRASE))
+
+
+def test_a_change_of_the_persons_key_keeps_the_data_key(bob: Path) -> None:
+    file, data = KeyFile.fresh("bob", person(PASSPHRASE))
+    new = file.wrapping(data, person(RAW))
+    assert new.unwrapped(person(RAW)).secret == data.secret
+    with raises(StorageError, "wrong_key"):
+        new.unwrapped(person(PASSPHRASE))
+
+
+def test_a_process_finds_the_key_of_a_folder(bob: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (is_encrypted(bob), key_for(bob)) == (False, None)
+    file, data = KeyFile.fresh("bob", person())
+    file.write(bob)
+    assert is_encrypted(bob)
+    with raises(StorageError, "encrypted"):
+        data_key(bob)
+    monkeypatch.setenv("AGENT_MEMORY_KEY", RAW)
+    assert data_key(bob).key == data_key(bob, data.key).key == data.key
+    with raises(StorageError, "wrong_key"):
+        data_key(bob, "of another file")
+    file.wrapping(data, person(), "decrypting").write(bob)
+    assert key_for(bob) is None
+
+
+def test_settings_of_nobody_do_not_replace_those_of_somebody(bob: Path, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(RAW)
+    file, data = KeyFile.fresh("bob", person())
+    file.write(bob)
+    take_keys_from(bob.parent, EncryptionSettings(key_file=str(tmp_path / "key")))
+    take_keys_from(bob.parent, EncryptionSettings())
+    assert data_key(bob).key == data.key
+
+
+def test_two_places_for_the_key_are_an_error() -> None:
+    with pytest.raises(ValueError, match="both say where the key is"):
+        EncryptionSettings(key_file="a", key_command="b")
