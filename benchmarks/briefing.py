@@ -1,6 +1,7 @@
 """Which share of tasks a briefing makes readable what was decided about them, in at most 500 tokens.
 
     python -m benchmarks.briefing --sde FOLDER [--form turns|talks] [--embedder local|none] [--show TASK] [--json]
+    python -m benchmarks.briefing --chats [--sde FOLDER] [the same options]
     python -m benchmarks.briefing --questions FILE [--embedder local|none]
 
 FOLDER is a clone of vectorize-io/sde-bench (MIT): 33 tasks whose rule was settled in earlier conversations, and 140
@@ -18,6 +19,9 @@ The columns:
 
 The rows: the briefing; the best hits of a search, whole, as many as fit into 500 tokens; the scratchpad with 500 and
 with 2,000 tokens; the briefing without a prompt.
+
+With `--chats` the tasks are the 24 of `benchmarks/data/briefing_chats.yaml`, conversations about other work that no weight
+was set on; those of sde-bench, if named, are the others in the store.
 
 With `--questions`, the questions of a set are first prompts, and the share of their answers that is readable is told of
 the briefing, of the scratchpad's last fifty, and of both (`_briefing_questions.py`).
@@ -55,6 +59,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 NEEDED: Final = Path(__file__).with_name("data") / "briefing.yaml"
+CHATS: Final = NEEDED.with_name("briefing_chats.yaml")
 _BEGINNING: Final = datetime(2025, 1, 1, 9, tzinfo=UTC)
 _APART: Final = timedelta(hours=20)
 _TURN: Final = timedelta(minutes=2)
@@ -68,10 +73,14 @@ Turns = list[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The tasks, by name, each with its report, and all conversations by name, in the order in which they were led."""
+    """The tasks, by name, each with its report, and all conversations by name, in the order in which they were led.
+
+    `needed` are patterns of what has to be readable before the task of that name is begun.
+    """
 
     reports: Mapping[str, str]
     talks: Mapping[str, Turns]
+    needed: Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +118,21 @@ def read(folder: Path, seed: int = 1) -> Bench:
     for name in amended:
         first, second = sorted((order.index(f"{name}/0"), order.index(f"{name}/1")))
         order[first], order[second] = f"{name}/0", f"{name}/1"
-    return Bench(reports, {name: talks[name] for name in order})
+    needed = yaml.safe_load(NEEDED.read_text("utf-8"))
+    return Bench(reports, {name: talks[name] for name in order}, needed)
+
+
+def read_chats(others: Mapping[str, Turns], seed: int = 1) -> Bench:
+    """Return the tasks that no weight was set on, their conversations among others."""
+    chats = yaml.safe_load(CHATS.read_text("utf-8"))
+    talks = dict(others) | {f"chat/{name}": [tuple(turn) for turn in chat["turns"]] for name, chat in chats.items()}
+    order = sorted(talks)
+    random.Random(seed).shuffle(order)
+    return Bench(
+        {name: chat["prompt"] for name, chat in chats.items()},
+        {name: talks[name] for name in order},
+        {name: chat["needed"] for name, chat in chats.items()},
+    )
 
 
 def readable(task: str, text: str, needed: Mapping[str, Sequence[str]]) -> list[bool]:
@@ -198,14 +221,13 @@ def ways_of(service: MemoryService, knowledge: Knowledge) -> dict[str, Callable[
 
 async def measured(bench: Bench, way: Callable[[str], Awaitable[str]], show: str = "") -> Row:
     """Ask one way for the text of each task."""
-    needed = yaml.safe_load(NEEDED.read_text("utf-8"))
     whole, found, tokens, times = 0, list[bool](), 0, list[float]()
     for task, report in bench.reports.items():
         begun = time.process_time()
         text = await way(report)
         times.append((time.process_time() - begun) * 1000)
         tokens = max(tokens, estimate_tokens(text))
-        parts = readable(task, text, needed)
+        parts = readable(task, text, bench.needed)
         whole += all(parts)
         found += parts
         if task == show:
@@ -234,6 +256,7 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.briefing", description=__doc__.partition("\n")[0])
     parser.add_argument("--sde", type=Path, help="a clone of vectorize-io/sde-bench")
+    parser.add_argument("--chats", action="store_true", help="the tasks of this benchmark's own conversations instead")
     parser.add_argument("--questions", type=Path, metavar="FILE", help="ask the questions of a set instead")
     parser.add_argument("--form", choices=("turns", "talks"), default="turns")
     parser.add_argument("--embedder", choices=("local", "none"), default="local")
@@ -244,9 +267,13 @@ def main() -> int:
         for name, shares in asyncio.run(ask(args.questions, args.embedder)).of.items():
             print(f"{name:26}{sum(shares) / len(shares):7.3f}  of {len(shares)} questions")
         return 0
-    if args.sde is None:
-        parser.error("say --sde or --questions")
-    rows = asyncio.run(run(read(args.sde), args.form, args.embedder, args.show))
+    if args.sde is None and not args.chats:
+        parser.error("say --sde, --chats or --questions")
+    bench = read(args.sde) if args.sde is not None else None
+    if args.chats:
+        bench = read_chats({} if bench is None else bench.talks)
+    assert bench is not None
+    rows = asyncio.run(run(bench, args.form, args.embedder, args.show))
     if args.json:
         sys.stdout.write(json.dumps({name: _as_json(row) for name, row in rows.items()}, indent=2) + "\n")
         return 0

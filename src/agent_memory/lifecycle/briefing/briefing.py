@@ -1,7 +1,7 @@
 """What an agent should know before it begins to work: one text, made once a session, of few tokens.
 
-It holds what bears on the first prompt, what is pinned, preferences, open tasks, late decisions, and how many pairs of
-memories contradict each other. It is data in a fence, as the scratchpad is.
+It holds what bears on the first prompt, what is pinned, preferences, open tasks, late decisions, and pairs of memories
+that contradict each other. It is data in a fence, as the scratchpad is.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.wording import counted
 from agent_memory.lifecycle.briefing.choosing import choose
+from agent_memory.lifecycle.briefing.doubting import doubts_of
 from agent_memory.lifecycle.briefing.finding import Source, bearing_on
 from agent_memory.models import (
     EPISODE,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.lifecycle.briefing.choosing import Chosen, Passage
+    from agent_memory.lifecycle.briefing.doubting import Doubts
     from agent_memory.lifecycle.briefing.finding import Readable
     from agent_memory.models import Clock, Record
     from agent_memory.service import Caller, MemoryService
@@ -75,11 +77,11 @@ class Briefing:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A heading, its lines, and for each line the record that it comes from; None for none."""
+    """A heading, its lines, and for each line the records that it comes from."""
 
     heading: str
     lines: tuple[str, ...]
-    records: tuple[Record | None, ...]
+    records: tuple[tuple[Record, ...], ...]
 
     @property
     def tokens(self) -> int:
@@ -125,19 +127,23 @@ class Briefer:
         """
         now, agent = self._clock(), self._service.agent_id
         room = self._tokens - estimate_tokens(_text(agent, []))
-        found: list[Passage] = []
+        every: list[Passage] = []
         if asked.strip():
             asked = asked[:MAX_ASKED]
             every = await bearing_on(asked, self._sources, now, caller, self._patience)
-            found = [each for each in every if each.id not in known]
-        standing = await _standing(self._service, now, caller, known)
+        doubts = await doubts_of(self._service, caller, every, known, lambda each: _is_told(each, caller))
+        in_pairs = doubts.older | {pair.newer.id for pair in doubts.pairs}
+        found = [each for each in every if each.id not in in_pairs and each.id not in known]
+        standing = await _standing(self._service, now, caller, {*known, *in_pairs}, doubts)
         kept = _within(standing, int(room * _STANDING_SHARE) if found else room)
         chosen = choose(found, asked, room - sum(each.tokens for each in kept) - _AROUND) if found else []
         told = {each.passage.id for each in chosen}
         return _fitting(agent, [*_bearing(chosen), *_without(kept, told)], self._tokens)
 
 
-async def _standing(service: MemoryService, now: datetime, caller: Caller, known: Collection[str]) -> list[_Section]:
+async def _standing(
+    service: MemoryService, now: datetime, caller: Caller, known: Collection[str], doubts: Doubts
+) -> list[_Section]:
     """Return what is told whatever is asked, the most important first."""
     seen = set(known)
 
@@ -147,20 +153,28 @@ async def _standing(service: MemoryService, now: datetime, caller: Caller, known
         listed = await service.admin.browse(Listing("newest", filters, pinned=pinned, limit=_EACH))
         shown = [each for each in listed.records if _is_told(each, caller) and each.id not in seen]
         seen.update(each.id for each in shown)
-        return _Section(heading, tuple(map(_line, shown)), tuple(shown))
+        return _Section(heading, tuple(map(_line, shown)), tuple((each,) for each in shown))
 
     lately = {"start": now - _LATELY}
     sections = [
+        _in_doubt(doubts),
         await section("Pinned:", pinned=True),
         await section("Preferences:", category="preference"),
         await section("Tasks that were noted:", category="task"),
         await section("Decided in the last two weeks:", category="decision", date_range=lately),
     ]
-    waiting = await service.disputes.how_many(caller, vouched=True)
-    if waiting:
-        pairs = counted(waiting, "pair of memories contradicts", "pairs of memories contradict")
-        sections.append(_Section("In doubt:", (f"- {pairs} each other; memory_search shows which.",), (None,)))
     return [each for each in sections if each.lines]
+
+
+def _in_doubt(doubts: Doubts) -> _Section:
+    """Return pairs that contradict each other, and how many more there are."""
+    lines = [f"{_line(pair.newer)} But {_line(pair.older).removeprefix('- ')}" for pair in doubts.pairs]
+    records: list[tuple[Record, ...]] = [(pair.newer, pair.older) for pair in doubts.pairs]
+    if more := doubts.waiting - len(lines):
+        pairs = counted(more, "pair of memories", "pairs of memories")
+        lines.append(f"- {pairs} of which one may be wrong, as `agent-memory suspects` shows.")
+        records.append(())
+    return _Section("In doubt, the newer first:", tuple(lines), tuple(records))
 
 
 def _is_told(memory: Memory, caller: Caller) -> bool:
@@ -212,7 +226,7 @@ def _told(talk: str, pieces: Sequence[Chosen]) -> _Section:
         who = f"{'person' if said[0].passage.by_person else 'agent'}: " if talk else f"{said[0].passage.at:%Y-%m-%d} "
         lines.append(f"- {who}{_one_line(' '.join(each.text for each in said))}")
     heading = f"From a conversation of {pieces[0].passage.at:%Y-%m-%d}:" if talk else "On what is asked:"
-    return _Section(heading, tuple(lines), tuple(each[0].passage.record for each in by_record.values()))
+    return _Section(heading, tuple(lines), tuple((each[0].passage.record,) for each in by_record.values()))
 
 
 def _without(sections: Iterable[_Section], told: Collection[str]) -> list[_Section]:
@@ -220,9 +234,9 @@ def _without(sections: Iterable[_Section], told: Collection[str]) -> list[_Secti
     left = []
     for each in sections:
         pairs = zip(each.lines, each.records, strict=True)
-        rest = [(line, record) for line, record in pairs if record is None or record.id not in told]
+        rest = [(line, records) for line, records in pairs if not {record.id for record in records} & {*told}]
         if rest:
-            left.append(_Section(each.heading, tuple(line for line, _ in rest), tuple(record for _, record in rest)))
+            left.append(_Section(each.heading, tuple(line for line, _ in rest), tuple(records for _, records in rest)))
     return left
 
 
@@ -232,7 +246,7 @@ def _fitting(agent_id: str, sections: list[_Section], budget: int) -> Briefing:
         text = _text(agent_id, sections)
         tokens = estimate_tokens(text)
         if tokens <= budget:
-            shown = [record for each in sections for record in each.records]
+            shown = [record for each in sections for records in each.records for record in records]
             memories = tuple([one for one in shown if isinstance(one, Memory)])
             return Briefing(text, tokens, memories, tuple([one for one in shown if isinstance(one, Episode)]))
         last = sections.pop()

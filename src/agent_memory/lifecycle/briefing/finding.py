@@ -155,7 +155,12 @@ def _talk_of(record: Record) -> str:
     """Return what stands for the talk of a record: its conversation, else its session; empty for none."""
     if isinstance(record, Episode):
         return record.conversation or record.created_by_session
-    return "" if record.is_item else record.created_by_session
+    return "" if record.is_item or _was_noted(record) else record.created_by_session
+
+
+def _was_noted(record: Record) -> bool:
+    """Tell whether a memory was stored as a statement of its own, by a tool or by capture, and is no turn of a talk."""
+    return bool(record.source.detail) or record.confidence is not None
 
 
 async def _told_in(talk: str, hits: Sequence[_Hit], filters: SearchFilters, group: str | None) -> list[Passage]:
@@ -171,7 +176,8 @@ async def _told_in(talk: str, hits: Sequence[_Hit], filters: SearchFilters, grou
         every = sorted(await source.records.linked_to(talk), key=lambda each: each.order)
         turns: list[Any] = [each for each in every if group is None or each.belongs_to in {"", group}]
     else:
-        turns = (await source.records.browse(Listing("oldest", filters, session=talk, limit=_TURNS))).records
+        listed = (await source.records.browse(Listing("oldest", filters, session=talk, limit=_TURNS))).records
+        turns = [each for each in listed if not _was_noted(each)]
         spoken = Counter(map(_said_by, turns))
         if max(spoken.values(), default=0) > _MOST_OF_ONE * len(turns):
             return []

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from agent_memory.service import MemoryService
     from tests.support import FrozenClock
 
+STRANGER = Caller("web", trust="low")
 ASKED = "The retry client hammers the upstream; restore the attempt budget of the Retrier."
 TALK = [
     ("user", "The upstream blocks our retry client with 429s, can you look at the Retrier?"),
@@ -88,10 +89,54 @@ async def test_each_thing_is_told_once_and_what_is_known_not_at_all(service: Mem
     assert (await briefer(service, clock).brief(ASKED, known=[stored.memory.id])).text == ""
 
 
-async def test_pairs_in_doubt_are_counted(service: MemoryService, clock: FrozenClock) -> None:
+async def test_a_pair_in_doubt_that_bears_on_the_prompt_is_told_and_others_are_counted(
+    service: MemoryService, clock: FrozenClock
+) -> None:
     await service.store("The build of Kestrel takes 12 minutes.")
+    clock.advance(days=1)
     await service.store("The build of Kestrel takes 40 minutes.")
-    assert "1 pair of memories contradicts each other" in (await briefer(service, clock).brief()).text
+    await service.store("The boat has 3 masts.")
+    await service.store("The boat has 4 masts.")
+    made = await briefer(service, clock).brief("How long does the build of Kestrel take?")
+    assert made.text.count("The build of Kestrel") == 2
+    told = "- 2026-03-02 The build of Kestrel takes 40 minutes. But 2026-03-01 The build of Kestrel takes 12 minutes."
+    assert told in made.text
+    assert len(made.memories) == 2
+    assert "- 1 pair of memories of which one may be wrong" in made.text
+    unasked = await briefer(service, clock).brief()
+    assert "2 pairs of memories of which one may be wrong" in unasked.text
+    assert "Kestrel" not in unasked.text
+
+
+async def test_what_is_out_of_date_is_never_told_alone(service: MemoryService, clock: FrozenClock) -> None:
+    await service.store({"content": "Mara wants answers in German.", "category": "preference"})
+    clock.advance(days=20)
+    newer = await service.store({"content": "Mara now wants answers in English.", "category": "preference"})
+    assert newer.suspects
+    in_pad = (await briefer(service, clock).brief("Write to Mara.", known=[newer.memory.id])).text
+    assert "- 2026-03-21 Mara now wants answers in English. But 2026-03-01 Mara wants answers in German." in in_pad
+    known = [newer.memory.id, newer.suspects[0].older.id]
+    assert "German" not in (await briefer(service, clock).brief("Write to Mara.", known=known)).text
+
+
+async def test_of_a_pair_with_a_stranger_only_the_number_is_told(service: MemoryService, clock: FrozenClock) -> None:
+    await service.store({"content": "The build of Kestrel takes 12 minutes.", "source": {"kind": "tool"}}, STRANGER)
+    await service.store({"content": "The build of Kestrel takes 40 minutes."}, STRANGER)
+    made = await briefer(service, clock).brief("How long does the build of Kestrel take?")
+    assert "minutes" not in made.text
+
+
+async def test_what_a_tool_or_capture_noted_in_a_session_is_no_conversation(
+    service: MemoryService, clock: FrozenClock
+) -> None:
+    for role, text in TALK:
+        noted = {"detail": "memory_store"} if role == "assistant" else {}
+        confidence = 0.8 if role == "user" else None
+        source = {"kind": role, **noted}
+        await service.store({"content": text, "source": source, "confidence": confidence}, Caller("monday"))
+    made = await briefer(service, clock).brief(ASKED)
+    assert "From a conversation" not in made.text
+    assert f"- 2026-03-01 {TALK[3][1]}" in made.text
 
 
 async def test_strangers_and_other_groups_are_not_heard(service: MemoryService, clock: FrozenClock) -> None:
