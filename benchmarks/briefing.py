@@ -20,8 +20,8 @@ The columns:
 The rows: the briefing; the best hits of a search, whole, as many as fit into 500 tokens; the scratchpad with 500 and
 with 2,000 tokens; the briefing without a prompt.
 
-With `--chats` the tasks are the 24 of `benchmarks/data/briefing_chats.yaml`, conversations about other work that no weight
-was set on; those of sde-bench, if named, are the others in the store.
+With `--chats` the tasks are the 24 of `benchmarks/data/briefing_chats.yaml`, conversations about other work that no
+weight was set on; those of sde-bench, if named, are the others in the store.
 
 With `--questions`, the questions of a set are first prompts, and the share of their answers that is readable is told of
 the briefing, of the scratchpad's last fifty, and of both (`_briefing_questions.py`).

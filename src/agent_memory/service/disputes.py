@@ -19,7 +19,7 @@ from agent_memory.service.seeing import check_seen, is_seen
 from agent_memory.service.writing import Looking
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator
+    from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 
     from agent_memory.models import Link, Memory
     from agent_memory.service.caller import Caller, Report
@@ -51,8 +51,12 @@ class Disputes:
         self._looking = Looking(writing.storage, writing.comparing)
         self.give_up = self._looking.give_up
 
-    async def undecided(self, caller: Caller = NOBODY) -> list[Suspect]:
+    async def undecided(self, caller: Caller = NOBODY, among: Collection[str] | None = None) -> list[Suspect]:
         """Return the pairs that wait for a decision, the latest first, of those that a caller may see.
+
+        Args:
+            caller: The session that asks.
+            among: Only pairs of which one is among these ids; of any when omitted.
 
         One whose memories have changed meanwhile so that both can be right, or of which the older was replaced or one
         was forgotten or has expired, is left out. What has replaced the newer stands for it.
@@ -64,6 +68,8 @@ class Disputes:
         wanted = list(dict.fromkeys(link.id for one, _ in newer for link in one.links if link.rel == SUSPECT))
         valid = await self._storage.valid_among(wanted)
         older = {one: memory for one, memory in valid.items() if is_seen(memory, caller)}
+        if among is not None:
+            newer = [pair for pair in newer if _ids_of(pair) & {*among}]
         found = await asyncio.to_thread(lambda: {(each.newer.id, each.older.id): each for each in _pairs(newer, older)})
         return sorted(found.values(), key=lambda each: each.newer.timestamp, reverse=True)
 
@@ -204,6 +210,10 @@ def _renamed(link: Link, rel: str) -> Link:
 
 def _is_of(link: Link, other_id: str) -> bool:
     return link.id == other_id and link.rel in _OF_PAIRS
+
+
+def _ids_of(pair: tuple[Memory, Memory]) -> set[str]:
+    return {each.id for each in pair} | {link.id for link in pair[0].links if link.rel == SUSPECT}
 
 
 def _pairs(newer: Iterable[tuple[Memory, Memory]], older: dict[str, Memory]) -> Iterator[Suspect]:

@@ -52,6 +52,17 @@ def test_what_is_needed_is_written_down_for_each_task_and_no_pattern_is_wrong() 
         assert not any(briefing.readable(task, "", needed))
 
 
+def test_of_the_conversations_of_our_own_each_says_what_its_task_needs_and_no_prompt_does() -> None:
+    others = {"elsewhere/0": [("user", "Parcels leave at noon.")]}
+    bench = briefing.read_chats(others)
+    assert len(bench.reports) == len(bench.needed) == 24
+    assert set(bench.talks) == {"elsewhere/0", *(f"chat/{task}" for task in bench.reports)}
+    for task, prompt in bench.reports.items():
+        said = "\n".join(text for _, text in bench.talks[f"chat/{task}"])
+        assert all(briefing.readable(task, said, bench.needed)), task
+        assert not all(briefing.readable(task, prompt, bench.needed)), task
+
+
 @pytest.mark.parametrize("form", ["turns", "talks"])
 def test_a_run_tells_each_way(
     sde: Path, form: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path

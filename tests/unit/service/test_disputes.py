@@ -370,6 +370,15 @@ async def test_a_file_nobody_vouches_for_raises_and_settles_no_pair(service: Mem
     assert (await service.get(other.id)).links == other.links
 
 
+async def test_pairs_among_some_memories_are_those_that_have_one_of_them(service: MemoryService) -> None:
+    old, new = await two(service)
+    await two(service, ("The boat has 3 masts.", "The boat has 4 masts."))
+    for one in (old.id, new.id):
+        (pair,) = await service.disputes.undecided(among=[one])
+        assert (pair.newer.id, pair.older.id) == (new.id, old.id)
+    assert await service.disputes.undecided(among=[]) == []
+
+
 async def test_the_status_counts_the_pairs_that_wait(service: MemoryService) -> None:
     old, new = await two(service)
     status = await service.status()

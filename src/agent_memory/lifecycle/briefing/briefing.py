@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.wording import counted
 from agent_memory.lifecycle.briefing.choosing import choose
-from agent_memory.lifecycle.briefing.doubting import doubts_of
+from agent_memory.lifecycle.briefing.doubting import MOST_CHARS, doubts_of
 from agent_memory.lifecycle.briefing.finding import Source, bearing_on
 from agent_memory.models import (
     EPISODE,
@@ -53,8 +53,6 @@ _STANDING_SHARE: Final = 0.4
 _LATELY: Final = timedelta(days=14)
 _EACH: Final = 10
 """Records of one section that are looked at."""
-_WHOLE_CHARS: Final = 400
-"""What is longer is left to a search: whole entries only, since half of one may say the opposite."""
 _AROUND: Final = 3
 """Tokens of a line besides its words."""
 
@@ -131,19 +129,19 @@ class Briefer:
         if asked.strip():
             asked = asked[:MAX_ASKED]
             every = await bearing_on(asked, self._sources, now, caller, self._patience)
-        doubts = await doubts_of(self._service, caller, every, known, lambda each: _is_told(each, caller))
+        standing = await _standing(self._service, now, caller, known)
+        stands = [one for each in standing for records in each.records for one in records]
+        doubts = await doubts_of(self._service, caller, every, stands, known)
         in_pairs = doubts.older | {pair.newer.id for pair in doubts.pairs}
         found = [each for each in every if each.id not in in_pairs and each.id not in known]
-        standing = await _standing(self._service, now, caller, {*known, *in_pairs}, doubts)
+        standing = [each for each in (_in_doubt(doubts), *_without(standing, in_pairs)) if each.lines]
         kept = _within(standing, int(room * _STANDING_SHARE) if found else room)
         chosen = choose(found, asked, room - sum(each.tokens for each in kept) - _AROUND) if found else []
         told = {each.passage.id for each in chosen}
         return _fitting(agent, [*_bearing(chosen), *_without(kept, told)], self._tokens)
 
 
-async def _standing(
-    service: MemoryService, now: datetime, caller: Caller, known: Collection[str], doubts: Doubts
-) -> list[_Section]:
+async def _standing(service: MemoryService, now: datetime, caller: Caller, known: Collection[str]) -> list[_Section]:
     """Return what is told whatever is asked, the most important first."""
     seen = set(known)
 
@@ -157,7 +155,6 @@ async def _standing(
 
     lately = {"start": now - _LATELY}
     sections = [
-        _in_doubt(doubts),
         await section("Pinned:", pinned=True),
         await section("Preferences:", category="preference"),
         await section("Tasks that were noted:", category="task"),
@@ -179,7 +176,7 @@ def _in_doubt(doubts: Doubts) -> _Section:
 
 def _is_told(memory: Memory, caller: Caller) -> bool:
     is_elsewhere = of_another_project(memory, caller.project)
-    return memory.trust != "low" and len(memory.content) <= _WHOLE_CHARS and (memory.pinned or not is_elsewhere)
+    return memory.trust != "low" and len(memory.content) <= MOST_CHARS and (memory.pinned or not is_elsewhere)
 
 
 def _line(memory: Memory) -> str:
