@@ -167,7 +167,7 @@ def _in_doubt(doubts: Doubts) -> _Section:
     """Return pairs that contradict each other, and how many more there are."""
     lines = [f"{_line(pair.newer)} But {_line(pair.older).removeprefix('- ')}" for pair in doubts.pairs]
     records: list[tuple[Record, ...]] = [(pair.newer, pair.older) for pair in doubts.pairs]
-    if more := doubts.waiting - len(lines):
+    if (more := doubts.waiting - len(lines)) > 0:
         pairs = counted(more, "pair of memories", "pairs of memories")
         lines.append(f"- {pairs} of which one may be wrong, as `agent-memory suspects` shows.")
         records.append(())
