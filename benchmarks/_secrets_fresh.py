@@ -106,7 +106,7 @@ def _numbered_words(rng: random.Random) -> Planted:
     words = rng.sample(WORDS, 12)
     return Planted(
         "Wallet seed: " + " ".join(f"{at}. {word}" for at, word in enumerate(words, 1)),
-        (" ".join(words[4:6]), words[6]),
+        tuple(words[4:7]),
     )
 
 

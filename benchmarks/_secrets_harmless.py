@@ -1,4 +1,4 @@
-"""More statements without a secret: 350 and more, by class, written before the rules on unlabelled tokens were."""
+"""More statements without a secret: 350 and more, by class, each class written before the rules were tuned on it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _COUNTS: Final = {
     "more logs": 90,
     "more identifiers and addresses": 120,
     "more talk": 70,
+    "last statements": 170,
 }
 
 

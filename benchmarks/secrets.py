@@ -2,9 +2,9 @@
 
     .venv/bin/python -m benchmarks.secrets [--data FILE] [--seed N ...] [--each N] [--show GROUP] [--output FILE]
 
-Every run makes its own secrets. The rules were tuned on the kinds in `first`; `later` were written after that, `last`
-after tuning on those, `newest` after tuning on all three. What each lot showed when it was new stands in docs/trust.md:
-so many of what is new leak. A secret counts as left over if half of it is, in one piece. Figures are shares; the mean
+Every run makes its own secrets. The rules were tuned on the kinds in `first`; `later`, `last`, `newest`, `fresh` and
+`unmet` were each written after tuning on those before. What each lot showed when it was new stands in docs/trust.md: so
+many of what is new leak. A secret counts as left over if half of it is, in one piece. Figures are shares; the mean
 is that over groups. `--data` reads JSON lines, each with "text", a list "secrets" (none: the text is clean), and
 optionally "group" and "label". Printed are Markdown tables; `--output` writes everything as JSON.
 """
@@ -30,6 +30,7 @@ from benchmarks._secrets_last import LAST
 from benchmarks._secrets_later import LATER, LATER_CLEAN
 from benchmarks._secrets_newest import NEWEST
 from benchmarks._secrets_peers import PEERS
+from benchmarks._secrets_unmet import UNMET
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -46,7 +47,8 @@ SETS: Final[dict[str, tuple[Kind, ...]]] = {
     "last": LAST,
     "newest": NEWEST,
     "fresh": FRESH,
-    "all": (*FIRST, *LATER, *LAST, *NEWEST, *FRESH),
+    "unmet": UNMET,
+    "all": (*FIRST, *LATER, *LAST, *NEWEST, *FRESH, *UNMET),
 }
 _PROSE: Final = (
     "We decided to keep the ledger in PostgreSQL 16 because the reporting team in Lisbon needs window functions, and "

@@ -77,7 +77,80 @@ _LOCK: Final = re.compile(
     r"(?P<c>\d{4,8})(?![\w%:.-])"
     r"|\bcode[ ]for\b[^\n\d]{0,40}\b(?:door|gate|alarm|garage|safe|lock|building|office|entrance|lift|elevator)\b"
     r"[^\n\d]{0,12}(?P<e>\d{4,8})(?![\w%:.-])"
-    r"|(?<![\w.])(?P<d>(?:[A-Z]{1,2}-)?\d{4,8})[ ]is[ ](?:your|the|my|our)\b[^\n.]{0,30}\bcode\b)"
+    r"|\b(?:use|enter|type)[ ](?P<f>\d{6})[ ](?:to|as)\b"
+    r"|(?<![\w.])(?P<d>(?:[A-Z]{1,2}-)?\d{4,8})[ ]is[ ](?:your|my|our)\b[^\n.]{0,30}\bcode\b)"
+)
+_CODE_IS: Final = re.compile(
+    r"(?i)(?P<word>[\w-]{1,24})?[ -]?\bcode(?:[ ](?:is|ist|est|es|lautet|\u00e8|\u00e9)|[ ]?[:=])[ ]?"
+    r"(?P<bare>\d{4,8})(?![\w%:.-]\w|\w)"
+)
+_OTHER_CODES: Final = frozenset(
+    (
+        "error",
+        "status",
+        "exit",
+        "zip",
+        "postal",
+        "post",
+        "area",
+        "country",
+        "dial",
+        "dialing",
+        "dialling",
+        "http",
+        "response",
+        "return",
+        "result",
+        "reason",
+        "bar",
+        "qr",
+        "source",
+        "color",
+        "colour",
+        "product",
+        "item",
+        "order",
+        "sku",
+        "tax",
+        "hs",
+        "naics",
+        "cost",
+        "course",
+        "class",
+        "room",
+        "flight",
+        "airport",
+        "currency",
+        "language",
+        "promo",
+        "coupon",
+        "discount",
+        "bug",
+        "op",
+        "key",
+        "char",
+        "character",
+        "unicode",
+        "ascii",
+        "swift",
+        "sort",
+        "bank",
+        "region",
+        "plan",
+        "model",
+        "part",
+        "event",
+        "message",
+        "log",
+        "failure",
+        "fault",
+        "stop",
+        "trouble",
+        "city",
+        "state",
+        "hts",
+        "the",
+    )
 )
 _IDENTIFIED: Final = re.compile(
     r"(?i)\bidentified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:'(?P<sq>[^'\n]{1,200}+)'|\"(?P<dq>[^\"\n]{1,200}+)\"|(?P<bare>[^\s'\";]{3,200}+))"
@@ -217,6 +290,9 @@ def _by_rules(rules: Iterable[_Rule], text: str) -> Iterator[Finding]:
 def _numbers(text: str) -> Iterator[Finding]:
     for match in _LOCK.finditer(text):
         yield Finding(*match.span(match.lastgroup or 0), "code")
+    for match in _CODE_IS.finditer(text):
+        if (match["word"] or "").lower() not in _OTHER_CODES:
+            yield Finding(*match.span("bare"), "code")
     folded = text.casefold()
     for stems, pattern, kind, least in _NUMBERED:
         if any(stem in folded for stem in stems):

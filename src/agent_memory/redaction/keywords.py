@@ -48,6 +48,11 @@ _AMBIGUOUS: Final = frozenset(("clave", "claves", "pass", "pin", "parola", "paro
 _TOKEN: Final = re.compile(r"[^\s\"'`(),;=\u00ab\u00bb]{6,300}+")
 _WINDOW: Final = 120
 _MARKER: Final = 50
+_BEFORE: Final = 20
+_OTHER_KEYS: Final = re.compile(
+    r"(?i)(?:idempotency|cache|primary|foreign|public|partition|sort|object|row|kafka|message|routing|dedup\w{0,12}|correlation|lookup"
+    r"|natural|composite|translation|s3|redis|map|hot)[ _-]?key$"
+)
 _LISTED: Final = 24
 """Secrets in one list; a text of nothing but secrets would else be walked to its end from each of them."""
 _WITH: Final = re.compile(r"(?i)\b(?:with|mit|avec|con|met)\s{1,3}(?:the\s)?\w{1,20}\Z")
@@ -81,7 +86,7 @@ _NEXT_LINE: Final = re.compile(
 )
 _COPULA: Final = re.compile(
     rf"""(?xi) (?: [\s,](?P<copula>{_alternatives("copula")})\s{{1,3}}(?:{_ADVERB}\s)?:?\s{{0,2}}
-    | [ ]?[:\uff1a][ ]{{1,3}} | \uff1a )"""
+    | ['\u2019]s[ ]{{1,2}} | [ ]?[:\uff1a][ ]{{1,3}} | \uff1a )"""
 )
 _MORE: Final = re.compile(
     rf"""(?xi) [*_!?)\]]{{0,3}} ["'`]? [ \t.]{{0,3}} (?: (?:,|;|/|\||&|\u3001|\uff0c|\r?\n) [ \t]{{0,8}}
@@ -134,6 +139,8 @@ def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterato
     if text.rfind(MARKER_PREFIX, max(0, start - _MARKER), start) > text.rfind("]", max(0, start - _MARKER), start):
         return  # the name of what was taken out
     kind, short = name.removesuffix("_short"), name.endswith("_short")
+    if short and _OTHER_KEYS.search(text, max(0, start - _BEFORE), end):
+        return
     queried = start > 0 and text[start - 1] in "?&"
     if short and queried:
         return  # a pattern of `providers` looks at the parts of an address

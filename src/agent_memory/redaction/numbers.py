@@ -74,19 +74,20 @@ def _is_other(value: str) -> bool:
 def _codes(text: str, end: int) -> Iterator[Finding]:
     """Yield the codes of a list: with digits in them, or of the same form as the one before."""
     lead = _LEAD.match(text, end)
-    position, form = lead.end() if lead else end, ""
+    position, form, found = lead.end() if lead else end, "", list[Finding]()
     for _ in range(_MAX_CODES if lead else 0):
         if marker := _MARKER.match(text, position):
             position = marker.end()
         match = _CODE.match(text, position)
-        if match is None or is_harmless_code(match[0]):
-            return
-        same = re.sub(r"\w", "x", match[0])
-        if not any(map(str.isdigit, match[0])) and same != form:
-            return
-        yield Finding(*match.span(), "code")
+        same = re.sub(r"\w", "x", match[0]) if match else ""
+        coded = match and (any(map(str.isdigit, match[0])) or same == form or (not form and "-" in match[0]))
+        if match is None or not coded or is_harmless_code(match[0]):
+            break
+        found.append(Finding(*match.span(), "code"))
         form, position = same, match.end()
         between = _BETWEEN.match(text, position)
         if between is None:
-            return
+            break
         position = between.end()
+    if any(character.isdigit() for each in found for character in text[each.start : each.end]):
+        yield from found

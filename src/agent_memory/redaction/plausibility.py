@@ -22,6 +22,8 @@ MIN_SECRET: Final = 3
 _MIN_CODE: Final = 4
 _MIN_WORD: Final = 5
 """Letters of a plain word that may be a password."""
+_SHORT: Final = 5
+"""Letters of a word, such as "olive", whose ending tells little."""
 _MIN_TOKEN: Final = 8
 _MIN_PHRASE, _LONG_PHRASE, _MAX_PHRASE = 2, 4, 10
 """Plain words of a pass phrase; from the second figure on few sentences about passwords look like one."""
@@ -31,6 +33,7 @@ _BASE32: Final = re.compile(r"[A-Z2-7]{16,64}")
 _IDENTIFIER: Final = re.compile(r"[a-z]{2,16}(?:[_-](?:[a-z]{2,16}|\d{1,4}|[a-z]\d{0,3})){1,8}")
 _WORD: Final = re.compile(r"[ \t]{1,2}([A-Za-z\u00c0-\u00ff]{2,14})(?![\w'])")
 _JOINED_WORDS: Final = re.compile(r"[A-Za-z]{3,12}(?:([-._ ])[A-Za-z]{3,12})(?:\1[A-Za-z]{3,12}){2,9}")
+_METHOD: Final = re.compile(r"[A-Z][a-z]+[A-Z]\w*\.[a-z]\w*")
 _ENDS: Final = re.compile(
     r"""(?x)["'`]?\s*(?:$|[.,;!)\n]|(?:and|und|et|y|e|en|och|now|today|again|please|btw|currently|everywhere|until|since
     |for|fuer|für|auf|on|pour|para|per|voor|but|aber|mais|pero|jetzt|bitte)\b)"""
@@ -61,7 +64,9 @@ def is_worth(value: str) -> bool:
 
 def is_predicate(word: str) -> bool:
     """Tell whether a word is said about passwords rather than being one."""
-    return word.lower() in _PREDICATES or _PREDICATE_ENDINGS.fullmatch(word) is not None
+    if word.lower() in _PREDICATES:
+        return True
+    return (len(word) > _SHORT or word.endswith(("ed", "ing", "ly"))) and _PREDICATE_ENDINGS.fullmatch(word) is not None
 
 
 def _is_code(value: str) -> bool:
@@ -80,6 +85,8 @@ def is_assigned_secret(kind: str, value: str, rest: str, *, quoted: bool) -> boo
         return False  # PWD=/home/ci/project, password_file: ./secrets/db
     # "password: at least eight characters" goes on in prose; "password: hunter" ends there.
     prose = value.isalpha() and (_goes_on(rest) or is_predicate(value))
+    if _METHOD.fullmatch(value):
+        return False
     reference = "." in value and re.fullmatch(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\(.*)?", value) and value.islower()
     return not prose and not (reference and re.match(r"\s*$|[),;]", rest) and value.partition(".")[0] in _OBJECTS)
 
@@ -124,7 +131,7 @@ def is_lone_secret(kind: str, value: str) -> bool:
 
 def is_stated_secret(kind: str, value: str, rest: str, *, quoted: bool, loose: bool) -> bool:
     """Decide on `keyword … is value`; with `loose` on one after a word such as "to"."""
-    if loose and not (looks_random(value) if kind == "token" else looks_like_password(value)):
+    if loose and not _is_sure_enough(kind, value):
         return False
     if kind == "code":
         return _is_code(value)
@@ -135,6 +142,13 @@ def is_stated_secret(kind: str, value: str, rest: str, *, quoted: bool, loose: b
     if quoted:
         return " " not in value or len(value.split()) >= _LONG_PHRASE  # 'correct horse battery staple'
     return _is_plain_word(value, rest)
+
+
+def _is_sure_enough(kind: str, value: str) -> bool:
+    """Tell whether a value is one after a link that says little."""
+    if kind == "code":
+        return value.isdigit()
+    return looks_random(value) if kind == "token" else looks_like_password(value)
 
 
 def _is_plain_word(value: str, rest: str) -> bool:

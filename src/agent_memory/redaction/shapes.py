@@ -30,6 +30,7 @@ _PLACEHOLDER: Final = re.compile(
     | (?:process\.)?env(?:iron)?[.\[(].* | os\.(?:getenv|environ).* | (?-i:secrets\.[A-Z_]+) | vault:.* | op://.*
     | self\.\w+ | this\.\w+ | [A-Za-z_][\w.]*\([^)]*(?:\).*)? | !\w+
     | (?-i:(?:Read|Get|New|Import|ConvertTo)-[A-Z]\w+) | \#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})
+    | (?-i:[A-Z][A-Za-z]+\[[\w\[\], .|]*) | 1password | keepass\w{0,3} | bitwarden | lastpass
     | .{0,40}redacted.{0,40} | [\^(\\]{0,3}\[(?:\^?\w-\w|\\).* | raise | return | throw
     | await | yield | lambda | pass | break
     """
@@ -41,7 +42,7 @@ _TECH_WORD: Final = re.compile(
     | p\d\d | \dfa | x509 | ed25519 | [rhep]s\d{3} | s3 | ec2 | k8s
     | i18n | l10n | e2e | ipv[46]
     | \d+(?:ms|s|m|h|d|k|kb|mb|gb|px|x|%)
-    | [a-z]{2,4}-[0-9a-f]{12} | (?:ctrl|alt|shift|cmd|meta|super|option)(?:[+-]\w{1,12}){1,4}
+    | [a-z]{2,4}-[0-9a-f]{12} | 0x[0-9a-f]{1,40} | (?:ctrl|alt|shift|cmd|meta|super|option)(?:[+-]\w{1,12}){1,4}
     | aes-?\d+\w* | tls-?\d[\d.]* | fido2 | pbkdf2 | web3 | log4j
     """
 )

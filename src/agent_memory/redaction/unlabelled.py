@@ -107,7 +107,10 @@ _SIDE: Final = 160
 _OPTION: Final = re.compile(
     r"(?:^|\s)(?:-{1,2}(?:[pPkwWaK]|pw|[\w-]{0,16}pass\w{0,6})|/p(?:ass(?:word)?)?)[ =:]{0,2}[\"']?$"
 )
-_PIPED: Final = re.compile(r"[\"']?\s{1,3}\|\s{0,3}[a-z]")
+_TRIED: Final = re.compile(r"(?i)(?:^|[.!?]\s)\s{0,4}(?:try|use|it'?s|it[ ]is|enter|type|i[ ]always[ ]use)\s[\"'`]?$")
+_WORKS: Final = re.compile(r"(?i)[\"'`!*?.-]{0,2}[ ](?:should[ ]work|works\b|worked\b)")
+_PLAIN: Final = re.compile(r"[\w.-]+")
+_PIPED: Final = re.compile(r"[-_!?*+.]?[\"']?\s{1,3}\|\s{0,3}[a-z]")
 _FEW: Final = 12
 """Characters around a token in a text that is nothing else: "use …", "it is …"."""
 _NEAR: Final = 70
@@ -146,12 +149,15 @@ def _says_so(looks: Looks, text: str, start: int, end: int) -> bool:
         return keyed and _HASH.search(text, first, last) is None
     if _PASSWORD.search(text, max(first, start - _NEAR), min(last, end + _NEAR)):
         return True
-    given = _OPTION.search(text, max(first, start - _BEFORE), start) or _PIPED.match(text, end)
-    if (
-        given
-        or (keyed and end - start >= _MIN_MIXED and worded_share(text[start:end]) < HALF_WORDS)
-        or (looks is Looks.LIKELY and end - start > len(text) - _FEW)
-    ):
+    given = (
+        _OPTION.search(text, max(first, start - _BEFORE), start) or _PIPED.match(text, end) or _WORKS.match(text, end)
+    )
+    if given or (_TRIED.search(text, first, start) and sum(map(str.isdigit, text[start:end])) > 1):
+        return True
+    token = text[start:end]
+    if keyed and len(token) >= _MIN_MIXED and _PLAIN.fullmatch(token) and worded_share(token) < HALF_WORDS:
+        return True
+    if looks is Looks.LIKELY and len(token) > len(text) - _FEW:
         return True
     ends = looks is Looks.LIKELY or not text[end:last].strip(_TRAILING + " )\"'`")
     return ends and _ACCESS.search(text, first, last) is not None
@@ -237,9 +243,10 @@ def _generated(token: str, digits: int) -> Looks:
         return Looks.HARMLESS
     turns = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(part))
     if not digits or turns < 2:  # noqa: PLR2004 - a name with its number has one
-        return Looks.LIKELY if is_jumbled(part) else Looks.HARMLESS
+        jumbled = Looks.SURE if len(part) >= _MIN_ONE_CASE else Looks.LIKELY
+        return jumbled if is_jumbled(part) else Looks.HARMLESS
     if lower and upper:
-        return Looks.SURE if len(part) >= _MIN_MIXED and digits > 1 else Looks.LIKELY
+        return Looks.SURE if len(part) >= (_MIN_MIXED if digits > 1 else _MIN_ONE_CASE) else Looks.LIKELY
     if _HEX_DIGITS.fullmatch(part):
         return Looks.NAMED if len(part) >= _MIN_MIXED else Looks.HARMLESS
     if len(part) >= _MIN_ONE_CASE and turns > 3:  # noqa: PLR2004 - what is generated turns often

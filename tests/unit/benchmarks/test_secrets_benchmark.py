@@ -10,26 +10,30 @@ from typing import TYPE_CHECKING
 
 from benchmarks._secrets_clean import CLEAN
 from benchmarks._secrets_first import FIRST
+from benchmarks._secrets_fresh import FRESH
+from benchmarks._secrets_harmless import HARMLESS
 from benchmarks._secrets_kinds import GROUPS, Planted
 from benchmarks._secrets_last import LAST
 from benchmarks._secrets_later import LATER, LATER_CLEAN
 from benchmarks._secrets_newest import LANGUAGES, NEWEST
 from benchmarks._secrets_peers import detect_secrets, gitleaks
-from benchmarks.secrets import leaks, main, planted, statements
+from benchmarks._secrets_unmet import UNMET
+from benchmarks.secrets import SETS, leaks, main, planted, statements
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
 
-ALL = (*FIRST, *LATER, *LAST, *NEWEST)
+ALL = (*FIRST, *LATER, *LAST, *NEWEST, *FRESH, *UNMET)
 TOKEN = "gh" + "p_" + "x7Kq2mZ9" * 4 + "aB3d"
 
 
 def test_there_are_enough_kinds_in_every_group() -> None:
-    names = Counter((kind.group, kind.name) for kind in ALL)
-    assert len(names) >= 400
-    assert set(names.values()) == {1}
+    names = {(kind.group, kind.name) for kind in ALL}
+    assert len(names) >= 600
+    for lot in SETS.values():
+        assert lot is SETS["all"] or set(Counter((kind.group, kind.name) for kind in lot).values()) == {1}
     assert {group for group, _ in names} == set(GROUPS)
 
 
@@ -45,7 +49,7 @@ def test_the_same_seed_makes_the_same_and_another_seed_others() -> None:
 
 
 def test_there_are_enough_clean_statements() -> None:
-    assert len([*statements(1)]) == sum(count for count, _ in (CLEAN | LATER_CLEAN).values()) >= 500
+    assert len([*statements(1)]) == sum(count for count, _ in (CLEAN | LATER_CLEAN | HARMLESS).values()) >= 1200
 
 
 def test_a_label_in_each_of_17_languages_stands_before_after_and_above_the_value() -> None:

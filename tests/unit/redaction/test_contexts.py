@@ -33,6 +33,14 @@ REDACTOR = SecretRedactor()
         ("GarnetBreeze2732\n^ that's the db password", "2732"),
         ("pa55word = hazel@pepper1694", "pepper1694"),
         ("MAILPW=harbor6168", "harbor6168"),
+        ("Authorization: Splunk f8b3846a-2e96-4d74-a76f-038fa26c5b80", "4d74"),
+        ("key box code: 8790", "8790"),
+        ("Dein Code ist 911384", "911384"),
+        ("Use 287437 to verify your account", "287437"),
+        ("password's pebblemagnet", "pebblemagnet"),
+        ("try Falcon+6712", "6712"),
+        ("Island_2682 should work", "2682"),
+        ('{"kty": "RSA", "e": "AQAB", "d": "vIU4z1d1460aZOGs34km9pzBCcNFuT0k"}', "aZOGs34km9"),
     ],
 )
 def test_it_is_taken_out(text: str, secret: str) -> None:
@@ -52,6 +60,15 @@ def test_it_is_taken_out(text: str, secret: str) -> None:
         "secret = await service.keep(text)",
         "vectors of local:all-MiniLM-L6-v2, about mem-a3f2c1b4e5d6 of the account",
         '$password = "[redacted:password]"',
+        "Order 4711 is the code for the perfume, not for the door.",
+        "error code: 80070005, zip code: 10178",
+        "Idempotency-Key: 04e14a6c-72b2-4181-9f36-62520afa4a13",
+        "Set-Cookie: theme=dark; Path=/; Max-Age=31536000",
+        "La password è quella di sempre.",
+        "密码保存在 1Password 里。",
+        "password: Optional[SecretStr] = Field(default=None)",
+        'create(name: "bob", password: SecureRandom.hex)',
+        "PIN diode BAR64-02V on GPIO17",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
