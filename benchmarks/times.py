@@ -38,7 +38,7 @@ from benchmarks._times_dateless import DATELESS, dateless
 _TYPES: Final = ("date", "daterange", "datetime", "datetimerange")
 _DRAWS: Final = 1_000
 _REFERENCE: Final = "2016-11-07T00:00:00"
-_TIMED: Final = 300
+_TIMED: Final = 3_000
 _LENGTH: Final = 2_000
 """Characters of the texts that are timed."""
 _RIVAL: Final = """

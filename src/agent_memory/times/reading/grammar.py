@@ -22,6 +22,8 @@ _PART: Final = re.compile(r"(?:[a-z]\w*:)?([A-Z][A-Z_]*\??|\)\??|[(|])")
 _AROUND: Final = re.compile(r"\(\?<?[=!][^)]*\)")
 _FIRST: Final = 0xE000
 """Of the characters for sets of tags: the private use area."""
+_KEPT: Final = 4_096
+"""Stretches of a row whose rules are kept."""
 
 
 class Node(NamedTuple):
@@ -71,17 +73,76 @@ class Rule(NamedTuple):
     read: Callable[[Values, Seen], Node | None]
 
 
-class _Compiled(NamedTuple):
+@dataclass(frozen=True, eq=False)  # each is itself alone: tuples of them are keys
+class _Compiled:
     rule: Rule
     regex: re.Pattern[str]
     tags: dict[str, str]
 
 
-class Stage(NamedTuple):
-    """The rules of a round: what they begin with, and by that character whether any fits, and which there are."""
+class Fit(NamedTuple):
+    """A rule that fits at an item: over how many items, and where each value of it is.
 
-    begins: re.Pattern[str]
-    rules: Mapping[str, tuple[re.Pattern[str], tuple[_Compiled, ...]]]
+    Attributes:
+        values: The name and the tag of each, and how many items behind; below 0 where there is none.
+    """
+
+    rule: Rule
+    length: int
+    values: tuple[tuple[str, str, int], ...]
+
+
+class Stage:
+    """The rules of a round.
+
+    Args:
+        rules: By the character that they may begin with, in order.
+        alone: The characters that may be all that a rule reads.
+
+    Attributes:
+        begins: Finds, in a row, where any rule may begin.
+    """
+
+    def __init__(self, rules: Mapping[str, tuple[_Compiled, ...]], alone: Iterable[str]) -> None:
+        self.begins = re.compile(f"{_class(alone)}|{_class(rules)}(?!x|\\Z)")
+        self._rules = rules
+        self._any_of = {some: _any_of(some) for some in set(rules.values())}
+        self._known: dict[str, tuple[Fit, ...]] = {}
+        patterns = [each.rule.pattern for some in rules.values() for each in some]
+        self._reach = max((len(_ELEMENT.findall(each)) for each in patterns), default=0) + 1
+
+    def fits(self, row: str, at: int) -> tuple[Fit, ...]:
+        """Return the rules that fit at a place of a row, the longest first.
+
+        A rule looks at one item before, and not beyond an item without tags. So what stands there tells all, and the
+        same few stretches come again and again.
+        """
+        end = row.find("x", at, at + self._reach) + 1 or at + self._reach
+        if not at:
+            return self._fitting(row[:end], 0)
+        seen = row[at - 1 : end]
+        found = self._known.get(seen)
+        if found is None:
+            if len(self._known) >= _KEPT:
+                self._known.clear()
+            found = self._known[seen] = self._fitting(seen, 1)
+        return found
+
+    def _fitting(self, row: str, at: int) -> tuple[Fit, ...]:
+        rules = self._rules[row[at]]
+        if self._any_of[rules].match(row, at) is None:
+            return ()
+        found = []
+        for one in rules:
+            match = one.regex.match(row, at)
+            if match is not None:
+                values = ((name, tag, match.start(name) - at) for name, tag in one.tags.items())
+                found.append(Fit(one.rule, match.end() - at, tuple(values)))
+        return tuple(sorted(found, key=lambda each: -each.length))
+
+
+def _any_of(rules: Iterable[_Compiled]) -> re.Pattern[str]:
+    return re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", each.regex.pattern) for each in rules))
 
 
 class Tables:
@@ -112,19 +173,18 @@ class Tables:
         return re.compile("|".join(map(self._class, tags)))
 
     def compiled(self, rules: Sequence[Rule]) -> Stage:
-        """Return rules by the character they may begin with."""
+        """Return the rules of a round."""
         by_char: dict[str, list[_Compiled]] = {}
+        alone: set[str] = set()
         for rule in rules:
             tags: dict[str, str] = {}
             regex = re.compile(_ELEMENT.sub(lambda one: self._element(one, tags), rule.pattern).replace(" ", ""))  # noqa: B023
-            for char in self._begins(rule.pattern):
+            first, length = _first(_PART.findall(_AROUND.sub("", rule.pattern)), 0)[:2]
+            chars = [char for one, char in self._chars.items() if first & one]
+            for char in chars:
                 by_char.setdefault(char, []).append(_Compiled(rule, regex, tags))
-        any_of = {
-            char: re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", each.regex.pattern) for each in some))
-            for char, some in by_char.items()
-        }
-        begins = re.compile(f"[{''.join(by_char)}]" if by_char else "[^\\s\\S]")
-        return Stage(begins, {char: (any_of[char], tuple(some)) for char, some in by_char.items()})
+            alone.update(chars if length == 1 else ())
+        return Stage({char: tuple(some) for char, some in by_char.items()}, alone)
 
     def _element(self, one: re.Match[str], tags: dict[str, str]) -> str:
         name, tag, optional = one.groups()
@@ -135,34 +195,33 @@ class Tables:
         return f"(?P<{name}>{chars}){optional}"
 
     def _class(self, tag: str) -> str:
-        chars = "".join(char for one, char in self._chars.items() if tag in one)
-        return f"[{chars}]" if chars else "[^\\s\\S]"
-
-    def _begins(self, pattern: str) -> str:
-        tags, _ = _first(_PART.findall(_AROUND.sub("", pattern)), 0)[:2]
-        return "".join(char for one, char in self._chars.items() if tags & one)
+        return _class(char for one, char in self._chars.items() if tag in one)
 
 
-def _first(parts: Sequence[str], at: int) -> tuple[set[str], bool, int]:
-    """Return the tags that a pattern may begin with, whether it may be empty, and where it ends."""
+def _class(chars: Iterable[str]) -> str:
+    """Return a pattern for any of some characters."""
+    some = "".join(chars)
+    return f"[{some}]" if some else "[^\\s\\S]"
+
+
+def _first(parts: Sequence[str], at: int) -> tuple[set[str], int, int]:
+    """Return the tags that a pattern may begin with, how many items it reads at least, and where it ends."""
     tags: set[str] = set()
-    may_be_empty = False
-    is_open = True  # nothing that must stand has come in this alternative
+    lengths = [0]  # of each alternative
     while at < len(parts) and parts[at][0] != ")":
         part = parts[at]
         if part == "|":
-            may_be_empty |= is_open
-            is_open = True
+            lengths.append(0)
         else:
-            begins, optional = {part.rstrip("?")}, part.endswith("?")
+            begins, length, optional = {part.rstrip("?")}, 1, part.endswith("?")
             if part == "(":
-                begins, optional, at = _first(parts, at + 1)
-                optional |= parts[at].endswith("?")
-            if is_open:
+                begins, length, at = _first(parts, at + 1)
+                optional = parts[at].endswith("?")
+            if not lengths[-1]:  # nothing that must stand has come in this alternative
                 tags |= begins
-                is_open = optional
+            lengths[-1] += 0 if optional else length
         at += 1
-    return tags, may_be_empty or is_open, at
+    return tags, min(lengths), at
 
 
 def rewritten(
@@ -182,35 +241,27 @@ def rewritten(
     done = 0
     for begin in stage.begins.finditer(row):
         at = begin.start()
-        any_of, rules = stage.rules[begin[0]]
-        if at < done or any_of.match(row, at) is None:
+        if at < done or not (fits := stage.fits(row, at)):
             continue
-        behind, node = _best(items, row, at, rules, seen)
+        length, node = _best(items, at, fits, seen)
         if node is not None:
-            new = Item(items[at].start, items[behind - 1].end, _tags_of(node))
+            new = Item(items[at].start, items[at + length - 1].end, _tags_of(node))
             made += [*items[done:at], new]
             chars += [row[done:at], tables.row([new])]
-            done = behind
+            done = at + length
     return (made + items[done:], "".join(chars) + row[done:]) if done else (items, row)
 
 
-def _best(
-    items: list[Item], row: str, at: int, rules: Sequence[_Compiled], seen: Callable[[int], Seen]
-) -> tuple[int, Node | None]:
-    found = [(match, one) for one in rules if (match := one.regex.match(row, at)) is not None]
-    found.sort(key=lambda each: -each[0].end())
-    for match, one in found:
-        values = {
-            name: items[place].tags[tag] if (place := match.start(name)) >= 0 else None
-            for name, tag in one.tags.items()
-        }
+def _best(items: list[Item], at: int, fits: Iterable[Fit], seen: Callable[[int], Seen]) -> tuple[int, Node | None]:
+    for fit in fits:
+        values = {name: items[at + behind].tags[tag] if behind >= 0 else None for name, tag, behind in fit.values}
         try:
-            node = one.rule.read(values, seen(items[at].start))
+            node = fit.rule.read(values, seen(items[at].start))
         except (ValueError, OverflowError):  # 31 February, 9,000 years ago
             node = None
         if node is not None and node.days.first < node.days.behind:  # "next 0 weeks" is no stretch
-            return match.end(), node if node.rule else Node(node.days, one.rule.name, *node[2:])
-    return at, None
+            return fit.length, node if node.rule else Node(node.days, fit.rule.name, *node[2:])
+    return 0, None
 
 
 _DAY: Final = {"NODE", "DAY_NODE"}

@@ -51,7 +51,10 @@ def times_in(text: str, said_at: datetime, language: str | None = None) -> list[
     cues = [items[each.start()] for each in grammar.cues.finditer(row)]
     seen = _seen(cues, said_at, day_first=grammar.lexicon.day_first)
     for stage in grammar.stages:
+        before = row
         items, row = rewritten(items, row, grammar.tables, stage, seen)
+        if stage is grammar.stages[0] and row is before:
+            return []  # all that the later ones read rests on a day, a month or the like
     return [_mention(items[each.start()]) for each in grammar.read.finditer(row)]
 
 
@@ -84,6 +87,8 @@ def _mention(item: Item) -> TimeMention:
 
 def _bounds(node: Node) -> tuple[date | None, date | None]:
     """Return the first day and the one behind the last: "until Friday" has Friday, "until March" no March."""
+    if node.bound in {"at", "range"}:
+        return node.days.first, node.days.behind
     days = node.named[0] if node.named else node.days
     is_day = (days.behind - days.first).days == 1
     return {
@@ -92,4 +97,4 @@ def _bounds(node: Node) -> tuple[date | None, date | None]:
         "before": (None, days.first),
         "until": (None, days.behind if is_day else days.first),
         "by": (None, days.behind),
-    }.get(node.bound, (node.days.first, node.days.behind))
+    }[node.bound]

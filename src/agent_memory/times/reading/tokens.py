@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from bisect import bisect_left
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
 
+from agent_memory.times.reading.digits import DIGITS, number_tags
 from agent_memory.times.reading.grammar import Item
+from agent_memory.times.reading.marks import MARKS, NONE
+from agent_memory.times.reading.pieces import CAREFULLY, OF_DIGITS, PARTS, Between, Number, asks_behind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from agent_memory.times.reading.lexicon import Lexicon
+    from agent_memory.times.reading.marks import Tags
+    from agent_memory.times.reading.pieces import Kind
 
 _TOKEN: Final = re.compile(
     r"(?=\S)(?:(?P<word>(?<!\w)[qh][1-4](?!\w)|[^\W\d_]{1,40}(?:['\u2019][^\W\d_]{1,3}(?!\w))?)"
@@ -32,83 +36,118 @@ _TOKEN: Final = re.compile(
     r"|(?P<other>\w{1,40}))|(?P<break>\n[ \t]*\n)",
     re.IGNORECASE,
 )
+_BLANK: Final = ("", " ")
 _GLUE_BEFORE: Final = "_$@#\\=&{%<[`"
 _GLUE_BEHIND: Final = frozenset("_@(=\\[`{")
-_MONEY: Final = "$\u20ac\u00a3\u00a5#"
-_MARKS: Final = {
-    ",": {"COMMA": 0}, "-": {"DASH": 0, "SEP": 0}, "\u2013": {"DASH": 0}, "\u2014": {"DASH": 0}, "~": {"DASH": 0},
-    "\uff5e": {"DASH": 0}, "\u301c": {"DASH": 0}, "/": {"SEP": 0}, ".": {"DOT": 0}, "(": {"OPEN": 0}, ")": {"CLOSE": 0},
-    "'": {"APOSTROPHE": 0}, "\u2019": {"APOSTROPHE": 0}, "\uff0c": {"COMMA": 0}, "\u3001": {"COMMA": 0},
-}  # fmt: skip
-_KEPT: Final = 4_096
-"""Of the tags of numbers."""
-_TWO, _FOUR = 2, 4  # digits
-_MONTHS, _HOURS, _DAYS, _WEEKS = 12, 24, 31, 53
-_OLDEST_TENS: Final = 20
-"""Decades of two digits are from the twenties of the last century on."""
-_YEARS: Final = (1000, 2199)
-_OLDEST: Final = 1900
-"""Of the years of a date with points, which may be a version."""
-_PIVOT: Final = 30
-"""A year of two digits below this is of this century."""
 
 
 def tokens(text: str, lexicon: Lexicon) -> list[Item]:
-    """Return the tokens of a text, in order: white space is none, and a run of those without tags is one."""
+    """Return the tokens of a text, in order: white space is none, and a run of those without tags is one.
+
+    Where spaces part words, a table of whole pieces tells what most of them are; only what has digits, or means more
+    by what stands beside it, is read token by token.
+    """
+    if lexicon.is_unspaced:
+        return each_token(text, lexicon)
+    parts = [*PARTS.split(text), ""]  # two behind each word
+    return lexicon.merged(_told(text, lexicon, parts, [*map(lexicon.pieces.__getitem__, parts)]), text)
+
+
+def each_token(text: str, lexicon: Lexicon) -> list[Item]:
+    """Return the same without the table."""
     found: list[Item] = []
-    tags_of, is_unspaced = lexicon.tags, lexicon.is_unspaced
-    before: Mapping[str, Any] = _NONE
-    for match in _TOKEN.finditer(text):
-        kind = match.lastgroup
-        if kind == "word":
-            word = match[0]
-            if is_unspaced and not word.isascii():
-                for item in lexicon.parted(word, match.start()):
-                    if item.tags or (found and found[-1].tags):
-                        found.append(item)
-                before = _NONE
-                continue
-            tags = tags_of(word)
-            if tags:
-                tags = _NONE if _is_code(text, *match.span()) else tags
-            elif before:
-                tags = _behind(word, before)
-        elif kind == "mark":
-            tags = _MARKS.get(match[0], _NONE)
-        else:
-            tags = _TAGS[kind](text, match)
-        if tags or before or not match.start():
-            found.append(Item(*match.span(), tags))
-        before = tags
+    _carefully(text, lexicon, found, [len(text)], 0, is_open=True)
     return lexicon.merged(found, text)
 
 
-@lru_cache(maxsize=_KEPT)
-def number_tags(digits: str) -> Mapping[str, Any]:
-    """Return the tags of an integer: what it may be the number of."""
-    value = int(digits)
-    tags: dict[str, Any] = {"NUM": value}
-    if len(digits) <= _TWO:
-        if value <= _HOURS:
-            tags["HOUR"] = (value, 0)
-        if 1 <= value <= _DAYS:
-            tags |= {"DAY": value, "DIGITS": value}
-        if 1 <= value <= _MONTHS:
-            tags["MONTH_NUMBER"] = value
-        if 1 <= value <= _WEEKS:
-            tags["WEEK_NUMBER"] = value
-        if len(digits) == _TWO:
-            tags["SHORT_YEAR"] = full_year(value)
-            if value > _DAYS:
-                tags["OLD_YEAR"] = full_year(value)
-    elif len(digits) == _FOUR and _YEARS[0] <= value <= _YEARS[1]:
-        tags["YEAR"] = value
-    return tags
+def _told(text: str, lexicon: Lexicon, parts: list[str], kinds: list[Kind]) -> list[Item]:
+    ends = [*accumulate(map(len, parts))]
+    found: list[Item] = []
+    done, is_open = 0, True  # how far it was read; whether a token without tags would be noted
+    for at in [at for at, kind in enumerate(kinds) if kind]:
+        kind, end = kinds[at], ends[at]
+        start = end - len(parts[at])
+        if start < done:
+            continue
+        if is_open and text[done:start].strip():
+            found.append(Item(done, start, NONE))
+            is_open = False
+        if isinstance(kind, Between):
+            if kind is CAREFULLY or (isinstance(kind, Number) and OF_DIGITS.match(text, end)):
+                done, is_open = _carefully(text, lexicon, found, ends, at, is_open=is_open)
+                continue
+            is_open = _between(found, kind, start, is_open=is_open)
+            done = end
+        elif parts[at - 1] == " " == parts[at + 1] or not _is_code(text, start, end):
+            found.append(Item(start, end, kind))
+            done, is_open = end, True
+            if _asks_plainly(parts, kinds, at, kind):
+                done = ends[at + 2]
+                found.append(Item(ends[at + 1], done, _behind(parts[at + 2], kind)))
+                is_open = bool(found[-1].tags)
+    if is_open and text[done:].strip():
+        found.append(Item(done, len(text), NONE))
+    return found
 
 
-def full_year(two: int) -> int:
-    """Return the year that two digits mean."""
-    return two + (2000 if two < _PIVOT else 1900)
+def _between(found: list[Item], kind: Between, start: int, *, is_open: bool) -> bool:
+    """Take in what stands between two words, and return whether a token without tags would be noted behind it."""
+    for offset, behind, tags in kind:
+        if tags or is_open:
+            found.append(Item(start + offset, start + behind, tags))
+            is_open = bool(tags)
+    return is_open
+
+
+def _asks_plainly(parts: list[str], kinds: list[Kind], at: int, tags: Tags) -> bool:
+    """Tell whether it matters what is behind a word, and that is but a space and a word that no lexicon has."""
+    if not asks_behind(tags) or kinds[at + 1] or kinds[at + 2]:
+        return False
+    return parts[at + 1].isspace() and bool(parts[at + 2])
+
+
+def _carefully(
+    text: str, lexicon: Lexicon, found: list[Item], ends: list[int], at: int, *, is_open: bool
+) -> tuple[int, bool]:
+    """Read a piece, and as much behind it as belongs to it, token by token.
+
+    Returns:
+        Where it was read to, the end of a piece; and whether a token without tags would be noted there.
+    """
+    before = found[-1].tags if found and is_open else NONE
+    limit = ends[at]
+    for match in _TOKEN.finditer(text, ends[at - 1] if at else 0):
+        begin, end = match.span()
+        if begin >= limit and not asks_behind(before):
+            break
+        if end > limit:
+            limit = ends[bisect_left(ends, end, at)]
+        if lexicon.is_unspaced and match.lastgroup == "word" and not match[0].isascii():
+            for item in lexicon.parted(match[0], begin):
+                if item.tags or (found and found[-1].tags):
+                    found.append(item)
+            before, is_open = NONE, False
+            continue
+        tags = _tags(text, match, lexicon, before)
+        if tags or is_open:
+            found.append(Item(begin, end, tags))
+        before, is_open = tags, bool(tags)
+        if text[end:limit] in _BLANK and not asks_behind(before):
+            break
+    return limit, is_open
+
+
+def _tags(text: str, match: re.Match[str], lexicon: Lexicon, before: Tags) -> Tags:
+    """Return the tags of a token behind one with others."""
+    kind = match.lastgroup
+    if kind == "mark":
+        return MARKS.get(match[0], NONE)
+    if kind != "word":
+        return DIGITS[kind](text, match)
+    tags = lexicon.tags(match[0])
+    if tags:
+        return NONE if _is_code(text, *match.span()) else tags
+    return _behind(match[0], before) if before else NONE
 
 
 def _is_code(text: str, start: int, end: int) -> bool:
@@ -119,132 +158,23 @@ def _is_code(text: str, start: int, end: int) -> bool:
     return is_member or has_member or is_glued or text[end : end + 1] in _GLUE_BEHIND
 
 
-def _behind(word: str, before: Mapping[str, Any]) -> Mapping[str, Any]:
+def _behind(word: str, before: Tags) -> Tags:
     """Return the tags of a word that no lexicon has: a name behind what may be a first name, a noun behind a number."""
     if "YEAR" in before and word.endswith("s"):
         return NOUN
     if ("MONTH" in before or "SEASON" in before) and word[0].isupper() and word[-1].islower():
         return NAME
-    return _NONE
+    return NONE
 
 
-_NONE: Final[Mapping[str, Any]] = {}
-NOUN: Final[Mapping[str, Any]] = {"NOT_BEHIND_YEAR": 0}
-NAME: Final[Mapping[str, Any]] = {"NAME": 0}
+NOUN: Final[Tags] = {"NOT_BEHIND_YEAR": 0}
+NAME: Final[Tags] = {"NAME": 0}
 
 
-def _number(text: str, match: re.Match[str]) -> Mapping[str, Any]:
-    start, end = match.span()
-    digits = match[0]
-    if not digits.isdecimal() or not digits.isascii():
-        return _NONE
-    before = text[start - 1] if start else " "
-    behind = text[end : end + 1]
-    if before in _MONEY or before in "_\\=" or behind in ("%", "_") or (behind.isalpha() and behind.isascii()):
-        return _NONE
-    if before.isalpha() and before.isascii():
-        return {"GLUED": int(digits)} if len(digits) <= _TWO and 1 <= int(digits) <= _DAYS else {}
-    if before in ".:" and start > 1 and text[start - 2].isdigit():
-        return _NONE
-    return number_tags(digits)
-
-
-def _iso(text: str, match: re.Match[str]) -> Mapping[str, Any]:
-    del text
-    year, month, day = (int(part) for part in re.split(r"[-/.]", match[0][:10].rstrip("Tt"))[:3])
-    return {"DATE": (year, month, day)}
-
-
-def _dmy(text: str, match: re.Match[str]) -> Mapping[str, Any]:
-    del text
-    year = match["y"]
-    full = int(year) if len(year) == _FOUR else full_year(int(year))
-    dotted = match["sep2"] == "."
-    if not (_OLDEST if dotted else _YEARS[0]) <= full <= _YEARS[1]:
-        return _NONE
-    if dotted and len(year) < _FOUR:  # a version in most languages
-        return {"DATE_DOTTED": (int(match["a"]), int(match["b"]), full)}
-    return {"DATE_MIXED": (int(match["a"]), int(match["b"]), full)}
-
-
-def _compact(text: str, match: re.Match[str]) -> Mapping[str, Any]:
-    del text
-    return {"DATE": (int(match[0][:4]), int(match[0][4:6]), int(match[0][6:]))}
-
-
-def _year_month(text: str, match: re.Match[str]) -> Mapping[str, Any]:
-    del text
-    return {"YEAR_MONTH": (int(match["ym_y"] or match["my_y"]), int(match["ym_m"] or match["my_m"]))}
-
-
-def _clock(text: str, match: re.Match[str]) -> Mapping[str, Any]:
-    del text
-    hour, minute = int(match["h"]), int(match["mi"] or match["mi2"] or (match["uhr"] or "h0")[1:])
-    half = (match["ap"] or match["ap2"] or match["ap3"] or "").lower()[:1]
-    if half and hour > _MONTHS:
-        return _NONE
-    return {"CLOCK": (hour % 12 + 12 * (half == "p") if half else hour, minute)}
-
-
-def _month_day(text: str, match: re.Match[str]) -> Mapping[str, Any]:
-    del text
-    one, other = int(match["md_a"]), int(match["md_b"])
-    if not (1 <= one <= _DAYS and 1 <= other <= _DAYS):
-        return _NONE
-    value = (one, other)
-    return {
-        "-": {"PAIR": value, "SPREAD": value},
-        "/": {"PAIR": value, "SLASHED": value},
-        ".": {"PAIR": value, "DOTTED": value},
-    }[match["md_sep"]]
-
-
-def _ordinal(text: str, match: re.Match[str]) -> Mapping[str, Any]:
-    del text
-    value = int(re.sub(r"\D", "", match[0]))
-    return {"DAY": value, "ORDINAL": value, "ORDINAL_DIGITS": value} if 1 <= value <= _DAYS else {}
-
-
-def _decade(text: str, match: re.Match[str]) -> Mapping[str, Any]:
-    del text
-    tens = 10 * int(match["dec"])
-    if match["dec_c"] is None:
-        return {"DECADE": 1900 + tens} if tens >= _OLDEST_TENS else {}
-    return {"DECADE": 100 * int(match["dec_c"]) + tens}
-
-
-def _part(text: str, match: re.Match[str]) -> Mapping[str, Any]:
-    """Return the days of such as 2016H2, 2016-Q3 and 2016-W05."""
-    del text
-    year = int(match["part_y"])
-    if match["week"] is not None:
-        return {"YEAR_PART": ("week", year, int(match["week"]))}
-    return {"YEAR_PART": (match["part_of"][0].lower(), year, int(match["part_of"][1]))}
-
-
-def _nothing(text: str, match: re.Match[str]) -> Mapping[str, Any]:
-    del text, match
-    return {}
-
-
-_TAGS: Final[Mapping[str | None, Callable[[str, re.Match[str]], Mapping[str, Any]]]] = {
-    "iso": _iso,
-    "dmy": _dmy,
-    "compact": _compact,
-    "ym": _year_month,
-    "clock": _clock,
-    "md": _month_day,
-    "decade": _decade,
-    "part": _part,
-    "ordinal": _ordinal,
-    "number": _number,
-    "break": _nothing,
-    "other": _nothing,
-}
 TAG_SETS: Final = (
     *(frozenset(number_tags(f"{value}")) for value in (*range(100), 1000, 2000, 3000)),
     *(frozenset(number_tags(f"{value:02}")) for value in range(10)),
-    *(frozenset(tags) for tags in _MARKS.values()),
+    *(frozenset(tags) for tags in MARKS.values()),
     *(
         frozenset({tag})
         for tag in ("DATE", "DATE_MIXED", "DATE_DOTTED", "YEAR_MONTH", "CLOCK", "GLUED", "DECADE", "YEAR_PART")

@@ -8,9 +8,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.times.reading.grammar import Item
+from agent_memory.times.reading.marks import NONE
+from agent_memory.times.reading.pieces import Pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _DAYS: Final = 31
 _KEPT: Final = 8_192
@@ -31,6 +33,7 @@ class Lexicon:
     Attributes:
         day_first, is_unspaced: As given.
         tags: Of a word; none for one that has nothing to do with time.
+        pieces: What pieces of a text have to do with time, where spaces part words.
     """
 
     def __init__(
@@ -56,6 +59,8 @@ class Lexicon:
         self.is_unspaced = is_unspaced
 
         self.tags = lru_cache(maxsize=_KEPT)(self._tags)
+        self.pieces = Pieces(self._tags)
+        self._unspaced = _any_word(word for word in self._words if is_unspaced and len(word) <= _LONGEST)
 
     def _tags(self, word: str) -> Mapping[str, Any]:
         found = self._words.get(word)
@@ -102,15 +107,26 @@ class Lexicon:
         return None
 
     def parted(self, run: str, start: int) -> list[Item]:
-        """Return the words of a run of letters without spaces, the longest at each place."""
+        """Return the words of a run of letters without spaces, the longest at each place, and what is between them."""
         found = []
-        at = 0
-        while at < len(run):
-            size = next((size for size in range(_LONGEST, 0, -1) if run[at : at + size] in self._words), 0)
-            word = run[at : at + (size or 1)]
-            found.append(Item(start + at, start + at + len(word), self._words.get(word, {})))
-            at += len(word)
+        done = 0
+        for word in self._unspaced.finditer(run):
+            at, end = word.span()
+            if done < at:
+                found.append(Item(start + done, start + at, NONE))
+            found.append(Item(start + at, start + end, self._words[word[0]]))
+            done = end
+        if done < len(run):
+            found.append(Item(start + done, start + len(run), NONE))
         return found
+
+
+def _any_word(words: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern that finds, at each place, the longest of some words; those of one first letter together."""
+    by_letter: dict[str, list[str]] = {}
+    for word in sorted(words, key=lambda each: (-len(each), each)):
+        by_letter.setdefault(word[0], []).append(re.escape(word[1:]))
+    return re.compile("|".join(f"{re.escape(letter)}(?:{'|'.join(ends)})" for letter, ends in by_letter.items()))
 
 
 def _joined(made: list[Item], item: Item) -> Item:
