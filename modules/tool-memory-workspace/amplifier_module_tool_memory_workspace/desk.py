@@ -19,10 +19,13 @@ from agent_memory.workspace.tool_settings import WorkspaceToolSettings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from agent_memory.host import Taint
     from agent_memory.workspace import Toolset, Workspace
     from agent_memory.workspace.toolset import Offer, Tool
 
 MODULE_ID: Final = "tool-memory-workspace"
+LOW_TRUST_ROW: Final = "a row of low trust"
+"""What brings a stranger's words back that a row of the workspace holds."""
 
 log = get_logger(__name__)
 
@@ -33,14 +36,16 @@ class Desk:
     Args:
         coordinator: The host's, of this session.
         config: The module's configuration.
+        taint: Whether a stranger's text is in the conversation; shared by the sessions of one root.
 
     Attributes:
         problem: Why the workspace cannot be used in this session, or None.
     """
 
-    def __init__(self, coordinator: Any, config: Any) -> None:
+    def __init__(self, coordinator: Any, config: Any, taint: Taint) -> None:
         self.problem: AgentMemoryError | None = None
         self._coordinator = coordinator
+        self._taint = taint
         self._settings = WorkspaceToolSettings()
         self._opening: asyncio.Task[tuple[Workspace, Toolset]] | None = None
         self._events: deque[tuple[str, dict[str, Any]]] = deque()
@@ -73,6 +78,8 @@ class Desk:
         try:
             return await asyncio.to_thread(toolset.call, name, given)
         finally:
+            if toolset.session.low_seen:  # also where the call failed: it may have read a row before
+                self._taint.note(LOW_TRUST_ROW)
             await self._emit()
 
     async def close(self) -> None:
@@ -105,10 +112,17 @@ class Desk:
         )
         try:
             owner = str(self._coordinator.session_id)
-            return workspace, workspaces.Toolset(workspace, owner, agent=self._settings.agent, offer=self._offer())
+            tools = workspaces.Toolset(
+                workspace,
+                owner,
+                agent=self._settings.agent,
+                offer=self._offer(),
+                knows_strangers=lambda: self._taint.by is not None,
+            )
         except BaseException:
             workspace.close()
             raise
+        return workspace, tools
 
     def _offer(self) -> Offer:
         return workspaces.Offer(self._settings.tools, self._settings.tables)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from amplifier_core import ToolResult
 
 from agent_memory.errors import AgentMemoryError, refused_by_system
+from agent_memory.host import MemorySession, is_memory_assistant
 from agent_memory.workspace.events import EVENTS
 from amplifier_module_tool_memory_workspace.desk import MODULE_ID, Desk
 
@@ -48,10 +48,15 @@ async def mount(coordinator: Any, config: Any = None) -> Callable[[], Awaitable[
     Nothing is offered to the memory-assistant, which inherits the tools of its session and may only read memories.
     Where the configuration is wrong, or there is no workspace, `next_steps` is offered alone, and says so.
     """
-    desk = Desk(coordinator, config)
-    if _is_memory_assistant(coordinator):
-        return desk.close
-    for name, tool in (await asyncio.to_thread(desk.tools)).items():
+    session = MemorySession.of(coordinator)
+    leaving = session.leaving()
+    desk = Desk(coordinator, config, session.taint)
+    leaving.push_async_callback(desk.close)
+    if session.is_child and is_memory_assistant(coordinator):
+        return leaving.aclose
+    offered = await asyncio.to_thread(desk.tools)
+    session.conversation.speaks_for_itself(offered)
+    for name, tool in offered.items():
         await coordinator.mount("tools", _offered(desk, tool), name=name)
     if desk.problem is not None:
         description = "What is to be done in the workspace. It cannot be used now; a call says why."
@@ -59,20 +64,7 @@ async def mount(coordinator: Any, config: Any = None) -> Callable[[], Awaitable[
             "tools", WorkspaceTool(desk, "next_steps", description, dict(_PROBLEM_SCHEMA)), name="next_steps"
         )
     coordinator.register_contributor("observability.events", MODULE_ID, lambda: list(EVENTS))
-    return desk.close
-
-
-def _is_memory_assistant(coordinator: Any) -> bool:
-    """Tell whether this is the memory-assistant's session, as `agent_memory.host` does.
-
-    That takes half a second to import, which sessions without memories need not pay.
-    """
-    if getattr(coordinator, "parent_id", None) is None:
-        return False
-    plan = coordinator.config if isinstance(coordinator.config, dict) else {}
-    metadata = (plan.get("session") or {}).get("metadata") or {}
-    name = metadata.get("agent_name") or coordinator.session_id.rpartition("_")[2]
-    return re.search(r"(?:^|[:_-])memory-assistant$", str(name)) is not None
+    return leaving.aclose
 
 
 def _offered(desk: Desk, tool: Tool) -> WorkspaceTool:

@@ -8,12 +8,14 @@ from agent_memory.host.identity import (
     withdraw_assistant,
 )
 from agent_memory.host.session import MemorySession
+from agent_memory.host.strangers import Taint
 from agent_memory.host.turn import TurnState
 
 __all__ = [
     "MEMORY_ASSISTANT",
     "Configured",
     "MemorySession",
+    "Taint",
     "TurnState",
     "is_memory_assistant",
     "is_switched_off",

@@ -46,11 +46,16 @@ class Conversation:
         self.turn = TurnState()
         self.taint: Taint = root.taint if root else Taint()
         self.model_writes: ModelWrites = root.model_writes if root else ModelWrites()
+        self._own_tools: frozenset[str] = frozenset()
         self._strangers = Strangers(ToolSettings().low_trust_tools, ToolSettings().trusted_tools)
 
     def distrust(self, tool_patterns: Iterable[str], trusted: Iterable[str] = ()) -> None:
         """Name the tools (`fnmatch` patterns) whose output is a stranger's words, and those that look like it."""
         self._strangers = Strangers(tool_patterns, trusted)
+
+    def speaks_for_itself(self, tools: Iterable[str]) -> None:
+        """Name tools of ours that note themselves what they show, whatever a pattern makes of their names."""
+        self._own_tools |= frozenset(tools)
 
     @property
     def of_user(self) -> TurnState:
@@ -132,6 +137,8 @@ class Conversation:
 
         Our own tools say for themselves what they show.
         """
+        if name in self._own_tools and not self._strangers.are_spelled_out(name):
+            return False
         if self._strangers.speak_by(name, given):
             return True
         is_ours = name in TOOL_NAMES or name in KNOWLEDGE_TOOLS

@@ -28,7 +28,8 @@ _REACHES_OUT: Final = re.compile(r"web|http|url|fetch|mail|online|internet|brows
 """A part of a name that a pattern for local tools does not excuse: who names a tool may be a stranger."""
 _SHOWS_OURS: Final = re.compile(
     r"\b(?:agent-memory|agent_memory\.cli)(?:\s+-\S+(?:\s+[^\s-]\S*)?){0,4}?\s+(?:search|list|ls|show|why|history|"
-    r"restore|undo|briefing|suspects|resources|topics?|entity|entities|episodes|summaries|export|archive)\b"
+    r"restore|undo|briefing|suspects|resources|topics?|entity|entities|episodes|summaries|export|archive|"
+    r"workspace\s+(?:table|row|next|status|diff|export))\b"
 )
 """Commands of our own that show what strangers said, too, with a mark that a model may overlook."""
 
@@ -72,6 +73,10 @@ class Strangers:
         self._patterns = tuple(pattern.lower() for pattern in patterns)
         self._trusted = tuple(pattern.lower() for pattern in trusted)
 
+    def are_spelled_out(self, tool_name: str) -> bool:
+        """Tell whether a pattern is this name itself: then whoever configured it means this tool."""
+        return tool_name.lower() in self._patterns
+
     def speak_by(self, tool_name: str, tool_input: Any) -> bool:
         """Tell whether what this tool answered holds a stranger's words.
 
@@ -80,7 +85,7 @@ class Strangers:
             tool_input: What it was called with; only a shell's is looked at.
         """
         name = tool_name.lower()
-        if name in self._patterns:
+        if self.are_spelled_out(name):
             return True
         if name in self._trusted:
             return False

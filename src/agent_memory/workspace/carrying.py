@@ -5,19 +5,22 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.redaction import quoted
 from agent_memory.workspace.core import NOBODY
+from agent_memory.workspace.database import LOW, Writer
 from agent_memory.workspace.database.history import last_seq
 from agent_memory.workspace.declaration import OWN_COLUMNS, canonical_json
 from agent_memory.workspace.export import canonical, every_row
+from agent_memory.workspace.rows import Caller
 from agent_memory.workspace.snapshots import Dump
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from agent_memory.workspace.core import Core
@@ -46,8 +49,10 @@ def export(core: Core, path: Path, *, as_canonical: bool = False) -> int:
         raise ValidationError(f"{path.name} ends with none of .jsonl, .md, .csv and .db.", code="unknown_form")
     if not as_canonical and path.suffix == ".db":
         return _copy(core, path)
+    low: set[tuple[str, int]] = set()
+    reader = Caller(on_low=lambda name, row: low.add((name, row["id"])))
     with core.reading() as transaction:
-        rows = {name: list(every_row(core, transaction, name)) for name in core.declaration.tables}
+        rows = {name: list(every_row(core, transaction, name, caller=reader)) for name in core.declaration.tables}
     with translated(path, "write"):
         if as_canonical:
             replace_file(path, canonical(core).encode(), durable=True)
@@ -56,7 +61,7 @@ def export(core: Core, path: Path, *, as_canonical: bool = False) -> int:
             for name, some in rows.items():
                 replace_file(path / f"{name}.csv", _csv(some).encode(), durable=True)
         else:
-            text = "".join(_lines(rows)) if path.suffix == ".jsonl" else _page(core, rows)
+            text = "".join(_lines(rows, low)) if path.suffix == ".jsonl" else _page(core, rows)
             replace_file(path, text.encode(), durable=True)
     return sum(map(len, rows.values()))
 
@@ -75,9 +80,10 @@ def bring(core: Core, path: Path) -> int:
     ids: dict[tuple[str, int], int] = {}
     with core.changing(NOBODY) as transaction:
         _check_empty(core, transaction)
-        for number, name, row in given:
+        for number, name, row, is_low in given:
+            own = replace(transaction, writer=Writer(is_low=is_low))
             try:
-                _bring_row(core, transaction, name, row, ids)
+                _bring_row(core, own, name, row, ids)
             except ValidationError as error:
                 raise ValidationError(
                     f"Line {number}: {error.message} Nothing was brought in.", code=error.code
@@ -113,11 +119,11 @@ def _check_empty(core: Core, transaction: Transaction) -> None:
             )
 
 
-def _read(core: Core, line: str, number: int) -> tuple[int, str, dict[str, Any]]:
+def _read(core: Core, line: str, number: int) -> tuple[int, str, dict[str, Any], bool]:
     try:
         found: Any = json.loads(line) if len(line) <= _MAX_LINE else None
-        name, row = found["table"], found["row"]
-    except (ValueError, TypeError, KeyError, RecursionError):
+        name, row, is_low = found["table"], found["row"], found.get("trust") == LOW
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise ValidationError(
             f"Line {number} is no row of an export. Nothing was brought in.", code="invalid"
         ) from None
@@ -125,7 +131,7 @@ def _read(core: Core, line: str, number: int) -> tuple[int, str, dict[str, Any]]
         raise ValidationError(
             f"Line {number}: there is no table {quoted(name)}. Nothing was brought in.", code="unknown_table"
         )
-    return number, name, row
+    return number, name, row, is_low
 
 
 def _in_order(core: Core) -> Iterator[str]:
@@ -160,10 +166,11 @@ def _copy(core: Core, path: Path) -> int:
         return sum(core.reader.many(transaction.connection, name, NOBODY, limit=1).total for name in names)
 
 
-def _lines(rows: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
+def _lines(rows: dict[str, list[dict[str, Any]]], low: Collection[tuple[str, int]]) -> Iterator[str]:
     for name, some in rows.items():
         for row in some:
-            yield canonical_json({"table": name, "row": row}) + "\n"
+            trust = {"trust": LOW} if (name, row["id"]) in low else {}
+            yield canonical_json({"table": name, "row": row, **trust}) + "\n"
 
 
 def _csv(rows: list[dict[str, Any]]) -> str:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from agent_memory.workspace.core import Core
     from agent_memory.workspace.database import Transaction
     from agent_memory.workspace.declaration import Table
+    from agent_memory.workspace.rows import Caller
 
 _INDENT: Final = "\n"
 
@@ -42,12 +43,12 @@ def canonical(core: Core) -> str:
 
 
 def every_row(
-    core: Core, transaction: Transaction, name: str, columns: list[str] | None = None
+    core: Core, transaction: Transaction, name: str, columns: list[str] | None = None, caller: Caller = NOBODY
 ) -> Iterator[dict[str, Any]]:
     """Yield all rows of a table that are shown, in the order of their keys."""
     offset = 0
     while True:
-        page = core.reader.many(transaction.connection, name, NOBODY, columns=columns or (), offset=offset)
+        page = core.reader.many(transaction.connection, name, caller, columns=columns or (), offset=offset)
         yield from page.rows
         offset += len(page.rows)
         if len(page.rows) < MAX_ROWS:

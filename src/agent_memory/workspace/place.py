@@ -33,6 +33,7 @@ from agent_memory.workspace.declaration import Declaration, additions, canonical
 from agent_memory.workspace.snapshots import DECLARATION
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from agent_memory.models.times import Clock
@@ -40,7 +41,9 @@ if TYPE_CHECKING:
 
 HIDDEN: Final = ".workspace"
 URL_VARIABLE: Final = "AGENT_MEMORY_WORKSPACE_URL"
-_FORMAT: Final = "1"
+_FORMAT: Final = "2"
+_BEFORE_TRUST: Final = "1"
+"""The format in which no row had a trust."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +164,8 @@ def _is_current(opened: Opened) -> bool:
     with opened.database.reading() as connection:
         if not sa.inspect(connection).has_table("ws_meta", schema=opened.database.namespace):
             return False
-        same = _meta(connection, opened.schema, "fingerprint") == opened.declaration.fingerprint()
+        meta = {name: _meta(connection, opened.schema, name) for name in ("format", "fingerprint")}
+        same = meta == {"format": _FORMAT, "fingerprint": opened.declaration.fingerprint()}
         return same and opened.words.are_current(connection)
 
 
@@ -190,15 +194,20 @@ def _make_current(opened: Opened, connection: sa.Connection) -> None:
     text = canonical_json(opened.declaration.model_dump(mode="json", by_alias=True))
     if sa.inspect(connection).has_table("ws_meta", schema=namespace):
         stored = _meta(connection, schema, "format")
-        if stored != _FORMAT:
+        if stored not in (_BEFORE_TRUST, _FORMAT):
             raise ReadOnlyError(
                 f"This workspace has the format {stored}; this version knows {_FORMAT}. Nothing was changed.",
                 recovery="Upgrade amplifier-bundle-agent-memory.",
             )
         old = Declaration.model_validate_json(_meta(connection, schema, "declaration") or "{}")
+        if stored == _BEFORE_TRUST:
+            _add_trust(
+                connection, [schema.steps, *(schema.declared[name] for name in old.tables if name in schema.declared)]
+            )
         _add_columns(opened, connection, old)
         schema.metadata.create_all(connection)
-        for name, value in (("declaration", text), ("fingerprint", opened.declaration.fingerprint())):
+        current = {"format": _FORMAT, "declaration": text, "fingerprint": opened.declaration.fingerprint()}
+        for name, value in current.items():
             connection.execute(sa.update(schema.meta).where(schema.meta.c.key == name).values(value=value))
     else:
         schema.metadata.create_all(connection)
@@ -213,6 +222,13 @@ def _make_current(opened: Opened, connection: sa.Connection) -> None:
         connection.execute(sa.insert(schema.meta), [{"key": key, "value": value} for key, value in rows.items()])
     _make_indexes(opened, connection)
     opened.words.create(connection)
+
+
+def _add_trust(connection: sa.Connection, tables: Iterable[sa.Table]) -> None:
+    preparer = connection.dialect.identifier_preparer
+    for table in tables:
+        specification = sa.schema.CreateColumn(table.c.ws_trust).compile(dialect=connection.dialect)
+        connection.exec_driver_sql(f"ALTER TABLE {preparer.format_table(table)} ADD COLUMN {specification}")
 
 
 def _add_columns(opened: Opened, connection: sa.Connection, old: Declaration) -> None:

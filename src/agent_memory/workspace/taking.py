@@ -89,10 +89,11 @@ class Steps:
             self._core.working.release(transaction, claim)
         self._core.tell("workspace:released", Caller(claim.agent), step=claim.step, attempt=claim.attempt)
 
-    def fail(self, claim: Claim, kind: FailureType, message: str) -> int:
+    def fail(self, claim: Claim, kind: FailureType, message: str, caller: Caller | None = None) -> int:
         """Say that an attempt failed; return how often the step may still be tried."""
         cleaned = cleaned_saying(self._core.redactor, message)
-        with self._core.changing(Caller(claim.agent)) as transaction:
+        by = replace(caller or Caller(claim.agent), claim=None)  # what it wrote is taken back, and what is said stays
+        with self._core.changing(by) as transaction:
             left = self._core.working.fail(transaction, claim, kind, cleaned)
         self._core.tell(
             "workspace:failed", Caller(claim.agent), step=claim.step, attempt=claim.attempt, kind=kind, left=left

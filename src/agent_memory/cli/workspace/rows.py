@@ -13,12 +13,13 @@ from agent_memory.cli.workspace.opening import Where, key_of, opened_workspace
 from agent_memory.errors import ValidationError
 
 if TYPE_CHECKING:
-    from agent_memory.workspace import Workspace
+    from agent_memory.workspace import Caller, Workspace
 
 _Table = Annotated[str, typer.Argument(metavar="TABLE", help="Which.")]
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _SHOWN: Final = 50
 _MOST_CHARS: Final = 200
+_LOW: Final = " · may hold a stranger's words"
 _WORDS: Final = {
     "insert": "added",
     "update": "changed",
@@ -49,23 +50,25 @@ async def table(
 ) -> None:
     """List the rows of a table, in the order of their keys."""
     with opened_workspace(place) as workspace:
+        low, me = _noting_low()
         conditions = dict(_condition(workspace, name, each) for each in where or ())
         if proposals:
-            rows = workspace.tables.proposals(name)
+            rows = workspace.tables.proposals(name, me)
             total = len(rows)
         elif words is not None:
-            rows = workspace.tables.search(name, words, limit=limit)
+            rows = workspace.tables.search(name, words, me, limit=limit)
             total = len(rows)
         else:
-            page = workspace.tables.many(name, where=conditions, limit=limit)
+            page = workspace.tables.many(name, me, where=conditions, limit=limit)
             rows, total = page.rows, page.total
         declared = workspace.declaration.tables[name]
     rows = rows[:limit]
     key = declared.key or "id"
     columns = (key, *[each for each in declared.columns if each != key][:3])
-    place.screen.rows({"table": name, "count": len(rows), "total": total, "rows": rows}, "rows", columns)
+    told = {"table": name, "count": len(rows), "total": total, "rows": rows, "low_trust": low}
+    place.screen.rows(told, "rows", columns)
     for row in rows:
-        place.screen.show(f"{name} {row[key]}", style="bold")
+        place.screen.show(f"{name} {row[key]}{_LOW if row['id'] in low else ''}", style="bold")
         for column, value in row.items():
             if value is not None and column not in (key, "id", "created_at", "updated_at"):
                 place.screen.show(f"{column}: {_shortly(value)}", indent=2, max_lines=2)
@@ -85,9 +88,18 @@ async def row(
 ) -> None:
     """Show one row whole."""
     with opened_workspace(place) as workspace:
-        found = workspace.tables.get(name, key_of(workspace, name, key))
+        low, me = _noting_low()
+        found = workspace.tables.get(name, key_of(workspace, name, key), me)
         changes = workspace.history(table=name, row_id=found["id"]) if history else []
-    place.screen.document({"table": name, "row": found, **({"history": changes} if history else {})})
+    told = {
+        "table": name,
+        "row": found,
+        **({"trust": "low"} if low else {}),
+        **({"history": changes} if history else {}),
+    }
+    place.screen.document(told)
+    if low:
+        place.screen.show(f"{name} {key}{_LOW}", style="yellow")
     for column, value in found.items():
         if value is not None:
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
@@ -114,6 +126,14 @@ async def log(
         place.screen.show(_line(each))
     if not changes:
         place.screen.note("Nothing was changed yet.")
+
+
+def _noting_low() -> tuple[list[int], Caller]:
+    """Return the ids of rows of low trust that are shown, and the caller to whom they are shown."""
+    from agent_memory.workspace import Caller
+
+    low: list[int] = []
+    return low, Caller(on_low=lambda _, row: low.append(row["id"]))
 
 
 def _condition(workspace: Workspace, name: str, text: str) -> tuple[str, Any]:
@@ -150,4 +170,5 @@ def _line(change: dict[str, Any]) -> str:
     step = f" in {change['step']} (attempt {change['attempt']})" if change["step"] else ""
     columns = f": {', '.join(change['columns'])}" if change["columns"] else ""
     what = f"{change['table']} {change['row_id']} {_WORDS.get(change['op'], change['op'])}{columns}"
-    return f"{change['seq']}  {change['at'][:19].replace('T', ' ')}  {by}{step}  {what}"
+    low = _LOW if change["trust"] else ""
+    return f"{change['seq']}  {change['at'][:19].replace('T', ' ')}  {by}{step}  {what}{low}"

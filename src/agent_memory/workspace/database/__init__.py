@@ -2,10 +2,11 @@
 
 from agent_memory.workspace.database.engine import Database, PostgresDatabase, SqliteDatabase
 from agent_memory.workspace.database.history import Entry, Transaction, Writer
-from agent_memory.workspace.database.schema import STEPS, Schema, State, schema_of
+from agent_memory.workspace.database.schema import LOW, STEPS, Schema, State, schema_of
 from agent_memory.workspace.database.words import Words
 
 __all__ = [
+    "LOW",
     "STEPS",
     "Database",
     "Entry",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from agent_memory.workspace.database.schema import Schema, State
+from agent_memory.workspace.database.schema import LOW, Schema, State
 from agent_memory.workspace.declaration import canonical_json
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ _PART: Final = 500
 _Value = TypeVar("_Value")
 _INSERTION: Final = "insertion"
 _TIMES: Final = frozenset({"created_at", "updated_at"})
+_WRITTEN: Final = frozenset({"insert", "update"})
+"""Changes that bring words of the writer's; others bring back, or show, what is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,14 @@ class Writer:
         agent: Its name.
         session: The session it runs in.
         step: The step it works on, and which attempt at it this is.
+        is_low: A stranger's words may be in what it writes.
     """
 
     agent: str | None = None
     session: str | None = None
     step: str | None = None
     attempt: int | None = None
+    is_low: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ class Transaction:
     def insert(self, table: str, values: Mapping[str, Any], op: str = "insert") -> int:
         """Add a row; return its id."""
         into = self.schema.versioned(table)
-        row = {**values, "ws_version": 1}
+        row = {**values, "ws_version": 1, **self._trust(op)}
         if "created_at" in into.c:
             row |= {"created_at": self.at, "updated_at": self.at}
         row_id = int(self.connection.execute(_insertion(into), row).scalar_one())
@@ -142,6 +146,8 @@ class Transaction:
             return False
         if "ws_state" in changed and State.PROPOSAL in (row["ws_state"], changed["ws_state"]):
             self.proposed.add(table)
+        # Also where the row is of low trust already: when the change before is taken back, this one still stands.
+        changed |= self._trust(op)
         into = self.schema.versioned(table)
         new = {name: self.whole(value) for name, value in changed.items()}
         new["ws_version"] = row["ws_version"] + 1
@@ -152,6 +158,10 @@ class Transaction:
         self.connection.execute(sa.update(into).where(here).values(new))
         self._record(table, row["id"], op, {**new, **changed}, dict(origins or {}))
         return True
+
+    def _trust(self, op: str) -> dict[str, Any]:
+        """Return the trust that a change gives its row: the lowest of all who wrote it, so it is never raised."""
+        return {"ws_trust": LOW} if self.writer.is_low and op in _WRITTEN else {}
 
     def declare(self, table: str, column: str, value: Any) -> None:
         """Write down that all rows of a table have a new column with this default."""
@@ -256,7 +266,10 @@ def entries(connection: sa.Connection, schema: Schema, *conditions: sa.ColumnEle
 def recent(
     connection: sa.Connection, schema: Schema, table: str | None, row_id: int | None, step: str | None, limit: int
 ) -> list[dict[str, Any]]:
-    """Return changes, the newest first, with the names of the columns that each set, none of the hidden ones."""
+    """Return changes, the newest first, with the names of the columns that each set, none of the hidden ones.
+
+    `trust` is low for those that brought what may be a stranger's words, else None.
+    """
     history = schema.history
     named = {"tbl": table, "row_id": row_id, "step": step}
     conditions = [history.c[name] == value for name, value in named.items() if value is not None]
@@ -266,6 +279,7 @@ def recent(
             "seq": each.seq, "at": each.at, "table": each.tbl, "row_id": each.row_id, "op": each.op,
             "columns": [name for name in json.loads(each.changed)["v"] if name[:3] != "ws_" and name not in _TIMES],
             "agent": each.agent, "session": each.session, "step": each.step, "attempt": each.attempt,
+            "trust": json.loads(each.changed)["v"].get("ws_trust"),
         }
         for each in connection.execute(wanted)
     ]  # fmt: skip

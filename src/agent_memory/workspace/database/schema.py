@@ -39,7 +39,9 @@ class State(IntEnum):
     PENDING_PROPOSAL = 4
 
 
-HIDDEN: Final = ("ws_state", "ws_version", "ws_step", "ws_attempt", "ws_ordinal")
+LOW: Final = "low"
+"""What `ws_trust` says of a row in which a stranger's words may be; of others it says nothing."""
+HIDDEN: Final = ("ws_state", "ws_version", "ws_step", "ws_attempt", "ws_ordinal", "ws_trust")
 """Columns of every declared table that no answer shows."""
 STEPS: Final = "ws_steps"
 """How far the steps are: the one table of the workspace's own that has a history, and so comes back with a snapshot."""
@@ -100,6 +102,7 @@ def _declared(metadata: sa.MetaData, name: str, table: Table) -> sa.Table:
         _text("ws_step"),
         sa.Column("ws_attempt", WHOLE),
         sa.Column("ws_ordinal", WHOLE),
+        _text("ws_trust"),
         sa.UniqueConstraint("ws_step", "ws_attempt", "ws_ordinal", name=index_name("once", name)),
     )
     shown = made.c.ws_state == int(State.SHOWN)
@@ -169,6 +172,7 @@ def _steps(metadata: sa.MetaData) -> sa.Table:
         sa.Column("done_attempt", WHOLE),
         sa.Column("failures", WHOLE, nullable=False),
         _text("message"),
+        _text("ws_trust"),
         sa.Column("ws_version", WHOLE, nullable=False),
     )
     sa.Index("ws_steps_name", made.c.name, unique=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.workspace.database import Writer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
 
@@ -65,11 +66,15 @@ class Caller:
         agent: Its name; None for a person or a driver, who may write what the declaration allows to anyone.
         session: The session it runs in.
         claim: What it works on.
+        is_low: A stranger's words may be in what it writes: the rows it writes are of low trust from then on.
+        on_low: Is called for each row of low trust that it is shown, with the table and the row.
     """
 
     agent: str | None = None
     session: str | None = None
     claim: Claim | None = None
+    is_low: bool = False
+    on_low: Callable[[str, dict[str, Any]], None] | None = field(default=None, compare=False)
 
     @property
     def acting(self) -> str | None:
@@ -79,4 +84,5 @@ class Caller:
     def as_writer(self) -> Writer:
         """Return whom the history names."""
         claim = self.claim
-        return Writer(self.acting, self.session, claim.step if claim else None, claim.attempt if claim else None)
+        step, attempt = (claim.step, claim.attempt) if claim else (None, None)
+        return Writer(self.acting, self.session, step, attempt, self.is_low)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
-from agent_memory.workspace.database import State, Transaction
+from agent_memory.workspace.database import LOW, State, Transaction
 from agent_memory.workspace.database.history import in_parts
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SETTLED: Final = (int(State.SHOWN), int(State.PROPOSAL))
 _Key = tuple[int, str]
-_Order = tuple[int, _Key, int, int, int]
+_Order = tuple[bool, int, _Key, int, int, int]
 _WHOLE: Final[_Key] = (0, "")
 
 
@@ -95,11 +95,15 @@ def _rows(transaction: Transaction, table: sa.Table, where: sa.ColumnElement[boo
 
 
 def _order(declaration: Declaration, row: Mapping[str, Any]) -> _Order:
-    """Return what rows are ordered by: phase, the row worked on, agent, ordinal; what no step wrote comes first."""
+    """Return what rows are ordered by: phase, the row worked on, agent, ordinal; what no step wrote comes first.
+
+    What may be a stranger's words comes after all others: low trust takes the place of nothing.
+    """
+    is_low = row["ws_trust"] == LOW
     if row["ws_step"] is None:
-        return (-1, _WHOLE, 0, 0, row["id"])
+        return (is_low, -1, _WHOLE, 0, 0, row["id"])
     number, key, agent = step_order(declaration, row["ws_step"])
-    return (number, key, agent, row["ws_ordinal"] or 0, row["id"])
+    return (is_low, number, key, agent, row["ws_ordinal"] or 0, row["id"])
 
 
 def step_order(declaration: Declaration, step: str) -> tuple[int, _Key, int]:

@@ -57,6 +57,7 @@ class Flagging:
             if name not in there:
                 told = self._told(transaction, table, row, flags)
                 hidden = {"ws_state": int(State.SHOWN), "ws_step": name, "ws_attempt": 0, "ws_ordinal": 0}
+                hidden["ws_trust"] = row["ws_trust"]
                 transaction.insert(flags, {**told, **hidden})
 
     def _told(self, transaction: Transaction, table: str, row: Mapping[str, Any], flags: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from agent_memory.errors import RowNotFoundError, ValidationError
 from agent_memory.redaction import quoted
-from agent_memory.workspace.database import Schema, State, Words
+from agent_memory.workspace.database import LOW, Schema, State, Words
 from agent_memory.workspace.declaration import OWN_COLUMNS, Declaration
 from agent_memory.workspace.rows.columns import column_of
 from agent_memory.workspace.rows.sight import seen_by, shown_to, within_reach
@@ -178,7 +178,7 @@ class Reading:
         statement, names = self._select(table, columns)
         statement = statement.join(found, found.c.id == source.c.id)
         statement = statement.where(self._seen(table, caller)).order_by(rank, source.c.id).limit(_bounded(limit))
-        return [self._shown(table, names, each) for each in connection.execute(statement)]
+        return [self._shown(table, names, each, caller) for each in connection.execute(statement)]
 
     def proposals(self, connection: sa.Connection, table: str, caller: Caller) -> list[dict[str, Any]]:
         """Return the rows that are kept beside another one with the same unique value, as `many` does."""
@@ -186,7 +186,7 @@ class Reading:
         statement, names = self._select(table, ())
         reach = within_reach(self.declaration, self.schema, table, caller)
         statement = statement.where(source.c.ws_state == int(State.PROPOSAL), reach).order_by(source.c.id)
-        return [self._shown(table, names, each) for each in connection.execute(statement)]
+        return [self._shown(table, names, each, caller) for each in connection.execute(statement)]
 
     def named(self, table: str, key: Any) -> sa.ColumnElement[bool]:
         """Return the condition that holds for the row of this key."""
@@ -230,10 +230,10 @@ class Reading:
         statement, names = self._select(table, columns)
         statement = statement.where(*conditions, self._seen(table, caller)).order_by(*_order(source, declared.key))
         statement = statement.limit(_bounded(limit)).offset(max(0, offset))
-        return [self._shown(table, names, each) for each in connection.execute(statement)]
+        return [self._shown(table, names, each, caller) for each in connection.execute(statement)]
 
     def _select(self, table: str, columns: Sequence[str]) -> tuple[sa.Select[Any], list[str]]:
-        """Return a selection of columns, references by the keys of their rows, and the names of these columns."""
+        """Return a selection of columns, references by the keys of their rows, then the trust; and these names."""
         source, declared = self.table(table), self.declaration.tables[table]
         _check_columns(self.declaration, table, columns)
         names = list(columns) or [
@@ -252,11 +252,15 @@ class Reading:
                 other = self.schema.declared[target].alias(f"of_{name}")
                 joined = joined.outerjoin(other, source.c[name] == other.c.id)
                 wanted.append(other.c[key].label(name))
-        return sa.select(*wanted).select_from(joined), names
+        return sa.select(*wanted, source.c.ws_trust).select_from(joined), names
 
-    def _shown(self, table: str, names: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
+    def _shown(self, table: str, names: Sequence[str], row: Sequence[Any], caller: Caller) -> dict[str, Any]:
         values = self._values[table]
-        return {name: values.shown(name, value) for name, value in zip(names, row, strict=True)}
+        *content, trust = row
+        shown = {name: values.shown(name, value) for name, value in zip(names, content, strict=True)}
+        if trust == LOW and caller.on_low is not None:
+            caller.on_low(table, shown)
+        return shown
 
     def _seen(self, table: str, caller: Caller) -> sa.ColumnElement[bool]:
         return seen_by(self.declaration, self.schema, table, caller)

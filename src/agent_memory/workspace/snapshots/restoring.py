@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from agent_memory.workspace.declaration import Declaration
 
 _NEVER: Final = frozenset({"ws_version", "created_at", "updated_at"})
-_STEP_NOT_THERE: Final[dict[str, Any]] = {"status": "open", "done_attempt": None, "failures": 0, "message": None}
+_STEP_NOT_THERE: Final[dict[str, Any]] = {
+    "status": "open",
+    "done_attempt": None,
+    "failures": 0,
+    "message": None,
+    "ws_trust": None,
+}
 
 
 def restore_rows(transaction: Transaction, declaration: Declaration, seq: int) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import sqlalchemy as sa
 
-from agent_memory.workspace.database import Schema, State
+from agent_memory.workspace.database import LOW, Schema, State
 from agent_memory.workspace.rows.leases import Lease, lease_of, step_lease
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Step:
         owner: Who has claimed it, where somebody has; `expires_at`: until when.
         waits_for: Why it cannot run yet, for people.
         feedback: What was wrong with the last attempt.
+        is_low: A stranger's words may be in the key, where it is a text, or in the feedback.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Step:
     expires_at: datetime | None = None
     waits_for: str | None = None
     feedback: str | None = None
+    is_low: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return what a driver needs, as JSON can carry it."""
@@ -54,7 +56,7 @@ class Step:
             "step": self.name, "phase": self.phase, "agent": self.agent, "table": self.table, "key": self.key,
             "status": self.status, "attempts": self.attempts, "retries_left": self.retries_left, "owner": self.owner,
             "expires_at": self.expires_at.isoformat(timespec="seconds") if self.expires_at else None,
-            "waits_for": self.waits_for, "feedback": self.feedback,
+            "waits_for": self.waits_for, "feedback": self.feedback, "trust": LOW if self.is_low else None,
         }  # fmt: skip
         return {name: value for name, value in told.items() if value is not None}
 
@@ -63,7 +65,7 @@ class Step:
 class _State:
     """What the plan is made from."""
 
-    rows: dict[str, list[tuple[int, Any]]]
+    rows: dict[str, list[tuple[int, Any, bool]]]
     steps: dict[str, Any]
     leases: dict[str, Lease]
     now: datetime
@@ -107,9 +109,9 @@ def plan(connection: sa.Connection, schema: Schema, declaration: Declaration, no
 def _of_phase(
     phase: Phase, state: _State, blocked: str | None, missing: dict[tuple[str, Any], str], declaration: Declaration
 ) -> Iterator[Step]:
-    rows = state.rows[phase.over] if phase.over else [(None, None)]
+    rows = state.rows[phase.over] if phase.over else [(None, None, False)]
     behind: str | None = None
-    for row_id, key in rows:
+    for row_id, key, is_low in rows:
         whole = missing.get(("", None))
         waits = blocked if phase.after == "all" else (whole or missing.get((phase.over or "", key)))
         if waits is None and phase.order == "in_order":
@@ -117,7 +119,7 @@ def _of_phase(
         for agent in phase.agents:
             locked = phase.over if phase.over and declaration.tables[phase.over].lock else None
             step = _step(phase, agent.agent, row_id, key, waits, state, locked)
-            yield step
+            yield replace(step, is_low=True) if is_low else step
             if step.status != "done":
                 waits = waits or f"{step.name} is not done"
                 behind = behind or f"{step.name} is not done"
@@ -143,15 +145,20 @@ def _step(
         row = state.leases.get(f"row:{locked}:{row_id}")
         if row is not None and row.held(state.now, state.epoch):
             status, waits = "waiting", f"{row.owner} writes {locked} {key!r}"
+    told = stored if stored is not None and status != "done" and stored.message is not None else None
     return Step(
         name, phase.name, agent, phase.over, key, row_id, status,
         lease.attempt if lease else 0, max(0, phase.retries - failures + 1) if status != "done" else 0,
-        owner, expires, waits, stored.message if stored is not None and status != "done" else None,
+        owner, expires, waits, told.message if told else None, told is not None and told.ws_trust == LOW,
     )  # fmt: skip
 
 
-def _keys(connection: sa.Connection, schema: Schema, declaration: Declaration, table: str) -> list[tuple[int, Any]]:
+def _keys(
+    connection: sa.Connection, schema: Schema, declaration: Declaration, table: str
+) -> list[tuple[int, Any, bool]]:
+    """Return id and key of each row that is shown, and whether the key may be a stranger's words."""
     source, key = schema.declared[table], declaration.tables[table].key or "id"
     shown = source.c.ws_state == int(State.SHOWN)
-    statement = sa.select(source.c.id, source.c[key]).where(shown).order_by(source.c[key])
-    return [(row[0], row[1]) for row in connection.execute(statement)]
+    statement = sa.select(source.c.id, source.c[key], source.c.ws_trust).where(shown).order_by(source.c[key])
+    found = connection.execute(statement)
+    return [(row_id, value, trust == LOW and isinstance(value, str)) for row_id, value, trust in found]

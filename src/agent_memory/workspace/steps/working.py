@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from agent_memory.errors import LeaseError, RowNotFoundError, ValidationError
 from agent_memory.redaction import quoted
-from agent_memory.workspace.database import STEPS, State, Transaction
+from agent_memory.workspace.database import LOW, STEPS, State, Transaction
 from agent_memory.workspace.database.history import stored_row
 from agent_memory.workspace.rows import Caller, Claim, Leases, Reading, Writing, settle
 from agent_memory.workspace.rows.leases import row_lease, step_lease
@@ -235,9 +235,12 @@ class Working:
     def _mark(self, transaction: Transaction, step: str, **values: Any) -> None:
         """Set how far a step is; part of the history, so that it comes back with a snapshot."""
         steps = transaction.schema.steps
+        if "message" in values:
+            values["ws_trust"] = LOW if values["message"] and transaction.writer.is_low else None
         found = transaction.connection.execute(sa.select(steps).where(steps.c.name == step)).mappings().first()
         if found is None:
-            base = {"name": step, "status": "open", "done_attempt": None, "failures": 0, "message": None}
+            base = {"name": step, "status": "open", "done_attempt": None, "failures": 0}
+            base |= {"message": None, "ws_trust": None}
             transaction.insert(STEPS, base | values, op="step")
         else:
             transaction.update(STEPS, dict(found), values, op="step")

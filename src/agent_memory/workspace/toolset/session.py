@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, LeaseError, ValidationError
 from agent_memory.models.times import Clock, utc_now
 from agent_memory.workspace.rows import Caller
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agent_memory.workspace.rows import Claim
+    from agent_memory.workspace.steps import Step
     from agent_memory.workspace.workspace import Workspace
 
 UNNAMED: Final = "agent"
@@ -28,19 +31,37 @@ class ToolSession:
         owner: Names the worker in claims, such as the id of the host's session.
         agent: The agent it is; None where it is whichever agent the step that it claims is for.
         clock: Tells the time of columns that are written with `now`.
+        knows_strangers: Tells whether a stranger's words are in what the worker knows, and so may be in what it writes.
+
+    Attributes:
+        low_seen: How often it was shown what may be a stranger's words: rows and steps of low trust.
     """
 
-    def __init__(self, workspace: Workspace, owner: str, agent: str | None = None, clock: Clock = utc_now) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        owner: str,
+        agent: str | None = None,
+        clock: Clock = utc_now,
+        knows_strangers: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.workspace = workspace
         self.owner = owner
         self.agent = agent
         self.clock = clock
         self.claim: Claim | None = None
+        self.low_seen = 0
+        self._knows_strangers = knows_strangers
 
     def caller(self) -> Caller:
         """Return who reads and writes now."""
         of_claim = self.claim.agent if self.claim is not None else None
-        return Caller(self.agent or of_claim or UNNAMED, self.owner, self.claim)
+        is_low = self.low_seen > 0 or self._knows_strangers()
+        return Caller(self.agent or of_claim or UNNAMED, self.owner, self.claim, is_low, self._on_low)
+
+    def note_low(self, *steps: Step) -> None:
+        """Note that steps were shown: what they are called, or was said of a failure, may be a stranger's words."""
+        self.low_seen += sum(each.is_low for each in steps)
 
     def held(self, step: str | None = None) -> Claim:
         """Return the claim.
@@ -88,6 +109,10 @@ class ToolSession:
         if claim is not None:
             with contextlib.suppress(AgentMemoryError):  # it has ended by itself, or will
                 self.workspace.steps.release(claim)
+
+    def _on_low(self, table: str, row: dict[str, Any]) -> None:
+        del table, row
+        self.low_seen += 1
 
     def _is_held(self, claim: Claim) -> bool:
         return any(

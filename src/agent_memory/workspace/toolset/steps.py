@@ -107,10 +107,11 @@ def _claiming_row(tables: list[str]) -> Tool:
 def _next_steps(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
     agent = _agent(session, given)
     steps = [each for each in session.workspace.steps.all() if agent in (None, each.agent)]
-    ready = [each.as_dict() for each in steps if each.status == "ready"]
+    ready = [each for each in steps if each.status == "ready"]
     counts: Counter[str] = Counter(each.status for each in steps)
     shown = ready[: given.get("limit", _SHOWN)]
-    answer: dict[str, Any] = {"count": len(ready), "steps": shown, **_counts(counts)}
+    session.note_low(*shown)
+    answer: dict[str, Any] = {"count": len(ready), "steps": [each.as_dict() for each in shown], **_counts(counts)}
     if session.claim is not None:
         answer["yours"] = session.claim.as_dict()
     return answer
@@ -127,6 +128,7 @@ def _claim_step(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
     )
     if claim is None:
         steps = [each for each in session.workspace.steps.all() if agent in (None, each.agent)]
+        session.note_low(*steps)
         counts: Counter[str] = Counter(each.status for each in steps)
         waits = next((each.waits_for for each in steps if each.status in ("waiting", "failed")), None)
         message = (
@@ -139,8 +141,9 @@ def _claim_step(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
     phase = session.workspace.declaration.phase(claim.phase or "")
     produces = next((each.produces for each in phase.agents if each.agent == claim.agent), ())
     answer = {"status": "claimed", **claim.as_dict(), "reads": phase.reads, "produces": list(produces)}
-    feedback = next((each.feedback for each in session.workspace.steps.all() if each.name == claim.step), None)
-    return {**answer, "feedback": feedback} if feedback else answer
+    claimed = next(each for each in session.workspace.steps.all() if each.name == claim.step)
+    session.note_low(claimed)
+    return {**answer, "feedback": claimed.feedback} if claimed.feedback else answer
 
 
 def _claim_row(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
@@ -173,7 +176,7 @@ def _release_step(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]
 
 def _fail_step(session: ToolSession, given: dict[str, Any]) -> dict[str, Any]:
     claim = session.held()
-    left = session.workspace.steps.fail(claim, given["kind"], given["message"])
+    left = session.workspace.steps.fail(claim, given["kind"], given["message"], session.caller())
     session.claim = None
     return {"status": "failed", "step": claim.step or f"{claim.table} {claim.key}", "tries_left": left}
 
