@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
+from agent_memory.models.text import visible
 from agent_memory.redaction import quoted
 from agent_memory.workspace.core import NOBODY
 from agent_memory.workspace.database import LOW, Writer
@@ -17,17 +18,18 @@ from agent_memory.workspace.database.history import last_seq
 from agent_memory.workspace.declaration import OWN_COLUMNS, canonical_json
 from agent_memory.workspace.export import canonical, every_row
 from agent_memory.workspace.rows import Caller
+from agent_memory.workspace.rows.columns import columns_of
 from agent_memory.workspace.snapshots import Dump
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from agent_memory.workspace.core import Core
     from agent_memory.workspace.database import Transaction
 
 _MAX_LINE: Final = 8_000_000
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What begins a formula in a spreadsheet (https://owasp.org/www-community/attacks/CSV_Injection)."""
 
 
@@ -59,7 +61,9 @@ def export(core: Core, path: Path, *, as_canonical: bool = False) -> int:
         elif path.suffix == ".csv":
             make_private_folder(path)
             for name, some in rows.items():
-                replace_file(path / f"{name}.csv", _csv(some).encode(), durable=True)
+                replace_file(
+                    path / f"{name}.csv", _csv(columns_of(core.declaration.tables[name]), some).encode(), durable=True
+                )
         else:
             text = "".join(_lines(rows, low)) if path.suffix == ".jsonl" else _page(core, rows)
             replace_file(path, text.encode(), durable=True)
@@ -173,19 +177,22 @@ def _lines(rows: dict[str, list[dict[str, Any]]], low: Collection[tuple[str, int
             yield canonical_json({"table": name, "row": row, **trust}) + "\n"
 
 
-def _csv(rows: list[dict[str, Any]]) -> str:
+def _csv(columns: Sequence[str], rows: list[dict[str, Any]]) -> str:
     stream = io.StringIO(newline="")
     writer = csv.writer(stream)
-    writer.writerow(rows[0] if rows else [])
+    writer.writerow(columns)
     for row in rows:
         writer.writerow(_cell(value) for value in row.values())
     return stream.getvalue()
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, list | dict):
+    if isinstance(value, list | dict | bool):
         return json.dumps(value, ensure_ascii=False)
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    if not isinstance(value, str):
+        return value
+    text = visible(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def _page(core: Core, rows: dict[str, list[dict[str, Any]]]) -> str:
@@ -196,13 +203,14 @@ def _page(core: Core, rows: dict[str, list[dict[str, Any]]]) -> str:
         key = core.declaration.tables[name].key or "id"
         for row in some:
             title = next((str(row[each]) for each in ("title", "name") if row.get(each)), "")
-            parts.append(f"\n### {row[key]}{f' · {title}' if title and title != row[key] else ''}\n\n")
+            heading = f"{row[key]}{f' · {title}' if title and title != row[key] else ''}"
+            parts.append(f"\n### {' '.join(visible(heading).split())}\n\n")
             kept = {each: value for each, value in row.items() if value is not None and each not in {key, *OWN_COLUMNS}}
             short = {each: value for each, value in kept.items() if not (isinstance(value, str) and "\n" in value)}
             parts += [f"- {each}: {_inline(value)}\n" for each, value in short.items()]
-            parts += [f"\n#### {each}\n\n{value}\n" for each, value in kept.items() if each not in short]
+            parts += [f"\n#### {each}\n\n{visible(value)}\n" for each, value in kept.items() if each not in short]
     return "".join(parts)
 
 
 def _inline(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return visible(value) if isinstance(value, str) else visible(json.dumps(value, ensure_ascii=False))

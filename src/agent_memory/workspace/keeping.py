@@ -21,6 +21,7 @@ from agent_memory.workspace.snapshots import (
     Snapshot,
     compare,
     compare_files,
+    is_inside,
     manifest_of,
     marks,
     prune_history,
@@ -29,7 +30,7 @@ from agent_memory.workspace.snapshots import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from agent_memory.workspace.database import Transaction
 
@@ -64,29 +65,39 @@ class Snapshots:
             ValidationError: There is one of this name, or it is no name.
             StorageError: A file, or the copy, cannot be written; in the second case there is the snapshot without it.
         """
-        made, held = self._mark(name, by, dump=dump)
-        if held is not None:
-            self._copies.write(name, held, made.seq)
-        return self.get(name)
-
-    def _mark(self, name: str, by: str | None, *, dump: bool) -> tuple[Snapshot, Held | None]:
-        """Make a snapshot; return it, and the database as it is at this moment, where it is to be copied."""
         _check_name(name)
         if self._core.redactor.redact(name).text != name:
             raise ValidationError("This looks as if it held a secret; choose another name.", code="invalid")
         by = None if by is None else self._core.name("by", by)
+        for made, held in self._mark(lambda _: name, by, dump=dump):
+            if held is not None:
+                self._copies.write(name, held, made.seq)
+        return self.get(name)
+
+    def _mark(
+        self, named: Callable[[sa.Connection], str | None], by: str | None, *, dump: bool
+    ) -> list[tuple[Snapshot, Held | None]]:
+        """Make a snapshot; return it, and the database as it is at this moment, where it is to be copied.
+
+        Args:
+            named: Returns its name when nobody else writes any more; None where there is none to make.
+            by: Who makes it.
+            dump: The database is to be copied.
+        """
         for attempt in range(_TRIES):
             with self._core.reading() as transaction:
                 before = last_seq(transaction.connection, transaction.schema)
             manifest = self._manifest()
             with self._core.changing(Caller(by)) as transaction:
+                if (name := named(transaction.connection)) is None:
+                    return []
                 changed = last_seq(transaction.connection, transaction.schema) != before
                 if changed and attempt < _TRIES - 1:
                     continue  # a step that was finished meanwhile may have written files that are not in the list
                 if changed or not all(self._contents.has(each) for each in manifest.values()):
                     manifest = self._manifest()  # nobody prunes now what no snapshot names yet
                 made = marks.mark(transaction, name, manifest, self._core.declaration.fingerprint(), by)
-                return made, self._copies.hold(transaction, made) if dump else None
+                return [(made, self._copies.hold(transaction, made) if dump else None)]
         raise AssertionError("the last of the tries is taken whatever was changed")
 
     def bring_up_to_date(self, transaction: Transaction, name: str) -> None:
@@ -121,8 +132,8 @@ class Snapshots:
         left = {each.phase for each in self._core.steps() if each.status != "done"}
         made: list[Snapshot] = []
         for phase in self._core.declaration.phases:
-            if phase.name not in left and phase.snapshot is not None and self._is_due(phase.name, phase.snapshot):
-                made += self._make_numbered(phase.snapshot)
+            if phase.name not in left and phase.snapshot is not None:
+                made += self._make_numbered(phase.name, phase.snapshot)
         with self._core.changing(NOBODY) as transaction:
             if self._core.meta(transaction.connection, "due") == due:  # else another phase was finished meanwhile
                 self._core.set_meta(transaction.connection, "due", "")
@@ -191,36 +202,39 @@ class Snapshots:
             dumps = self._copies.sweep(kept_dumps)
         return Pruned(changes, texts, files, dumps)
 
-    def _is_due(self, phase: str, name: str) -> bool:
-        """Tell whether a phase was finished after the last snapshot of its name."""
+    def _due_name(self, connection: sa.Connection, phase: str, name: str) -> str | None:
+        """Return the name of the snapshot to make if a phase was finished after the last one, else None.
+
+        That is `name`, or `name@2` where there is one from before something was done again.
+        """
         schema = self._opened.schema
         ids = sa.select(schema.steps.c.id).where(schema.steps.c.name.startswith(f"{phase}/", autoescape=True))
         finished = sa.select(sa.func.max(schema.history.c.seq)).where(
             schema.history.c.tbl == STEPS, schema.history.c.op == "step", schema.history.c.row_id.in_(ids)
         )
-        with self._opened.database.reading() as connection:
-            last = connection.execute(finished).scalar()
-            there = marks.all_of(connection, schema)
-        return not any(each.name.partition("@")[0] == name and each.seq >= (last or 0) for each in there)
-
-    def _make_numbered(self, name: str) -> list[Snapshot]:
-        """Make a snapshot under a name, or `name@2` where there is one from before something was done again."""
-        there = {each.name for each in self.all()}
+        last = connection.execute(finished).scalar() or 0
+        there = {each.name: each.seq for each in marks.all_of(connection, schema)}
+        if any(each.partition("@")[0] == name and seq >= last for each, seq in there.items()):
+            return None
         numbered = (f"{name}@{number}" for number in range(2, len(there) + 3))
-        free = name if name not in there else next(each for each in numbered if each not in there)
-        try:
-            made, held = self._mark(free, None, dump=True)
-        except ValidationError as error:
-            if error.code != "exists":
-                raise
-            return []  # another process was faster
-        if held is not None:
-            with self._copies.telling(free):  # the phase is done, with or without a copy
-                self._copies.write(free, held, made.seq)
-        return [self.get(free)]
+        return name if name not in there else next(each for each in numbered if each not in there)
+
+    def _make_numbered(self, phase: str, name: str) -> list[Snapshot]:
+        """Make the snapshot of a phase, unless another process was faster."""
+        with self._opened.database.reading() as connection:
+            if self._due_name(connection, phase, name) is None:
+                return []
+        marked = self._mark(lambda connection: self._due_name(connection, phase, name), None, dump=True)
+        for made, held in marked:
+            if held is not None:
+                with self._copies.telling(made.name):  # the phase is done, with or without a copy
+                    self._copies.write(made.name, held, made.seq)
+        return [self.get(made.name) for made, _ in marked]
 
 
 def _fault_of(contents: Contents, path: str, content: str) -> str | None:
+    if not is_inside(path):
+        return f"{path}: no file of a workspace is called so; somebody changed the database"
     try:
         contents.read(content)
     except StorageError as error:

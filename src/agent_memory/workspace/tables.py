@@ -6,6 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.workspace.core import NOBODY, Core
+from agent_memory.workspace.rows import pending_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,6 +45,11 @@ class Tables:
         """Return rows that are kept beside another one with the same unique value."""
         with self._core.reading() as transaction:
             return self._core.reader.proposals(transaction.connection, table, caller)
+
+    def pending(self, table: str) -> int:
+        """Return how many rows wait for their step to be finished; nobody but that step sees them."""
+        with self._core.reading() as transaction:
+            return pending_in(transaction.connection, self._core.reader.table(table))
 
     def save(self, table: str, values: Mapping[str, Any], caller: Caller = NOBODY) -> Saved:
         """Add a row; errors as of `Writing.prepare` and `Writing.add`."""

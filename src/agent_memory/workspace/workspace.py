@@ -136,7 +136,8 @@ class Workspace:
         Each is a dict of `seq`, `at`, `table`, `row_id`, `op`, `columns`, `agent`, `session`, `step` and `attempt`.
         """
         with self._core.reading() as transaction:
-            return recent(transaction.connection, transaction.schema, table, row_id, step, limit)
+            keys = {name: each.key for name, each in self.declaration.tables.items() if each.key is not None}
+            return recent(transaction.connection, transaction.schema, keys, table, row_id, step, limit)
 
     def close(self) -> None:
         """Close the database."""

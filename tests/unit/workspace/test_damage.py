@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import sqlite3
 import subprocess
 import sys
+import tracemalloc
+import zlib
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_memory.errors import StorageError
 from agent_memory.workspace import Workspace
+from agent_memory.workspace.snapshots import contents
 from tests.concurrency.processes import environment
 from tests.unit.workspace.conftest import prepare, sqlite_only
 
@@ -53,6 +60,77 @@ def test_a_page_that_was_overwritten_is_told(book: Workspace, clock: FrozenClock
     rows.write_bytes(content)
     with pytest.raises(StorageError, match="damaged"):
         Workspace.open(book.folder, clock=clock).canonical()
+
+
+def test_a_damaged_database_is_put_right_as_the_error_says(book: Workspace, clock: FrozenClock) -> None:
+    prepare(book, 2)
+    hidden = book.folder / ".workspace"
+    book.close()
+    (hidden / "rows.db").write_bytes(b"no database at all " * 500)
+    with pytest.raises(StorageError) as caught:
+        Workspace.open(book.folder, clock=clock)
+    assert ".workspace/dumps in the place of rows.db, and remove rows.db-wal" in caught.value.recovery
+    shutil.copy(hidden / "dumps" / "PREPARED.db", hidden / "rows.db")
+    for log in hidden.glob("rows.db-*"):
+        log.unlink()
+    with closing(Workspace.open(book.folder, clock=clock)) as again:
+        assert again.tables.many("chapters").total == 2
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("../evil.md", "{outside}/evil.md", "prompts/../../evil.md", "prompts//x.md", "./x.md", ".workspace/rows.db"),
+        *("workspace.yaml", "C:/evil.md", "prompts\\\\x.md", "\\\\\\\\server\\\\x", ""),
+    ],
+)
+def test_a_snapshot_that_names_a_file_outside_writes_nothing(
+    book: Workspace, clock: FrozenClock, tmp_path: Path, name: str
+) -> None:
+    (book.folder / "prompts").mkdir()
+    (book.folder / "prompts" / "x.md").write_text("of the snapshot")
+    book.snapshots.make("poisoned")
+    (book.folder / "prompts" / "x.md").write_text("of now")
+    book.close()
+    named = name.format(outside=tmp_path)
+    with closing(sqlite3.connect(book.folder / ".workspace" / "rows.db")) as database:
+        ((content,),) = database.execute(
+            "SELECT content FROM ws_texts WHERE hash = (SELECT manifest FROM ws_marks WHERE name = 'poisoned')"
+        )
+        changed = json.dumps({named: json.loads(content)["prompts/x.md"]})
+        database.execute("UPDATE ws_texts SET content = ? WHERE content = ?", (changed, content))
+        database.commit()
+    before = (book.folder / "workspace.yaml").read_bytes()
+    with closing(Workspace.open(book.folder, clock=clock)) as opened:
+        assert opened.snapshots.verify("poisoned")
+        with pytest.raises(StorageError, match="nothing was changed"):
+            opened.resume_from_snapshot("poisoned")
+        assert opened.snapshots.verify("poisoned") != []
+    assert (book.folder / "prompts" / "x.md").read_text() == "of now"
+    assert (book.folder / "workspace.yaml").read_bytes() == before
+    assert not list(tmp_path.rglob("evil.md"))
+
+
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_file_of_a_snapshot_that_unpacks_to_more_than_any_file_or_is_gone_is_told(
+    book: Workspace, monkeypatch: pytest.MonkeyPatch, *, is_gone: bool
+) -> None:
+    (book.folder / "prompts").mkdir()
+    (book.folder / "prompts" / "x.md").write_text("of the snapshot")
+    book.snapshots.make("kept")
+    (content,) = (book.folder / ".workspace" / "contents").iterdir()
+    if is_gone:
+        content.unlink()
+    else:
+        content.write_bytes(zlib.compress(b"\0" * 50_000_000))
+        monkeypatch.setattr(contents, "MAX_FILE_BYTES", 1_000)
+    told = "is gone" if is_gone else "is not what was kept"
+    tracemalloc.start()
+    with pytest.raises(StorageError, match=told):
+        book.resume_from_snapshot("kept")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 10_000_000
 
 
 def test_a_lock_file_may_be_deleted(book: Workspace) -> None:

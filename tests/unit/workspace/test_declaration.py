@@ -44,6 +44,15 @@ HEAD = "workspace: book\ntables:\n"
         (HEAD + "  a: {columns: {b: text}}\ntools: {t: {operation: get, table: z}}\n", "'z' is no table"),
         (HEAD + "  a: &x {columns: {b: text}}\n  c: *x\n", "aliases"),
         ("workspace: [", "x.yaml:2:1: did not find expected node content"),
+        ("- 1", "x.yaml:1:1: a declaration is a mapping with `workspace` and `tables`"),
+        (
+            HEAD + "  a:\n    columns:\n      no: text\n",
+            "x.yaml:4:5: tables.a.columns: YAML reads a name here as no text",
+        ),
+        (
+            HEAD + "  a: {columns: {b: text}}\nphases:\n  - {name: p, agents: [x/y]}\n",
+            "x.yaml:5:24: phases.0.agents.0.agent: a name here is made of up to 100 letters, digits and _.@-",
+        ),
     ],
 )
 def test_a_fault_is_told_with_its_place(text: str, said: str) -> None:

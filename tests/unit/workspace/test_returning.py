@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent_memory.errors import LeaseError, RowNotFoundError, StorageError, ValidationError
-from agent_memory.workspace import Caller, Workspace, returning
+from agent_memory.workspace import Caller, Workspace, keeping, returning
 from tests.unit.workspace.conftest import analyse, do, prepare, sqlite_only, write
 
 if TYPE_CHECKING:
@@ -214,3 +214,22 @@ def test_a_name_that_is_none_or_taken_is_refused(book: Workspace, name: str) -> 
     prepare(book, 1)
     with pytest.raises(ValidationError):
         book.snapshots.make(name)
+
+
+def test_two_who_see_that_a_snapshot_is_due_make_one(
+    book: Workspace, url: str | None, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as dead:
+        dead.setattr(book.snapshots, "make_due", list)
+        prepare(book)
+    other, listed, asked = Workspace.open(book.folder, url=url, clock=clock), keeping.manifest_of, iter([True])
+
+    def meanwhile(*arguments: Any) -> dict[str, str]:
+        if next(asked, False):
+            other.snapshots.make_due()
+        return listed(*arguments)
+
+    monkeypatch.setattr(keeping, "manifest_of", meanwhile)
+    assert book.snapshots.make_due() == []
+    assert [each.name for each in book.snapshots.all()] == ["PREPARED"]
+    other.close()

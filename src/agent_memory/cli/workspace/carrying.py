@@ -55,7 +55,7 @@ async def init(
             f"No rows yet in {', '.join(empty)}: {idle} have no steps until there are. "
             f"`agent-memory workspace save {empty[0]}` adds some."
         )
-    elif steps:
+    if steps:
         place.screen.show(f"The first step is {steps[0].name}; `agent-memory workspace status` shows all.")
     workspace.close()
 

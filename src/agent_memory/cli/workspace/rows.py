@@ -11,6 +11,7 @@ from agent_memory.cli.running import Place, command
 from agent_memory.cli.text import one_line
 from agent_memory.cli.workspace.opening import Where, key_of, opened_workspace
 from agent_memory.errors import ValidationError
+from agent_memory.files.wording import counted
 
 if TYPE_CHECKING:
     from agent_memory.workspace import Caller, Workspace
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _Table = Annotated[str, typer.Argument(metavar="TABLE", help="Which.")]
 _BOOLEANS: Final = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 _SHOWN: Final = 50
+_STEPS: Final = "ws_steps"
+"""The table in which the history keeps how far steps are."""
 _MOST_CHARS: Final = 200
 _LOW: Final = " · may hold a stranger's words"
 _WORDS: Final = {
@@ -26,6 +29,7 @@ _WORDS: Final = {
     "settle": "decided",
     "undo": "taken back",
     "restore": "restored",
+    "step": "set",
 }
 
 
@@ -62,6 +66,7 @@ async def table(
             page = workspace.tables.many(name, me, where=conditions, limit=limit)
             rows, total = page.rows, page.total
         declared = workspace.declaration.tables[name]
+        pending = workspace.tables.pending(name)
     rows = rows[:limit]
     key = declared.key or "id"
     columns = (key, *[each for each in declared.columns if each != key][:3])
@@ -76,6 +81,11 @@ async def table(
         place.screen.note(f"{name} has no such rows." if conditions or words or proposals else f"{name} is empty.")
     elif total > len(rows):
         place.screen.note(f"{len(rows):,} of {total:,}; --limit shows more.", style="dim")
+    if pending:
+        step = "a step that is" if pending == 1 else "steps that are"
+        place.screen.note(
+            f"{counted(pending, 'row')} of {step} not finished {'is' if pending == 1 else 'are'} not shown yet."
+        )
 
 
 @command(Where)
@@ -169,6 +179,8 @@ def _line(change: dict[str, Any]) -> str:
     by = change["agent"] or "somebody"
     step = f" in {change['step']} (attempt {change['attempt']})" if change["step"] else ""
     columns = f": {', '.join(change['columns'])}" if change["columns"] else ""
-    what = f"{change['table']} {change['row_id']} {_WORDS.get(change['op'], change['op'])}{columns}"
+    table = "step" if change["op"] == "step" or change["table"] == _STEPS else change["table"]
+    key = one_line(str(change["key"]))
+    what = f"{table} {key} {_WORDS.get(change['op'], change['op'])}{columns}"
     low = _LOW if change["trust"] else ""
     return f"{change['seq']}  {change['at'][:19].replace('T', ' ')}  {by}{step}  {what}{low}"

@@ -52,6 +52,8 @@ async def save(
     place.screen.document({"table": name, "count": len(told), "rows": told})
     changed = sum(what == "changed" for what, _ in saved)
     place.screen.show(f"{counted(len(saved) - changed, 'row')} added to {name}, {changed} changed.")
+    if held is not None and held.step is not None and changed < len(saved):
+        place.screen.note("Others see what was added when the step is finished.", style="dim")
     kept = sum(each.proposal for _, each in saved)
     if kept:
         place.screen.note(f"{counted(kept, 'row')} kept as proposals: another row has their {name} value already.")

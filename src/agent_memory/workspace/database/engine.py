@@ -281,7 +281,8 @@ def _translated(error: sa.exc.DBAPIError, file: Path | None) -> AgentMemoryError
         return StorageError(
             f"The workspace's database is damaged ({said}).",
             code="damaged",
-            recovery="Run `agent-memory workspace restore` with a dump of a snapshot (`workspace snapshot --list`).",
+            recovery="Keep a copy of the folder .workspace. Then put one of .workspace/dumps in the place of rows.db, "
+            "and remove rows.db-wal and rows.db-shm.",
             path=file,
         )
     return StorageError(f"The workspace's database refused this ({code or 'no code'}): {said}", path=file)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from agent_memory.workspace.database.schema import LOW, Schema, State
+from agent_memory.workspace.database.schema import LOW, STEPS, Schema, State
 from agent_memory.workspace.declaration import canonical_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 _LONG: Final = 512
 """Characters from which on a text is kept once, by its SHA-256."""
@@ -264,25 +264,45 @@ def entries(connection: sa.Connection, schema: Schema, *conditions: sa.ColumnEle
 
 
 def recent(
-    connection: sa.Connection, schema: Schema, table: str | None, row_id: int | None, step: str | None, limit: int
+    connection: sa.Connection,
+    schema: Schema,
+    keys: Mapping[str, str],
+    table: str | None,
+    row_id: int | None,
+    step: str | None,
+    limit: int,
 ) -> list[dict[str, Any]]:
     """Return changes, the newest first, with the names of the columns that each set, none of the hidden ones.
 
-    `trust` is low for those that brought what may be a stranger's words, else None.
+    `key` names the row as it is called now: the name of a step, the key of a row, its id where it has none. `trust` is
+    low for changes that brought what may be a stranger's words, else None.
     """
     history = schema.history
     named = {"tbl": table, "row_id": row_id, "step": step}
     conditions = [history.c[name] == value for name, value in named.items() if value is not None]
-    wanted = sa.select(history).where(*conditions).order_by(history.c.seq.desc()).limit(limit)
+    found = connection.execute(sa.select(history).where(*conditions).order_by(history.c.seq.desc()).limit(limit)).all()
+    called = {
+        name: _called(connection, schema, name, key, {each.row_id for each in found if each.tbl == name})
+        for name, key in {**keys, STEPS: "name"}.items()
+    }
     return [
         {
             "seq": each.seq, "at": each.at, "table": each.tbl, "row_id": each.row_id, "op": each.op,
+            "key": called.get(each.tbl, {}).get(each.row_id, each.row_id),
             "columns": [name for name in json.loads(each.changed)["v"] if name[:3] != "ws_" and name not in _TIMES],
             "agent": each.agent, "session": each.session, "step": each.step, "attempt": each.attempt,
             "trust": json.loads(each.changed)["v"].get("ws_trust"),
         }
-        for each in connection.execute(wanted)
+        for each in found
     ]  # fmt: skip
+
+
+def _called(connection: sa.Connection, schema: Schema, table: str, key: str, ids: Collection[int]) -> dict[int, Any]:
+    source, found = schema.versioned(table), dict[int, Any]()
+    for some in in_parts(sorted(ids)):
+        named = sa.select(source.c.id, source.c[key]).where(source.c.id.in_(some))
+        found |= {each[0]: each[1] for each in connection.execute(named)}
+    return found
 
 
 def rows_changed(

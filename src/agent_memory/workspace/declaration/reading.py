@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import pydantic
 import yaml
 
 from agent_memory.errors import DeclarationError
 from agent_memory.workspace.declaration.checking import faults_of
-from agent_memory.workspace.declaration.model import Declaration
+from agent_memory.workspace.declaration.model import Declaration, Label
 from agent_memory.yaml_reading import BoundedComposer
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _MAX_BYTES: Final = 1_000_000
 _SHOWN: Final = 20
 _Place = tuple[str | int, ...]
+_LABEL: Final = next(each.pattern for each in get_args(Label) if isinstance(each, pydantic.StringConstraints))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,11 @@ def parse_declaration(text: str, name: str = "declaration") -> Declaration:
     try:
         declaration = Declaration.model_validate(value)
     except pydantic.ValidationError as error:
-        raise _refused(name, [_fault(each, places) for each in error.errors()]) from error
+        errors = error.errors()
+        inner = {each["loc"][:-1] for each in errors} | {each["loc"][:-2] for each in errors}
+        # What is too short only because its items are wrong is no fault of its own.
+        told = [each for each in errors if not (each["type"] == "too_short" and each["loc"] in inner)]
+        raise _refused(name, [_fault(each, places) for each in told]) from error
     faults = [Fault(*_nearest(place, places), message) for place, message in faults_of(declaration)]
     if faults:
         raise _refused(name, faults)
@@ -96,8 +101,15 @@ def _fault(error: Any, places: dict[_Place, tuple[int, int]]) -> Fault:
         message = f"{name}: missing"
     elif kind == "literal_error":
         message = f"{name}: {error['input']!r} is not {context['expected']}"
+    elif kind == "string_pattern_mismatch" and context["pattern"] == _LABEL:
+        message = f"{name}: a name here is made of up to 100 letters, digits and _.@-"
     elif kind == "string_pattern_mismatch":
         message = f"{name}: a name is made of lower-case letters, digits and _, and begins with a letter"
+    elif kind == "string_type" and "[key]" in error["loc"]:
+        where = where[:-1]
+        message = f"{'.'.join(map(str, where))}: YAML reads a name here as no text (no, on, 1 and the like); quote it"
+    elif kind == "model_type" and not where:
+        message = "a declaration is a mapping with `workspace` and `tables`"
     else:
         text = error["msg"].removeprefix("Value error, ")
         message = f"{name}: {text[:1].lower()}{text[1:]}" if name else text

@@ -6,6 +6,7 @@ from agent_memory.workspace.rows.flagging import Flagging
 from agent_memory.workspace.rows.leases import Lease, Leases
 from agent_memory.workspace.rows.naming import cleaned_name, cleaned_saying
 from agent_memory.workspace.rows.reading import Page, Reading
+from agent_memory.workspace.rows.sight import pending_in
 from agent_memory.workspace.rows.values import Values
 from agent_memory.workspace.rows.writing import Saved, Writing
 
@@ -22,5 +23,6 @@ __all__ = [
     "Writing",
     "cleaned_name",
     "cleaned_saying",
+    "pending_in",
     "settle",
 ]

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 if TYPE_CHECKING:
     from agent_memory.workspace.database import Schema
-    from agent_memory.workspace.declaration import Declaration
+    from agent_memory.workspace.declaration import Declaration, Table
 
 
 def column_of(declaration: Declaration, schema: Schema, table: str, name: str) -> sa.ColumnElement[Any]:
@@ -24,3 +24,8 @@ def column_of(declaration: Declaration, schema: Schema, table: str, name: str) -
     names = [sa.literal(f"{phase.name}/{each.agent}/").concat(key) for each in phase.agents]
     done = sa.select(sa.func.count()).select_from(steps).where(steps.c.name.in_(names), steps.c.status == "done")
     return sa.case((done.scalar_subquery() == len(names), 1), else_=0)
+
+
+def columns_of(table: Table) -> list[str]:
+    """Return the names of the columns of a whole row, as it is shown."""
+    return ["id", *table.columns, *(("created_at",) if "created_at" not in table.columns else ())]

@@ -12,7 +12,7 @@ from agent_memory.errors import RowNotFoundError, ValidationError
 from agent_memory.redaction import quoted
 from agent_memory.workspace.database import LOW, Schema, State, Words
 from agent_memory.workspace.declaration import OWN_COLUMNS, Declaration
-from agent_memory.workspace.rows.columns import column_of
+from agent_memory.workspace.rows.columns import column_of, columns_of
 from agent_memory.workspace.rows.sight import seen_by, shown_to, within_reach
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from agent_memory.workspace.rows.values import Values
 
 MAX_ROWS: Final = 10_000
+_MAX_QUERY: Final = 10_000
+"""Characters of a search, as of one among memories."""
 _LARGEST_REAL: Final = sys.float_info.max
 _COMPARED: Final[dict[str, tuple[Any, str]]] = {
     "integer": (int, "an integer"),
@@ -30,7 +32,6 @@ _COMPARED: Final[dict[str, tuple[Any, str]]] = {
     **dict.fromkeys(("text", "json", "timestamp", "file"), (str, "a text")),
 }
 _OWN_TYPES: Final = {"id": "integer", "created_at": "timestamp", "updated_at": "timestamp"}
-_OWN_STATES: Final = (int(State.PENDING), int(State.PENDING_PROPOSAL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +168,15 @@ class Reading:
         """Return the rows that have words of `query` in the columns declared for search, the best first.
 
         Raises:
-            ValidationError: The table declares none.
+            ValidationError: The table declares none, or `query` has more than 10,000 characters.
         """
         source = self.table(table)
         if not self.declaration.tables[table].search:
             raise ValidationError(f"{table} declares no columns to search.", code="not_searchable")
+        if len(query) > _MAX_QUERY:
+            raise ValidationError(
+                f"A search has at most {_MAX_QUERY:,} characters; this has {len(query):,}.", code="too_long"
+            )
         if not any(each.isalnum() for each in query):
             return []
         found, rank = self._words.matching(connection, source, query)
@@ -236,11 +241,7 @@ class Reading:
         """Return a selection of columns, references by the keys of their rows, then the trust; and these names."""
         source, declared = self.table(table), self.declaration.tables[table]
         _check_columns(self.declaration, table, columns)
-        names = list(columns) or [
-            "id",
-            *declared.columns,
-            *(("created_at",) if "created_at" not in declared.columns else ()),
-        ]
+        names = list(columns) or columns_of(declared)
         wanted: list[Any] = []
         joined: sa.FromClause = source
         for name in names:

@@ -55,3 +55,10 @@ def shown_to(source: sa.Table, caller: Caller) -> sa.ColumnElement[bool]:
         return shown
     own = sa.and_(source.c.ws_state == int(State.PENDING), source.c.ws_step == claim.step)
     return sa.or_(shown, sa.and_(own, source.c.ws_attempt == claim.attempt))
+
+
+def pending_in(connection: sa.Connection, source: sa.Table) -> int:
+    """Return how many rows of a table are of attempts that are not finished."""
+    states = (int(State.PENDING), int(State.PENDING_PROPOSAL))
+    counted = sa.select(sa.func.count()).select_from(source).where(source.c.ws_state.in_(states))
+    return int(connection.execute(counted).scalar_one())

@@ -6,6 +6,7 @@ from agent_memory.workspace.snapshots.contents import (
     Contents,
     check_places,
     files_of,
+    is_inside,
     manifest_of,
     put_back,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "compare",
     "compare_files",
     "files_of",
+    "is_inside",
     "manifest_of",
     "prune_history",
     "prune_texts",

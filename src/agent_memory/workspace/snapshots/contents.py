@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
-from pathlib import PurePath, PurePosixPath
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import make_private_folder, read_file, replace_file, sync_folder, translated
+from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -55,12 +56,18 @@ class Contents:
         path = self._folder / name
         try:
             with translated(path, "read"):
-                content = zlib.decompress(read_file(path))
+                # No more than a file may have: what somebody else put there may unpack to anything.
+                content = zlib.decompressobj().decompress(read_file(path), MAX_FILE_BYTES + 1)
         except zlib.error:
             content = b""
+        except StorageError:
+            if path.exists():
+                raise
+            content = b""
         if hashlib.sha256(content).hexdigest() != name:
+            wrong = "is not what was kept" if path.exists() else "is gone"
             raise StorageError(
-                f"A file of a snapshot ({name[:12]}…) is not what was kept; the rows of the snapshot are whole.",
+                f"A file of a snapshot ({name[:12]}…) {wrong}; the rows of the snapshot are whole.",
                 code="content_damaged",
                 recovery="Put the file of this name from a backup in its place.",
                 path=path,
@@ -114,13 +121,27 @@ def manifest_of(folder: Path, patterns: Iterable[str], contents: Contents | None
     return manifest
 
 
+def is_inside(name: str) -> bool:
+    """Tell whether a path may be that of a file of a workspace: below its folder, not hidden, not its declaration."""
+    parts = name.split("/")
+    plain = all(part and not part.startswith(".") for part in parts) and "\\" not in name and "\0" not in name
+    return plain and name != DECLARATION and not PureWindowsPath(name).drive
+
+
 def check_places(folder: Path, manifest: Iterable[str]) -> None:
-    """Check that nothing stands where files of a manifest belong: no link, no folder, no file as a folder.
+    """Check that the files of a manifest can be put there: inside the folder, where no link or folder stands.
 
     Raises:
-        StorageError: Something does; nothing was changed.
+        StorageError: One does not, or something does; nothing was changed.
     """
     for name in manifest:
+        if not is_inside(name):
+            raise StorageError(
+                f"A snapshot names a file {quoted(name)}, as no file of a workspace is called; nothing was changed.",
+                code="content_damaged",
+                recovery="Do not use this workspace: somebody changed its database. Take one from a backup.",
+                path=folder,
+            )
         path, parts = folder, PurePosixPath(name).parts
         for number, part in enumerate(parts, 1):
             path /= part

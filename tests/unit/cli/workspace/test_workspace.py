@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import sqlite3
 import sys
@@ -231,3 +233,35 @@ def test_rows_that_may_hold_a_strangers_words_are_marked(book: Book, place: Path
     assert (mark in book("row", "chapters", "2").stdout, mark in book("row", "chapters", "1").stdout) == (True, False)
     assert document(book("row", "chapters", "2", "--json"))["trust"] == "low"
     assert [mark in line for line in book("log", "--limit", "2").stdout.splitlines()] == [True, False]
+
+
+def test_changes_name_rows_and_steps_as_people_do(book: Book) -> None:
+    book("claim", "analyse/analyst/2", "--owner", "ann")
+    lines = [line.split("  ", 2)[2] for line in book("log").stdout.splitlines()]
+    assert lines[0].startswith("librarian in prepare/librarian/ (attempt 1)  step prepare/librarian/ set: ")
+    assert any("chapters 3 added: " in line for line in lines)
+
+
+def test_rows_of_a_step_that_goes_on_are_told_of(book: Book, tmp_path: Path) -> None:
+    claim = book("claim", "analyse/analyst/1", "--json").stdout
+    (tmp_path / "claim.json").write_text(claim)
+    saved = book("save", "terms", "--claim", str(tmp_path / "claim.json"), given='{"term": "roof"}')
+    assert saved.stderr == "Others see what was added when the step is finished.\n"
+    shown = book("table", "terms").stderr.split("\n")
+    assert shown[:2] == ["terms is empty.", "1 row of a step that is not finished is not shown yet."]
+
+
+def test_exports_for_people_steer_no_terminal_and_begin_no_formula(book: Book, place: Path, tmp_path: Path) -> None:
+    with closing(Workspace.open(place)) as workspace:
+        workspace.tables.update("chapters", 1, {"title": "\x1b[2J# one\nmore\u202e", "final": True})
+        workspace.tables.update("chapters", 2, {"title": "=1+1", "sections": ["\x1b[2J"]})
+        workspace.tables.update("chapters", 3, {"title": "\uff1d1+1", "draft": "a\x1b[2J\nb"})
+    book("export", str(tmp_path / "rows.csv"))
+    book("export", str(tmp_path / "rows.md"))
+    table, page = (tmp_path / "rows.csv" / "chapters.csv").read_text(), (tmp_path / "rows.md").read_text()
+    assert not {"\x1b", "\u202e"} & {*table, *page}
+    rows = list(csv.DictReader(io.StringIO(table)))
+    assert [row["title"] for row in rows] == [" [2J# one\nmore", "'=1+1", "'\uff1d1+1"]
+    assert [row["final"] for row in rows] == ["true", "false", "false"]
+    assert (tmp_path / "rows.csv" / "terms.csv").read_text().strip() == "id,term,definition,chapter,created_at"
+    assert "### 1 · [2J# one more\n" in page
