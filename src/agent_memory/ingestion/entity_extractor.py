@@ -123,6 +123,8 @@ class EntityDeduplicator:
     async def find_duplicate(self, entity: Entity, group_id: str) -> Entity | None:
         """Return the known entity that one is surely the same as; None where there is none, or where it is not sure.
 
+        It is not sure where only one of the two is known from a trusted source.
+
         Args:
             entity: A new one.
             group_id: Among whose entities it is looked for, and in no other group.
@@ -134,7 +136,7 @@ class EntityDeduplicator:
         began = time.perf_counter()
         with span("memory.deduplicate_entity", group_id=group_id):
             known = await self._of(checked_group(group_id))
-            match = await asyncio.to_thread(known.match, described(entity))
+            match = await asyncio.to_thread(known.match, described(entity), entity.trust)
         metrics.EXTRACTION_LATENCY.observe((time.perf_counter() - began) * 1000, operation="deduplicate")
         if match is None or match.decision != "merge" or match.id == entity.id:
             return None

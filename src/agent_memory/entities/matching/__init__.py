@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from agent_memory.entities.matching.clusters import Clusters, Pair, clusters
 from agent_memory.entities.matching.matcher import Matcher, Near
-from agent_memory.entities.matching.normal import normal_form
+from agent_memory.entities.matching.normal import full_form, normal_form
 
-__all__ = ["Clusters", "Matcher", "Near", "Pair", "clusters", "normal_form"]
+__all__ = ["Clusters", "Matcher", "Near", "Pair", "clusters", "full_form", "normal_form"]

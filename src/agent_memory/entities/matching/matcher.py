@@ -117,6 +117,10 @@ class Matcher:
         """
         return compare(self._profiles[one_id], self._profiles[other_id], self._weights).conflicts
 
+    def contradict(self, one: Described, other: Described) -> bool:
+        """Tell whether two descriptions contradict each other, known or not."""
+        return compare(Profile(one), Profile(other), self._weights).conflicts
+
     def _near(self, name: str) -> dict[str, float]:
         if self._vectors is None or not self._config.embedding_match_enabled:
             return {}

@@ -69,6 +69,11 @@ def normal_form(name: str, kind: str = "") -> str:
     return " ".join(name_words(name, kind)) or fold(name).strip()
 
 
+def full_form(name: str) -> str:
+    """Return the normal form of a name with its legal form, by one spelling: `Acme GmbH` and `Acme Inc.` are two."""
+    return " ".join((normal_form(name), *sorted(legal_forms(name))))
+
+
 def name_words(name: str, kind: str = "") -> list[str]:
     """Return the words of a name's normal form; none where it has neither letter nor digit. An address is one word."""
     if is_email(name):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_memory.entities import Gazetteer, Matching, described, stands_out
-from agent_memory.entities.matching import Matcher, normal_form
+from agent_memory.entities.matching import Matcher, full_form, normal_form
 from agent_memory.models import ENTITY, derived_id
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from agent_memory.entities import Described, Match
     from agent_memory.ingestion.config import EntityDeduplicationConfig
-    from agent_memory.models import Entity
+    from agent_memory.models import Entity, Trust
 
 
 class KnownEntities:
@@ -48,7 +49,16 @@ class KnownEntities:
 
     def named(self, name: str) -> Entity | None:
         """Return the one that has this name, as it is."""
-        return self._by_id.get(id_of(name, self.group))
+        found = (self._by_id.get(one) for one in ids_of(name, self.group))
+        return next((each for each in found if each is not None and full_form(each.name) == full_form(name)), None)
+
+    def cluster(self, entity_id: str) -> list[str]:
+        """Return the ids of all that are the same as one, that one among them."""
+        entity = self._by_id.get(entity_id)
+        if entity is None:
+            return [entity_id]
+        root = self.same(entity)
+        return [each.id for each in self._by_id.values() if self.same(each) is root]
 
     def same(self, entity: Entity) -> Entity:
         """Return what an entity is the same as; itself where it is one of its own."""
@@ -58,9 +68,23 @@ class KnownEntities:
             entity = self._by_id[into]
         return entity
 
-    def match(self, entity: Described) -> Match | None:
-        """Return the known one that a description is likely of."""
-        return self._matcher.find(entity)
+    def match(self, entity: Described, trust: Trust) -> Match | None:
+        """Return the known one that a description is likely of, and whether it is surely so.
+
+        It is not where only one of the two is known from a trusted source: else a document could give a name to what
+        the user speaks of, and be found by it, or its own name could stand for what the user names after it. Nor is
+        it where it contradicts something that was found to be the same as that one.
+        """
+        match = self._matcher.find(entity)
+        if match is None or match.decision != "merge":
+            return match
+        others = [self._by_id[one] for one in self.cluster(match.id)]
+        told = ""
+        if (trust == "low") != (self._by_id[match.id].trust == "low"):
+            told = "only one of the two is known from a trusted source"
+        elif any(self._matcher.contradict(entity, described(each)) for each in others if each.id != match.id):
+            told = "it contradicts another name of that one"
+        return replace(match, decision="suggest", evidence=(*match.evidence, told)) if told else match
 
     def gazetteer(self) -> Gazetteer:
         """Return the known names that can be told from other words; a mere guess of a kind is left to the text."""
@@ -75,7 +99,15 @@ class KnownEntities:
 
 def id_of(name: str, group: str) -> str:
     """Return the id of the entity of a name: the same one in whatever order texts are read."""
-    return derived_id(ENTITY.prefix, group, normal_form(name))
+    return ids_of(name, group)[0]
+
+
+def ids_of(name: str, group: str) -> tuple[str, ...]:
+    """Return the ids that the entity of a name may have, that of a new one first.
+
+    Those of firms were made without the legal form once.
+    """
+    return tuple(derived_id(ENTITY.prefix, group, form) for form in dict.fromkeys((full_form(name), normal_form(name))))
 
 
 def matching_of(config: EntityDeduplicationConfig) -> Matching:

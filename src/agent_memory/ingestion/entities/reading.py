@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.entities.matching import normal_form
+from agent_memory.entities.matching import full_form, normal_form
 from agent_memory.entities.merging import merge
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.ingestion.entities.forgetting import forget_entity
@@ -266,13 +266,16 @@ class Entities:
 
 
 def _of_name(entities: Iterable[Entity], name: str) -> list[Entity]:
-    """Return the entities of a name: by id, else by the normal form of a name, else by a word of one."""
+    """Return the entities of a name: by id, by the form of a name, with its legal form or without, else by a word."""
     every, wanted = list(entities), normal_form(name)
     by_id = [each for each in every if name.startswith("ent-") and each.id.startswith(name)]
     if by_id:
         return by_id
-    exact = [each for each in every if wanted in map(normal_form, (each.name, *each.aliases))]
-    return exact or [each for each in every if wanted and wanted in normal_form(each.name).split()]
+    for form in (full_form, normal_form):
+        exact = [each for each in every if form(name) in map(form, (each.name, *each.aliases))]
+        if exact:
+            return exact
+    return [each for each in every if wanted and wanted in normal_form(each.name).split()]
 
 
 def _plain(value: object) -> dict[str, Any]:

@@ -6,7 +6,7 @@ that another one ends gets an end, and a link to that one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.entities import Described
@@ -22,11 +22,12 @@ from agent_memory.models import (
     derived_id,
     may_stand_for,
 )
+from agent_memory.models.entities import MAX_NAME_CHARS
 from agent_memory.storage.cleaning import make_record, with_fields
 from agent_memory.times import valid_times
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from agent_memory.entities import Match
@@ -50,14 +51,14 @@ class Drafts:
     Attributes:
         entities, mentions, relations: New records.
         merged: Of the new entities, by what stage they were found to be known.
-        raised: Ids of entities that a source of more trust names now, with that trust.
+        raised: Ids of entities that a source of more trust names now, with the fields that it changes.
     """
 
     entities: list[Redacted[Entity]] = field(default_factory=list)
     mentions: list[Redacted[Mentions]] = field(default_factory=list)
     relations: list[Redacted[Relation]] = field(default_factory=list)
     merged: list[str] = field(default_factory=list)
-    raised: dict[str, Any] = field(default_factory=dict)
+    raised: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 def resolve(source: Episode | Resource, result: EntityExtractionResult, known: KnownEntities, now: datetime) -> Drafts:
@@ -71,15 +72,16 @@ def resolve(source: Episode | Resource, result: EntityExtractionResult, known: K
     """
     drafts = Drafts()
     ids: dict[str, str] = {}
-    for each in result.entities:
+    drawn = [each for each in result.entities if len(each.name) <= MAX_NAME_CHARS]
+    for each in drawn:
         if each.name not in ids:
             entity = known.named(each.name)
             if entity is None:
                 entity = _new(source, each, known, now, drafts)
             elif may_raise(source.trust, entity.trust) and entity.id not in drafts.raised:
-                drafts.raised[entity.id] = source.trust
+                drafts.raised[entity.id] = _raised(source, each)
             ids[each.name] = entity.id
-    drafts.mentions = list(_mentions(source, result.entities, ids, now))
+    drafts.mentions = list(_mentions(source, drawn, ids, now))
     for number, related in enumerate(result.relationships):
         ends = ids.get(related.from_name), ids.get(related.to_name)
         if ends[0] is not None and ends[1] is not None and ends[0] != ends[1]:
@@ -91,6 +93,12 @@ def may_raise(trust: str, before: str) -> bool:
     """Tell whether a trust is higher than another one."""
     order = ("low", "medium", "high")
     return order.index(trust) > order.index(before)
+
+
+def _raised(source: Episode | Resource, drawn: ExtractedEntity) -> dict[str, Any]:
+    """Return what a source of more trust says of an entity that is known: how it is written, and what it is."""
+    kind = {} if drawn.entity_type == "other" else {"entity_type": drawn.entity_type}
+    return {"trust": source.trust, "name": drawn.name, **kind}
 
 
 def _head(source: Episode | Resource, now: datetime, *links: Mapping[str, str]) -> dict[str, Any]:
@@ -110,9 +118,9 @@ def _new(
 ) -> Entity:
     """Return the new entity of a name; one that is surely the same as a known one is linked to that."""
     kind = "" if drawn.entity_type == "other" else drawn.entity_type
-    match = _trusted(known.match(Described(drawn.name, kind, drawn.attributes)), source, known)
+    match = known.match(Described(drawn.name, kind, drawn.attributes), source.trust)
     values = _head(source, now) | {
-        "name": drawn.name[:200],
+        "name": drawn.name,
         "entity_type": drawn.entity_type,
         "attributes": drawn.attributes,
         "confidence": round(min(1.0, drawn.score), 3),
@@ -127,21 +135,6 @@ def _new(
     drafts.entities.append(own)
     known.add(own.value)
     return own.value
-
-
-def _trusted(match: Match | None, source: Episode | Resource, known: KnownEntities) -> Match | None:
-    """Return a match, as a suggestion where one of the two is known from strangers alone.
-
-    Else a document could give a name to what the user speaks of, and be found by it; or its own name could stand for
-    what the user names after it.
-    """
-    if match is None or match.decision != "merge":
-        return match
-    other = known.get(match.id)
-    if other is None or (source.trust == "low") == (known.same(other).trust == "low"):
-        return match
-    told = "only one of the two is known from a trusted source"
-    return replace(match, decision="suggest", evidence=(*match.evidence, told))
 
 
 def _told(match: Match) -> dict[str, Any]:
@@ -207,7 +200,9 @@ def _validity(source: Episode | Resource, drawn: ExtractedRelationship) -> tuple
     return told.valid_from or said, told.valid_to
 
 
-def ends_of(new: Relation, others: Sequence[Relation]) -> list[tuple[Relation, datetime, Relation]]:
+def ends_of(
+    new: Relation, others: Sequence[Relation], same: Collection[str] = ()
+) -> list[tuple[Relation, datetime, Relation]]:
     """Return which relations end, when, and by which one: of a functional type the earlier ones by the next.
 
     One of which only the end is known ends no other, and is ended by none. One that says that it is over ends what was
@@ -216,6 +211,7 @@ def ends_of(new: Relation, others: Sequence[Relation]) -> list[tuple[Relation, d
     Args:
         new: A functional relation.
         others: The relations of the same type of the same subject.
+        same: Ids of other names of its object.
     """
     if _is_without_beginning(new):
         return []
@@ -223,10 +219,11 @@ def ends_of(new: Relation, others: Sequence[Relation]) -> list[tuple[Relation, d
     found: list[tuple[Relation, datetime, Relation]] = []
     for each in others:
         own = each.valid_from or each.timestamp
+        is_of_same = each.to_id == new.to_id or each.to_id in same
         if _is_end(new) or _is_end(each):
-            found += _ended(new, each) if each.to_id == new.to_id else []
+            found += _ended(new, each) if is_of_same else []
             continue
-        if each.to_id == new.to_id or not each.metadata.get("functional") or _is_without_beginning(each):
+        if is_of_same or not each.metadata.get("functional") or _is_without_beginning(each):
             continue
         if own <= begun and (each.valid_to is None or each.valid_to > begun):
             if may_stand_for(new.trust, each.trust):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import metrics
 from agent_memory.ingestion.entities.forgetting import STAGE
-from agent_memory.ingestion.entities.known import KnownEntities, id_of
+from agent_memory.ingestion.entities.known import KnownEntities, ids_of
 from agent_memory.ingestion.entities.resolving import ENDED_BY, FROM, Drafts, ends_of, resolve
-from agent_memory.models import SUBJECT, Episode, to_text
+from agent_memory.models import Episode, to_text
 from agent_memory.signals import span
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class EntityStage:
     async def _one(self, record: Episode | Resource, text: str, never: Collection[str]) -> None:
         known = self._known[record.group]
         result = await self._extractor.of_text(record, text, known.gazetteer())
-        kept = [each for each in result.entities if id_of(each.name, record.group) not in never]
+        kept = [each for each in result.entities if not any(one in never for one in ids_of(each.name, record.group))]
         result = replace(result, entities=kept)
         with span("memory.deduplicate_entity", count=len(result.entities)):
             drafts = await asyncio.to_thread(resolve, record, result, known, self._knowledge.clock())
@@ -99,8 +99,8 @@ class EntityStage:
         knowledge = self._knowledge
         if drafts.entities:
             await knowledge.entities.store_many(drafts.entities)
-        for entity_id, trust in drafts.raised.items():
-            await knowledge.entities.update(entity_id, {"trust": trust})
+        for entity_id, changes in drafts.raised.items():
+            await knowledge.entities.update(entity_id, changes)
         for each in drafts.mentions:
             before = await knowledge.mentions.get(each.value.id)
             if before is None:
@@ -126,16 +126,18 @@ class EntityStage:
         """End what a functional relation ends."""
         if not new.metadata.get("functional"):
             return
-        linked = await self._knowledge.relations.linked_to(new.from_id)
-        same = [
+        known = self._known[new.group]
+        subjects = known.cluster(new.from_id)
+        linked = {each.id: each for one in subjects for each in await self._knowledge.relations.linked_to(one)}
+        others = [
             each
-            for each in linked
+            for each in linked.values()
             if each.id != new.id
             and each.relation_type == new.relation_type
             and each.group == new.group
-            and any(link.rel == SUBJECT and link.id == new.from_id for link in each.links)
+            and each.from_id in subjects
         ]
-        await end_relations(self._knowledge, ends_of(new, same))
+        await end_relations(self._knowledge, ends_of(new, others, known.cluster(new.to_id)))
 
 
 def _told_by(relation: Relation) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from agent_memory.service import NOBODY
 if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.service import MemoryService
+    from tests.support import FrozenClock
 
 SAID = datetime(2026, 3, 14, 12, tzinfo=UTC)
 GROUP, OTHER = "acme:7f3a", "umbrella:1"
@@ -264,6 +265,99 @@ async def test_a_stranger_gives_no_name_to_what_a_user_speaks_of(
     assert (own.entity.trust, own.names) == ("high", ("Tobias Reuter",))
     assert foreign.entity.trust == "low"
     assert (own.maybe, foreign.maybe) == ((foreign.entity.id,), (own.entity.id,))
+
+
+async def test_a_user_gives_the_spelling_of_what_a_stranger_named_first(
+    ingestor: MemoryIngestor, knowledge: Knowledge
+) -> None:
+    said = Said("We saw TOBIAS REUTER at the fair.", role="tool", said_at=SAID)
+    await Ingest(knowledge).turn(said, conversation="res-0123456789ab", order=9, group=GROUP)
+    await ingestor.background.tell()
+    await ingestor.background.settle()
+    assert (await Entities(knowledge, GROUP).get("Tobias Reuter")).entity.name == "TOBIAS REUTER"
+    await say(ingestor, "Tobias Reuter works at Initech.")
+    known = await Entities(knowledge, GROUP).get("Tobias Reuter")
+    assert (known.entity.name, known.entity.trust, known.entity.entity_type) == ("Tobias Reuter", "high", "person")
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        ("Acme Corp pays late.", "We sell to Acme GmbH now.", "I talked to Acme today."),
+        ("I talked to Acme today.", "We sell to Acme GmbH now.", "Acme Corp pays late."),
+        ("We sell to Acme GmbH now.", "I talked to Acme today.", "Acme Corp pays late."),
+    ],
+)
+async def test_firms_of_two_legal_forms_stay_two_though_a_third_name_fits_both(
+    ingestor: MemoryIngestor, knowledge: Knowledge, order: tuple[str, ...]
+) -> None:
+    await say(ingestor, *order)
+    entities = Entities(knowledge, GROUP)
+    one, other = await entities.get("Acme GmbH"), await entities.get("Acme Corp")
+    assert one.entity.id != other.entity.id
+    assert not {"Acme GmbH", "Acme Corp"} <= set(one.names)
+    assert not {"Acme GmbH", "Acme Corp"} <= set(other.names)
+
+
+async def test_a_relation_is_ended_by_one_of_another_thing_and_not_by_another_name_of_the_same(
+    ingestor: MemoryIngestor, knowledge: Knowledge
+) -> None:
+    await say(ingestor, "Tobias Reuter works at Acme GmbH.", "Tobias Reuter works at Acme.")
+    entities = Entities(knowledge, GROUP)
+    assert (await entities.get("Acme")).names == ("Acme GmbH", "Acme")
+    assert [each.valid_to for each in await entities.relations(await entities.get("Tobias Reuter"))] == [None, None]
+
+
+async def test_a_relation_told_under_another_name_of_somebody_ends_the_one_before(
+    ingestor: MemoryIngestor, knowledge: Knowledge, clock: FrozenClock
+) -> None:
+    await say(ingestor, "Toby Reuter works at Acme GmbH.", "I met Tobias Reuter in Berlin.")
+    entities = Entities(knowledge, GROUP)
+    clock.advance(seconds=1)
+    await entities.merge(await entities.get("Toby Reuter"), await entities.get("Tobias Reuter"))
+    turn = Turn("Tobias Reuter works at Initech.", timestamp=SAID + timedelta(days=9))
+    await ingestor.ingest_turn(turn, SimpleNamespace(tenant_id="acme", id="7f3a"))
+    await ingestor.background.settle()
+    known = await entities.get("Tobias Reuter")
+    told = {each.content: each.valid_to for each in await entities.relations(known)}
+    assert told == {
+        "Toby Reuter works at Acme GmbH.": SAID + timedelta(days=9),
+        "Tobias Reuter works at Initech.": None,
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I love " + "Ann " * 3000,
+        "Mr. " + "Xanadu" * 1700 + " called.",
+        "We met __proto__ and constructor there.",
+    ],
+)
+async def test_what_is_too_long_or_a_part_of_a_program_is_no_entity(
+    ingestor: MemoryIngestor, knowledge: Knowledge, text: str
+) -> None:
+    await say(ingestor, text)
+    assert [each.entity.name for each in await Entities(knowledge, GROUP).all()] == []
+
+
+async def test_a_name_in_letters_of_another_alphabet_is_not_the_name_it_looks_like(
+    ingestor: MemoryIngestor, knowledge: Knowledge
+) -> None:
+    await say(ingestor, "Alice Meyer works at Initech.", "\u0410lice Meyer works at Acme GmbH.")
+    known = await Entities(knowledge, GROUP).get("Alice Meyer")
+    assert (known.names, known.mentions) == (("Alice Meyer",), 1)
+
+
+async def test_a_duplicate_of_less_trust_is_not_sure(knowledge: Knowledge) -> None:
+    """Else the caller would merge it, and a stranger's name would find what a user speaks of."""
+    known = Entity(agent_id="bob", name="PostgreSQL", entity_type="product", group=GROUP, trust="high")
+    await knowledge.entities.store(known)
+    finder = EntityDeduplicator(knowledge)
+    for trust, found in (("high", known.id), ("medium", known.id), ("low", None)):
+        asked = Entity(agent_id="bob", name="postgres", entity_type="product", group=GROUP, trust=trust)
+        got = await finder.find_duplicate(asked, GROUP)
+        assert (got.id if got is not None else None) == found
 
 
 @pytest.mark.parametrize(
