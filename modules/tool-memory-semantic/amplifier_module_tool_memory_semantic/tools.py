@@ -292,6 +292,7 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
             "enabled": True,
             "backend": status.backend,
             "folder": status.folder,
+            **({"encrypted": True} if status.encrypted else {}),
             "counts": counts,
             **{name: getattr(status, name) for name in ("embedder", "health", "last_write", "suggestions")},
             **_present(mode=mode if mode != "autonomous" else None, inbox=await count_waiting(service)),

@@ -111,6 +111,8 @@ def show_status(screen: Screen, status: Status, folder: Path) -> None:
         if counts.get("by_project"):
             row(screen, "projects", _tally(counts["by_project"]))
     row(screen, "backend", status.backend)
+    if status.encrypted:
+        row(screen, "encrypted", "yes")
     _embedder(screen, status.embedder)
     row(screen, "last change", minute(datetime.fromisoformat(status.last_write)) if status.last_write else "never")
     _health(screen, status.health)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.embeddings import LocalEmbedder
 from agent_memory.embeddings.hashes import Hashes, prefix_of
 from agent_memory.embeddings.inspection import cache_files, inspect_cache
+from agent_memory.encryption import is_encrypted, state_of
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import described, kind_of, names_of, size_of
 from agent_memory.files.wording import counted
@@ -42,6 +43,8 @@ def examine_scratchpad(case: Case) -> Iterator[Concern]:
     if not case.journal.file.readable:
         return
     path = case.folder.scratchpad
+    if is_encrypted(case.folder.path) and kind_of(path) == "missing":
+        return  # it is shown to the agent, and in no file
     facts = inspect_pad(path, case.settings.max_scratchpad_entries, case.rendered, is_empty=not case.survey.count)
     entries = counted(facts.entries, "entry", "entries")
     sentence = {
@@ -181,6 +184,8 @@ def examine_vectors(case: Case) -> Iterator[Concern]:
         return
     kept = [f"{counted(len(keys), 'vector')} of {identity}" for identity, keys in sorted(facts.hashes.items()) if keys]
     yield Concern("vectors", f"{', '.join(kept) or 'No vectors'}.", size=size)
+    if state_of(case.folder.path) is not None:
+        return  # of whose texts they are, and of what length, only who has the key could tell
     if facts.spoilt:
         yield Concern(
             "vectors_spoilt",

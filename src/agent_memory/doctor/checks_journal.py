@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.encryption import is_encrypted
 from agent_memory.files import names
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import kind_of, lock_at, names_of, size_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from agent_memory.doctor.context import Case
     from agent_memory.files.names import Sort
 
+_PUT_BACK: Final = "Put the file itself, or a backup of it, in its place."
 _REPAIR: Final = (
     "`agent-memory doctor --repair` copies the journal aside and moves what is no entry to memories.rejected.yaml."
 )
@@ -32,7 +34,7 @@ def examine_journal(case: Case) -> Iterator[Concern]:
         yield Concern(
             "journal_unreadable",
             f"{case.name} cannot be read: {file.trouble}.",
-            "Put the file itself, or a backup of it, in its place.",
+            "See what is said of the key." if is_encrypted(case.folder.path) else _PUT_BACK,
         )
         return
     if not file.size:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.doctor import checks_backups, checks_blobs, checks_files, checks_home, checks_journal, checks_tasks
 from agent_memory.doctor.context import Case, cases_of
 from agent_memory.doctor.findings import AgentReport, Finding, HomeReport, by_area
+from agent_memory.encryption import of_encryption
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.concerns import Concern, of_lock, of_place
 from agent_memory.files.entries import size_of
@@ -56,6 +57,7 @@ _OF_AN_AGENT: Final[dict[str, Check]] = {
     "audit": checks_files.examine_audit,
     "backups": checks_backups.examine_backups,
     "purges": lambda case: of_purges(case.folder.path),
+    "encryption": lambda case: of_encryption(case.folder.path),
 }
 _BEYOND: Final = (AgentMemoryError, OSError, ValueError, TypeError, KeyError, RecursionError, sqlite3.Error)
 """What damaged files may raise in a check that did not expect it: reported as a finding, never hidden."""

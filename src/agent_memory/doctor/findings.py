@@ -73,6 +73,9 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "synced_folder": (WARNING, "a program that synchronises folders writes here, too"),
         "leftovers": (NOTE, "temporary files of processes that were killed", "removes them"),
         "restore_unfinished": (WARNING, "restoring a backup was interrupted when it was settled", "finishes it"),
+        "encryption": (OK, "the files are encrypted, and the key is here"),
+        "encryption_unfinished": (WARNING, "encrypting or decrypting was interrupted: the same command goes on"),
+        "encryption_key": (PROBLEM, "the files are encrypted, and there is no key here, or it cannot be used"),
         "not_examined": (PROBLEM, "an examination failed half-way; what it is about is in the sentence"),
     },
     "journal": {

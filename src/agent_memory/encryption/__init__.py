@@ -5,8 +5,9 @@ Knows files by their bytes and fields of records as JSON; what a journal is, sta
 
 from agent_memory.encryption.blobs import AgentBlobs
 from agent_memory.encryption.cipher import DataKey
+from agent_memory.encryption.inspection import of_encryption
 from agent_memory.encryption.key_file import KeyFile, State
-from agent_memory.encryption.keys import data_key, is_encrypted, key_for, state_of, take_keys_from
+from agent_memory.encryption.keys import data_key, is_encrypted, key_for, state_of, take_keys_from, unlock
 from agent_memory.encryption.person import PersonKey, person_key
 
 __all__ = [
@@ -18,7 +19,9 @@ __all__ = [
     "data_key",
     "is_encrypted",
     "key_for",
+    "of_encryption",
     "person_key",
     "state_of",
     "take_keys_from",
+    "unlock",
 ]

@@ -111,6 +111,16 @@ def data_key(folder: Path, name: str | None = None) -> DataKey:
     return found
 
 
+def unlock(folder: Path) -> None:
+    """Get the key of an agent's folder where its files are encrypted, so that all that opens one finds it.
+
+    Raises:
+        StorageError, ConfigurationError: As `data_key`.
+    """
+    if state_of(folder) is not None:
+        data_key(folder)
+
+
 def source_for(folder: Path) -> EncryptionSettings:
     """Return where the person's key for an agent's folder comes from."""
     with _KEYS.lock:

@@ -10,6 +10,8 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.encryption import take_keys_from, unlock
+from agent_memory.files.layout import folder_of
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.lifecycle.archive.watching import keep_archive
 from agent_memory.privacy.inbox import keep_inbox
@@ -40,6 +42,13 @@ def _opened(agent_id: str, settings: ServiceSettings) -> MemoryService:
     return keep_inbox(keep_archive(keep_pages(open_service(agent_id, settings))))
 
 
+def _unlock(agent_id: str, settings: ServiceSettings) -> None:
+    """Get the key of encrypted files beside the event loop: a passphrase takes 0.3 s to be made one."""
+    folder = folder_of(agent_id, settings.storage_root).path
+    take_keys_from(folder.parent, settings.encryption)
+    unlock(folder)
+
+
 class ServiceShare:
     """One session's share of the service of its agent: one per root session, storage root and agent."""
 
@@ -60,6 +69,8 @@ class ServiceShare:
             if self.service is None or self.service.agent_id.lower() != agent_id.lower():
                 await self.close()
                 key = (root_session, settings.storage_root, agent_id)
+                if settings.backend != "server":
+                    await asyncio.to_thread(_unlock, agent_id, settings)
                 with _LOCK:
                     opened = _OPEN.get(key)
                     shared = opened or _OPEN.setdefault(key, _Shared(_opened(agent_id, settings)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent_memory.encryption import unlock
 from agent_memory.memories import FileStorage, detect_storage
 from agent_memory.redaction import SecretRedactor
 from agent_memory.service.audit import AuditLog
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def open_service(agent_id: str, settings: ServiceSettings, embedder: Embedder | None = None) -> MemoryService:
-    """Return the service of an agent; nothing is read before it is asked something.
+    """Return the service of an agent; nothing but the key of encrypted files is read before it is asked something.
 
     Args:
         agent_id: Whose.
@@ -28,5 +29,8 @@ def open_service(agent_id: str, settings: ServiceSettings, embedder: Embedder | 
     if embedder is not None:
         return MemoryService(FileStorage(agent_id, settings=settings, embedder=embedder), settings)
     storage = detect_storage(agent_id, settings=settings)
-    audit = AuditLog(storage.folder.audit) if isinstance(storage, FileStorage) else None
+    audit = None
+    if isinstance(storage, FileStorage):
+        audit = AuditLog(storage.folder.audit)
+        unlock(storage.folder.path)
     return MemoryService(storage, settings, redactor=SecretRedactor(), audit=audit)

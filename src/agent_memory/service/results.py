@@ -170,6 +170,7 @@ class Status:
     last_write: str | None
     suggestions: list[str]
     folder: str | None = None
+    encrypted: bool = False
 
 
 def answer_of(memory: Memory, around: Surroundings) -> SearchResults:

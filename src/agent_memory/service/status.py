@@ -7,6 +7,7 @@ from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.encryption import is_encrypted, of_encryption
 from agent_memory.errors import StorageError
 from agent_memory.files.concerns import of_lock, of_place
 from agent_memory.journal import of_purges, of_rejected
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 ATTENTION: Final = (
     *("not_writable", "disk_full", "locks_fail", "rejected_unusable", "lock_unusable"),
-    *("purges_unusable", "purge_unfinished"),
+    *("purges_unusable", "purge_unfinished", "encryption_key", "encryption_unfinished"),
     *("permissions_open", "foreign_owner", "disk_low", "synced_folder", "scratchpad_kept", "metadata_broken"),
 )
 """Codes, the most severe first. Notes are left to the doctor."""
@@ -69,6 +70,7 @@ async def describe_status(  # noqa: PLR0913 - each by its name
         storage.backend,
         embedder={"kind": settings.embedder, **storage.embedding_status()},
         folder=None if folder is None else str(folder.path),
+        encrypted=folder is not None and _is_encrypted(folder),
     )
     try:
         tally, last = await storage.tally(), await storage.last_change()
@@ -119,6 +121,13 @@ async def _health(
     return {**health, "status": status, **more}
 
 
+def _is_encrypted(folder: AgentFolder) -> bool:
+    try:
+        return is_encrypted(folder.path)
+    except StorageError:  # the file with the key is there, and cannot be used
+        return True
+
+
 def _suggestions(memories: int, health: dict[str, object], settings: ServiceSettings, backend: str) -> list[str]:
     found = []
     if health.get("problems"):
@@ -149,6 +158,7 @@ def _attention(folder: AgentFolder, now: datetime) -> list[Concern]:
         *of_place(folder),
         *of_rejected(folder.journal),
         *of_purges(folder.path),
+        *of_encryption(folder.path),
         *of_lock(folder),
         *of_metadata(folder),
     ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.encryption import KeyFile, PersonKey
 from agent_memory.errors import AgentMemoryError, ConfigurationError
 from agent_memory.host import MemorySession, TurnState
 from agent_memory.service import MemoryService
@@ -190,3 +191,32 @@ def test_a_turn_forgets_what_belonged_to_the_one_before_but_for_what_it_showed()
     assert (turn.prompt, turn.stored, turn.shown, turn.shown_before) == ("two", [], set(), {shown.id})
     turn.begin("three")
     assert turn.shown_before == frozenset()
+
+
+async def test_without_the_key_of_an_encrypted_memory_it_is_off_and_says_so_once(
+    make_session: Sessions, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / "bob").mkdir(parents=True)
+    KeyFile.fresh("bob", PersonKey("5e" * 32, "a test"), "encrypted")[0].write(root / "bob")
+    monkeypatch.delenv("AGENT_MEMORY_KEY", raising=False)
+    session = make_session(settings={"agent_id": "bob"})
+    events = heard(session, "memory:degraded")
+    assert await session.service() is None
+    assert await session.service() is None
+    assert [(event["component"], event["code"]) for event in events] == [("storage", "encrypted")]
+    with raises(AgentMemoryError, "encrypted"):
+        await session.require()
+    assert sorted(path.name for path in (root / "bob").iterdir()) == ["encryption.json"]
+
+
+async def test_the_key_of_an_encrypted_memory_comes_from_where_the_settings_say(
+    make_session: Sessions, root: Path, tmp_path: Path
+) -> None:
+    (root / "bob").mkdir(parents=True)
+    KeyFile.fresh("bob", PersonKey("5e" * 32, "a test"), "encrypted")[0].write(root / "bob")
+    (tmp_path / "key").write_text("5e" * 32)
+    session = make_session(settings={"agent_id": "bob", "encryption": {"key_file": str(tmp_path / "key")}})
+    service = await session.require()
+    await service.store("The harbour opens at nine.", session.caller)
+    assert b"harbour" not in (root / "bob" / "memories.yaml").read_bytes()
+    assert (await service.status(session.caller)).encrypted

@@ -6,6 +6,7 @@ import os
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.encryption import of_encryption
 from agent_memory.files.concerns import of_lock, of_place
 from agent_memory.files.entries import size_of
 from agent_memory.files.wording import counted, human
@@ -39,6 +40,8 @@ _LEVELS: Final[Mapping[str, Mapping[str, Level]]] = {
         "metadata_broken": WARNING,
         "purge_unfinished": WARNING,
         "purges_unusable": WARNING,
+        "encryption_unfinished": WARNING,
+        "encryption_key": CRITICAL,
     },
     "edits": {"scratchpad_kept": WARNING},
 }
@@ -95,7 +98,10 @@ def look_at_journal(folder: AgentFolder, report: Mapping[str, Any]) -> Check:
             problems,
             "problems",
         )
-    found = _of_concerns("journal", [*of_rejected(folder.journal), *of_purges(folder.path), *of_metadata(folder)])
+    found = _of_concerns(
+        "journal",
+        [*of_rejected(folder.journal), *of_purges(folder.path), *of_encryption(folder.path), *of_metadata(folder)],
+    )
     return found if found.level else Check("journal", OK, "All that was stored can be read.", value=0, unit="problems")
 
 
