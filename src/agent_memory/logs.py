@@ -36,9 +36,14 @@ class Logger:
 
         return structlog.wrap_logger(
             logging.getLogger(self._name),
-            processors=[structlog.processors.LogfmtRenderer(key_order=["event"])],
+            processors=[structlog.processors.LogfmtRenderer(key_order=["event"]), _readable],
             wrapper_class=structlog.stdlib.BoundLogger,
         )
+
+
+def _readable(_logger: object, _method: str, line: Any) -> str:
+    """Return a line with what would steer a terminal, or could not be seen there, as its code: a value may hold it."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in line)
 
 
 _SAID: Final[set[str]] = set()

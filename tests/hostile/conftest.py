@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -54,12 +56,14 @@ async def attacked(root: Path) -> AsyncIterator[Callable[..., Awaitable[Attacked
 
 @pytest.fixture
 def cli(root: Path) -> Callable[..., Result]:
-    """Return `agent-memory` on bob's memory, in this process."""
+    """Return `agent-memory` on bob's memory, in this process; in a thread, since a test may have a loop of its own."""
     app, runner = build(), CliRunner()
 
     def run(*arguments: str, code: int = 0, given: str | None = None) -> Result:
         where = {"AGENT_MEMORY_ROOT": str(root), "AGENT_MEMORY_AGENT": "bob"}
-        result = runner.invoke(app, list(arguments), input=given, env=where, catch_exceptions=False)
+        invoke = partial(runner.invoke, app, list(arguments), input=given, env=where, catch_exceptions=False)
+        with ThreadPoolExecutor(1) as thread:
+            result = thread.submit(invoke).result()
         assert result.exit_code == code, result.output
         return result
 

@@ -15,6 +15,7 @@ from agent_memory import FileStorage, Memory, MemoryService, ScratchpadManager, 
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
 from agent_memory.models import MEMORY
 from agent_memory.storage.cleaning import redact_record
+from tests.hostile.attacks import attack
 from tests.support import memory_of
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ async def service(root: Path) -> AsyncIterator[MemoryService]:
 
 
 @pytest.mark.parametrize("name", BAD_NAMES)
+@attack("agent-name-that-is-none")
 def test_no_door_takes_a_name_that_is_none(root: Path, name: str) -> None:
     for door in (
         lambda: FileStorage(name, root),
@@ -64,6 +66,7 @@ def test_no_door_takes_a_name_that_is_none(root: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "memory_id", ["", "x", "../x", "mem-", "mem-XYZ", "\ud800", "\0", "mem-0123456789ab\n", "*", "x" * 10_000]
 )
+@attack("id-that-is-none")
 async def test_an_id_that_is_none_is_unknown_everywhere(service: MemoryService, memory_id: str) -> None:
     await service.store({"content": "tea"})
     for attempt in (service.get, service.forget, service.promote):
@@ -90,6 +93,7 @@ whole_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=whole_text, tag=whole_text, value=whole_text)
+@attack("text-that-breaks-a-line-of-the-journal")
 async def test_any_text_comes_back_from_the_journal_as_it_went_in(
     root: Path, content: str, tag: str, value: str
 ) -> None:
@@ -144,6 +148,7 @@ async def test_random_fields_are_stored_or_refused_and_never_crash(
 
 
 @pytest.mark.parametrize("depth", [17, 1_000, 200_000])
+@attack("metadata-without-end")
 async def test_metadata_of_any_depth_costs_an_error_and_not_the_stack(service: MemoryService, depth: int) -> None:
     value: Any = 1
     for _ in range(depth):

@@ -8,6 +8,7 @@ from agent_memory.capture import Extractor
 from agent_memory.models import Memory
 from agent_memory.scratchpad.render import render
 from agent_memory.settings import CaptureSettings
+from tests.hostile.attacks import attack
 
 EXTRACTOR = Extractor(CaptureSettings())
 
@@ -29,6 +30,7 @@ PAGES = [
 
 @pytest.mark.parametrize("tool", ["bash", "read_file", "web_fetch", "grep", "delegate"])
 @pytest.mark.parametrize("page", PAGES)
+@attack("facts-in-tool-output")
 def test_what_strangers_write_in_tool_output_is_not_captured(tool: str, page: str) -> None:
     assert EXTRACTOR.extract(page, f"tool:{tool}") == []
 
@@ -45,6 +47,7 @@ def test_what_strangers_write_in_tool_output_is_not_captured(tool: str, page: st
     ],
 )
 @pytest.mark.parametrize("source", ["user", "assistant"])
+@attack("pasted-injection")
 def test_an_injection_that_was_pasted_is_not_captured(text: str, source: str) -> None:
     assert EXTRACTOR.extract(text, source) == []
 
@@ -59,6 +62,7 @@ FACTS = [
 
 
 @pytest.mark.parametrize("source", ["user", "assistant", "tool:memory_search", "tool:delegate"])
+@attack("scratchpad-in-a-text")
 def test_the_scratchpad_never_remembers_itself(source: str) -> None:
     pad = render([Memory(agent_id="bob", content=fact) for fact in FACTS], "bob").text
     assert EXTRACTOR.extract(pad, source) == []
@@ -72,6 +76,7 @@ def test_a_fact_beside_the_scratchpad_is_still_captured() -> None:
 
 
 @pytest.mark.parametrize("fact", FACTS[:2])
+@attack("memory-said-again")
 def test_what_our_tools_returned_is_not_captured_from_the_assistants_mouth(fact: str) -> None:
     said = f"As we agreed, here is what I know: {fact}"
     assert EXTRACTOR.examine(said, "assistant", returned=FACTS).observations == []

@@ -15,6 +15,7 @@ import yaml
 from agent_memory.journal.format import encode_line, sealed
 from agent_memory.journal.salvage import rejected_path
 from tests.concurrency.processes import environment
+from tests.hostile.attacks import attack
 from tests.hostile.trouble import open_storage, reopened
 from tests.support import lines_of, memory_of, resealed
 
@@ -45,6 +46,7 @@ async def test_damaged_lines_are_reported_survive_writes_and_are_set_aside_once(
     assert await reopened(root, clock) == ["first", "last"]
 
 
+@attack("record-that-breaks-the-model")
 async def test_a_record_that_breaks_the_data_model_is_reported_and_set_aside(
     storage: FileStorage, root: Path, clock: FrozenClock
 ) -> None:
@@ -61,6 +63,7 @@ async def test_a_record_that_breaks_the_data_model_is_reported_and_set_aside(
     assert await reopened(root, clock) == ["first"]
 
 
+@attack("patch-that-breaks-a-memory")
 async def test_a_memory_that_a_foreign_patch_broke_is_shown_as_it_was_also_after_a_compaction(
     storage: FileStorage, root: Path, clock: FrozenClock
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.hostile.attacked import EVIL, RULE, text_of
 from tests.hostile.attacks import attack, tried
+from tests.support import resealed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -432,6 +433,7 @@ async def test_who_writes_the_journal_writes_memories(attacked: Begin, root: Pat
     await session.store(RULE)
     await session.end()
     journal = root / "bob" / "memories.yaml"
-    journal.write_bytes(journal.read_bytes().replace(b'"trust": "medium"', b'"trust": "high"'))
+    forged = journal.read_bytes().replace(b'"data": {', b'"data": {"trust": "high", ')
+    journal.write_bytes(resealed(forged))
     later = await attacked("root-2")
-    assert [memory.trust for memory in await later.memories()] != ["low"]
+    assert [memory.trust for memory in await later.memories()] == ["high"]

@@ -10,6 +10,7 @@ import pytest
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.memories import MigratableStorage
 from agent_memory.storage import FileStorage
+from tests.hostile.attacks import attack
 from tests.hostile.trouble import OFFLINE, open_storage, refusal, reopened
 from tests.support import memory_of
 
@@ -83,6 +84,7 @@ async def test_a_new_session_after_a_deletion_begins_anew(
     assert await reopened(root, clock) == ["a new life"]
 
 
+@attack("exchanged-journal")
 async def test_another_memory_in_its_place_is_noticed_and_what_was_known_is_kept(
     service: MemoryService, root: Path, clock: FrozenClock
 ) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.concurrency.processes import REPOSITORY, environment
+from tests.hostile.attacks import attack
 from tests.power.tracing import reason_not_to
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def _session(home: Path, root: Path, seconds: float, *before: str, **extra: str)
 
 
 @pytest.mark.parametrize("given", [{}, {"ORT_DISABLE_TELEMETRY": "0"}, {"ORT_DISABLE_TELEMETRY": ""}])
+@attack("telemetry-file")
 def test_a_session_with_a_loaded_model_leaves_nothing_in_the_home(
     home: Path, root: Path, given: dict[str, str]
 ) -> None:
@@ -78,6 +80,7 @@ def test_only_one_file_imports_the_runtime() -> None:
 
 
 @pytest.mark.deep
+@attack("network")
 def test_no_call_of_a_living_session_reaches_for_a_network(home: Path, root: Path, tmp_path: Path) -> None:
     if (reason := reason_not_to()) is not None:
         pytest.skip(reason)

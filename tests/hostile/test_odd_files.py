@@ -14,6 +14,7 @@ from agent_memory.journal.format import encode_line, sealed
 from agent_memory.memories import MigratableStorage
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.storage import FileStorage
+from tests.hostile.attacks import attack
 from tests.hostile.trouble import OFFLINE, open_storage, refusal, reopened
 from tests.support import memory_of, raises
 
@@ -30,6 +31,7 @@ async def test_a_root_that_is_a_file_is_told_so(tmp_path: Path, clock: FrozenClo
             await open_storage(root, clock).store(memory_of("tea"))
 
 
+@attack("agents-folder-outside")
 async def test_an_agents_folder_that_leads_out_of_the_root_is_refused(
     root: Path, tmp_path: Path, clock: FrozenClock
 ) -> None:
@@ -51,6 +53,7 @@ async def test_a_root_that_is_a_link_is_the_users_own_choice(root: Path, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["memories.yaml", "memories.rejected.yaml", ".lock"])
+@attack("linked-journal")
 async def test_a_linked_file_is_never_written_through(
     root: Path, tmp_path: Path, clock: FrozenClock, name: str
 ) -> None:
@@ -94,6 +97,7 @@ async def test_every_error_says_what_to_do(root: Path, tmp_path: Path, clock: Fr
     ["memories.yaml", "scratchpad.yaml", "metadata.json", "events.jsonl", "memories.rejected.yaml", "memories.db"],
 )
 @pytest.mark.parametrize("what", ["pipe", "folder", "link to nowhere", "link in a circle"])
+@attack("pipe-in-place-of-a-file")
 async def test_what_is_no_file_never_makes_a_session_wait_and_costs_at_most_itself(
     root: Path, clock: FrozenClock, name: str, what: str
 ) -> None:
@@ -118,6 +122,7 @@ async def test_what_is_no_file_never_makes_a_session_wait_and_costs_at_most_itse
 
 
 @pytest.mark.parametrize("what", ["pipe", "folder", "link to nowhere", "rubbish"])
+@attack("pipe-in-place-of-the-cache")
 async def test_a_vector_cache_that_is_none_costs_vectors_at_most(root: Path, what: str) -> None:
     storage = MigratableStorage("bob", root, embedder=HashEmbedder())
     folder = storage.folder.path
@@ -132,6 +137,7 @@ async def test_a_vector_cache_that_is_none_costs_vectors_at_most(root: Path, wha
     assert results.mode == "hybrid"
 
 
+@attack("journal-line-of-ten-megabytes")
 async def test_a_line_of_ten_megabytes_and_zeros_are_set_aside_and_cost_no_memory(
     storage: FileStorage, root: Path, clock: FrozenClock
 ) -> None:
@@ -183,6 +189,7 @@ async def test_a_valid_line_of_ten_megabytes_is_read_past(storage: FileStorage, 
         "\ud800",
     ],
 )
+@attack("name-of-a-folder")
 def test_a_name_that_no_folder_should_have_is_refused(root: Path, name: str) -> None:
     with raises(AgentMemoryError, "invalid_agent_id"):
         FileStorage(name, root)
@@ -232,6 +239,7 @@ def put_in_place(path: Path, what: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["1e999", "NaN", '"\\ud800"', "9" * 4000, "[" * 300 + "]" * 300])
+@attack("value-that-cannot-be-written-again")
 async def test_values_that_can_be_read_and_not_be_written_stop_no_compaction(
     storage: FileStorage, root: Path, clock: FrozenClock, value: str
 ) -> None:
@@ -255,6 +263,7 @@ async def test_values_that_can_be_read_and_not_be_written_stop_no_compaction(
 
 
 @pytest.mark.parametrize("seq", ["1e3", "-1", "true", "9" * 30, '"7"'])
+@attack("forged-number-of-a-line")
 async def test_a_number_that_is_none_does_not_number_what_follows(
     storage: FileStorage, root: Path, clock: FrozenClock, seq: str
 ) -> None:

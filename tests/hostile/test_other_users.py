@@ -28,6 +28,7 @@ from agent_memory.service import open_service
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.sealed.sealing import seal_up
 from agent_memory.workspace import Caller, Workspace
+from tests.hostile.attacks import attack
 from tests.hostile.trouble import need_root
 from tests.support import NOON
 from tests.unit.workspace.conftest import BOOK
@@ -137,6 +138,7 @@ def too_open(folder: Path, given: set[str]) -> list[str]:
     ]
 
 
+@attack("umask")
 def test_every_file_and_folder_that_is_made_is_its_owners_alone(
     run: Run, root: Path, tmp_path: Path, umask: int
 ) -> None:
@@ -165,6 +167,7 @@ LINKED_FILES = (
 
 
 @pytest.mark.parametrize("name", LINKED_FILES)
+@attack("linked-file")
 def test_nothing_is_written_through_a_linked_file(run: Run, root: Path, tmp_path: Path, name: str) -> None:
     first = stored(run, "Tea is in the ledger.")
     victim = tmp_path / "victim"
@@ -182,6 +185,7 @@ def test_nothing_is_written_through_a_linked_file(run: Run, root: Path, tmp_path
 
 
 @pytest.mark.parametrize("name", ["bob/blobs", "bob/topics", "bob/derived", "_backups"])
+@attack("linked-folder")
 def test_nothing_is_written_into_a_folder_that_another_user_linked(
     run: Run, root: Path, tmp_path: Path, name: str
 ) -> None:
@@ -208,6 +212,7 @@ def test_backups_may_lie_where_ones_own_link_leads(run: Run, root: Path, tmp_pat
     assert made.stat().st_mode & 0o777 == 0o600
 
 
+@attack("purge-behind-a-link")
 def test_a_purge_does_not_claim_what_lies_behind_a_link(run: Run, root: Path, tmp_path: Path) -> None:
     first = stored(run, "The badge of Ann Miller is seventeen.")
     pages = tmp_path / "pages"
@@ -220,6 +225,7 @@ def test_a_purge_does_not_claim_what_lies_behind_a_link(run: Run, root: Path, tm
 
 @pytest.mark.parametrize(("mode", "owner", "is_open"), [(0o700, 0, False), (0o755, 0, False), (0o777, 0, True),
     (0o1777, 0, True), (0o720, 0, True), (0o700, 65534, True)])  # fmt: skip
+@attack("swapped-folder")
 def test_the_doctor_tells_who_else_can_swap_the_folders_of_agents(
     run: Run, root: Path, mode: int, owner: int, is_open: bool
 ) -> None:
@@ -246,6 +252,7 @@ os.abort()
 """
 
 
+@attack("core-file")
 def test_a_child_leaves_no_core_and_gives_others_no_right(tmp_path: Path) -> None:
     hard = "resource.getrlimit(resource.RLIMIT_CORE)[1]"
     for before in (f"({hard}, {hard})", "(0, 0)"):
@@ -262,6 +269,7 @@ def test_a_child_leaves_no_core_and_gives_others_no_right(tmp_path: Path) -> Non
     assert list(tmp_path.glob("core*")) == []
 
 
+@attack("started-program")
 def test_each_program_that_a_process_of_ours_starts_keeps_to_itself() -> None:
     programs = {}
     for path in SOURCES.rglob("*.py"):
@@ -283,6 +291,7 @@ def _is_main(node: ast.stmt) -> bool:
 # -- drafts -----------------------------------------------------------------------------------------------------------
 
 
+@attack("copy-of-an-editor")
 def test_no_copy_of_what_was_edited_stays_where_editors_keep_one(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_umask: None
 ) -> None:

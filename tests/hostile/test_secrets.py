@@ -21,6 +21,7 @@ from agent_memory.storage import FileStorage, VectorStorage, detect_storage
 from agent_memory.storage.cleaning import text_fields
 from amplifier_module_hooks_memory_capture import mount as capture
 from amplifier_module_hooks_memory_ingestion import mount as ingestion
+from tests.hostile.attacks import attack
 from tests.qdrant_server import QUIET, QdrantServer
 from tests.support import memory_of, put_unchecked
 
@@ -94,6 +95,7 @@ async def said(root: Path, text: str, source: str, listening: str) -> list[str]:
 @pytest.mark.parametrize("listening", MOUNTS)
 @pytest.mark.parametrize("source", ["user", "assistant", "tool"])
 @pytest.mark.parametrize("canary", CANARIES)
+@attack("planted-secret")
 async def test_a_planted_secret_is_in_no_byte_and_no_event(
     root: Path, canary: str, source: str, listening: str
 ) -> None:
@@ -140,6 +142,7 @@ LONG = [
 
 
 @pytest.mark.parametrize("seed", SHORT + LONG)
+@attack("text-that-slows-the-redactor")
 def test_hostile_repetition_costs_linear_work_and_stays_idempotent(seed: str) -> None:
     """Ten times the text may cost thirty times the CPU, where quadratic work would cost a hundred."""
     redactor = SecretRedactor()
@@ -253,6 +256,7 @@ DOORS = [
 
 @pytest.mark.parametrize("field", FIELDS)
 @pytest.mark.parametrize("door", DOORS)
+@attack("secret-in-any-field")
 async def test_no_field_takes_a_secret_through_any_door(
     root: Path, home: Path, door: Callable[[Path, str], Awaitable[None]], field: str
 ) -> None:
@@ -266,6 +270,7 @@ def test_each_field_that_takes_text_is_tried_at_the_doors() -> None:
     assert FIELDS.keys() == set(text_fields(MEMORY))
 
 
+@attack("secret-to-a-server")
 async def test_nothing_that_is_pushed_to_a_server_takes_a_secret_along(root: Path, clock: FrozenClock) -> None:
     there = QdrantServer().open(clock=clock)
     here = FileStorage("bob", root, settings=OFFLINE)

@@ -21,6 +21,7 @@ from rich.text import Text
 
 from agent_memory.cli.text import for_shell, minute, one_line, plain, to_json
 from agent_memory.errors import ValidationError
+from agent_memory.models import as_cell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -221,8 +222,6 @@ def _console(*, stderr: bool) -> Console:
 
 Row = dict[str, Any]
 
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-"""What begins a formula in a spreadsheet (https://owasp.org/www-community/attacks/CSV_Injection)."""
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 _GAP: Final = "  "
 _ID_COLUMN: Final = len("mem-000000000000")
@@ -271,8 +270,7 @@ def _csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:
-        texts = [plain(_as_text(row.get(name))) for name in columns]
-        writer.writerow([f"'{text}" if text.startswith(_FORMULA) else text for text in texts])
+        writer.writerow([as_cell(plain(_as_text(row.get(name)))) for name in columns])
     return buffer.getvalue()
 
 

@@ -23,7 +23,8 @@ _FILE: Final = "scratchpad"
 _MOST_LOOKED_AT: Final = 1000
 _MAX_TEXT: Final = 100_000
 """Characters of one text that are looked at for the folder of the agents."""
-_PAD: Final = re.compile(r"[^\s\"'`|;&<>]*scratchpad\.yaml")
+_DAP: Final = re.compile(r"lmay\.daphctarcs[^\s\"'`|;&<>]*")
+"""A path to the scratchpad, read from its end: to look for its beginning takes the square of a long word's time."""
 
 
 @dataclass(slots=True)
@@ -149,7 +150,7 @@ class ModelWrites:
     def names_records(self, tool_input: Any) -> bool:
         """Tell whether what a tool was given names the folder of the agents, for more than scratchpad.yaml."""
         folders = self._places - {_FILE}
-        bare = (_PAD.sub("", text[:_MAX_TEXT]) for text in _texts_in(tool_input))
+        bare = (_DAP.sub("", text[:_MAX_TEXT][::-1])[::-1] for text in _texts_in(tool_input))
         return any(place in text for text in bare for place in folders)
 
     def _is_meant(self, event: dict[str, Any]) -> bool:

@@ -90,7 +90,7 @@ from agent_memory.models.search import (
     sees,
 )
 from agent_memory.models.tally import Tally
-from agent_memory.models.text import STEERING, check_text, content_hash, content_mark, visible
+from agent_memory.models.text import STEERING, as_cell, check_text, content_hash, content_mark, visible
 from agent_memory.models.times import Clock, as_utc, from_seconds, parse_bound, to_text, utc_now
 from agent_memory.models.trace import MAX_REASON_CHARS, Trace
 from agent_memory.models.version import Version
@@ -185,6 +185,7 @@ __all__ = [
     "Trace",
     "Trust",
     "Version",
+    "as_cell",
     "as_utc",
     "check_agent_id",
     "check_id",

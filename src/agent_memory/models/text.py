@@ -13,6 +13,8 @@ MAX_METADATA_DEPTH: Final = 16
 MAX_KEY_CHARS: Final = 256
 MARK_CHARS: Final = 4
 
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What begins a formula in a spreadsheet, full width too (https://owasp.org/www-community/attacks/CSV_Injection)."""
 _BREAKING: Final = "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u2028\\u2029"
 _UNSEEN: Final = (
     "\\xad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180e\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u206f\\u3164"
@@ -30,6 +32,11 @@ _BREAKING_ONE: Final = re.compile(f"[{_BREAKING}]")
 _UNSEEN_ONES: Final = re.compile(f"[{_UNSEEN}]+")
 _REPEATED: Final = re.compile("([\\u200c\\u200d\\ufe00-\\ufe0f])[\\u200c\\u200d\\ufe00-\\ufe0f]{2,}")
 """More joiners and selectors in a row than any script or emoji has (a selector and a joiner): a text in itself."""
+
+
+def as_cell(text: str) -> str:
+    """Return a text that begins no formula where a spreadsheet reads it in a cell."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def visible(text: str) -> str:

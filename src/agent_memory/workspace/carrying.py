@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
-from agent_memory.models.text import visible
+from agent_memory.models.text import as_cell, visible
 from agent_memory.redaction import quoted
 from agent_memory.workspace.core import NOBODY
 from agent_memory.workspace.database import LOW, Writer
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from agent_memory.workspace.database import Transaction
 
 _MAX_LINE: Final = 8_000_000
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What begins a formula in a spreadsheet (https://owasp.org/www-community/attacks/CSV_Injection)."""
 
 
 def export(core: Core, path: Path, *, as_canonical: bool = False) -> int:
@@ -191,8 +189,7 @@ def _cell(value: Any) -> Any:
         return json.dumps(value, ensure_ascii=False)
     if not isinstance(value, str):
         return value
-    text = visible(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return as_cell(visible(value))
 
 
 def _page(core: Core, rows: dict[str, list[dict[str, Any]]]) -> str:

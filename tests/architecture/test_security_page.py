@@ -1,0 +1,71 @@
+"""docs/security.md names every attack that is a test, once, under its file, and no other."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tests.architecture.test_layers import parsed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TESTS: Final = Path(__file__).parents[1]
+PAGE: Final = (TESTS.parent / "docs" / "security.md").read_text(encoding="utf-8")
+OUTCOMES: Final = r"(?:held|refused|as data)\b|\*\*not stopped\*\*"
+LEAST: Final = 80
+
+
+def marked() -> Iterator[tuple[str, str]]:
+    """Yield file and name of each attack, as marks of tests and of their cases say it."""
+    for path in sorted((TESTS / "hostile").glob("test_*.py")):
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"attack", "tried"}:
+                name = node.args[0]
+                assert isinstance(name, ast.Constant), f"{path.name}:{node.lineno} is to spell its name out"
+                yield f"tests/hostile/{path.name}", str(name.value)
+
+
+def told() -> Iterator[tuple[str, str, str]]:
+    """Yield file, name and outcome of each row of the page."""
+    for section in PAGE.split("\n### ")[1:]:
+        (file,) = re.findall(r"^`(tests/hostile/\w+\.py)`", section, re.MULTILINE)
+        for name, outcome in re.findall(r"^\| `([a-z0-9-]+)` \| .+ \| (.+) \|$", section, re.MULTILINE):
+            yield file, name, outcome
+
+
+def test_page_and_tests_have_the_same_attacks() -> None:
+    assert sorted((file, name) for file, name, _ in told()) == sorted(marked())
+    assert len([*marked()]) >= LEAST
+
+
+def test_a_name_is_given_once() -> None:
+    assert [name for name, times in Counter(name for _, name in marked()).items() if times > 1] == []
+
+
+def test_each_row_says_what_happens() -> None:
+    assert [name for _, name, outcome in told() if not re.match(OUTCOMES, outcome)] == []
+
+
+def test_a_mark_stands_at_a_test_or_one_of_its_cases() -> None:
+    for path in sorted((TESTS / "hostile").glob("test_*.py")):
+        tree = parsed(path)
+        decorators = {
+            id(node)
+            for each in ast.walk(tree)
+            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and each.name.startswith("test_")
+            for decorator in each.decorator_list
+            for node in ast.walk(decorator)
+        }
+        lists = {
+            id(node)
+            for each in tree.body
+            if isinstance(each, ast.Assign | ast.AnnAssign) and isinstance(each.value, ast.List)
+            for node in ast.walk(each.value)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"attack", "tried"}:
+                assert id(node) in decorators | lists, f"{path.name}:{node.lineno}"
