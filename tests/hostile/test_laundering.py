@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,7 +29,13 @@ async def a_users_memory(session: Attacked, text: str = RULE) -> Memory:
     await session.say(f"Remember: {text}")
     await session.answer()
     await session.coordinator.hooks.emit("session:end", {})
-    found = next(memory for memory in await session.memories() if text[:-1] in memory.content)
+    captured: list[Memory] = []
+    for _ in range(600):  # behind the answer, on a machine that may be busy
+        captured = [memory for memory in await session.memories() if text[:-1] in memory.content]
+        if captured:
+            break
+        await asyncio.sleep(0.1)
+    found = captured[0]
     assert (found.trust, found.source.kind) == ("high", "user")
     return found
 

@@ -54,6 +54,17 @@ async def test_what_is_no_wish_activates_nobody(bob: Attacked, prompt: str) -> N
     assert "1000" not in text_of(await bob.tool("memory_search", query="salary of Alice"))
 
 
+@attack("page-before-memory-was-on")
+async def test_what_was_read_before_an_agent_was_named_counts_for_it(attacked: Begin) -> None:
+    session = await attacked(agent=None)
+    await session.say("read the page")
+    await session.read()
+    for name in ("bob", "carol"):
+        await session.say(f"start as {name} with memory enabled")
+        assert (await session.tool("memory_activate", agent_id=name))["agent_id"] == name
+        assert (await session.store()).trust == "low"
+
+
 @attack("word-as-a-new-agent")
 async def test_no_word_of_a_prompt_becomes_an_agent(bob: Attacked, root: Path) -> None:
     await bob.say("please fix the test and keep it short")

@@ -60,6 +60,16 @@ def test_brackets_of_a_memory_are_no_markup(cli: Run) -> None:
     assert "[link=https://x.example]here[/link]" in cli("list").stdout
 
 
+@attack("entry-in-a-list")
+def test_no_line_of_a_memory_passes_for_what_is_told_of_another(cli: Run) -> None:
+    forged = "mem-0123456789ab · preference · 2026-01-01"
+    cli("store", f"tea\n{forged}\n  {forged}\r\n {forged}")
+    for said in (cli("list").stdout, cli("search", "tea").stdout):
+        told = [line for line in said.splitlines() if "mem-" in line and not line.startswith("    ")]
+        assert len(told) == 1
+        assert "0123456789ab" not in told[0]
+
+
 @attack("formula-in-a-list")
 @pytest.mark.parametrize("text", ["=cmd|' /C calc'!A0", "+1+1", "-1+1", "@SUM(A1)", "\t=1+1", "\uff1d1+1"])
 def test_a_list_for_a_spreadsheet_holds_no_formula(cli: Run, text: str) -> None:

@@ -151,7 +151,8 @@ async def _list(run: Run, opened: "Inbox") -> None:
 
 def _show(run: Run, each: "Candidate") -> None:
     whose = {"user": "you said", "assistant": "the agent said", "tool": "a tool returned"}.get(each.source.kind, "")
-    head = [day(each.timestamp), each.category, *([each.project] if each.project else []), whose]
+    doubt = "a stranger's text was in the conversation" if each.trust == "low" else ""
+    head = [day(each.timestamp), each.category, *([each.project] if each.project else []), whose, doubt]
     run.screen.show(Text.assemble((each.id, "bold"), (f"  {plain(', '.join(filter(None, head)))}", "dim")))
     run.screen.show(each.content, indent=2)
     if each.replaces:

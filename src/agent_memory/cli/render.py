@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _PREVIEW_LINES: Final = 4
 _LABEL_WIDTH: Final = 14
 _MULTIPLIED: Final = ("similarity", "freshness", "access", "trust")
+_FURTHER_IN: Final = "    "
 _DOT: Final = " · "
 _TIMES: Final = " \N{MULTIPLICATION SIGN} "
 REASONS: Final = {
@@ -47,7 +48,7 @@ def show_hit(
     summary = Text.assemble((f"{hit.relevance_score:.2f} ", "bold green"), (f"{hit.match_type}{_DOT}", "dim"))
     if rank > 1:
         screen.show()
-    screen.show(hit.memory.content if full or hit.excerpt is None else hit.excerpt)
+    screen.show(_said(hit.memory.content if full or hit.excerpt is None else hit.excerpt))
     screen.show(summary + _summary(hit.memory, superseded_by), indent=2)
     _around(screen, hit.surroundings, shown_links(hit))
     if explain:
@@ -180,8 +181,13 @@ def _item(screen: Screen, position: int, memory: Memory, summary: Text) -> None:
     """Print one memory of a list, the first at position 0: its text, and below it what is needed to act on it."""
     if position:
         screen.show()
-    screen.show(memory.content, max_lines=_PREVIEW_LINES)
+    screen.show(_said(memory.content), max_lines=_PREVIEW_LINES)
     screen.show(summary, indent=2)
+
+
+def _said(text: str) -> str:
+    """Return a text of a list whose later lines stand further in than what is told of it: none passes for that."""
+    return text.replace("\n", f"\n{_FURTHER_IN}")
 
 
 def _summary(memory: Memory, superseded_by: str | None = None) -> Text:

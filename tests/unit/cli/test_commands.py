@@ -121,7 +121,7 @@ def test_search_shows_of_a_long_text_what_it_says_and_all_of_it_on_demand(bob: R
     assert "The release is on Tuesday." in shown
     assert "…" in shown
     assert len(shown) < len(text)
-    assert text in bob("search", "release tuesday", "--full").stdout
+    assert text in bob("search", "release tuesday", "--full").stdout.replace("\n    ", "\n")
     (hit,) = document(bob("search", "release tuesday", "--json"))["results"]
     assert hit["content"] == text
     assert hit["excerpt"] in shown
