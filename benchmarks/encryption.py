@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from agent_memory.encryption import KeyFile, PersonKey, state_of
+from agent_memory.encryption import KeyFile, PersonKey, is_encrypted, state_of
 from agent_memory.encryption.blobs import AgentBlobs
 from agent_memory.encryption.keys import forget_keys
 from agent_memory.errors import StorageError
@@ -169,6 +169,11 @@ async def _cost(root: Path, memories: int) -> dict[str, float]:
     storage = FileStorage(AGENT, settings=settings)
     await storage.store_many([Memory(agent_id=AGENT, content=f"Box {n} is at quay {n * 7}.") for n in range(memories)])
     await storage.close()
+    until = time.monotonic() + _SECONDS
+    while not is_encrypted(storage.folder.path) and time.monotonic() < until:
+        if storage.folder.has_segments("memory"):  # a child of low priority makes them when a memory is closed
+            break
+        await asyncio.sleep(0.2)
     forget_keys()
     found = dict[str, float]()
 
@@ -200,10 +205,10 @@ async def _cost(root: Path, memories: int) -> dict[str, float]:
 def cost(memories: int) -> None:
     """Print what it costs beside plain files."""
     columns = []
-    for is_encrypted in (False, True):
+    for with_key in (False, True):
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
-            if is_encrypted:
+            if with_key:
                 os.environ["AGENT_MEMORY_KEY"] = KEY
                 (root / AGENT).mkdir(mode=0o700)
                 KeyFile.fresh(AGENT, PersonKey(KEY, "here"), "encrypted")[0].write(root / AGENT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.encryption import AgentBlobs
+from agent_memory.encryption import AgentBlobs, is_encrypted
 from agent_memory.errors import StorageError
 from agent_memory.files.blobs import Blobs, named_in
 from agent_memory.files.concerns import Concern
@@ -37,9 +37,9 @@ def examine_blobs(case: Case) -> Iterator[Concern]:
         yield Concern(
             "blobs",
             f"All {counted(len(named), 'long text')} of {case.name} are there.",
-            size=sum(there[name] for name in named),
+            size=sum(there[blobs.place_of(name)] for name in named),
         )
-    if case.is_first and there:
+    if case.is_first and there and not is_encrypted(case.folder.path):  # else files do not name them
         unused = there.keys() - {name for file in files_naming(case.folder) for name in named_in(file)}
         if unused:
             yield Concern(

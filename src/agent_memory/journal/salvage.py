@@ -274,6 +274,12 @@ def _drop(journal: Path, gone: set[bytes]) -> None:
             path.unlink()
 
 
+def without_lines(content: bytes, record_ids: Collection[str]) -> bytes:
+    """Return what a file with old lines of a journal holds, without what concerns only these records."""
+    gone = {one.encode("utf-8", "surrogatepass") for one in record_ids}
+    return b"".join(_without(line, gone) for line in content.splitlines(keepends=True))
+
+
 def lines_about(path: Path, record_ids: set[bytes]) -> int:
     """Return how many lines of a file with old lines of a journal say something about these records.
 

@@ -13,14 +13,28 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.encryption import data_key
+from agent_memory.encryption.cipher import MAGIC
+from agent_memory.encryption.kept import kept_in, write_kept
 from agent_memory.errors import AgentMemoryError, BusyError
 from agent_memory.files.atomic import read_file, replace_file, translated
 from agent_memory.files.entries import names_in
-from agent_memory.files.names import BLOBS, DERIVED, INDEX, PURGE_KEY, PURGED, SCRATCHPAD, VECTORS, keeps_lines_of
+from agent_memory.files.names import (
+    BLOBS,
+    DERIVED,
+    ENCRYPTION,
+    INDEX,
+    KEPT,
+    PURGE_KEY,
+    PURGED,
+    SCRATCHPAD,
+    VECTORS,
+    keeps_lines_of,
+)
 from agent_memory.journal import Journal
 from agent_memory.journal.format import sealed
 from agent_memory.journal.reader import JournalReader
-from agent_memory.journal.salvage import lines_about
+from agent_memory.journal.salvage import lines_about, without_lines
 from agent_memory.journal.withholding import without
 from agent_memory.lifecycle.backups import drop_derived, list_backups, withdraw
 from agent_memory.privacy.searching import among_backups, files_in, packed_in, search_backup
@@ -92,20 +106,54 @@ def erase_beside(folder: AgentFolder, hiding: Hiding, done: Erased, spared: Coll
         done: What was done so far.
         spared: Names of files that are left as they are.
     """
-    left = {path.name for path in folder.journals()} | {PURGED, PURGE_KEY, *spared}
+    left = {path.name for path in folder.journals()} | {PURGED, PURGE_KEY, ENCRYPTION, KEPT, *spared}
     for path in files_in(folder):
         inside = path.relative_to(folder.path)
         if inside.parts[0] in _LEFT or inside.name in left or inside.name.startswith(VECTORS):
             continue
         with done.tried(path):
             content = read_file(path)
-            lines = [b"" if packed_in(line, hiding.wording) else line for line in content.splitlines(keepends=True)]
-            text = b"".join(lines).decode("utf-8", "surrogateescape")
-            text = hiding.without_entries(text) if SCRATCHPAD.partition(".")[0] in path.name else text
-            hidden = hiding.hidden(text).encode("utf-8", "surrogateescape")
-            if hidden != content:
+            if (hidden := _hidden_file(path, content, hiding)) != content:
                 replace_file(path, hidden, durable=True)
                 done.files.append(inside.parts[0])  # a page is called after what it is about
+    with done.tried(folder.path / KEPT):
+        _erase_pack(folder, hiding, done)
+
+
+def _hidden_file(path: Path, content: bytes, hiding: Hiding) -> bytes:
+    """Return what a file is to hold; of an encrypted one that has such words, encrypted anew."""
+    if not content.startswith(MAGIC):
+        return _hidden(path.name, content, hiding)
+    key = data_key(path.parent)
+    try:
+        plain = key.decrypted(path.name, content)
+    except ValueError:
+        return content  # of another memory, or damaged: nobody reads it
+    hidden = _hidden(path.name, plain, hiding)
+    return content if hidden == plain else key.encrypted(path.name, hidden)
+
+
+def _hidden(name: str, content: bytes, hiding: Hiding) -> bytes:
+    lines = [b"" if packed_in(line, hiding.wording) else line for line in content.splitlines(keepends=True)]
+    text = b"".join(lines).decode("utf-8", "surrogateescape")
+    text = hiding.without_entries(text) if SCRATCHPAD.partition(".")[0] in name else text
+    return hiding.hidden(text).encode("utf-8", "surrogateescape")
+
+
+def _erase_pack(folder: AgentFolder, hiding: Hiding, done: Erased) -> None:
+    """Make texts unreadable in what is packed while the files are encrypted."""
+    if not (folder.path / KEPT).exists():
+        return
+    key = data_key(folder.path)
+    packed = kept_in(folder.path, key)
+    hidden = dict(packed)
+    for name, content in packed.items():
+        beside = "/" not in name  # a page has no lines of a journal
+        shorter = without_lines(content, hiding.ids) if beside else content
+        hidden[name] = _hidden(name.rpartition("/")[2], shorter, hiding)
+    if hidden != packed:
+        write_kept(folder.path, key, hidden)
+        done.files.append(KEPT)
 
 
 def note_links(folder: AgentFolder, done: Erased) -> None:

@@ -33,17 +33,18 @@ class Hiding:
 
     Attributes:
         wording: Finds these words.
+        ids: Of the records.
     """
 
     def __init__(self, texts: Iterable[str], record_ids: Collection[str]) -> None:
-        self.wording, self._ids = Wording(texts), frozenset(record_ids)
+        self.wording, self.ids = Wording(texts), frozenset(record_ids)
 
     def hidden(self, text: str) -> str:
         """Return a text without it."""
         if "[^" in text:
-            text = without_items(text, self._ids, _Everything())
+            text = without_items(text, self.ids, _Everything())
         return self.wording.hidden(text)
 
     def without_entries(self, pad: str) -> str:
         """Return the text of a scratchpad without the entries of these records, however short their words are."""
-        return _ENTRY.sub(lambda found: "" if self._ids.intersection(_ID.findall(found[0])) else found[0], pad)
+        return _ENTRY.sub(lambda found: "" if self.ids.intersection(_ID.findall(found[0])) else found[0], pad)

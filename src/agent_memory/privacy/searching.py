@@ -17,10 +17,14 @@ import sqlite3
 import zipfile
 import zlib
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.encryption import data_key, state_of
+from agent_memory.encryption.cipher import MAGIC
+from agent_memory.encryption.kept import kept_in
 from agent_memory.files.atomic import opened, read_at, read_file
-from agent_memory.files.names import VECTORS
+from agent_memory.files.names import KEPT, VECTORS, is_packed
 from agent_memory.lifecycle.backups import list_backups
 from agent_memory.lifecycle.backups.keeping import files_of
 from agent_memory.lifecycle.backups.shape import agent_in, folder_of_backups
@@ -76,7 +80,7 @@ def search(folder: AgentFolder, texts: Collection[str], ids: Collection[str] = (
     Raises:
         OSError: A file cannot be read.
     """
-    return _among(contents_of(folder), texts, ids)
+    return _among(chain(contents_of(folder), _encrypted_in(folder)), texts, ids)
 
 
 def _among(
@@ -165,6 +169,19 @@ def contents_of(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]
     for path in among_backups(folder):
         if not path.is_symlink():
             yield from _parts(path)
+
+
+def _encrypted_in(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:
+    """Yield what encrypted files beside the journals hold, and what is packed; nothing without the key."""
+    if state_of(folder.path) is None:
+        return
+    key = data_key(folder.path)
+    for path in files_in(folder):
+        content = read_file(path) if is_packed(path.name) else b""
+        if content.startswith(MAGIC):
+            with contextlib.suppress(ValueError):  # of another memory, or damaged: nobody reads it
+                yield path, None, key.decrypted(path.name, content)
+    yield from ((folder.path / KEPT, name, content) for name, content in kept_in(folder.path, key).items())
 
 
 def _parts(path: Path) -> Iterator[tuple[Path, str | None, bytes]]:

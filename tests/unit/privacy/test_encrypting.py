@@ -15,6 +15,7 @@ from agent_memory.journal import keep_lost
 from agent_memory.lifecycle.archive import Archive
 from agent_memory.lifecycle.backups import create_backup, list_backups, restore_backup, verify_backup
 from agent_memory.privacy import Purging, change_key, decrypt, encrypt
+from agent_memory.scratchpad.saves import PadFile
 from agent_memory.service import MemoryService
 from agent_memory.settings import EncryptionSettings, ServiceSettings
 from agent_memory.storage import FileStorage
@@ -296,6 +297,25 @@ async def test_a_purge_works_on_encrypted_files(house: House) -> None:
         assert verify_backup(each.path).problems == ()
         restore_backup(each.path, house.root, clock=house.clock)
     assert await house.texts() == set(TEXTS) - {one.content}
+
+
+async def test_a_purge_reaches_what_is_packed_and_what_was_kept_encrypted(house: House) -> None:
+    folder = house.root / "bob"
+    (folder / "memories.rewritten-0123abcd.yaml").write_bytes((folder / "memories.yaml").read_bytes())
+    (folder / "memories (conflicted copy).yaml").write_text(f"- {TEXTS[0]}\n- {TEXTS[1]}\n")
+    encrypt(house.folder)
+    PadFile(house.folder.scratchpad, house.clock).keep_aside(f"- content: {TEXTS[0]}\n".encode())
+    service = house.service()
+    purging = Purging(service, clock=house.clock)
+    one = next(each for each in await service.admin.everything() if each.content == TEXTS[0])
+    assert {each.path.name for each in await purging.verify([TEXTS[0]])} >= {"kept.encrypted"}
+    receipt = await purging.run(await purging.plan([one.id]))
+    assert receipt.is_clean
+    assert await purging.verify([TEXTS[0]]) == []
+    await service.close()
+    decrypt(house.folder)
+    assert house.holding(TEXTS[0].encode()) == []
+    assert TEXTS[1] in (folder / "memories (conflicted copy).yaml").read_text()
 
 
 async def test_an_agent_without_memories_is_not_encrypted(house: House) -> None:
