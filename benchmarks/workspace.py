@@ -28,9 +28,9 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from agent_memory.workspace import Workspace
 from agent_memory.workspace.declaration import read_declaration
@@ -56,6 +56,10 @@ class Report:
     finished: int = 0
     restores: int = 0
     wrong: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as JSON can carry it; `asdict` makes pairs of the items of a Counter before Python 3.12."""
+        return vars(self) | {"killed": dict(self.killed)}
 
 
 def main() -> int:
@@ -93,7 +97,7 @@ def _kill(folder: Path, options: argparse.Namespace) -> int:
         if not options.json:
             print(f"{report.kills} kills, {len(report.wrong)} wrong, {time.monotonic() - begun:.0f} s", flush=True)
     if options.json:
-        print(json.dumps(asdict(report) | {"seconds": round(time.monotonic() - begun, 1)}, indent=2))
+        print(json.dumps(report.as_dict() | {"seconds": round(time.monotonic() - begun, 1)}, indent=2))
     else:
         kinds = ", ".join(f"{count} in {kind}" for kind, count in sorted(report.killed.items()))
         print(

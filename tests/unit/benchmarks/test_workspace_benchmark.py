@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -65,3 +67,8 @@ def test_a_lost_file_is_seen(ended: tuple[Path, str]) -> None:
     path.write_bytes(content)
     assert any("is not" in each for each in report.wrong)
     Workspace.open(folder).close()
+
+
+def test_a_report_is_json() -> None:
+    report = Report(kills=3, killed=Counter({"work": 2, "restore": 1}))
+    assert json.loads(json.dumps(report.as_dict()))["killed"] == {"work": 2, "restore": 1}
