@@ -190,7 +190,8 @@ def _told(place: Place, steps: Sequence[Step], proposals: dict[str, int], issues
     held = [each for each in steps if each.status == "claimed"]
     failed = [each for each in steps if each.status == "failed"]
     again = [each for each in steps if each.feedback and each.status in {"ready", "waiting"}]
-    if held or failed or again or proposals or issues:
+    left = [each for each in steps if each.left_by]
+    if held or failed or again or left or proposals or issues:
         place.screen.show()
     for each in held[:_MOST_LINES]:
         place.screen.show(
@@ -203,7 +204,11 @@ def _told(place: Place, steps: Sequence[Step], proposals: dict[str, int], issues
         tries = counted(each.retries_left, "try", "tries")
         told = f"{each.name} · again, {tries} left: {one_line(each.feedback or '')}"
         place.screen.show(told, style="yellow", max_lines=1)
-    for group, word in ((held, "at work"), (failed, "failed"), (again, "to be done again")):
+    for each in left[:_MOST_LINES]:
+        told = f"{each.name} · left by {each.left_by}, attempt {each.attempts}; whoever claims it begins anew"
+        place.screen.show(told, style="yellow", max_lines=2)
+    groups = ((held, "at work"), (failed, "failed"), (again, "to be done again"), (left, "left"))
+    for group, word in groups:
         if len(group) > _MOST_LINES:
             place.screen.show(f"… and {len(group) - _MOST_LINES} more {word}", style="dim")
     for table, count in issues.items():

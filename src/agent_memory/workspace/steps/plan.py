@@ -33,6 +33,7 @@ class Step:
         waits_for: Why it cannot run yet, for people.
         feedback: What was wrong with the last attempt.
         is_low: A stranger's words may be in the key, where it is a text, or in the feedback.
+        left_by: Whose claim on it ended by itself: what that attempt wrote is taken back with the next claim.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Step:
     waits_for: str | None = None
     feedback: str | None = None
     is_low: bool = False
+    left_by: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return what a driver needs, as JSON can carry it."""
@@ -57,6 +59,7 @@ class Step:
             "status": self.status, "attempts": self.attempts, "retries_left": self.retries_left, "owner": self.owner,
             "expires_at": self.expires_at.isoformat(timespec="seconds") if self.expires_at else None,
             "waits_for": self.waits_for, "feedback": self.feedback, "trust": LOW if self.is_low else None,
+            "left_by": self.left_by,
         }  # fmt: skip
         return {name: value for name, value in told.items() if value is not None}
 
@@ -150,7 +153,14 @@ def _step(
         name, phase.name, agent, phase.over, key, row_id, status,
         lease.attempt if lease else 0, max(0, phase.retries - failures + 1) if status != "done" else 0,
         owner, expires, waits, told.message if told else None, told is not None and told.ws_trust == LOW,
+        _left_by(lease, state) if status in ("ready", "waiting") else None,
     )  # fmt: skip
+
+
+def _left_by(lease: Lease | None, state: _State) -> str | None:
+    """Return whose claim ended by itself; one that a restore ended was given up by a person."""
+    is_of_now = lease is not None and lease.epoch == state.epoch and not lease.held(state.now, state.epoch)
+    return lease.owner if lease is not None and is_of_now else None
 
 
 def _keys(

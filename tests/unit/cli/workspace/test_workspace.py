@@ -7,6 +7,7 @@ import io
 import json
 import sqlite3
 import sys
+import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -265,3 +266,17 @@ def test_exports_for_people_steer_no_terminal_and_begin_no_formula(book: Book, p
     assert [row["final"] for row in rows] == ["true", "false", "false"]
     assert (tmp_path / "rows.csv" / "terms.csv").read_text().strip() == "id,term,definition,chapter,created_at"
     assert "### 1 · [2J# one more\n" in page
+
+
+def test_the_board_tells_of_a_worker_that_died(book: Book, place: Path) -> None:
+    book("claim", "analyse/analyst/2", "--owner", "ann", "--seconds", "1")
+    with closing(Workspace.open(place)) as workspace:
+        workspace.steps.claim("bob", step="analyse/analyst/1", seconds=0.001)
+        assert workspace.steps.claim("cid", step="analyse/analyst/3") is not None
+        while len(left := [each for each in workspace.steps.all() if each.left_by]) < 2:
+            time.sleep(0.01)
+    assert [(each.key, each.left_by, each.status) for each in left] == [(1, "bob", "ready"), (2, "ann", "ready")]
+    lines = " ".join(book("status").stdout.split())
+    assert "analyse/analyst/1 · left by bob, attempt 1; whoever claims it begins anew" in lines
+    book("claim", "analyse/analyst/1", "--owner", "eve")
+    assert "left by bob" not in book("status").stdout
