@@ -43,7 +43,8 @@ _AT_ONCE: Final = 2
 _KILLS_A_ROUND: Final = 20
 _LIVES: Final = (0.35, 2.0)
 """Seconds after which a process is killed: some die while they import, most at work."""
-_END_SECONDS: Final = 120
+_END_SECONDS: Final = 600
+"""Seconds after which work that nobody kills any more counts as stuck, on a machine that does other things, too."""
 
 
 @dataclass
@@ -166,8 +167,13 @@ def _heard(output: str, errors: str, ended: str, report: Report) -> None:
 def _end(folder: Path, report: Report) -> None:
     workers = [_started(folder, "work", random.Random(0)) for _ in range(_AT_ONCE)]
     for each in workers:
-        output, errors = each.communicate(timeout=_END_SECONDS)
-        _heard(output, errors, "work", report)
+        try:
+            output, errors = each.communicate(timeout=_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            each.kill()
+            report.wrong.append(f"round {report.rounds}: a worker was stuck: {each.communicate()[1].strip()[-200:]}")
+        else:
+            _heard(output, errors, "work", report)
 
 
 def look(folder: Path, report: Report, wanted: str) -> None:

@@ -87,11 +87,7 @@ def begin(folder: Path, declaration: Path, url: str | None, clock: Clock | None)
     """
     declared = read_declaration(declaration)
     if (folder / HIDDEN).exists():
-        raise ConfigurationError(
-            f"There is a workspace in {folder} already; nothing was changed.",
-            code="exists",
-            recovery="Choose another folder, or open this one with `agent-memory workspace status`.",
-        )
+        raise _begun(folder)
     make_private_folder(folder)
     target = folder / DECLARATION
     if target.exists() and target.resolve() != declaration.resolve():
@@ -100,11 +96,23 @@ def begin(folder: Path, declaration: Path, url: str | None, clock: Clock | None)
             code="exists",
             recovery="Choose another folder, or begin the workspace with that file.",
         )
+    with translated(folder / HIDDEN, "create"):
+        try:
+            (folder / HIDDEN).mkdir(mode=0o700)  # one of those that begin at the same moment makes it
+        except FileExistsError:
+            raise _begun(folder) from None
     if not target.exists():
         with translated(target, "write"):
             replace_file(target, declaration.read_bytes(), durable=True)
-    make_private_folder(folder / HIDDEN)
     return _opened(folder, declared, url, clock, begun=False)
+
+
+def _begun(folder: Path) -> ConfigurationError:
+    return ConfigurationError(
+        f"There is a workspace in {folder} already; nothing was changed.",
+        code="exists",
+        recovery="Choose another folder, or open this one with `agent-memory workspace status`.",
+    )
 
 
 def open_place(folder: Path, url: str | None, clock: Clock | None) -> Opened:

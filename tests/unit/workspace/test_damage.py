@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -13,9 +14,11 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+import sqlalchemy as sa
 
-from agent_memory.errors import StorageError
-from agent_memory.workspace import Workspace
+from agent_memory.errors import ConfigurationError, ReadOnlyError, StorageError
+from agent_memory.workspace import Workspace, place
+from agent_memory.workspace.database import engine
 from agent_memory.workspace.snapshots import contents
 from tests.concurrency.processes import environment
 from tests.unit.workspace.conftest import prepare, sqlite_only
@@ -131,6 +134,33 @@ def test_a_file_of_a_snapshot_that_unpacks_to_more_than_any_file_or_is_gone_is_t
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 10_000_000
+
+
+def test_of_two_who_begin_a_workspace_at_the_same_moment_one_does(
+    tmp_path: Path, declaration: Path, url: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = place.make_private_folder
+
+    def beside(folder: Path) -> None:
+        made(folder)
+        monkeypatch.setattr(place, "make_private_folder", made)
+        Workspace.create(tmp_path / "book", declaration, url=url).close()
+
+    monkeypatch.setattr(place, "make_private_folder", beside)
+    with pytest.raises(ConfigurationError, match="nothing was changed"):
+        Workspace.create(tmp_path / "book", declaration, url=url)
+    Workspace.open(tmp_path / "book", url=url).close()
+
+
+def test_a_database_in_a_folder_that_cannot_be_written_to_is_told(
+    book: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: path != book.folder / ".workspace")
+    error = sqlite3.OperationalError("unable to open database file")
+    error.sqlite_errorname = "SQLITE_CANTOPEN"
+    file = book.folder / ".workspace" / "rows.db"
+    with pytest.raises(ReadOnlyError, match="cannot be written to"), engine._errors(file):  # noqa: SLF001
+        raise sa.exc.OperationalError("SELECT 1", {}, error)
 
 
 def test_a_lock_file_may_be_deleted(book: Workspace) -> None:

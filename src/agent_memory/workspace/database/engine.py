@@ -258,6 +258,18 @@ def _errors(file: Path | None) -> Iterator[None]:
         raise BusyError("Every connection to the workspace's database is in use; nothing was written.") from None
 
 
+def _read_only(code: str, said: str, file: Path) -> StorageError:
+    if code.startswith("SQLITE_READONLY"):
+        return ReadOnlyError("The workspace's database cannot be written to; reading still works.", path=file)
+    if os.access(file.parent, os.W_OK):
+        return StorageError(f"The workspace's database cannot be opened ({said}).", path=file)
+    return ReadOnlyError(
+        "The folder of the workspace's database cannot be written to, which SQLite does even to read.",
+        recovery="Make .workspace writable, or copy the whole workspace to where it is.",
+        path=file,
+    )
+
+
 def _unkept() -> ValidationError:
     return ValidationError(
         "This holds what no database keeps: a number of more than 64 bits, a NUL, or half of a surrogate pair. "
@@ -275,8 +287,8 @@ def _translated(error: sa.exc.DBAPIError, file: Path | None) -> AgentMemoryError
         return BusyError("Other processes kept the workspace's database busy; nothing was written.")
     if code.startswith("SQLITE_FULL") or code == "53100":
         return DiskFullError("The disk of the workspace's database is full; nothing of this was written.")
-    if code.startswith("SQLITE_READONLY"):
-        return ReadOnlyError("The workspace's database cannot be written to; reading still works.", path=file)
+    if code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN")) and file is not None:
+        return _read_only(code, said, file)
     if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
         return StorageError(
             f"The workspace's database is damaged ({said}).",
