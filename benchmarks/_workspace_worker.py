@@ -45,7 +45,7 @@ def main(folder: str, what: str, seed: str = "0") -> None:
 
 
 def work(workspace: Workspace) -> None:
-    """Work until every step is done."""
+    """Work until every step is done; give up where nothing comes of it for a minute."""
     deadline = time.monotonic() + _END_SECONDS
     while time.monotonic() < deadline:
         claim = workspace.steps.claim("worker", seconds=_LEASE_SECONDS)
@@ -60,6 +60,7 @@ def work(workspace: Workspace) -> None:
         except LeaseError:
             continue
         print(claim.step, flush=True)
+        deadline = time.monotonic() + _END_SECONDS
     raise TimeoutError("the workspace did not come to its end")
 
 
