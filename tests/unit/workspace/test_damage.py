@@ -14,11 +14,9 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-import sqlalchemy as sa
 
 from agent_memory.errors import ConfigurationError, ReadOnlyError, StorageError
 from agent_memory.workspace import Workspace, place
-from agent_memory.workspace.database import engine
 from agent_memory.workspace.snapshots import contents
 from tests.concurrency.processes import environment
 from tests.unit.workspace.conftest import prepare, sqlite_only
@@ -155,12 +153,15 @@ def test_of_two_who_begin_a_workspace_at_the_same_moment_one_does(
 def test_a_database_in_a_folder_that_cannot_be_written_to_is_told(
     book: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "access", lambda path, mode: path != book.folder / ".workspace")
-    error = sqlite3.OperationalError("unable to open database file")
-    error.sqlite_errorname = "SQLITE_CANTOPEN"
-    file = book.folder / ".workspace" / "rows.db"
-    with pytest.raises(ReadOnlyError, match="cannot be written to"), engine._errors(file):  # noqa: SLF001
-        raise sa.exc.OperationalError("SELECT 1", {}, error)
+    hidden = rows_of(book).parent
+    for log in hidden.glob("rows.db-*"):
+        log.unlink()
+    (hidden / "rows.db-wal").mkdir()  # as a folder that may not be written to, also for who may do anything
+    with pytest.raises(StorageError, match="cannot be opened"):
+        Workspace.open(book.folder)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != hidden)
+    with pytest.raises(ReadOnlyError, match="cannot be written to, which SQLite does even to read"):
+        Workspace.open(book.folder)
 
 
 def test_a_lock_file_may_be_deleted(book: Workspace) -> None:
