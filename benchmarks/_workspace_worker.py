@@ -25,6 +25,7 @@ ROWS: Final = 6
 """How many rows the first phase makes of each table that later phases work on."""
 _ADDED: Final = 2
 _LEASE_SECONDS: Final = 1.5
+_LONGEST_LEASE: Final = 12.0
 _SHARED: Final = 4
 """So many different values has a unique text: steps that run at the same time define the same."""
 _IDLE_SECONDS: Final = 0.05
@@ -46,9 +47,9 @@ def main(folder: str, what: str, seed: str = "0") -> None:
 
 def work(workspace: Workspace) -> None:
     """Work until every step is done; give up where nothing comes of it for a minute."""
-    deadline = time.monotonic() + _END_SECONDS
+    deadline, lasting = time.monotonic() + _END_SECONDS, _LEASE_SECONDS
     while time.monotonic() < deadline:
-        claim = workspace.steps.claim("worker", seconds=_LEASE_SECONDS)
+        claim = workspace.steps.claim("worker", seconds=lasting)
         if claim is None:
             if all(step.status == "done" for step in workspace.steps.all()):
                 return
@@ -58,6 +59,7 @@ def work(workspace: Workspace) -> None:
             _do(workspace, claim)
             workspace.steps.finish(claim)
         except LeaseError:
+            lasting = min(2 * lasting, _LONGEST_LEASE)  # too short for this machine, unless a restore ended it
             continue
         print(claim.step, flush=True)
         deadline = time.monotonic() + _END_SECONDS
