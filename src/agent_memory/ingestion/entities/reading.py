@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Entity, Mentions, Relation, Trust
 
+_LEAST_CHARS: Final = 16
+"""Beside the name, of what is shown of a text, if there are as many."""
 _MOST_STEPS: Final = 100
 """Merges that are followed from one entity: more of them are a circle."""
 
@@ -165,14 +167,14 @@ class Entities:
         for each in relations:  # also those that do not hold then: their words would say that they do
             related.setdefault(_source_of(each.links), []).append(each.content)
         mentions = await self._mentions(own)
-        texts = await self._texts([_source_of(each.links) for each in mentions])
+        texts, orders = await self._texts([_source_of(each.links) for each in [*mentions, *relations]])
         for mention in mentions:
             moment, source = mention.observed_at or mention.timestamp, _source_of(mention.links)
             words, told = _around(mention, own, texts.get(source, "")), related.get(source, [])
             is_told = bool(told) and (source not in texts or any(words in each or each in words for each in told))
             if not is_told and (as_of is None or moment <= as_of):
                 found.append(Moment(moment, "mention", words, source, trust=mention.trust))
-        return sorted(found, key=lambda each: (each.at, each.source, each.what))
+        return sorted(found, key=lambda each: (each.at, orders.get(each.source, 0), each.source, each.what))
 
     async def merge(self, one: KnownEntity, other: KnownEntity, why: str = "a person said so") -> None:
         """Have one entity be the same as another one from now on; `split` takes it back.
@@ -234,14 +236,18 @@ class Entities:
                         sources.setdefault(view.same(view.by_id[one]).id, set()).add(_source_of(links))
         return {one: len(named) for one, named in sources.items()}
 
-    async def _texts(self, sources: Sequence[str]) -> dict[str, str]:
-        """Return texts of sources, of long ones the beginning; none of those of which something was forgotten."""
+    async def _texts(self, sources: Sequence[str]) -> tuple[dict[str, str], dict[str, int]]:
+        """Return texts of sources, of long ones the beginning, and the places of turns in their conversations.
+
+        Those of which something was forgotten have no text.
+        """
         knowledge = self._knowledge
         forgotten = frozenset((await Marks(knowledge.marks).of(SUMMARIES)).never)
-        sources = [one for one in sources if one not in forgotten]
         episodes = await knowledge.episodes.valid_among([one for one in sources if one.startswith(EPISODE.prefix)])
         documents = await knowledge.resources.valid_among([one for one in sources if one.startswith(RESOURCE.prefix)])
-        return {one: each.content for one, each in (*episodes.items(), *documents.items())}
+        every = (*episodes.items(), *documents.items())
+        texts = {one: each.content for one, each in every if one not in forgotten}
+        return texts, {one: each.order for one, each in episodes.items()}
 
     async def _mentions(self, ids: Iterable[str]) -> list[Mentions]:
         found = {each.id: each for one in ids for each in await self._knowledge.mentions.linked_to(one)}
@@ -287,12 +293,18 @@ def _source_of(links: Sequence[Link]) -> str:
 
 
 def _around(mention: Mentions, own: set[str], text: str) -> str:
-    """Return the sentence in which a source first names an entity; the name where its text is not at hand."""
+    """Return the sentence in which a source first names an entity; the name where its text is not at hand.
+
+    A short one, such as a greeting, goes on with those behind it: "Thanks, Ann! The contract is signed."
+    """
     rows = zip(mention.content.splitlines(), mention.entities, mention.at, strict=False)
     name, at = next(((name, at) for name, one, at in rows if one in own), ("", 0))
-    for start, end in spans_of(text, max(0, at - MAX_CHARS), min(len(text), at + MAX_CHARS)):
+    spans = list(spans_of(text, max(0, at - MAX_CHARS), min(len(text), at + MAX_CHARS)))
+    for place, (start, end) in enumerate(spans):
         if start <= at < end:
-            return text[start:end]
+            least = len(name) + _LEAST_CHARS
+            whole = next((last for _, last in spans[place:] if last - start >= least), spans[-1][1])
+            return " ".join(text[start:whole].split())
     return name
 
 

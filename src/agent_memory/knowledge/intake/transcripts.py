@@ -45,6 +45,7 @@ _MOST_BEFORE: Final = 10
 _WORDS: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\w+")
 """A word, or a sign of a script without spaces."""
 _DAY: Final = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
+_MARKED_HEADING: Final = re.compile(r"\s*#{1,6} ")
 _HEADING: Final = re.compile(r"\s*(?:#{1,6} +)?(?P<title>.*?)\s*#*\s*$")
 
 
@@ -54,7 +55,7 @@ def transcript_in(text: str, name: str) -> Conversation | None:
     Args:
         text: All of it.
         name: Of the file; the conversation is called so where no heading stands before its first turn. A day in the
-            heading, or else in the name, is the day of the talk.
+            heading, or else in the name, is the day of the talk; one in a heading further down that of what follows.
     """
     lines = [line for line in text.splitlines() if line.strip()]
     spoken = [_turn(line) for line in lines]
@@ -63,8 +64,12 @@ def transcript_in(text: str, name: str) -> Conversation | None:
         return None
     said_at = _day_in([*lines[:first], name])
     turns: list[Turn] = []
+    day = said_at
     for line, said in zip(lines[first:], spoken[first:], strict=True):
-        turns.append(_of(said, said_at) if said is not None else _going_on(turns.pop(), line))
+        if _MARKED_HEADING.match(line):  # of a part of the talk: nobody says it
+            day = _day_in([line]) or day
+        else:
+            turns.append(_of(said, day) if said is not None else _going_on(turns.pop(), line))
     title = _HEADING.match(lines[0])["title"] if first else ""  # type: ignore[index]  # it matches any line
     begun = hashlib.sha256(turns[0].text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return Conversation(title or name, f"{name}:{begun}", turns, said_at)

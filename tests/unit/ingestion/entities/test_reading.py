@@ -405,3 +405,15 @@ async def test_what_is_not_over_is_not_ended(ingestor: MemoryIngestor, knowledge
     entities = Entities(knowledge, GROUP)
     (found,) = await entities.relations(await entities.get("Tobias Reuter"))
     assert found.valid_to is None
+
+
+async def test_a_greeting_is_shown_with_what_is_said_behind_it_in_the_order_of_the_talk(
+    ingestor: MemoryIngestor, knowledge: Knowledge
+) -> None:
+    for number in range(6):
+        turn = Turn(f"Thanks, Tobias Reuter! Part {number} of the contract is signed now.", timestamp=SAID)
+        await ingestor.ingest_turn(turn, SimpleNamespace(tenant_id="acme", id="7f3a"))
+    await ingestor.background.settle()
+    entities = Entities(knowledge, GROUP)
+    told = [each.text for each in await entities.timeline(await entities.get("Tobias Reuter"))]
+    assert told == [f"Thanks, Tobias Reuter! Part {number} of the contract is signed now." for number in range(6)]

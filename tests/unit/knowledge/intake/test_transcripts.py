@@ -91,3 +91,11 @@ def test_a_day_in_the_heading_or_in_the_name_of_the_file_is_the_day_of_the_talk(
     talk = transcript_in(heading + FORMS["plain"].format(ada=ADA.text, bo=BO.text), name)
     assert talk is not None
     assert (talk.said_at, {turn.said_at for turn in talk.turns}) == (day, {day})
+
+
+def test_a_heading_between_turns_is_said_by_nobody_and_may_tell_the_day() -> None:
+    talk = "# 2026-03-01\nAda: {ada}\nBo: {bo}\n\n## Later\nAda: {ada}\n\n## 2026-03-02\nBo: {bo}\n"
+    found = transcript_in(talk.format(ada=ADA.text, bo=BO.text), "talk.md")
+    assert found is not None
+    assert [each.text for each in found.turns] == [ADA.text, BO.text, ADA.text, BO.text]
+    assert [each.said_at.day for each in found.turns if each.said_at is not None] == [1, 1, 1, 2]
