@@ -85,10 +85,15 @@ def _listed(words: Sequence[str], start: int, end: int) -> Kind | None:
     is_given = small[0] in names["given"]
     if (whole in names["city"] or whole in names["country"]) and not is_given:
         return "place"
+    return "person" if is_full_name(words[start:end]) else None
+
+
+def is_full_name(words: Sequence[str]) -> bool:
+    """Whether two words are a listed given name and what is a family name, or no word in use."""
+    names = word_lists().names
+    small = [word.lower() for word in words]
     is_rare = small[-1] in names["family"] or small[-1] not in word_lists().frequency
-    if is_given and len(small) == _PAIR and is_rare and whole not in names["city"]:
-        return "person"
-    return None
+    return len(small) == _PAIR and small[0] in names["given"] and is_rare and " ".join(small) not in names["city"]
 
 
 def kind_features(words: Sequence[str], start: int, end: int, lists: WordLists) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.entities.capitals import capitals_in
 from agent_memory.entities.han import han_in, is_eastern
-from agent_memory.entities.kinds import kind_of
+from agent_memory.entities.kinds import is_full_name, kind_of
 from agent_memory.entities.known import NO_NAMES
 from agent_memory.entities.languages import language_of
 from agent_memory.entities.lookup import listed_in, table_for, table_of
@@ -78,6 +78,8 @@ _GENERIC: Final = frozenset(_GENERIC_WORDS.split())
 _TITLES: Final = frozenset({"dr", "mr", "mrs", "ms", "prof", "sir", "professor"})
 _SIGNS: Final = re.compile(r"[\W_\d]*")
 _CAMEL_CONFIDENCE: Final = 0.6
+_FULL_NAME: Final = 0.6
+"""Confidence at least of a given name and a family name, both written large."""
 
 
 def mentions_in(text: str, *, gazetteer: Gazetteer | None = None, speaker: str = "") -> tuple[Mention, ...]:
@@ -202,14 +204,10 @@ def _in_line(text: str, tokens: Sequence[Token]) -> Iterator[Mention]:
                 continue
             first, last = tokens[start].start, tokens[end - 1].end
             first += text[first] == "#"
-            yield Mention(
-                text[first:last],
-                kind_of(words, start, end),
-                first,
-                last,
-                confidence(scores[start:end]),
-                "model of names",
-            )
+            kind, sure = kind_of(words, start, end), confidence(scores[start:end])
+            if is_full_name(words[start:end]) and _is_titled(text[first:last]):
+                sure = max(sure, _FULL_NAME)
+            yield Mention(text[first:last], kind, first, last, sure, "model of names")
 
 
 def _spans(labels: str) -> Iterator[tuple[int, int]]:

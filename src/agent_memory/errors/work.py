@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import secrets
+from functools import cached_property
 from typing import ClassVar, TypeAlias
 
 from agent_memory.errors.root import AgentMemoryError
 
 _Text: TypeAlias = str | None
+
+
+class AskedError(AgentMemoryError):
+    """An error of one call; `request_id` is that of the call, by which its line in the log is found."""
+
+    @cached_property
+    def request_id(self) -> str:
+        """`req-` and 12 hexadecimal digits."""
+        return f"req-{secrets.token_hex(6)}"
 
 
 class EmbeddingError(AgentMemoryError):
@@ -22,7 +33,7 @@ class EmbeddingError(AgentMemoryError):
     )
 
 
-class IngestionError(AgentMemoryError):
+class IngestionError(AskedError):
     """A turn or an event could not be taken in; nothing of it was stored."""
 
     number = "MEM-021"
@@ -37,7 +48,7 @@ class IngestionError(AgentMemoryError):
         self.episode_id, self.group_id, self.cause = episode_id, group_id, cause
 
 
-class ExtractionError(AgentMemoryError):
+class ExtractionError(AskedError):
     """Nothing could be drawn from a resource or an episode, which is stored; `provider_error` has no keys and texts."""
 
     number = "MEM-005"
@@ -53,7 +64,7 @@ class ExtractionError(AgentMemoryError):
         self.episode_id, self.provider_error, self.cause = episode_id, provider_error, cause
 
 
-class SummarizationError(AgentMemoryError):
+class SummarizationError(AskedError):
     """No summary could be made; what it was to cover is stored. `summary_type` is window or meta."""
 
     number = "MEM-022"

@@ -213,13 +213,21 @@ class MemoryIngestor:
         return first
 
     def _failed(self, error: AgentMemoryError, group_id: str) -> IngestionError:
-        log.warning("ingestion_failed", group_id=group_id, error=error.code, cause=type(error).__name__)
         if isinstance(error, IngestionError):
-            error.group_id = group_id or None
-            return error
-        return IngestionError(
-            error.message, group_id=group_id or None, cause=error, code=error.code, recovery=error.recovery
+            failed = error
+            failed.group_id = group_id or None
+        else:
+            failed = IngestionError(
+                error.message, group_id=group_id or None, cause=error, code=error.code, recovery=error.recovery
+            )
+        log.warning(
+            "ingestion_failed",
+            request_id=failed.request_id,
+            group_id=group_id,
+            error=error.code,
+            cause=type(error).__name__,
         )
+        return failed
 
     async def _done(self, stored: Sequence[EpisodeRecord], episode: Episode, began: float, told: Span) -> Episode:
         """Tell what was taken in, and have it worked on."""

@@ -27,6 +27,7 @@ def names(text: str, **told: object) -> list[tuple[str, str]]:
         ("Customs export raised KeyError for Bob", [("Bob", "person")]),
         ("Sentry was replaced by GlitchTip.", [("Sentry", "product"), ("GlitchTip", "product")]),
         ("Meeting with Dr. Okafor and Mr. Delgado", [("Okafor", "person"), ("Delgado", "person")]),
+        ("I met Ada Lovelace.", [("Ada Lovelace", "person")]),
         ("He works at Iberdrola.", [("Iberdrola", "organisation")]),
         ("Shipped by Helena Kowalczyk from Leipzig", [("Helena Kowalczyk", "person"), ("Leipzig", "place")]),
         ("Emma lives in New York", [("Emma", "person"), ("New York", "place")]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent_memory.entities import mentions_in
 from agent_memory.ingestion.entities.drawing import drawn
 
 
@@ -20,8 +21,6 @@ def test_nobody_is_named_where_it_is_not_known_who_speaks() -> None:
 
 
 def test_a_name_is_as_sure_as_at_its_surest_place_of_the_text() -> None:
-    text = "Ada Lovelace works at Acme Corp and lives in London."
-    assert "Ada Lovelace" not in [each.name for each in drawn(text).entities]
-    more = drawn(f"{text} Bob Miller reports to Ada Lovelace.")
-    assert [each.start for each in more.entities if each.name == "Ada Lovelace"] == [0, 75]
-    assert [each.relation_type for each in more.relationships] == ["works_at", "lives_in", "reports_to"]
+    text = "Mr. Tidewater Core called; Tidewater Core, of Acme Corp, lives in London."
+    assert "Tidewater Core" not in [each.name for each in mentions_in(text.partition("; ")[2])]
+    assert [each.start for each in drawn(text).entities if each.name == "Tidewater Core"] == [4, 27]
