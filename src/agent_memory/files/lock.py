@@ -21,7 +21,7 @@ from agent_memory.files.atomic import is_in_place, open_private, translated
 from agent_memory.files.changeover import finish, is_settled
 from agent_memory.files.entries import Lock, holder_of
 from agent_memory.files.held import lock_at_once, lock_in_turn, unlock_and_close
-from agent_memory.files.names import LOCK
+from agent_memory.files.names import ARCHIVE_LOCK, LOCK
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
@@ -101,6 +101,26 @@ def folder_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[FolderLock
         if is_settled(folder):
             finish(folder)
         yield FolderLock(path, descriptor)
+
+
+@contextlib.contextmanager
+def archive_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[None]:
+    """Hold the lock of those who move memories from one journal of a folder to another, or replace all of them.
+
+    A move is several changes: between them a memory is in both journals, and what another mover takes out of one of
+    them is gone from both in the end. Taken before the lock of the folder, never after it. Where there is no such
+    folder yet, nobody is kept out.
+
+    Raises:
+        BusyError: Another process or thread held it for `wait` seconds.
+        StorageError: The lock file cannot be opened.
+    """
+    path = folder / ARCHIVE_LOCK
+    if not folder.is_dir():
+        yield
+        return
+    with translated(path, "lock"), file_lock(path, lambda: _open_or_make(path), wait):
+        yield
 
 
 def finish_settled(folder: Path, wait: float = 0.0) -> None:

@@ -39,6 +39,7 @@ KEPT: Final = "kept.encrypted"
 TASKS: Final = "tasks.yaml"
 """The journal of how far background work is."""
 TASKS_LOCK: Final = "tasks.lock"
+ARCHIVE_LOCK: Final = "archive.lock"
 BUILD_LOCK: Final = "build.lock"
 HOLDER_LOCK: Final = "holder.lock"
 UNFINISHED: Final = ".new-"
@@ -99,6 +100,7 @@ _PATTERNS: Final[tuple[tuple[Sort, str], ...]] = (
                     OLDER_AUDIT,
                     LOCK,
                     TASKS_LOCK,
+                    ARCHIVE_LOCK,
                     RESTORING,
                     PURGE_KEY,
                     ENCRYPTION,

@@ -20,6 +20,7 @@ SORTS = {
         "memories.yaml",
         "blobs",
         "tasks.lock",
+        "archive.lock",
         "episodes.yaml",
         "shortlist.json",
         "memories.db",

@@ -2,7 +2,7 @@
 
 A memory goes there in two steps: it is stored whole in the archive and synced, then it is taken out of `memories.yaml`.
 It comes back the same way round. So there is no moment at which it is in neither; what a killed process left in both
-counts as live, and the next change of the archive takes it out of there.
+counts as live, and the next change of the archive takes it out of there. Changes of an archive wait for each other.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.lifecycle.archive.alone import alone
 from agent_memory.lifecycle.archive.chains import whole_chains
 from agent_memory.lifecycle.archive.reading import ArchiveReader
 from agent_memory.models import (
@@ -22,6 +23,7 @@ from agent_memory.redaction import quoted
 from agent_memory.service import NOBODY
 
 if TYPE_CHECKING:
+    import contextlib
     from collections.abc import Collection, Iterable, Sequence
     from datetime import timedelta
 
@@ -92,9 +94,14 @@ class Archive(ArchiveReader):
         Raises:
             StorageError: What was put away before is safe, and nothing is in neither file.
         """
-        await self.mend()
+        async with self._alone():
+            await self._mend()
+            return await self._put(records, caller)
+
+    async def _put(self, records: Sequence[Archived], caller: Caller) -> list[Archived]:
+        here = await self.service.moving.there([each.id for each in records])
         done: list[Archived] = []
-        for some in _portions(records):
+        for some in _portions([each for each in records if each.id in here]):
             await self._kept.store_many(some)
             memories = [each.memory for each in some]
             rules = {each.id: each.rule for each in some}
@@ -105,7 +112,15 @@ class Archive(ArchiveReader):
         return done
 
     async def mend(self) -> list[str]:
-        """Take out of the archive what is live as well, as a killed process leaves it; return the ids."""
+        """Take out of the archive what is live as well, as a killed process leaves it; return the ids.
+
+        Raises:
+            StorageError: Nothing was taken out.
+        """
+        async with self._alone():
+            return await self._mend()
+
+    async def _mend(self) -> list[str]:
         if not self.exists():
             return []
         listed = await self._everything()
@@ -125,7 +140,10 @@ class Archive(ArchiveReader):
             ValidationError: The id of one is taken by another text by now; none came back.
             StorageError: What came back before is safe, and nothing is in neither file.
         """
-        wanted = list(dict.fromkeys(memory_ids))
+        async with self._alone():
+            return await self._restore(list(dict.fromkeys(memory_ids)), caller)
+
+    async def _restore(self, wanted: list[str], caller: Caller) -> list[Memory]:
         here = {each.id: each for each in await self._everything()}
         for one in wanted:
             if one not in here:
@@ -155,9 +173,10 @@ class Archive(ArchiveReader):
 
     async def untag(self, memory_id: str, tags: Collection[str]) -> None:
         """Take tags from a memory that is in the archive; one that is not there is left."""
-        known = await self._kept.get(memory_id)
-        if known is not None:
-            await self._kept.update(memory_id, {"tags": [tag for tag in known.tags if tag not in tags]})
+        async with self._alone():
+            known = await self._kept.get(memory_id)
+            if known is not None:
+                await self._kept.update(memory_id, {"tags": [tag for tag in known.tags if tag not in tags]})
 
     async def take_in(self, records: Sequence[Archived], *, dry_run: bool = False) -> int:
         """Put into the archive what an export had there; return how many memories.
@@ -167,13 +186,14 @@ class Archive(ArchiveReader):
         Raises:
             StorageError: None was put there.
         """
-        await self.mend()
-        here = {each.id for each in await self._everything()}
-        known = here | await self.service.moving.known({each.id: each.content for each in records})
-        new = {each.id: each for each in records if each.id not in known}
-        if new and not dry_run:
-            await self._kept.store_many(list(new.values()))
-        return len(new)
+        async with self._alone():
+            await self._mend()
+            here = {each.id for each in await self._everything()}
+            known = here | await self.service.moving.known({each.id: each.content for each in records})
+            new = {each.id: each for each in records if each.id not in known}
+            if new and not dry_run:
+                await self._kept.store_many(list(new.values()))
+            return len(new)
 
     async def delete(self, memory_ids: Collection[str]) -> list[str]:
         """Delete memories from the archive; return which were there. `undelete` brings them back for a time.
@@ -181,20 +201,22 @@ class Archive(ArchiveReader):
         Raises:
             StorageError: Nothing was deleted.
         """
-        await self.mend()
-        known = [one for one in dict.fromkeys(memory_ids) if await self._kept.get(one) is not None]
-        if known:
-            await self._kept.forget_many(known)
-        return known
+        async with self._alone():
+            await self._mend()
+            known = [one for one in dict.fromkeys(memory_ids) if await self._kept.get(one) is not None]
+            if known:
+                await self._kept.forget_many(known)
+            return known
 
     async def undelete(self, memory_id: str) -> bool:
         """Bring what was deleted from the archive back into it; tell whether that was still possible."""
-        try:
-            gone = await self._kept.forgotten_with(memory_id)
-        except UnknownIdError:
-            return False
-        await self._kept.store_many(gone)
-        return True
+        async with self._alone():
+            try:
+                gone = await self._kept.forgotten_with(memory_id)
+            except UnknownIdError:
+                return False
+            await self._kept.store_many(gone)
+            return True
 
     # -- looking after it ----------------------------------------------------------------------------------------
 
@@ -211,6 +233,9 @@ class Archive(ArchiveReader):
         """Close what is open; the service stays open. May be called more than once."""
         await self._kept.close()
         await self.runs.close()
+
+    def _alone(self) -> contextlib.AbstractAsyncContextManager[None]:
+        return alone(self._folder.path, self.service.settings.lock_timeout)
 
     async def _drop(self, memory_ids: Iterable[str]) -> list[str]:
         """Take out of the archive what is live."""

@@ -35,7 +35,7 @@ from agent_memory.files.changeover import settle, staging
 from agent_memory.files.filesystem import locks_keep_readers_out
 from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of
-from agent_memory.files.lock import file_lock, folder_lock, make_lock
+from agent_memory.files.lock import archive_lock, file_lock, folder_lock, make_lock
 from agent_memory.files.names import DERIVED, ENCRYPTION, SHORTLIST, TOPICS
 from agent_memory.journal import PurgeList
 from agent_memory.journal.format import FORMAT, Header, MalformedLineError, decode_header, sealed
@@ -186,6 +186,7 @@ def _replace(archive: Archive, folder: AgentFolder, clock: Clock, admit: Callabl
             headers = _unpack(archive, staged, admit, coding)
             if coding.key_file is not None and state_of(folder.path) is None:
                 _write(staged / ENCRYPTION, coding.key_file)
+        ending.enter_context(archive_lock(folder.path, PERSON_SECONDS))
         lock = ending.enter_context(folder_lock(folder.path, PERSON_SECONDS))
         present = folder.journals()
         for journal in present if not locks_keep_readers_out(folder.path) else ():

@@ -11,7 +11,7 @@ import pytest
 
 from agent_memory.errors import BusyError, DiskFullError, StorageError, ValidationError
 from agent_memory.files import changeover
-from agent_memory.files.lock import folder_lock
+from agent_memory.files.lock import archive_lock, folder_lock
 from agent_memory.lifecycle.backups import (
     create_backup,
     list_backups,
@@ -62,6 +62,18 @@ async def test_a_session_under_way_reads_anew_and_takes_it_for_no_damage(
     assert await texts(other) == await texts(bob) == FOUR | {"Stored after that."}
     assert not [each.name for each in bob.folder.path.iterdir() if "lost" in each.name or "rewritten" in each.name]
     await other.close()
+
+
+async def test_it_waits_for_what_moves_memories_into_the_archive(
+    made: Backup, bob: FileStorage, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await bob.store(memory_of("Stored later."))
+    monkeypatch.setattr(restoring, "PERSON_SECONDS", 0.0)
+    with archive_lock(root / "bob"), pytest.raises(BusyError):
+        restore_backup(made.path, root)
+    assert await texts(bob) == FOUR | {"Stored later."}
+    restore_backup(made.path, root)
+    assert await texts(bob) == FOUR
 
 
 async def test_numbers_go_on_behind_the_last_one(made: Backup, bob: FileStorage, root: Path) -> None:

@@ -18,6 +18,8 @@ from tests.support import NOON, FrozenClock, raises
 from tests.unit.lifecycle.conftest import House
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agent_memory.models import Memory
 
 OLD = {"days": 94}
@@ -51,6 +53,38 @@ async def test_a_run_moves_what_was_planned_and_undo_brings_back_every_field(hou
     assert await house.live() == before
     assert (len(undone.restored), undone.left_out, undone.run.state) == (7, (), "undone")
     assert [each.state for each in await tidying.runs()] == ["undone"]
+
+
+async def test_of_two_that_tidy_at_once_each_memory_is_moved_by_one_and_none_is_lost(
+    house: House, root: Path, clock: FrozenClock
+) -> None:
+    await many(house, 60)
+    before, other = await house.live(), House(root, clock)
+    try:
+        plans = [await each.tidying().plan(budget=60) for each in (house, other)]
+        runs = [each.tidying().apply(plan) for each, plan in zip((house, other), plans, strict=True)]
+        done = await asyncio.gather(*runs)
+        assert sum(each.moved for each in done) == 60
+        assert (await house.live(), await house.put_away()) == ({}, set(before))
+        for each in done:
+            if each.moved and each.run is not None:
+                await other.tidying().undo(each.run.id)
+        assert await house.live() == before
+    finally:
+        await other.close()
+
+
+async def test_what_one_moves_another_does_not_take_for_the_rest_of_a_killed_process(
+    house: House, root: Path, clock: FrozenClock
+) -> None:
+    await many(house, 60)
+    before, other = await house.live(), House(root, clock)
+    try:
+        plan = await house.tidying().plan(budget=60)
+        await asyncio.gather(house.tidying().apply(plan), *[other.archive.mend() for _ in range(20)])
+        assert set(await house.live()) | await house.put_away() == set(before)
+    finally:
+        await other.close()
 
 
 async def test_the_next_run_takes_what_waited(house: House) -> None:
