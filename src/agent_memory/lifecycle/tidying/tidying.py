@@ -144,6 +144,9 @@ class Tidying:
         await self._archive.runs.store(run)
         done = await self._done(todo, run, caller)
         left += [LeftOut(each.memory.id, _USED) for each in todo if each not in done]
+        if not done:
+            await self._archive.runs.forget_many([run.id])
+            return Applied(None, (), tuple(left))
         run = await self._close(run, done, len(left), caller)
         return Applied(run, tuple(done), tuple(left))
 
