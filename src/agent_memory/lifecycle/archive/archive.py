@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.lifecycle.archive.alone import alone
 from agent_memory.lifecycle.archive.chains import whole_chains
 from agent_memory.lifecycle.archive.reading import ArchiveReader
 from agent_memory.models import (
@@ -23,11 +22,10 @@ from agent_memory.redaction import quoted
 from agent_memory.service import NOBODY
 
 if TYPE_CHECKING:
-    import contextlib
     from collections.abc import Collection, Iterable, Sequence
     from datetime import timedelta
 
-    from agent_memory.service import Caller
+    from agent_memory.service import Caller, MemoryService
 
 _AT_ONCE: Final = 100
 """Memories that move as one change: a line of at most some megabytes."""
@@ -77,7 +75,7 @@ class Archive(ArchiveReader):
                     code="replaced",
                     recovery=f"Archive {newer}: what it replaced goes with it.",
                 )
-            replaced = await self._with_older(one)
+            replaced = await _with_older(self.service, one)
             chains |= {memory.id: memory for memory in replaced}
         await self.service.moving.check(list(chains), caller)
         now = self.clock()
@@ -140,22 +138,20 @@ class Archive(ArchiveReader):
             ValidationError: The id of one is taken by another text by now; none came back.
             StorageError: What came back before is safe, and nothing is in neither file.
         """
+        wanted = list(dict.fromkeys(memory_ids))
         async with self._alone():
-            return await self._restore(list(dict.fromkeys(memory_ids)), caller)
-
-    async def _restore(self, wanted: list[str], caller: Caller) -> list[Memory]:
-        here = {each.id: each for each in await self._everything()}
-        for one in wanted:
-            if one not in here:
-                raise UnknownIdError(
-                    f"{quoted(one)} is not in the archive; nothing was brought back.",
-                    recovery="`agent-memory archive list` shows what is.",
-                )
-        back = [here[one].memory for one in whole_chains(wanted, here)]
-        for some in _portions(back):
-            await self.service.moving.back(some, caller)
-            await self._drop(each.id for each in some)
-        return sorted(back, key=lambda each: each.id not in wanted)
+            here = {each.id: each for each in await self._everything()}
+            for one in wanted:
+                if one not in here:
+                    raise UnknownIdError(
+                        f"{quoted(one)} is not in the archive; nothing was brought back.",
+                        recovery="`agent-memory archive list` shows what is.",
+                    )
+            back = [here[one].memory for one in whole_chains(wanted, here)]
+            for some in _portions(back):
+                await self.service.moving.back(some, caller)
+                await self._drop(each.id for each in some)
+            return sorted(back, key=lambda each: each.id not in wanted)
 
     async def forget(self, memory_id: str, caller: Caller = NOBODY, *, reason: str = "") -> Any:
         """Forget a memory that is in the archive, as `MemoryService.forget` does with one that is not.
@@ -234,21 +230,19 @@ class Archive(ArchiveReader):
         await self._kept.close()
         await self.runs.close()
 
-    def _alone(self) -> contextlib.AbstractAsyncContextManager[None]:
-        return alone(self._folder.path, self.service.settings.lock_timeout)
-
     async def _drop(self, memory_ids: Iterable[str]) -> list[str]:
         """Take out of the archive what is live."""
         found = [await self._kept.get(one) for one in memory_ids]
         known = [each for each in found if each is not None]
         return await self._kept.move_out(known, MEMORY.journal, whole=False) if known else []
 
-    async def _with_older(self, memory_id: str) -> list[Memory]:
-        head = await self.service.get(memory_id)
-        older = [await self.service.admin.get(one) for one in await self.service.admin.older_versions(memory_id)]
-        known = [each for each in older if each is not None]
-        replaced = await self.service.admin.replaced_by([each.id for each in known])
-        return [head, *(each for each in known if each.id in replaced)]
+
+async def _with_older(service: MemoryService, memory_id: str) -> list[Memory]:
+    head = await service.get(memory_id)
+    older = [await service.admin.get(one) for one in await service.admin.older_versions(memory_id)]
+    known = [each for each in older if each is not None]
+    replaced = await service.admin.replaced_by([each.id for each in known])
+    return [head, *(each for each in known if each.id in replaced)]
 
 
 def _portions(records: Sequence[Any]) -> list[list[Any]]:

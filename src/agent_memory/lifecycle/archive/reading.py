@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ConfigurationError
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import GRACE
+from agent_memory.lifecycle.archive.alone import alone
 from agent_memory.memories import MemoryStorage
 from agent_memory.models import (
     ANY_STATE,
@@ -72,6 +74,7 @@ class ArchiveReader:
             )
         self.service, self.clock = service, clock
         self._folder = folder_of(service.agent_id, settings.storage_root)
+        self._alone = partial(alone, self._folder.path, settings.lock_timeout)
         files = Files(ARCHIVED, self._folder, settings, clock, None, grace)
         self._kept = MemoryStorage(files.backend(files.open))  # type: ignore[arg-type]
         plain = Files(TIDY_RUN, self._folder, settings.model_copy(update={"embedder": "none"}), clock, None, grace)
