@@ -1,12 +1,15 @@
 """How many secrets the redactor leaves, how much else it touches, what it costs; beside gitleaks and detect-secrets.
 
     .venv/bin/python -m benchmarks.secrets [--data FILE] [--seed N ...] [--each N] [--show GROUP] [--output FILE]
+    .venv/bin/python -m benchmarks.secrets --doors --seed 101 --each 1
 
 Every run makes its own secrets. The rules were tuned on the kinds in `first`; `later`, `last`, `newest`, `fresh` and
 `unmet` were each written after tuning on those before. What each lot showed when it was new stands in docs/trust.md: so
 many of what is new leak. A secret counts as left over if half of it is, in one piece. Figures are shares; the mean
 is that over groups. `--data` reads JSON lines, each with "text", a list "secrets" (none: the text is clean), and
-optionally "group" and "label". Printed are Markdown tables; `--output` writes everything as JSON.
+optionally "group" and "label". `--doors` sends each secret through every way into the memory and all wings, then
+searches every byte of every file, database, log, event and output. Printed are Markdown tables; `--output` writes
+everything as JSON.
 """
 
 from __future__ import annotations
@@ -82,11 +85,15 @@ def main() -> None:
     parser.add_argument("--show", metavar="GROUP", help="print what is left of a group, of 'all', or what of 'clean'")
     parser.add_argument("--kinds", choices=SETS, default="all", help="for --show")
     parser.add_argument("--without-rivals", action="store_true")
+    parser.add_argument("--doors", nargs="*", metavar="DOOR", help="send secrets through every way in, or these")
     parser.add_argument("--output", type=Path)
     chosen = parser.parse_args()
     lots, clean = _read(chosen.data) if chosen.data else _made(chosen)
     if chosen.show:
         _show(_ours, chosen.show, lots["data" if chosen.data else chosen.kinds], clean)
+        return
+    if chosen.doors is not None:
+        _doors(chosen, lots["data" if chosen.data else chosen.kinds])
         return
     methods: dict[str, Redact] = {OURS: _ours} | ({} if chosen.without_rivals else PEERS)
     report: dict[str, Any] = {name: measured(redact, lots, clean) for name, redact in methods.items()}
@@ -224,6 +231,31 @@ def _milliseconds(redact: Redact, text: str) -> float:
         redact(text)
         best = min(best, time.process_time() - started)
     return round(best * 1000, 3)
+
+
+def _doors(chosen: argparse.Namespace, lot: list[Line]) -> None:
+    """Send each secret through every door, and print what is left in any byte; see `_secrets_doors`."""
+    from benchmarks._secrets_doors import DOORS, through
+
+    all_ = [line.secret for line in lot]
+    found = {name: through(name, all_) for name in chosen.doors or DOORS}
+    rows = [
+        ["door", "secrets", "left in some byte", "of these, taken out of their text alone", "bytes searched", "where"]
+    ]
+    rows += [
+        [
+            name,
+            str(each["secrets"]),
+            f"{each['left']} ({each['left'] / max(1, each['secrets']):.1%})",
+            "" if each["beyond"] is None else str(each["beyond"]),
+            f"{each['bytes']:,} in {each['files']}",
+            ", ".join(each["where"][:6]) if each["beyond"] else "",
+        ]
+        for name, each in found.items()
+    ]
+    sys.stdout.write(_table(rows) + "\n")
+    if chosen.output:
+        chosen.output.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _show(redact: Redact, group: str, lot: list[Line], clean: list[tuple[str, str]]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.redaction.protocol import MARKER_PREFIX
 from agent_memory.redaction.shapes import MANY_WORDS, is_known_harmless
+from agent_memory.redaction.unlabelled import Looks, looks_like
 
 if TYPE_CHECKING:
     from agent_memory.redaction.protocol import Redactor
@@ -68,7 +69,7 @@ def _is_bare_secret(token: str) -> bool:
         return False
     if is_known_harmless(token) or _ADDRESS.fullmatch(token) or _LANGUAGE.fullmatch(token):
         return False
-    if len(token) >= _MIN_MARKED and _MARKED.fullmatch(token):
+    if (len(token) >= _MIN_MARKED and _MARKED.fullmatch(token)) or looks_like(token) >= Looks.PERHAPS:
         return True
     return any(_is_generated(part) for part in _PARTS.split(token) if len(part) >= _MIN_PART)
 

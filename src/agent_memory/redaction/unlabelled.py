@@ -272,7 +272,7 @@ def _chosen(token: str, digits: int) -> Looks:
     if token.isalnum() and inner and not _YEAR.fullmatch(numbers[-1]):
         alone = _TWO_WORDS.fullmatch(token) and numbers[-1] not in _PORTS
         return Looks.SURE if alone else Looks.LIKELY if digits > 2 else Looks.PERHAPS  # noqa: PLR2004 - "Pixel8Pro11"
-    number = digits > 2 and not any(map(_YEAR.fullmatch, numbers)) and looks_like_password(token)  # noqa: PLR2004
+    number = max(map(len, numbers)) > 2 and not any(map(_YEAR.fullmatch, numbers)) and looks_like_password(token)  # noqa: PLR2004
     return (
         Looks.PERHAPS
         if number or (token.isalnum() and turns > 1 and not _YEAR.fullmatch(numbers[-1]))
