@@ -238,22 +238,21 @@ def _doors(chosen: argparse.Namespace, lot: list[Line]) -> None:
     from benchmarks._secrets_doors import DOORS, through
 
     all_ = [line.secret for line in lot]
-    found = {name: through(name, all_) for name in chosen.doors or DOORS}
-    rows = [
-        ["door", "secrets", "left in some byte", "of these, taken out of their text alone", "bytes searched", "where"]
-    ]
-    rows += [
-        [
+    found: dict[str, dict[str, Any]] = {}
+    heads = ["door", "secrets", "left in some byte", "of these, taken out of their text alone", "searched", "where"]
+    sys.stdout.write(_table([heads]) + "\n")
+    for name in chosen.doors or DOORS:
+        found[name] = each = through(name, all_)
+        row = [
             name,
             str(each["secrets"]),
             f"{each['left']} ({each['left'] / max(1, each['secrets']):.1%})",
             "" if each["beyond"] is None else str(each["beyond"]),
-            f"{each['bytes']:,} in {each['files']}",
+            f"{each['bytes']:,} bytes in {each['files']} files",
             ", ".join(each["where"][:6]) if each["beyond"] else "",
         ]
-        for name, each in found.items()
-    ]
-    sys.stdout.write(_table(rows) + "\n")
+        sys.stdout.write(f"| {' | '.join(row)} |\n")
+        sys.stdout.flush()
     if chosen.output:
         chosen.output.write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -197,6 +197,7 @@ _BARE: Final = re.compile(r"(?<![\w/.-])(?:[0-9a-f]{32,64}|[A-Za-z0-9]{20,64})(?
 _NEAR: Final = 60
 _CELLS: Final = 64
 _ADJACENT_DIGITS: Final = re.compile(r"\d\d")  # codes and personal numbers have some; most sentences have none
+_FOUR_DIGITS: Final = re.compile(r"\d{4}")
 _CODES: Final = ("code", "pin", "cvv", "cvc", "otp", "puk", "tan", "comb")
 _NUMBERED: Final = ((_CODES, _DIGITS, "code", 3),)
 """Stems, one of which each match has in folded case; the pattern; what it finds; how many digits that has at least."""
@@ -288,12 +289,13 @@ def _by_rules(rules: Iterable[_Rule], text: str) -> Iterator[Finding]:
 
 
 def _numbers(text: str) -> Iterator[Finding]:
-    for match in _LOCK.finditer(text):
-        yield Finding(*match.span(match.lastgroup or 0), "code")
-    for match in _CODE_IS.finditer(text):
-        if (match["word"] or "").lower() not in _OTHER_CODES:
-            yield Finding(*match.span("bare"), "code")
     folded = text.casefold()
+    if _FOUR_DIGITS.search(text):
+        for match in _LOCK.finditer(text):
+            yield Finding(*match.span(match.lastgroup or 0), "code")
+        for match in _CODE_IS.finditer(text) if "code" in folded else ():
+            if (match["word"] or "").lower() not in _OTHER_CODES:
+                yield Finding(*match.span("bare"), "code")
     for stems, pattern, kind, least in _NUMBERED:
         if any(stem in folded for stem in stems):
             for match in pattern.finditer(text):

@@ -6,6 +6,7 @@ else needs such a word in its line; bare hex and UUIDs need a word such as key b
 
 from __future__ import annotations
 
+import bisect
 import enum
 import itertools
 import re
@@ -122,6 +123,7 @@ _TRAILING: Final = ".,;:!?*_-+'"
 
 def find_unlabelled(text: str) -> Iterator[Finding]:
     """Yield every token of `text` that looks like a secret, by itself or with a word in the same line."""
+    places = _Places(text)
     for match in _TOKEN.finditer(text):
         token = _HOST.sub("", match[0]).rstrip(_TRAILING).lstrip("*_-.")
         if not _MIN <= len(token) <= _MAX:
@@ -130,24 +132,43 @@ def find_unlabelled(text: str) -> Iterator[Finding]:
         if looks is Looks.HARMLESS:
             continue
         start = text.index(token, match.start())
-        if _holds(looks, text, start, start + len(token)):
+        if _holds(looks, places, start, start + len(token)):
             yield Finding(start, start + len(token), "api-key" if looks is Looks.NAMED else "high-entropy")
 
 
-def _holds(looks: Looks, text: str, start: int, end: int) -> bool:
+class _Places:
+    """Where words of a sort stand in a text, sought once for all its tokens."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._found: dict[re.Pattern[str], tuple[list[int], list[int]]] = {}
+
+    def has(self, words: re.Pattern[str], first: int, last: int) -> bool:
+        """Tell whether one of the words stands in `text[first:last]`."""
+        if words not in self._found:
+            spans = [match.span() for match in words.finditer(self.text)]
+            self._found[words] = [start for start, _ in spans], [end for _, end in spans]
+        starts, ends = self._found[words]
+        place = bisect.bisect_left(starts, first)
+        return place < len(starts) and ends[place] <= last
+
+
+def _holds(looks: Looks, places: _Places, start: int, end: int) -> bool:
     """Tell whether what stands around a token makes it a secret."""
+    text = places.text
     if _LABEL.search(text, max(0, start - _BEFORE), start) or text[end : end + 1] in {"(", "=", "["}:
         return False
-    return looks is Looks.SURE or _says_so(looks, text, start, end)
+    return looks is Looks.SURE or _says_so(looks, places, start, end)
 
 
-def _says_so(looks: Looks, text: str, start: int, end: int) -> bool:
+def _says_so(looks: Looks, places: _Places, start: int, end: int) -> bool:
     """Tell whether the line of a token speaks of what it would be."""
+    text = places.text
     first, last = _line(text, start, end)
-    keyed = _KEY.search(text, first, start) is not None
+    keyed = places.has(_KEY, first, start)
     if looks is Looks.NAMED:
-        return keyed and _HASH.search(text, first, last) is None
-    if _PASSWORD.search(text, max(first, start - _NEAR), min(last, end + _NEAR)):
+        return keyed and not places.has(_HASH, first, last)
+    if places.has(_PASSWORD, max(first, start - _NEAR), min(last, end + _NEAR)):
         return True
     given = (
         _OPTION.search(text, max(first, start - _BEFORE), start) or _PIPED.match(text, end) or _WORKS.match(text, end)
@@ -160,7 +181,7 @@ def _says_so(looks: Looks, text: str, start: int, end: int) -> bool:
     if looks is Looks.LIKELY and len(token) > len(text) - _FEW:
         return True
     ends = looks is Looks.LIKELY or not text[end:last].strip(_TRAILING + " )\"'`")
-    return ends and _ACCESS.search(text, first, last) is not None
+    return ends and places.has(_ACCESS, first, last)
 
 
 def _line(text: str, start: int, end: int) -> tuple[int, int]:
