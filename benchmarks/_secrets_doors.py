@@ -49,6 +49,8 @@ tables:
     columns: {name: {type: text, required: true}, title: text, parts: {type: json}}
     search: [title]
 """
+_SEEN: Final = 8
+"""Characters of a secret that is looked for: four digits stand in many times of the day and ids."""
 _AT_ONCE: Final = 40
 """Entries written into the scratchpad's file at once; it shows no more than fifty."""
 
@@ -394,6 +396,7 @@ def _left(all_: Sequence[Planted], places: dict[str, bytes], *, bare: bool) -> d
     text = "\n".join(read.values())
     redactor = SecretRedactor()
     known = "\n".join(redactor.redact(each.text).text for each in all_).lower() if not bare else ""
+    all_ = [each for each in all_ if all(len(secret) >= _SEEN for secret in each.secrets)]
     left = [each for each in all_ if any(_is_in(secret, text) for secret in each.secrets[: 1 if bare else None])]
     beyond = [each for each in left if bare or not any(_is_in(secret, known) for secret in each.secrets)]
     where = sorted({
@@ -419,9 +422,9 @@ def _read(data: bytes) -> str:
 
 
 def _is_in(secret: str, text: str) -> bool:
-    """Tell whether half of a secret, or six characters of a short one, stands in a text in lower case, in one piece."""
+    """Tell whether half of a secret, ten characters at least, stands in a text in lower case, in one piece."""
     secret = secret.lower()
-    size = min(len(secret), max(6, (len(secret) + 1) // 2))
+    size = min(len(secret), max(10, (len(secret) + 1) // 2))
     step = max(1, size // 2)
     block = max(1, size - step)
     if not any(secret[at : at + block] in text for at in range(0, len(secret) - block + 1, step)):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.redaction.protocol import MARKER_PREFIX
 from agent_memory.redaction.shapes import MANY_WORDS, is_known_harmless
-from agent_memory.redaction.unlabelled import Looks, looks_like
 
 if TYPE_CHECKING:
     from agent_memory.redaction.protocol import Redactor
@@ -65,6 +64,8 @@ def _walk(value: Any, redactor: Redactor, known: re.Pattern[str] | None, kinds: 
 
 def _is_bare_secret(token: str) -> bool:
     """Tell whether a word of a label reads like a password or a generated key, also in lower case."""
+    from agent_memory.redaction.unlabelled import Looks, looks_like
+
     if len(set(token)) <= _FEW_DIFFERENT:
         return False
     if is_known_harmless(token) or _ADDRESS.fullmatch(token) or _LANGUAGE.fullmatch(token):
