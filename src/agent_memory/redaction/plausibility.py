@@ -45,6 +45,8 @@ _OBJECTS: Final = frozenset((
 ))  # fmt: skip
 _DATA: Final = load_patterns("agent_memory.redaction", "keywords")
 _PRONOUNS: Final = frozenset(_DATA["pronouns"])
+_SMALL: Final = frozenset(_DATA["small"])
+"""Words that hold a sentence together; no pass phrase has one."""
 _PREDICATES: Final = frozenset(_DATA["predicates"])
 """Words that are said about passwords."""
 _PREDICATE_ENDINGS: Final = re.compile(rf"(?i).*(?:{'|'.join(_DATA['predicate_endings'])})")
@@ -175,7 +177,8 @@ def passphrase_length(kind: str, value: str, rest: str) -> int:
     least = _MIN_PHRASE if kind == "password" else _LONG_PHRASE
     if not least <= len(words) <= _MAX_PHRASE or not all(map(str.isalpha, words)) or len(value) < MIN_SECRET:
         return 0
-    if any(word.lower() in _PREDICATES or is_placeholder(word) for word in words) or value.endswith(("ed", "ing")):
+    said = [word.lower() for word in words if word.lower() in _PREDICATES or is_placeholder(word)]
+    if len(said) > (len(words) >= _LONG_PHRASE) or not _SMALL.isdisjoint(said) or value.endswith(("ed", "ing")):
         return 0
     titled = all(word[0].isupper() and word[1:].islower() for word in words)
     if not titled and not all(map(str.islower, words)):

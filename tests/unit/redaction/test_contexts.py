@@ -38,6 +38,8 @@ REDACTOR = SecretRedactor()
         ("Dein Code ist 911384", "911384"),
         ("Use 287437 to verify your account", "287437"),
         ("password's pebblemagnet", "pebblemagnet"),
+        ("the password is correct horse battery staple", "horse"),
+        ("BitLocker key 123456-234567-345678-456789-567890-678901-789012-890123", "456789"),
         ("try Falcon+6712", "6712"),
         ("Island_2682 should work", "2682"),
         ('{"kty": "RSA", "e": "AQAB", "d": "vIU4z1d1460aZOGs34km9pzBCcNFuT0k"}', "aZOGs34km9"),
@@ -68,6 +70,8 @@ def test_it_is_taken_out(text: str, secret: str) -> None:
         "密码保存在 1Password 里。",
         "password: Optional[SecretStr] = Field(default=None)",
         'create(name: "bob", password: SecureRandom.hex)',
+        "The password is correct but the account is locked.",
+        "the password is invalid after the reset today",
         "PIN diode BAR64-02V on GPIO17",
     ],
 )
