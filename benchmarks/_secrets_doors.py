@@ -336,7 +336,7 @@ def through(name: str, all_: Sequence[Planted]) -> dict[str, Any]:
         files = dict(_bytes_below(house.home))
         assert not [file for file in files if Path(file).name.startswith("core")], "a core file was left"
     places = {**files, "log, events and output": "\n".join([*house.told, *log]).encode("utf-8", "replace")}
-    return _left(all_, places, bare=door.bare)
+    return left_of(all_, places, bare=door.bare)
 
 
 async def _all_of(door: Door, house: House, all_: Sequence[Planted]) -> None:
@@ -391,7 +391,8 @@ def _bytes_below(folder: Path) -> Iterable[tuple[str, bytes]]:
                     yield f"{path}:{member}", archive.read(member)
 
 
-def _left(all_: Sequence[Planted], places: dict[str, bytes], *, bare: bool) -> dict[str, Any]:
+def left_of(all_: Sequence[Planted], places: dict[str, bytes], *, bare: bool) -> dict[str, Any]:
+    """Return how many secrets of eight characters or more stand in some byte, and where; see `through`."""
     read = {name: _read(data).lower() for name, data in places.items()}
     text = "\n".join(read.values())
     redactor = SecretRedactor()

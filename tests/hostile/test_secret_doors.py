@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks._secrets_doors import DOORS, _left, through
+from benchmarks._secrets_doors import DOORS, left_of, through
 from benchmarks._secrets_kinds import Planted
 
 TOKENS = ["gh" + "p_" + "x7Kq2mZ9" * 4 + "aB3d", "gl" + "pat-" + "q7Vt2mX9bK4dR8sW1zLp", "Pebble%78" + "rT"]
@@ -22,5 +22,5 @@ def test_nothing_is_left_behind_a_door(door: str) -> None:
 
 def test_a_secret_in_any_byte_is_found() -> None:
     for data in (TOKENS[0].encode(), f'{{"a": "x\\"{TOKENS[0]}"}}'.encode(), TOKENS[0][:22].encode()):
-        assert _left(SECRETS, {"there": b"...", "here": data}, bare=False)["where"] == ["here"]
-    assert _left(SECRETS, {"here": TOKENS[0][:15].encode()}, bare=False)["left"] == 0
+        assert left_of(SECRETS, {"there": b"...", "here": data}, bare=False)["where"] == ["here"]
+    assert left_of(SECRETS, {"here": TOKENS[0][:15].encode()}, bare=False)["left"] == 0

@@ -47,7 +47,7 @@ _DIGITS: Final = re.compile(
     r"(?i)\b(?:(?:back-?up|recovery|rescue|2fa|mfa|otp|totp|one[- ]time|verification|security|unlock|access"
     r"|door|gate|alarm|sms"
     r"|login|entry|safe|keypad|authentication|confirmation|garage|lock|sicherheits|best\u00e4tigungs|t\u00fcr)[ -]?"
-    r"(?:2fa[ -])?(?:codes?|pin)|pin(?:\u30b3\u30fc\u30c9|\u7801)?|cvv2?|cvc2?|t?otp|puk|tan"
+    r"(?:2fa[ -])?(?:codes?|pin)|pin(?:\u30b3\u30fc\u30c9|\u7801)?|geheimzahl|cvv2?|cvc2?|t?otp|puk|tan"
     r"|code d.acc\u00e8s|voicemail[ ]pin"
     r"|(?:safe|lock|vault|locker|bike|gate)(?:.s)?[ ]comb(?:o|ination))"
     r"(?:[ ](?:for|to|of|f\u00fcr|pour)(?:[ ]\w{1,16}){1,4}?)?"
@@ -70,7 +70,8 @@ _PLIST: Final = re.compile(
     r"<key>(?P<name>[^<>\n]{2,64})</key>\s{0,16}<(?:string|data)>\s{0,8}(?P<bare>[^<>\n]{3,300}?)\s{0,8}</"
 )
 _LOCK: Final = re.compile(
-    r"(?i)(?:\b(?:(?:front|back|side)[ ]door|door|gate|alarm|garage|safe|keypad|lobby|entry|entrance)"
+    r"(?i)(?:\b(?:(?:front|back|side)[ ]door|door|gate|alarm|garage|safe|keypad|lobby|entry"
+    r"|entrance|(?:bike|suitcase|pad)[ ]?lock|locker)"
     r"[ ]?[:=][ ]?(?P<a>\d{4,8})(?![\w:.-])"
     r"|\b(?:door|gate|alarm|garage|keypad|disarm|unlock|open|enter|type|press)\w*\b[^\n\d]{0,30}(?P<b>\d{4,8}#)"
     r"|\b(?:unlock|disarm|open)\w*\b[^\n\d]{0,24}\b(?:with|by|using|type|press|enter|is|via)[ ]"
@@ -198,7 +199,7 @@ _NEAR: Final = 60
 _CELLS: Final = 64
 _ADJACENT_DIGITS: Final = re.compile(r"\d\d")  # codes and personal numbers have some; most sentences have none
 _FOUR_DIGITS: Final = re.compile(r"\d{4}")
-_CODES: Final = ("code", "pin", "cvv", "cvc", "otp", "puk", "tan", "comb")
+_CODES: Final = ("code", "geheimzahl", "pin", "cvv", "cvc", "otp", "puk", "tan", "comb")
 _NUMBERED: Final = ((_CODES, _DIGITS, "code", 3),)
 """Stems, one of which each match has in folded case; the pattern; what it finds; how many digits that has at least."""
 _HEAD: Final = 32

@@ -62,7 +62,7 @@ _TWO_WORDS: Final = re.compile(r"[A-Z][a-z]{2,12}[A-Z][a-z]{2,12}\d{4}")
 _PORTS: Final = frozenset(
     ("8080", "8443", "3000", "5000", "5432", "3306", "6379", "8000", "8888", "9000", "9090", "9200", "9092")
 )
-_YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_YEAR: Final = re.compile(r"(?:19[5-9]|20[0-4])\d")
 _HOST: Final = re.compile(r"@[\w-]{1,64}(?:\.[\w-]{1,64})+\.?$")
 """After a password in an address."""
 _REFERENCE: Final = re.compile(
@@ -80,6 +80,7 @@ _KEY_PREFIX: Final = re.compile(
     r"(?i)(?:live|test|prod|sandbox|[a-z]{0,8}(?:key|secret|token|pat)|[a-z]{0,8}(?:sec|prv|priv)|[spar]k|api|auth)"
     r"(?:[_-][a-z]{1,8})?[_-](?:[0-9a-f]{24,}|[a-z0-9]{28,})(?:-\w)?"
 )
+_PREFIXED_HEX: Final = re.compile(r"[a-z]{3,12}(?:_[a-z]{2,10})?_[0-9a-f]{32,128}")
 _PREFIXED: Final = re.compile(r"[a-z]{2,10}_(?P<rest>[A-Za-z0-9]{20,128})")
 _TECHNICAL: Final = re.compile(
     r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:sha|hmac|aes|rsa|dsa|base|utf|md|kdf|argon|x(?=86|64|509)|ed|iso|rfc|cve|https?|tls|ssl|oauth|ipv|win(?:dows)?|node|python"
@@ -111,6 +112,7 @@ _OPTION: Final = re.compile(
 _TRIED: Final = re.compile(r"(?i)(?:^|[.!?]\s)\s{0,4}(?:try|use|it'?s|it[ ]is|enter|type|i[ ]always[ ]use)\s[\"'`]?$")
 _WORKS: Final = re.compile(r"(?i)[\"'`!*?.-]{0,2}[ ](?:should[ ]work|works\b|worked\b)")
 _PLAIN: Final = re.compile(r"[\w.-]+")
+_LOGIN: Final = re.compile(r"\s*[\w.@+-]{2,48}:")
 _PIPED: Final = re.compile(r"[-_!?*+.]?[\"']?\s{1,3}\|\s{0,3}[a-z]")
 _FEW: Final = 12
 """Characters around a token in a text that is nothing else: "use …", "it is …"."""
@@ -173,7 +175,8 @@ def _says_so(looks: Looks, places: _Places, start: int, end: int) -> bool:
     given = (
         _OPTION.search(text, max(first, start - _BEFORE), start) or _PIPED.match(text, end) or _WORKS.match(text, end)
     )
-    if given or (_TRIED.search(text, first, start) and sum(map(str.isdigit, text[start:end])) > 1):
+    pair = _LOGIN.fullmatch(text, first, start) and not text[end:last].strip(_TRAILING)
+    if given or pair or (_TRIED.search(text, first, start) and sum(map(str.isdigit, text[start:end])) > 1):
         return True
     token = text[start:end]
     if keyed and len(token) >= _MIN_MIXED and _PLAIN.fullmatch(token) and worded_share(token) < HALF_WORDS:
@@ -231,6 +234,8 @@ def _is_prefixed(token: str, digits: int) -> bool:
     """Tell whether `token` is a short name of a key, a joint and what was generated."""
     if _KEY_PREFIX.fullmatch(token) is not None:
         return digits > 1
+    if _PREFIXED_HEX.fullmatch(token) is not None:
+        return digits > 1 and not is_identifier(token)
     match = _PREFIXED.fullmatch(token)
     return match is not None and not is_identifier(token) and is_jumbled(match["rest"])
 
