@@ -1,8 +1,9 @@
 """`PurgeList`: what was purged from one agent's files and must never come back, in `purged.yaml` beside the journals.
 
 It holds ids and keyed fingerprints, no text: HMAC-SHA256 (RFC 2104) of each text, folded for case, width and white
-space, under the 32 random bytes of `purge.key`. Without the key nobody can try words against it. It is no journal: no
-compaction, no restoring of a backup and no import touches it.
+space, under the 32 random bytes of `purge.key`, and the like of its words, by which it is found within other texts.
+Nobody can try words against it without the key. It is no journal: no compaction, no restoring of a backup and no import
+touches it.
 
 One line for each step, sealed like those of a journal: a purge is `begun` before anything is taken away, and `done`
 with a receipt. A line that a killed process left torn at the end counts as not written.
@@ -19,6 +20,7 @@ import hmac
 import os
 import secrets
 import uuid
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -39,10 +41,12 @@ from agent_memory.files.concerns import Concern
 from agent_memory.files.names import PURGE_KEY, PURGED
 from agent_memory.files.wording import counted
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line, sealed
+from agent_memory.journal.stretches import Stretches, signed_stretches
+from agent_memory.journal.withholding import hidden_fields
 from agent_memory.models.text import folded_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 _KEY_BYTES: Final = 32
@@ -65,6 +69,7 @@ class Purge:
         fingerprints: Of their texts, hexadecimal.
         resting: Those of the records that went since they rested on the others; the same id may be made again of what
             is said later.
+        stretches: Of their texts, by the number of words; see `Stretches`. None in lists of earlier versions.
         receipt: What it came to; None while it is unfinished.
     """
 
@@ -74,6 +79,7 @@ class Purge:
     fingerprints: tuple[str, ...]
     resting: tuple[str, ...] = ()
     receipt: Mapping[str, Any] | None = None
+    stretches: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -86,6 +92,7 @@ class _Read:
     ids: set[str] = field(default_factory=set)
     fingerprints: set[str] = field(default_factory=set)
     rejected: set[str] = field(default_factory=set)
+    stretches: Stretches = field(default_factory=Stretches)
 
     @property
     def has_any(self) -> bool:
@@ -132,6 +139,22 @@ class PurgeList:
         read = self._look()
         return bool(read.key) and _fingerprint(read.key, text) in read.rejected
 
+    def stretches(self, purge: Purge | None = None, texts: Iterable[str] = ()) -> Stretches:
+        """Return what finds the words of purged texts within others; nothing, where the key is lost. See `purges`.
+
+        Args:
+            purge: Only those of this one, if it has any.
+            texts: What it purged, where that is known.
+        """
+        read = self._look()
+        return Stretches(read.key, purge.stretches, texts) if purge is not None and purge.stretches else read.stretches
+
+    def readable(self, record_id: object, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return fields of a record with the words of purged texts made unreadable; as they are, if it is barred."""
+        if not self.stretches() or self.bars(record_id, fields):
+            return fields
+        return hidden_fields(fields, self.stretches().hidden)
+
     def bars(self, record_id: object, values: Mapping[str, Any]) -> bool:
         """Tell whether a record, as a journal has it, was purged: by its id, or by a text among its values."""
         if not self._look().ids:
@@ -141,7 +164,7 @@ class PurgeList:
     def admitted(self, line: bytes) -> bytes:
         """Return a line of a journal without the changes of records that were purged; empty where nothing is left.
 
-        A change that only names such a record, as a link does, stays.
+        A change that only names such a record, as a link does, stays; one that has their words loses these.
         """
         if not self._look().ids:
             return line
@@ -152,9 +175,12 @@ class PurgeList:
         items = value["entries"] if isinstance(value.get("entries"), list) else [value]
         at = value.get("at")
         kept = [item for item in items if not (isinstance(item, dict) and self._bars_change(item, at))]
-        if len(kept) == len(items):
+        readable = [_without_words(item, self._now.stretches) for item in kept]
+        if readable == items:
             return line
-        return sealed(encode_line({**value, "entries": kept})) if kept else b""
+        if not readable:
+            return b""
+        return sealed(encode_line({**value, "entries": readable} if "entries" in value else readable[0]))
 
     def _bars_change(self, item: Mapping[str, Any], at: object) -> bool:
         data, record_id = item.get("data"), item.get("id")
@@ -178,11 +204,15 @@ class PurgeList:
         Raises:
             StorageError: It could not be noted; nothing may be purged.
         """
-        key = self._made_key()
-        fingerprints = sorted({_fingerprint(key, text) for text in texts if len(text) >= _LEAST})
-        purge = Purge(str(uuid.uuid4()), at, tuple(sorted(ids)), tuple(fingerprints), tuple(sorted(resting)))
-        begun = {"ids": [*purge.ids], "resting": [*purge.resting], "fingerprints": fingerprints}
-        self._append({"purge": purge.id, "at": at, "step": "begun", **begun})
+        key, said = _made_key(self._key_path, may_make=not self._look().has_any), [*texts]
+        fingerprints = sorted({_fingerprint(key, text) for text in said if len(text) >= _LEAST})
+        signed = signed_stretches(key, said)
+        purge = Purge(
+            str(uuid.uuid4()), at, tuple(sorted(ids)), tuple(fingerprints), tuple(sorted(resting)), stretches=signed
+        )
+        begun: dict[str, Any] = {"ids": [*purge.ids], "resting": [*purge.resting], "fingerprints": fingerprints}
+        begun["stretches"] = {str(count): some for count, some in signed.items()}
+        _append(self.path, {"purge": purge.id, "at": at, "step": "begun", **begun})
         return purge
 
     def reject(self, texts: Iterable[str], at: str) -> None:
@@ -191,9 +221,9 @@ class PurgeList:
         Raises:
             StorageError: They could not be noted.
         """
-        key = self._made_key()
+        key = _made_key(self._key_path, may_make=not self._look().has_any)
         fingerprints = sorted({_fingerprint(key, text) for text in texts})
-        self._append({"purge": str(uuid.uuid4()), "at": at, "step": _REJECTED, "fingerprints": fingerprints})
+        _append(self.path, {"purge": str(uuid.uuid4()), "at": at, "step": _REJECTED, "fingerprints": fingerprints})
 
     def finish(self, purge: Purge, receipt: Mapping[str, Any], at: str) -> None:
         """Note that a purge is done, and what it came to.
@@ -201,29 +231,7 @@ class PurgeList:
         Raises:
             StorageError: It could not be noted; who comes next does it again.
         """
-        self._append({"purge": purge.id, "at": at, "step": "done", "receipt": dict(receipt)})
-
-    def _append(self, value: Mapping[str, Any]) -> None:
-        with translated(self.path, "write"), opened(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as descriptor:
-            size = os.fstat(descriptor).st_size
-            is_torn = size > 0 and read_at(descriptor, size - 1, size) != b"\n"
-            write_all(descriptor, b"\n" * is_torn + sealed(encode_line(dict(value))))
-            sync_file(descriptor)
-            sync_folder(self.path.parent)
-
-    def _made_key(self) -> bytes:
-        with translated(self._key_path, "write"):
-            if not self._key_path.exists() and not self._look().has_any:
-                temporary = self._key_path.with_name(f".{PURGE_KEY}.{secrets.token_hex(4)}.tmp")
-                descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-                try:
-                    write_all(descriptor, secrets.token_bytes(_KEY_BYTES).hex().encode())
-                    sync_file(descriptor)
-                finally:
-                    os.close(descriptor)
-                temporary.rename(self._key_path)
-                sync_folder(self._key_path.parent)
-        return _key_in(self._key_path)
+        _append(self.path, {"purge": purge.id, "at": at, "step": "done", "receipt": dict(receipt)})
 
     def _look(self) -> _Read:
         looked = signature(self.path)
@@ -238,8 +246,38 @@ class PurgeList:
                 read.key = _key_in(self._key_path)
             read.ids = {one for purge in read.purges.values() for one in purge.ids}
             read.fingerprints = {one for purge in read.purges.values() for one in purge.fingerprints}
+            signed: defaultdict[int, set[str]] = defaultdict(set)
+            for purge in read.purges.values():
+                for count, some in purge.stretches.items():
+                    signed[count].update(some)
+            read.stretches = Stretches(read.key, signed)
         self._now = read
         return read
+
+
+def _append(path: Path, value: Mapping[str, Any]) -> None:
+    with translated(path, "write"), opened(path, os.O_RDWR | os.O_CREAT | os.O_APPEND) as descriptor:
+        size = os.fstat(descriptor).st_size
+        is_torn = size > 0 and read_at(descriptor, size - 1, size) != b"\n"
+        write_all(descriptor, b"\n" * is_torn + sealed(encode_line(dict(value))))
+        sync_file(descriptor)
+        sync_folder(path.parent)
+
+
+def _made_key(path: Path, *, may_make: bool) -> bytes:
+    """Return the key; where nothing is listed for which one is needed, it is made if it is not there."""
+    with translated(path, "write"):
+        if may_make and not path.exists():
+            temporary = path.with_name(f".{PURGE_KEY}.{secrets.token_hex(4)}.tmp")
+            descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            try:
+                write_all(descriptor, secrets.token_bytes(_KEY_BYTES).hex().encode())
+                sync_file(descriptor)
+            finally:
+                os.close(descriptor)
+            temporary.rename(path)
+            sync_folder(path.parent)
+    return _key_in(path)
 
 
 def of_purges(folder: Path) -> Iterator[Concern]:
@@ -263,6 +301,13 @@ def texts_in(values: Mapping[str, Any]) -> list[str]:
     return [text for name in _TEXTS if isinstance(text := values.get(name), str) and len(text) >= _LEAST]
 
 
+def _without_words(item: Any, stretches: Stretches) -> Any:
+    """Return a change with what must not be read made unreadable."""
+    if not stretches or not isinstance(item, dict) or not isinstance(item.get("data"), dict):
+        return item
+    return {**item, "data": hidden_fields(item["data"], stretches.hidden)}
+
+
 def _was_made_since(purges: Iterable[Purge], record_id: object, at: object) -> bool:
     """Tell whether a line is about a record that was made of what was said after these purges, of which it is one."""
     try:
@@ -280,12 +325,12 @@ def _take(read: _Read, line: bytes) -> None:
         if value["step"] == _REJECTED:
             read.rejected |= set(value["fingerprints"])
         elif value["step"] == "begun":
-            purges[purge_id] = Purge(
-                purge_id, at, tuple(value["ids"]), tuple(value["fingerprints"]), tuple(value.get("resting", ()))
-            )
+            signed = {int(count): tuple(map(str, some)) for count, some in value.get("stretches", {}).items()}
+            ids, texts, resting = (tuple(value.get(name, ())) for name in ("ids", "fingerprints", "resting"))
+            purges[purge_id] = Purge(purge_id, at, ids, texts, resting, stretches=signed)
         elif (known := purges.get(purge_id)) is not None:
             purges[purge_id] = replace(known, receipt=dict(value["receipt"]))
-    except (MalformedLineError, KeyError, TypeError):
+    except (MalformedLineError, KeyError, TypeError, ValueError, AttributeError):
         return  # torn, or damaged: what it began was not acknowledged
 
 

@@ -160,14 +160,15 @@ def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path |
     """Write records by id to a file of lost records, one YAML document each, and return it; equal ones are kept once.
 
     Two that differ in accesses alone are the same. Where there is such a file already, what is new is added to it.
-    What was purged is not kept; None where that is all.
+    What was purged is not kept, nor its words in others; None where that is all.
 
     Raises:
         StorageError: They could not be written.
     """
     purged, key = PurgeList(journal.parent), key_for(journal.parent)
     some = records.items()
-    lost = {one: {"id": one, **fields} for one, fields in some if not purged.bars(one, fields)}
+    kept = {one: fields for one, fields in some if not purged.bars(one, fields)}
+    lost = {one: {"id": one, **purged.readable(one, fields)} for one, fields in kept.items()}
     if records and not lost:
         return None
     with translated(journal, "keep what was lost of"):

@@ -23,8 +23,8 @@ BAR: Final = "\u2588"
 _BARS: Final = re.compile(f"{BAR}+")
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 """What a field has whose values are declared, such as the type of an entity: another value could not be read."""
-_WORDS: Final = frozenset({"content", "body", "name", "title", "tags", "aliases", "metadata", "attributes"})
-"""Fields in which a name is a word like others."""
+_WORDS: Final = frozenset({"content", "body", "name", "title", "tags", "aliases", "metadata", "attributes", "blob"})
+"""Fields in which a name is a word like others, or names a text that lost some."""
 _SIZED: Final = frozenset({"metadata", "attributes"})
 """Fields whose size in bytes is bounded."""
 
@@ -75,11 +75,15 @@ def without(
     return Folded(lines, gone, set(), last)
 
 
+def hidden_fields(fields: Mapping[str, Any], hide: Callable[[str], str]) -> dict[str, Any]:
+    """Return fields of a record with words made unreadable, such that its owner can still read it."""
+    hidden = {name: _without_words(name, value, hide) for name, value in fields.items()}
+    lost = {name for name in CHOSEN_NAMES & hidden.keys() if hide(str(hidden[name])) != str(hidden[name])}
+    return {name: value for name, value in hidden.items() if name not in lost}
+
+
 def _hidden(change: Change, hide: Callable[[str], str]) -> Change:
-    """Return a change with its words made unreadable, which its owner can still read."""
-    data = {name: _without_words(name, value, hide) for name, value in change.data.items()}
-    lost = {name for name in CHOSEN_NAMES & data.keys() if hide(str(data[name])) != str(data[name])}
-    return replace(change, data={name: value for name, value in data.items() if name not in lost})
+    return replace(change, data=hidden_fields(change.data, hide))
 
 
 def _without_words(name: str, value: Any, hide: Callable[[str], str]) -> Any:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.encryption import data_key
+from agent_memory.encryption import AgentBlobs, data_key
 from agent_memory.encryption.cipher import MAGIC
 from agent_memory.encryption.kept import kept_in, write_kept
 from agent_memory.errors import AgentMemoryError, BusyError
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.journal.stretches import Stretches
+    from agent_memory.lifecycle.backups import Admission
     from agent_memory.privacy.hiding import Hiding
 
 _TRIES: Final = 50
@@ -78,21 +80,36 @@ class Erased:
 
 
 def erase_backups(
-    folder: AgentFolder,
-    record_ids: Collection[str],
-    texts: Collection[str],
-    admit: Callable[[bytes], bytes],
-    hide: Callable[[str], str],
-    done: Erased,
+    folder: AgentFolder, texts: Collection[str], stretches: Stretches, admission: Admission, done: Erased
 ) -> None:
-    """Make each of our backups of an agent anew that has some of these records or texts."""
+    """Make each of our backups of an agent anew that has some of these texts, or records that are gone."""
     root = folder.path.parent
     sweep_agents(root)  # a process that was killed here left a backup unpacked
     for each in list_backups(root, folder.agent_id):
         with done.tried(each.path):
-            if search_backup(each.path, texts, record_ids):
-                withdraw(each.path, root, admit, hide)
+            if search_backup(each.path, texts, admission.gone, stretches):
+                withdraw(each.path, root, admission)
                 done.files.append(f"{each.path.parent.name}/{each.path.name}")
+
+
+def erase_texts(folder: AgentFolder, names: Collection[str], hiding: Hiding, done: Erased) -> None:
+    """Write each long text anew that has some of the words; journals that are made anew name the new one.
+
+    The old one goes when nothing names it any more, and so does the new one of a process that was killed before that.
+
+    Args:
+        folder: The agent's.
+        names: Of the texts that journals name.
+        hiding: Knows the words; is told the new names.
+        done: What was done so far.
+    """
+    blobs = AgentBlobs(folder)
+    for name in sorted(names):
+        with done.tried(folder.blobs / name):
+            text = blobs.read(name)
+            if (hidden := hiding.hidden(text)) != text:
+                with blobs.keeping([hidden]) as (new,):
+                    hiding.renamed[name] = new
 
 
 def erase_beside(folder: AgentFolder, hiding: Hiding, done: Erased, spared: Collection[str] = ()) -> None:

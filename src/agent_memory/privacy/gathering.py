@@ -122,6 +122,10 @@ class Survey:
     def __contains__(self, record_id: object) -> bool:
         return record_id in self._known
 
+    def long_texts(self) -> set[str]:
+        """Return the names of the long texts of all records, those that were forgotten too."""
+        return {name for known in self._known.values() for name in known.blobs}
+
     def said_by(self, record_ids: Collection[str], resting: Collection[str] = ()) -> tuple[str, ...]:
         """Return what is to be looked for once these are to go.
 

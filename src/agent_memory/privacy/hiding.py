@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.topics.withdrawing import without_items
+from agent_memory.journal.stretches import Stretches
+from agent_memory.lifecycle.backups.admitting import without_records
 from agent_memory.privacy.wording import Wording
 
 if TYPE_CHECKING:
@@ -14,14 +15,8 @@ if TYPE_CHECKING:
 
 _ENTRY: Final = re.compile(r"^- .*\n?(?:(?![-#]).*\n?)*?(?=^[-#]|\Z)", re.MULTILINE)
 """An entry of a scratchpad, with all of its lines."""
+_SUM: Final = re.compile(r"[0-9a-f]{64}")
 _ID: Final = re.compile(r"^(?:- |  )id: *['\"]?([\w-]+)", re.MULTILINE)
-
-
-class _Everything(frozenset[str]):
-    """Claims of a page, whoever worded them."""
-
-    def __contains__(self, _: object) -> bool:
-        return True
 
 
 class Hiding:
@@ -30,20 +25,25 @@ class Hiding:
     Args:
         texts: Words, which are made unreadable wherever they stand.
         record_ids: Of the records: pages lose their footnotes, and the claims that have no others.
+        stretches: Finds the same words with other signs between them, also where the texts are not known any more.
 
     Attributes:
         wording: Finds these words.
         ids: Of the records.
+        renamed: By their names, the names of the long texts that lost some.
     """
 
-    def __init__(self, texts: Iterable[str], record_ids: Collection[str]) -> None:
+    def __init__(self, texts: Iterable[str], record_ids: Collection[str], stretches: Stretches | None = None) -> None:
         self.wording, self.ids = Wording(texts), frozenset(record_ids)
+        self._stretches = stretches or Stretches()
+        self.renamed: dict[str, str] = {}
 
     def hidden(self, text: str) -> str:
         """Return a text without it."""
-        if "[^" in text:
-            text = without_items(text, self.ids, _Everything())
-        return self.wording.hidden(text)
+        text = without_records(text, self.ids)
+        if self.renamed:
+            text = _SUM.sub(lambda found: self.renamed.get(found[0], found[0]), text)
+        return self._stretches.hidden(self.wording.hidden(text))
 
     def without_entries(self, pad: str) -> str:
         """Return the text of a scratchpad without the entries of these records, however short their words are."""

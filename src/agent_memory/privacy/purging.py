@@ -25,8 +25,17 @@ from agent_memory.files.names import SCRATCHPAD
 from agent_memory.journal import PurgeList
 from agent_memory.journal.format import MalformedLineError, decode_entry
 from agent_memory.journal.withholding import without
+from agent_memory.lifecycle.backups import Admission
 from agent_memory.models import MEMORY, TOPIC, Clock, to_text, utc_now
-from agent_memory.privacy.erasing import Erased, erase_backups, erase_beside, erase_derived, erase_journals, note_links
+from agent_memory.privacy.erasing import (
+    Erased,
+    erase_backups,
+    erase_beside,
+    erase_derived,
+    erase_journals,
+    erase_texts,
+    note_links,
+)
 from agent_memory.privacy.gathering import Survey
 from agent_memory.privacy.given import withdraw_given
 from agent_memory.privacy.hiding import Hiding
@@ -51,6 +60,8 @@ BEYOND_REACH = (
     "other agents, and workspaces",
 )
 """What no purge reaches; every receipt names it."""
+_INDEX = "the numbers of the vectors in the index of the vector engine, until `agent-memory reindex`"
+"""Where there is such an index, this too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +97,8 @@ class Receipt:
         failed: What could not be done, a sentence each.
         searched: How many texts were searched for, word by word.
         unsearched: How many were too short to be told from others: of these only their own lines are gone for sure. A
-            purge that was interrupted when the journals were done knows no text any more; it has searched for none.
+            purge that was interrupted when the journals were done knows no text any more; it counts the stretches of
+            words that it has searched for by their signatures.
         beyond: What is not reached by any purge.
     """
 
@@ -132,7 +144,8 @@ class Purging:
         """Return what purging some records would take; changes nothing.
 
         Args:
-            record_ids: Of whatever kind: memories, live, forgotten or archived, episodes, resources, items.
+            record_ids: Of whatever kind: memories, live, forgotten or archived, episodes, resources, items. Of what was
+                purged already, too: what could not be done then is done, such as a backup for which there was no room.
 
         Raises:
             UnknownIdError: No file knows one of them.
@@ -175,15 +188,15 @@ class Purging:
         return [await self._go_on(purge, (), caller) for purge in await asyncio.to_thread(self.list.unfinished)]
 
     async def verify(self, texts: Collection[str] = ()) -> list[Found]:
-        """Search every file again for records that were purged, and for these texts.
+        """Search every file again for records that were purged, for the words of these, and for these texts.
 
-        The texts of a purge are not known any more: who has one gives it.
+        The words are known by their signatures alone. Who stored them anew finds them.
 
         Raises:
             StorageError: A file cannot be read.
         """
         ids = {one for purge in self.list.purges() for one in purge.ids}
-        return await asyncio.to_thread(search, self._folder, texts, ids)
+        return await asyncio.to_thread(search, self._folder, texts, ids, self.list.stretches())
 
     async def _older(self, memory_id: str) -> list[str]:
         if await self._service.admin.get(memory_id) is None:
@@ -193,7 +206,7 @@ class Purging:
     def _plan(self, wanted: list[str], older: list[str]) -> Plan:
         survey, named = Survey(self._folder), dict.fromkeys([*wanted, *older])
         for one in wanted:
-            if one not in survey:
+            if one not in survey and not self.list.names(one):
                 raise UnknownIdError(
                     f"No file of {self._folder.agent_id} knows {quoted(one)}; nothing was purged.",
                     recovery="`agent-memory list`, `restore` and `archive list` show what there is.",
@@ -220,7 +233,7 @@ class Purging:
         self._service.pad.schedule(caller)
         await self._service.settle()
         await asyncio.to_thread(self._erase_derived, done)
-        await asyncio.to_thread(erase_beside, self._folder, Hiding(known, purge.ids), done)
+        await asyncio.to_thread(erase_beside, self._folder, self._hiding(purge, known), done)
         await asyncio.to_thread(note_links, self._folder, done)
         receipt = await asyncio.to_thread(self._receipt, purge, known, done)
         await asyncio.to_thread(self.list.finish, purge, asdict(receipt), receipt.at)
@@ -230,12 +243,18 @@ class Purging:
         return receipt
 
     def _erase(self, purge: Purge, texts: Collection[str], done: Erased) -> None:
-        hiding = Hiding(texts, purge.ids)
+        hiding = self._hiding(purge, texts)
         hide = hiding.hidden
-        erase_backups(self._folder, purge.ids, texts, lambda line: self._admitted(line, purge, hide), hide, done)
+        admission = Admission(lambda line: self._admitted(line, purge, hide), hide, purge.ids)
+        erase_backups(self._folder, texts, self.list.stretches(purge, texts), admission, done)
+        if self._folder.blobs.is_dir():
+            erase_texts(self._folder, Survey(self._folder).long_texts(), hiding, done)
         # Made anew of the journals: to the next session, words taken out of it would be an edit of a person's.
         erase_beside(self._folder, hiding, done, {SCRATCHPAD})
         erase_journals(self._folder, purge.ids, hide, done)
+
+    def _hiding(self, purge: Purge, texts: Iterable[str]) -> Hiding:
+        return Hiding(texts, purge.ids, self.list.stretches(purge, texts))
 
     def _admitted(self, line: bytes, purge: Purge, hide: Callable[[str], str]) -> bytes:
         """Return a line of a journal in a backup without what was purged."""
@@ -250,11 +269,11 @@ class Purging:
         erase_derived(self._folder, done, vectors=self._service.settings.embedder == "none")
 
     def _receipt(self, purge: Purge, texts: Collection[str], done: Erased) -> Receipt:
-        found = search(self._folder, texts, purge.ids)
+        found = search(self._folder, texts, purge.ids, self.list.stretches(purge, texts))
         root = self._folder.path.parent
         where = [f"{each.path.relative_to(root)}" + (f"/{each.member}" if each.member else "") for each in found]
         records = {"ids": [*purge.ids], "fingerprints": [*purge.fingerprints]}
-        searched = sum(map(can_be_told, texts))
+        searched = sum(map(can_be_told, texts)) or sum(map(len, purge.stretches.values()))
         return Receipt(
             purge.id,
             to_text(self._clock()),
@@ -263,5 +282,6 @@ class Purging:
             tuple(where),
             tuple(done.failed),
             searched,
-            len(texts) - searched,
+            sum(not can_be_told(text) for text in texts),
+            (*BEYOND_REACH, _INDEX) if self._folder.index.exists() else BEYOND_REACH,
         )

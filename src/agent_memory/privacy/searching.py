@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.journal.stretches import Stretches
 
 _LARGEST: Final = 1 << 30
 """Bytes of a file that are read in one go."""
@@ -69,29 +70,35 @@ class Found:
     count: int
 
 
-def search(folder: AgentFolder, texts: Collection[str], ids: Collection[str] = ()) -> list[Found]:
+def search(
+    folder: AgentFolder, texts: Collection[str], ids: Collection[str] = (), stretches: Stretches | None = None
+) -> list[Found]:
     """Return the files in which texts stand; with `ids`, also backups and journals that have changes of these records.
 
     Args:
         folder: The agent's.
         texts: What is looked for.
         ids: Of records; a file of ours may name them, as links do, so they count only where a change begins with one.
+        stretches: Of words that are looked for, too, and that nobody knows.
 
     Raises:
         OSError: A file cannot be read.
     """
-    return _among(chain(contents_of(folder), _encrypted_in(folder)), texts, ids)
+    return _among(chain(contents_of(folder), _encrypted_in(folder)), texts, ids, stretches)
 
 
 def _among(
-    contents: Iterable[tuple[Path, str | None, bytes]], texts: Collection[str], ids: Collection[str]
+    contents: Iterable[tuple[Path, str | None, bytes]],
+    texts: Collection[str],
+    ids: Collection[str],
+    stretches: Stretches | None = None,
 ) -> list[Found]:
-    wording, changes = Wording(texts), _changes_of(ids)
+    changes, looked_for = _changes_of(ids), [one for one in (Wording(texts), stretches) if one]
     found = []
-    for path, member, content in contents if wording or changes else ():
+    for path, member, content in contents if looked_for or changes else ():
         count = len(changes.findall(content)) if changes is not None else 0
-        if wording:
-            count += sum(wording.count(text) for text in texts_of(content))
+        if looked_for:
+            count += sum(one.count(text) for text in texts_of(content) for one in looked_for)
         if count:
             found.append(Found(path, member, count))
     return found
@@ -147,13 +154,15 @@ def among_backups(folder: AgentFolder) -> Iterator[Path]:
             yield path
 
 
-def search_backup(path: Path, texts: Collection[str], ids: Collection[str]) -> list[Found]:
+def search_backup(
+    path: Path, texts: Collection[str], ids: Collection[str], stretches: Stretches | None = None
+) -> list[Found]:
     """Do the same in one backup.
 
     Raises:
         OSError: It cannot be read.
     """
-    return _among(((path, member, content) for member, content in _members(path)), texts, ids)
+    return _among(((path, member, content) for member, content in _members(path)), texts, ids, stretches)
 
 
 def contents_of(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:

@@ -31,7 +31,7 @@ from agent_memory.files.entries import size_of
 from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of, root_of
 from agent_memory.files.lock import folder_lock, make_lock
-from agent_memory.files.names import ENCRYPTION
+from agent_memory.files.names import ENCRYPTION, PURGE_KEY, PURGED
 from agent_memory.settings import PERSON_SECONDS
 from agent_memory.storage.other_journals import records_in
 
@@ -111,8 +111,8 @@ def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Ag
 def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> AgentFolder:
     """Make an agent with the records of another, and return its folder.
 
-    Copies the journals and the long texts they name, which are the truth, the pages of topics, which people change, and
-    the vectors of their texts; the rest is derived or about the other.
+    Copies the journals and the long texts they name, which are the truth, the pages of topics, which people change, the
+    list of what was purged, and the vectors of their texts; the rest is derived or about the other.
 
     Raises:
         ValidationError: The name cannot name an agent, or one has it.
@@ -133,6 +133,9 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
             for journal in folder.journals() or [folder.journal]:
                 replace_file(hidden / journal.name, read_file(journal), durable=True)
             AgentBlobs(folder).copy_to(AgentFolder(hidden).blobs)
+            for each in (PURGE_KEY, PURGED):  # what was purged stays so in the copy
+                if (folder.path / each).exists():
+                    replace_file(hidden / each, read_file(folder.path / each), durable=True)
         _copy_pages(folder.topics, hidden / folder.topics.name)
         _copy_vectors(folder.vectors, hidden / folder.vectors.name)
         sync_tree(hidden)

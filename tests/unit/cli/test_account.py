@@ -60,7 +60,7 @@ def test_all_that_an_agent_holds_is_told_of_every_kind(bob: Run, tmp_path: Path)
     assert changed in found["events.jsonl"]
     readme = found["README.md"]
     assert "What the agent bob holds" in readme
-    assert "1 of these records were forgotten" in readme
+    assert "Forgotten: 1 record of these." in readme
     assert all(word in readme for word in ("backups", "workspaces", "transcripts of the host", "purge"))
 
 

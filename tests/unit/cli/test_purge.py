@@ -29,7 +29,7 @@ def test_what_is_left_in_a_file_is_named(bob: Run, root: Path) -> None:
     before = (root / "bob" / "memories.yaml").read_bytes()
     bob("purge", B, "--yes", "-a", "bob")
     (root / "bob" / "memories.old.yaml").write_bytes(before)
-    assert "memories.old.yaml: 1 time." in bob("purge", "--verify", "-a", "bob", code=1).stdout
+    assert "memories.old.yaml: 2 times." in bob("purge", "--verify", "-a", "bob", code=1).stdout
 
 
 def test_without_a_terminal_nothing_is_purged(bob: Run) -> None:

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.errors import StorageError
 from agent_memory.journal import Journal
 from agent_memory.knowledge.intake.drafting import Turn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.lifecycle.backups import create_backup
-from agent_memory.privacy import Purging
+from agent_memory.lifecycle.backups import create_backup, restore_backup
+from agent_memory.privacy import Purging, erasing
 from agent_memory.privacy.hiding import Hiding
 from tests.house import OTHER, SECRET, House
 
@@ -125,3 +126,89 @@ def test_only_the_entries_of_these_records_leave_a_pad(quote: str) -> None:
     )
     left = Hiding((), {"mem-0123456789ab"}).without_entries(pad)
     assert left == ("# What bob sees.\n- content: names mem-0123456789ab\n  id: mem-ba9876543210\n# rendered 0\n")
+
+
+LONG = "\n\n".join(f"Paragraph {number} speaks of box {number} in the harbour of Kiel alone." for number in range(200))
+
+
+async def test_a_long_text_that_has_the_words_is_written_anew_in_backups_too(bobs: House) -> None:
+    knowledge = Knowledge("bob", bobs.settings, clock=bobs.clock)
+    document = (await Ingest(knowledge).resource(f"{LONG}\n\n{SECRET}\n")).record
+    purged = await bobs.keep(SECRET)
+    create_backup(bobs.service.admin.folder, clock=bobs.clock)
+    (before,) = (bobs.folder / "blobs").iterdir()
+    assert (await bobs.purge(purged)).is_clean
+    assert bobs.holding() == []
+    after = await knowledge.resources.get(document.id)
+    assert (after.blob, after.chars) != (before.name, 0)
+    assert await knowledge.text_of(after) == f"{LONG}\n\n{'█' * len(SECRET)}"
+    assert not before.exists()
+    await knowledge.close()
+
+
+async def test_an_older_backup_brings_neither_pages_nor_long_texts_nor_words_back(bobs: House) -> None:
+    knowledge = Knowledge("bob", bobs.settings, clock=bobs.clock)
+    ingest = Ingest(knowledge)
+    purged = (await ingest.resource(f"Clara Schmidt went to Hamburg.\n\n{LONG.replace('box', 'crate')}\n")).record.id
+    other = (await ingest.resource(f"{SECRET}\n\n{LONG}\n")).record.id
+    secret = await bobs.keep(SECRET)
+    (bobs.folder / "topics").mkdir(exist_ok=True)
+    (bobs.folder / "topics" / "clara.md").write_text(f"# Clara\n\n{SECRET}\n")
+    made = create_backup(bobs.service.admin.folder, clock=bobs.clock)
+    elsewhere = bobs.root.parent / made.path.name
+    elsewhere.write_bytes(made.path.read_bytes())
+    await bobs.purge(purged, secret)
+    await knowledge.close()
+    await bobs.service.close()
+    restore_backup(elsewhere, bobs.root, clock=bobs.clock)
+    assert bobs.holding() == bobs.holding("x Clara Schmidt went to Hamburg x") == []
+    knowledge = Knowledge("bob", bobs.settings, clock=bobs.clock)
+    assert (await knowledge.text_of(await knowledge.resources.get(other))).endswith(LONG)
+    await knowledge.close()
+
+
+async def test_a_purge_that_knows_no_word_any_more_searches_by_signatures(bobs: House) -> None:
+    purged = await bobs.keep(SECRET)
+    purging = Purging(bobs.service, clock=bobs.clock)
+    plan = await purging.plan([purged])
+    await bobs.purge(purged)
+    purging.list.begin(plan.ids, plan.texts, "2026-03-01T13:00:00Z")
+    (bobs.folder / "old copy.bin").write_bytes(b"\x00\xff" + SECRET.encode())
+    (receipt,) = await purging.finish()
+    assert receipt.searched == 1
+    assert bobs.holding() == []  # it was made unreadable, too
+    (bobs.folder / "blobs").mkdir()
+    (bobs.folder / "blobs" / "note.bin").write_bytes(b"\x00\xff" + SECRET.encode())
+    assert [each.path.name for each in await purging.verify()] == ["note.bin"]
+
+
+async def test_a_receipt_names_the_index_of_the_vector_engine_where_there_is_one(bobs: House) -> None:
+    first, second = await bobs.keep(SECRET), await bobs.keep(OTHER)
+    assert "reindex" not in " ".join((await bobs.purge(first)).beyond)
+    (bobs.folder / "memories.db").mkdir()
+    assert "reindex" in " ".join((await bobs.purge(second)).beyond)
+
+
+async def test_what_could_not_be_done_is_done_by_purging_the_same_id_again(
+    bobs: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    purged = await bobs.keep(SECRET)
+    create_backup(bobs.service.admin.folder, clock=bobs.clock)
+    await bobs.keep(f"Minutes. {SECRET} The crane is repaired.")
+    bobs.clock.advance(hours=1)
+    create_backup(bobs.service.admin.folder, clock=bobs.clock)
+
+    def no_room(*_: object) -> None:
+        raise StorageError("No room for it.")
+
+    monkeypatch.setattr(erasing, "withdraw", no_room)
+    receipt = await bobs.purge(purged)
+    assert len(receipt.failed) == 2
+    assert bobs.holding() == []  # they are packed
+    assert len({each.path for each in await Purging(bobs.service).verify()}) == 2
+    monkeypatch.undo()
+    await bobs.again()
+    receipt = await bobs.purge(purged)
+    assert receipt.is_clean
+    assert len([name for name in receipt.files if name.endswith(".zip")]) == 2
+    assert await Purging(bobs.service).verify([SECRET]) == []

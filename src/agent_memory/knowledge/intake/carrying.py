@@ -138,6 +138,7 @@ async def _store(
     size, names = 0, {topic.name async for topic in knowledge.topics.iter_all()} if kind is TOPIC else set()
     for line, given in some:
         entry = given if trusted or kind is not ENTITY else await _unmerged(knowledge, given)
+        entry = dict(await asyncio.to_thread(purged.readable, entry.get("id"), entry))
         try:
             draft = await asyncio.to_thread(_draft, knowledge, kind, entry, trusted=trusted)
         except ValidationError as error:

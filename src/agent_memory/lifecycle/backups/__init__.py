@@ -1,5 +1,6 @@
 """Backups of agents: one file each, made beside those who write, read again, and put back as a whole."""
 
+from agent_memory.lifecycle.backups.admitting import Admission
 from agent_memory.lifecycle.backups.keeping import Listed, last_backup, list_backups, prune_backups, to_prune
 from agent_memory.lifecycle.backups.reading import Verified, verify_backup
 from agent_memory.lifecycle.backups.restoring import Preview, Restored, drop_derived, preview_restore, restore_backup
@@ -8,6 +9,7 @@ from agent_memory.lifecycle.backups.taking import Backup, create_backup
 from agent_memory.lifecycle.backups.withdrawing import encrypt_backup, withdraw
 
 __all__ = [
+    "Admission",
     "Backup",
     "Listed",
     "Manifest",

@@ -15,7 +15,7 @@ import os
 import secrets
 import shutil
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.encryption import AgentBlobs, state_of
@@ -31,16 +31,19 @@ from agent_memory.files.atomic import (
     translated,
     write_all,
 )
+from agent_memory.files.blobs import named_in
 from agent_memory.files.changeover import settle, staging
 from agent_memory.files.filesystem import locks_keep_readers_out
 from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.files.lock import archive_lock, file_lock, folder_lock, make_lock
 from agent_memory.files.names import DERIVED, ENCRYPTION, SHORTLIST, TOPICS
-from agent_memory.journal import PurgeList
 from agent_memory.journal.format import FORMAT, Header, MalformedLineError, decode_header, sealed
+from agent_memory.knowledge.topics.file import INDEX
+from agent_memory.lifecycle.backups.admitting import Admission, barring, name_of
 from agent_memory.lifecycle.backups.coding import Coding, coding_of
 from agent_memory.lifecycle.backups.reading import Archive, damaged, opened_backup, verify_open
+from agent_memory.lifecycle.backups.room import check_room
 from agent_memory.lifecycle.backups.shape import BEFORE_RESTORE, is_long_text, is_page
 from agent_memory.lifecycle.backups.taking import Backup, cut_of, take
 from agent_memory.lifecycle.backups.tally import tally_of
@@ -49,17 +52,13 @@ from agent_memory.settings import PERSON_SECONDS
 from agent_memory.storage import new_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Iterator
     from datetime import datetime
     from pathlib import Path
 
     from agent_memory.lifecycle.backups.shape import Held, HeldJournal, Manifest
 
 _LARGEST: Final = 2**53 - 1
-_MARGIN: Final = 64 << 20
-"""Bytes that stay free on the disk beside what is restored."""
-_MOST_FOLDED: Final = 1 << 28
-"""Bytes of a long text or a page, which is read in one go."""
 
 
 class _Begun(NamedTuple):
@@ -138,7 +137,7 @@ def restore_backup(
     agent: str | None = None,
     new: str | None = None,
     clock: Clock = utc_now,
-    admit: Callable[[bytes], bytes] | None = None,
+    admission: Admission | None = None,
 ) -> Restored:
     """Put a backup in the place of what an agent remembers; see `preview_restore`.
 
@@ -148,8 +147,8 @@ def restore_backup(
         agent: Whose memory is replaced.
         new: Begin an agent of this name instead.
         clock: Source of the present.
-        admit: Judges each line that comes back: returns it, another line, or nothing. When omitted, what was purged
-            from the agent of the backup, or from the one that is replaced, does not come back.
+        admission: Judges what comes back. When omitted, what was purged from the agent of the backup, or from the one
+            that is replaced, does not.
 
     Raises:
         ValidationError: As there.
@@ -157,35 +156,29 @@ def restore_backup(
         StorageError: As there; or it could not be written, and what was there still is.
     """
     with opened_backup(path) as archive:
-        if admit is None:
-            admit = _barring(root, {archive.manifest.agent_id, agent or archive.manifest.agent_id})
+        if admission is None:
+            admission = barring(root, {archive.manifest.agent_id, agent or archive.manifest.agent_id})
         found = verify_open(archive, deep=False)  # lines are looked at when they are unpacked
         if found.problems:
             raise damaged(path, found.problems)
-        _check_room(archive, root)
+        check_room(archive, root)
         if new is not None:
-            return Restored(_begin(archive, new, root, admit), archive.manifest, None)
+            return Restored(_begin(archive, new, root, admission), archive.manifest, None)
         folder = folder_of(agent or archive.manifest.agent_id, root)
         make_private_folder(folder.path)
-        return _replace(archive, folder, clock, admit)
+        return _replace(archive, folder, clock, admission)
 
 
-def _barring(root: Path, agents: Collection[str]) -> Callable[[bytes], bytes]:
-    """Return what leaves out of a line what was purged from one of these agents."""
-    lists = [PurgeList(folder_of(name, root).path) for name in sorted(agents)]
-    return lambda line: reduce(lambda left, each: each.admitted(left) if left else left, lists, line)
-
-
-def _replace(archive: Archive, folder: AgentFolder, clock: Clock, admit: Callable[[bytes], bytes] | None) -> Restored:
+def _replace(archive: Archive, folder: AgentFolder, clock: Clock, admission: Admission) -> Restored:
     with contextlib.ExitStack() as ending:
         with translated(folder.path, "restore into"):
             staged = ending.enter_context(staging(folder.path))
         coding = coding_of(archive, folder)
-        ending.enter_context(_texts_of(archive, folder, is_plain=coding.was is None))
         with translated(folder.path, "restore into"):
-            headers = _unpack(archive, staged, admit, coding)
+            headers = _unpack(archive, staged, admission, coding)
             if coding.key_file is not None and state_of(folder.path) is None:
                 _write(staged / ENCRYPTION, coding.key_file)
+        ending.enter_context(_texts_of(archive, folder, staged, admission, coding))
         ending.enter_context(archive_lock(folder.path, PERSON_SECONDS))
         lock = ending.enter_context(folder_lock(folder.path, PERSON_SECONDS))
         present = folder.journals()
@@ -216,38 +209,53 @@ def _backup_of_now(folder: AgentFolder, moment: datetime) -> Backup:
 
 
 @contextlib.contextmanager
-def _texts_of(archive: Archive, folder: AgentFolder, *, is_plain: bool) -> Iterator[None]:
-    """Write the long texts, which are in nobody's way, and let none be swept for the length of the block."""
-    texts = [each for each in archive.manifest.files if is_long_text(each.name)]
-    named = ((each.name.rpartition("/")[2], _content(archive, each)) for each in texts)
+def _texts_of(
+    archive: Archive, folder: AgentFolder, journals: Path, admission: Admission, coding: Coding
+) -> Iterator[None]:
+    """Write the long texts, and let none be swept for the length of the block.
+
+    Only those that journals still name, where that can be read.
+    """
+    held = [each for each in archive.manifest.files if is_long_text(each.name)]
+    texts = ((each.name.rpartition("/")[2], _content(archive, each)) for each in held)
     blobs = AgentBlobs(folder)
-    with (
-        contextlib.nullcontext()
-        if not texts
-        else (blobs.bringing(content for _, content in named) if is_plain else blobs.bringing_files(named))
-    ):
+    if not held:
+        bringing: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    elif coding.was is not None:
+        bringing = blobs.bringing_files(texts)
+    else:
+        readable = (admission.text(content) for _, content in texts)
+        if coding.now is None and not admission.is_all:
+            named = {name for journal in journals.glob("*.yaml") for name in named_in(journal)}
+            readable = (text for text in readable if name_of(text) in named)
+        bringing = blobs.bringing(readable)
+    with bringing:
         yield
 
 
-def _unpack(
-    archive: Archive, staged: Path, admit: Callable[[bytes], bytes] | None, coding: Coding
-) -> dict[str, _Begun]:
+def _unpack(archive: Archive, staged: Path, admission: Admission, coding: Coding) -> dict[str, _Begun]:
     """Write journals and pages to a folder; return how each journal begins, for whose header room was left."""
-    headers = {}
+    headers, renamed = {}, dict[str, str]()
+    for each in archive.manifest.files if admission.hide is not None and coding.was is None else ():
+        if is_long_text(each.name) and (new := admission.text(old := _content(archive, each))) != old:
+            renamed[name_of(old)] = name_of(new)
     for journal in archive.manifest.journals:
-        headers[journal.name] = _unpack_journal(archive, journal, staged / journal.name, admit, coding)
+        judge = partial(admission.line, renamed=renamed)
+        headers[journal.name] = _unpack_journal(archive, journal, staged / journal.name, judge, coding)
     if coding.now is not None:  # no page lies beside encrypted journals: they are made of these when asked for
         return headers
     pages = [each for each in archive.manifest.files if is_page(each.name)]
     if pages:
         (staged / TOPICS).mkdir(mode=PRIVATE_FOLDER)
-    for page in pages:
-        _write(staged / page.name, _content(archive, page))
+    readable = {page.name: admission.page(_content(archive, page)) for page in pages}
+    for name, content in readable.items():
+        if content is not None and (name != f"{TOPICS}/{INDEX}" or None not in readable.values()):
+            _write(staged / name, content)
     return headers
 
 
 def _unpack_journal(
-    archive: Archive, journal: HeldJournal, place: Path, admit: Callable[[bytes], bytes] | None, coding: Coding
+    archive: Archive, journal: HeldJournal, place: Path, judge: Callable[[bytes], bytes], coding: Coding
 ) -> _Begun:
     header: Header | None = None
     begun, key = b"", None
@@ -265,8 +273,7 @@ def _unpack_journal(
         if header is None:
             header = coding.header(Header(format=FORMAT, min_reader=FORMAT, generation=""))
             write_all(descriptor, _line_of(header))
-    if admit is not None or coding.now is not None:
-        _rewrite(place, lambda line: coding.line(line, admit, is_encrypted=key is not None))
+    _rewrite(place, lambda line: coding.line(line, judge, is_encrypted=key is not None))
     tally = tally_of(place)
     if len(tally.damaged) > journal.damaged:
         raise damaged(archive.path, [f"lines of {journal.name} are damaged, such as line {tally.damaged[0]}"])
@@ -278,13 +285,13 @@ def _write(place: Path, content: bytes) -> None:
         write_all(descriptor, content)
 
 
-def _rewrite(place: Path, admit: Callable[[bytes], bytes]) -> None:
+def _rewrite(place: Path, judge: Callable[[bytes], bytes]) -> None:
     """Judge each line behind the header."""
     judged = place.with_name(f".{place.name}")
     with place.open("rb") as source, _made(judged) as descriptor:
         write_all(descriptor, source.readline())
         for line in source:
-            write_all(descriptor, admit(line))
+            write_all(descriptor, judge(line))
     judged.replace(place)
 
 
@@ -327,7 +334,7 @@ def _number(staged: Path, begun: dict[str, _Begun], before: Backup | None) -> No
             os.pwrite(descriptor, _line_of(header), 0)
 
 
-def _begin(archive: Archive, name: str, root: Path, admit: Callable[[bytes], bytes] | None) -> AgentFolder:
+def _begin(archive: Archive, name: str, root: Path, admission: Admission) -> AgentFolder:
     """Make an agent of a backup, which is there as a whole or not at all."""
     made = new_folder(name, root)
     make_private_folder(made.path.parent)
@@ -339,8 +346,9 @@ def _begin(archive: Archive, name: str, root: Path, admit: Callable[[bytes], byt
         ending.callback(shutil.rmtree, hidden, ignore_errors=True)  # gone by then, unless something failed
         make_lock(hidden)
         coding = coding_of(archive, AgentFolder(hidden))
-        with _texts_of(archive, AgentFolder(hidden), is_plain=coding.was is None):
-            _number(hidden, _unpack(archive, hidden, admit, coding), None)
+        headers = _unpack(archive, hidden, admission, coding)
+        with _texts_of(archive, AgentFolder(hidden), hidden, admission, coding):
+            _number(hidden, headers, None)
         if coding.key_file is not None:
             _write(hidden / ENCRYPTION, coding.key_file)
         sync_tree(hidden)
@@ -355,24 +363,6 @@ def drop_derived(folder: AgentFolder) -> None:
         for path in folder.path.glob(f"*{SHORTLIST}"):
             path.unlink()
     shutil.rmtree(folder.path / DERIVED, ignore_errors=True)
-
-
-def _check_room(archive: Archive, root: Path) -> None:
-    """Refuse what would fill the disk, as an archive that was made to do so."""
-    large = [each.name for each in archive.manifest.files if each.size > _MOST_FOLDED]
-    if large:
-        raise damaged(archive.path, [f"{large[0]} is longer than any text of ours"])
-    with translated(root, "look at"):
-        make_private_folder(root)
-        free = shutil.disk_usage(root).free
-    if archive.manifest.size + _MARGIN > free:
-        raise StorageError(
-            f"{archive.path.name} takes {archive.manifest.size:,} bytes unpacked, and {free:,} are free. "
-            "Nothing was changed.",
-            code="disk_full",
-            recovery="Free some disk space and try again.",
-            path=archive.path,
-        )
 
 
 def _ids_now(folder: AgentFolder) -> set[str] | None:

@@ -6,13 +6,13 @@ import contextlib
 import secrets
 import shutil
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from agent_memory.encryption.keys import adopt
-from agent_memory.files.atomic import PRIVATE_FOLDER, read_file, replace_file, sync_folder, translated
+from agent_memory.files.atomic import PRIVATE_FOLDER, replace_file, sync_folder, translated
 from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.names import ENCRYPTION
-from agent_memory.knowledge.topics.file import INDEX
+from agent_memory.lifecycle.backups.admitting import EVERYTHING
 from agent_memory.lifecycle.backups.reading import opened_backup
 from agent_memory.lifecycle.backups.restoring import restore_backup
 from agent_memory.lifecycle.backups.taking import cut_of, take
@@ -25,12 +25,11 @@ if TYPE_CHECKING:
 
     from agent_memory.encryption import DataKey
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.lifecycle.backups.admitting import Admission
 
-_FOOTNOTE: Final = "[^"
 
-
-def withdraw(path: Path, root: Path, admit: Callable[[bytes], bytes], hide: Callable[[str], str]) -> None:
-    """Put a backup in its own place without the lines that are not admitted.
+def withdraw(path: Path, root: Path, admission: Admission) -> None:
+    """Put a backup in its own place without what is not admitted.
 
     It is of the same moment as before and has the same name. The scratchpad that was kept for people is not in it any
     more, since a restoring renders it anew.
@@ -38,19 +37,13 @@ def withdraw(path: Path, root: Path, admit: Callable[[bytes], bytes], hide: Call
     Args:
         path: The backup.
         root: The folder of all agents, where it is unpacked for a moment.
-        admit: Returns a line of a journal, another one, or nothing.
-        hide: Returns a page without the words that must not be read any more.
+        admission: Judges what stays in it.
 
     Raises:
         ValidationError: It is no backup.
         StorageError: It is damaged, or could not be written; it stays as it was.
     """
-
-    def changed(folder: AgentFolder) -> None:
-        sweep_blobs(folder, timedelta(0))
-        _hide_in_pages(folder, hide)
-
-    _make_anew(path, root, admit, changed)
+    _make_anew(path, root, admission, lambda folder: sweep_blobs(folder, timedelta(0)))
 
 
 def encrypt_backup(path: Path, root: Path, key: DataKey, begun: bytes, done: bytes) -> bool:
@@ -85,11 +78,11 @@ def encrypt_backup(path: Path, root: Path, key: DataKey, begun: bytes, done: byt
         unpacked.scratchpad.unlink(missing_ok=True)
         shutil.rmtree(unpacked.topics, ignore_errors=True)
 
-    _make_anew(path, root, lambda line: line, changed)
+    _make_anew(path, root, EVERYTHING, changed)
     return True
 
 
-def _make_anew(path: Path, root: Path, admit: Callable[[bytes], bytes], change: Callable[[AgentFolder], None]) -> None:
+def _make_anew(path: Path, root: Path, admission: Admission, change: Callable[[AgentFolder], object]) -> None:
     with opened_backup(path) as archive:
         manifest = archive.manifest
     hidden = root / f"_copy-{secrets.token_hex(6)}"
@@ -98,24 +91,9 @@ def _make_anew(path: Path, root: Path, admit: Callable[[bytes], bytes], change: 
         if (held := hold_folder(hidden)) is not None:
             ending.callback(unlock_and_close, held)
         ending.callback(shutil.rmtree, hidden, ignore_errors=True)
-        folder = restore_backup(path, hidden, admit=admit).folder
+        folder = restore_backup(path, hidden, admission=admission).folder
         change(folder)
         with cut_of(folder) as cut:
             made = take(folder, cut, manifest.reason, manifest.made_at)
         made.path.replace(path)
         sync_folder(path.parent)
-
-
-def _hide_in_pages(folder: AgentFolder, hide: Callable[[str], str]) -> None:
-    """Have pages lose what must not be read; one on which nothing stands any more goes, and the list of all with it."""
-    is_shorter = False
-    for page in sorted(folder.topics.glob("*.md")) if folder.topics.is_dir() else ():
-        text = read_file(page).decode("utf-8", "surrogateescape")
-        hidden = hide(text)
-        if _FOOTNOTE in text and _FOOTNOTE not in hidden:
-            page.unlink()
-            is_shorter = True
-        elif hidden != text:
-            replace_file(page, hidden.encode("utf-8", "surrogateescape"), durable=True)
-    if is_shorter:
-        (folder.topics / INDEX).unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.files.wording import counted
 from agent_memory.models import visible
 from agent_memory.privacy.account.records import Lines, audit_of, holdings_in, lines_of, other_files
 
@@ -33,6 +34,7 @@ _PAGES: Final[dict[str, tuple[str, str]]] = {
     "topic": ("topics.md", "Pages of topics"),
 }
 """By kind of record: the name of its page, and its title. Other kinds have nothing to read: JSON alone has them."""
+_MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:Z|\+00:00)")
 _FIRST: Final = ("content", "body", "name", "description", "title")
 """Fields that are shown as text; all others stand below, a line each."""
 NOT_LOOKED_INTO: Final = (
@@ -113,7 +115,12 @@ def _of_file(each: Lines, *, is_whole: bool) -> str:
 
 def _readme(agent_id: str, at: str, account: Account, beside: Sequence[Lines], audit: Sequence[str]) -> str:
     whom = f"about {_inline(account.names[0])}" if account.names else ""
-    lines = [f"# What the agent {agent_id} holds{' ' if whom else ''}{whom}", "", f"Written {at} by agent-memory.", ""]
+    lines = [
+        f"# What the agent {agent_id} holds{' ' if whom else ''}{whom}",
+        "",
+        f"Written {_moment(at)} by agent-memory.",
+        "",
+    ]
     if account.names:
         lines.append(
             "Looked for as words of their own, in capital and small letters: "
@@ -137,8 +144,8 @@ def _readme(agent_id: str, at: str, account: Account, beside: Sequence[Lines], a
         lines.append("")
     if account.gone:
         lines.append(
-            f"{account.gone} of these records were forgotten: no search finds them. Their texts stay in the files for "
-            "30 days at least, and are marked here.\n"
+            f"Forgotten: {counted(account.gone, 'record')} of these. No search finds them; their texts stay in the "
+            "files for 30 days at least, and are marked here.\n"
         )
     return "\n".join([*lines, *_ENDING])
 
@@ -157,13 +164,13 @@ _ENDING: Final = (
 
 def _section(each: Holding) -> str:
     """Return a record for a person: its texts as blocks that nothing in them can end, then its other fields."""
-    gone = f" (forgotten {each.at}, in the file still)" if each.is_gone else ""
+    gone = f" (forgotten {_moment(each.at)}, in the file still)" if each.is_gone else ""
     lines = [f"## {each.id}{gone}", ""]
     for name in _FIRST:
         if isinstance(text := each.data.get(name), str) and text:
             lines += [*([] if name in {"content", "body"} else [f"{name}:", ""]), *_block(text), ""]
-    lines += [f"- {name}: {_inline(_plain(value))}" for name, value in each.data.items() if name not in _FIRST]
-    lines += [f"- last change: {each.at}", f"- file: {each.journal}", ""]
+    lines += [f"- {name}: {_inline(_plain(name, value))}" for name, value in each.data.items() if name not in _FIRST]
+    lines += [f"- last change: {_moment(each.at)}", f"- file: {each.journal}", ""]
     if each.earlier:
         lines += ["Said before:", ""]
         for text in each.earlier:
@@ -187,8 +194,24 @@ def _inline(text: str) -> str:
     return f"{fence}{space}{text}{space}{fence}".replace("|", "\\|") if text else "``"
 
 
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _plain(name: str, value: Any) -> str:
+    """Return a field in words; `records.jsonl` has it to the letter."""
+    match value:
+        case str():
+            return _moment(value)
+        case {"kind": str(kind), **more} if name == "source":
+            return ", ".join([kind, *map(str, more.values())])
+        case [*some] if some and all(isinstance(each, str) for each in some):
+            return ", ".join(some)
+        case [*some] if some and all(isinstance(each, dict) and {"rel", "id"} <= each.keys() for each in some):
+            return ", ".join(f"{each['rel']} {each['id']}" for each in some)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _moment(text: str) -> str:
+    """Return a moment to the minute; any other text as it is."""
+    found = _MOMENT.fullmatch(text)
+    return f"{found[1]} {found[2]} UTC" if found else text
 
 
 def _as_json(each: Holding) -> str:

@@ -11,7 +11,7 @@ from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_file, translated
 from agent_memory.files.names import AUDIT, OLDER_AUDIT, PURGE_KEY, PURGED, VECTORS, sort_of
-from agent_memory.journal import Records, apply_change, texts_in
+from agent_memory.journal import PurgeList, Records, apply_change, texts_in
 from agent_memory.journal.reader import JournalReader
 
 if TYPE_CHECKING:
@@ -73,7 +73,12 @@ def holdings_in(folder: AgentFolder) -> list[Holding]:
         journals = folder.journals()
     found = [each for journal in journals for each in _in_journal(journal, AgentBlobs(folder))]
     live = {each.id for each in found if not each.is_gone}
-    return [each for each in found if not (each.is_gone and each.id in live)]  # moved to another journal and back
+    purged = PurgeList(folder.path)  # that may be unfinished
+    return [
+        each
+        for each in found
+        if not (each.is_gone and (each.id in live or purged.names(each.id)))  # moved to another journal and back
+    ]
 
 
 def other_files(folder: AgentFolder) -> list[Path]:

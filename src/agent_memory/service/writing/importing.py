@@ -62,7 +62,7 @@ class Import:
         writing: The write path to where they go.
         caller: The session that asks.
         now: The present.
-        trusted: Whether all that the memories claim is believed.
+        trusted: Whether all that the memories claim is believed, and what was forgotten here is brought back by it.
         dry_run: Whether to report the outcome that each would have, and store none.
         is_transfer: Whether they come from another storage of the same agent: all is believed, and what was forgotten
             here stays forgotten.
@@ -101,7 +101,8 @@ class Import:
         drafts: list[Redacted[Memory]] = []
         known = await self.writing.storage.texts_of([memory.id for memory in memories])
         new = [memory.content for memory in memories if memory.id not in known]
-        forgotten = await self.writing.storage.forgotten_among(new) if self.is_transfer else set[str]()
+        brings_back = self.trusted and not self.is_transfer
+        forgotten = set[str]() if brings_back else await self.writing.storage.forgotten_among(new)
         for each in await asyncio.to_thread(self._cleaned, memories):
             imported, draft = await self._judge(each, known, forgotten)
             outcomes.append(imported)
@@ -126,6 +127,7 @@ class Import:
         return [self._clean(memory) for memory in memories]
 
     def _clean(self, memory: Memory) -> _Cleaned:
+        memory = self._readable(memory)
         believed, lowered = memory, tuple[str, ...]()
         if self.is_transfer:
             believed = memory.model_copy(update={"agent_id": self.writing.storage.agent_id})
@@ -135,6 +137,14 @@ class Import:
             return _Cleaned(memory, lowered, redact_record(MEMORY, believed, self.writing.redactor))
         except ValidationError as error:
             return _Cleaned(memory, lowered, error)
+
+    def _readable(self, memory: Memory) -> Memory:
+        """Return a memory without words of what was purged here."""
+        if (purged := self.writing.purged) is None:
+            return memory
+        said = memory.to_record()
+        readable = purged.readable(memory.id, said)
+        return memory if readable == said else MEMORY.model.from_record(memory.agent_id, memory.id, dict(readable))
 
     async def _judge(
         self, cleaned: _Cleaned, known: Mapping[str, str], forgotten: Collection[str]

@@ -13,6 +13,7 @@ from agent_memory.errors import BusyError, DiskFullError, StorageError, Validati
 from agent_memory.files import changeover
 from agent_memory.files.lock import archive_lock, folder_lock
 from agent_memory.lifecycle.backups import (
+    Admission,
     create_backup,
     list_backups,
     preview_restore,
@@ -148,7 +149,8 @@ async def test_long_texts_and_pages_come_back(bob: FileStorage, root: Path, cloc
 
 
 def test_a_line_that_must_not_come_back_does_not(made: Backup, bob: FileStorage, root: Path) -> None:
-    restore_backup(made.path, root, admit=lambda line: b"" if b"Ledger 2" in line else line)
+    admission = Admission(lambda line: b"" if b"Ledger 2" in line else line, None, ())
+    restore_backup(made.path, root, admission=admission)
     assert b"Ledger 2" not in bob.folder.journal.read_bytes()
     assert b"Ledger 3" in bob.folder.journal.read_bytes()
 

@@ -1,0 +1,109 @@
+"""`Stretches`: words that are found again by whoever has a key, and that nobody can read from what is kept of them.
+
+The words of each text are counted and signed: HMAC-SHA256 (RFC 2104) of them under the key, the first 16 bytes; those
+of a long one in stretches of 40. Another text has them where as many of its words in a row have the same signature. Who
+has the signatures alone can try no words against them.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+from collections import defaultdict
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.journal.comparing import can_be_told, compared, placed
+from agent_memory.journal.withholding import BAR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+_STRETCH: Final = 40
+"""Words."""
+_BYTES: Final = 16
+_UNSPACED: Final = "\u2e80-\ua4cf\uf900-\ufaff\U00020000-\U0003ffff"
+"""Scripts of which each character counts as a word."""
+_WORD: Final = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+")
+
+
+class Stretches:
+    """Finds signed stretches in texts.
+
+    Args:
+        key: Under which they were signed; without one nothing is found.
+        signed: Signatures, hexadecimal, by the number of words.
+        texts: What was signed, where that is known: it is found at a fraction of the cost.
+    """
+
+    def __init__(
+        self, key: bytes = b"", signed: Mapping[int, Iterable[str]] | None = None, texts: Iterable[str] = ()
+    ) -> None:
+        self._key = key
+        self._begin_with = {some[0] for text in texts for some in _stretches(text)}
+        self._signed = {count: {bytes.fromhex(each) for each in some} for count, some in (signed or {}).items()}
+
+    def __bool__(self) -> bool:
+        """Tell whether anything can be found."""
+        return bool(self._key and self._signed)
+
+    def count(self, text: str) -> int:
+        """Return how many stretches stand in a text."""
+        return sum(1 for _ in self._found(_WORD.findall(compared(text)))) if self else 0
+
+    def hidden(self, text: str) -> str:
+        """Return a text with `BAR` for each character of these stretches in it."""
+        if not self.count(text):
+            return text
+        folded, places = placed(text)
+        words = [match.span() for match in _WORD.finditer(folded)]
+        barred = [
+            (places[words[begin][0]][0], places[words[end - 1][1] - 1][1])
+            for begin, end in self._found([folded[begin:end] for begin, end in words])
+        ]
+        parts, behind = list[str](), 0
+        for begin, end in _joined(barred):
+            parts += [text[behind:begin], BAR * (end - begin)]
+            behind = end
+        return "".join([*parts, text[behind:]])
+
+    def _found(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Yield where stretches begin and end, in words."""
+        for count, signed in self._signed.items():
+            for begin in range(len(words) - count + 1):
+                if self._begin_with and words[begin] not in self._begin_with:
+                    continue
+                if _signature(self._key, words[begin : begin + count]) in signed:
+                    yield begin, begin + count
+
+
+def signed_stretches(key: bytes, texts: Iterable[str]) -> dict[int, list[str]]:
+    """Return the signatures of texts, hexadecimal, by how many words each stands for; none of what is too short."""
+    signed: defaultdict[int, set[str]] = defaultdict(set)
+    for some in (some for text in texts for some in _stretches(text)):
+        signed[len(some)].add(_signature(key, some).hex())
+    return {count: sorted(some) for count, some in sorted(signed.items())}
+
+
+def _stretches(text: str) -> Iterator[list[str]]:
+    """Yield the words of a text, of a long one some at a time; the last has the rest."""
+    words = _WORD.findall(compared(text)) if can_be_told(text) else []
+    cuts = [*range(0, max(1, len(words) // _STRETCH) * _STRETCH, _STRETCH), len(words)]
+    yield from (words[begin:end] for begin, end in pairwise(cuts if words else []))
+
+
+def _signature(key: bytes, words: Sequence[str]) -> bytes:
+    return hmac.digest(key, " ".join(words).encode("utf-8", "surrogatepass"), "sha256")[:_BYTES]
+
+
+def _joined(spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Yield spans in their order, those that overlap as one."""
+    begin, end = 0, 0
+    for each in sorted(spans):
+        if each[0] > end:
+            if end > begin:
+                yield begin, end
+            begin = each[0]
+        end = max(end, each[1])
+    if end > begin:
+        yield begin, end

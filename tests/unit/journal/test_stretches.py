@@ -1,0 +1,67 @@
+"""Signed stretches of words: found in whatever form, by nobody without the key."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_memory.journal.stretches import Stretches, signed_stretches
+from agent_memory.journal.withholding import BAR
+
+KEY = bytes(range(32))
+SAID = "Ann's salary is seventy-two thousand a year."
+LONG = " ".join(f"word{number}" for number in range(137))
+
+
+def finder(*texts: str, key: bytes = KEY, **options: object) -> Stretches:
+    return Stretches(key, signed_stretches(KEY, texts), **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ANN\u2019S SALARY  is seventy-two\nthousand a year",
+        "Ann's salary: is seventy - two, thousand a year!",
+        "\uff21nn's s\u00e1lary is \u200bseventy-two thousand a year",
+        "Ann\\u0027s salary is seventy-two thousand a year",
+    ],
+)
+def test_the_words_are_found_however_they_are_written(text: str, known: bool) -> None:
+    found = finder(SAID, texts=[SAID] if known else ())
+    assert found.count(f"Minutes. {text} The crane.") == 1
+    hidden = found.hidden(f"Minutes. {text} The crane.")
+    assert hidden.startswith(f"Minutes. {BAR}")
+    assert "The crane." in hidden
+    assert "thousand" not in hidden
+
+
+@pytest.mark.parametrize("text", ["", "Ann's salary is seventy-two thousand a day.", "anns salary", "\ud83d\ude00"])
+def test_other_words_stay(text: str) -> None:
+    assert finder(SAID).hidden(text) == text
+
+
+def test_without_the_key_or_with_another_nothing_is_found() -> None:
+    assert not finder(SAID, key=b"")
+    assert finder(SAID, key=bytes(32)).count(SAID) == 0
+    assert not Stretches()
+
+
+def test_of_a_long_text_each_stretch_is_found_by_itself() -> None:
+    found = finder(LONG)
+    assert found.count(LONG) == 3
+    assert found.hidden(LONG).replace(BAR, "").strip() == ""
+    middle = " ".join(LONG.split()[40:80])
+    assert found.hidden(f"So: {middle} end") == f"So: {BAR * len(middle)} end"
+
+
+def test_scripts_without_spaces_are_found_within_a_line() -> None:
+    said = "\u6211\u4eec\u51b3\u5b9a\u4f7f\u7528\u6570\u636e\u5e93"
+    assert finder(said).hidden(f"\u6628\u5929{said}\u4e86") == f"\u6628\u5929{BAR * len(said)}\u4e86"
+
+
+def test_what_is_too_short_is_not_signed_and_signatures_say_nothing() -> None:
+    assert signed_stretches(KEY, ["Zed owes 5", ""]) == {}
+    (count,) = signed_stretches(KEY, [SAID])
+    assert count == 8
+    assert "salary" not in str(signed_stretches(KEY, [SAID]))
+    assert signed_stretches(KEY, [SAID]) != signed_stretches(bytes(32), [SAID])
