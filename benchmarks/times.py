@@ -38,7 +38,9 @@ from benchmarks._times_dateless import DATELESS, dateless
 _TYPES: Final = ("date", "daterange", "datetime", "datetimerange")
 _DRAWS: Final = 1_000
 _REFERENCE: Final = "2016-11-07T00:00:00"
-_TIMED: Final = 3_000
+_TIMED: Final = 300
+"""Texts of each kind."""
+_PASSES: Final = 5
 _LENGTH: Final = 2_000
 """Characters of the texts that are timed."""
 _RIVAL: Final = """
@@ -261,7 +263,11 @@ def false_dates() -> dict[str, Any]:
 
 
 def timed() -> dict[str, dict[str, float]]:
-    """Return milliseconds of CPU for texts of 2,000 characters: with no date, of dates and none, and of dates alone."""
+    """Return milliseconds of CPU for texts of 2,000 characters: with no date, of dates and none, and of dates alone.
+
+    All texts are read several times, one after the other. `p99` is over all readings; `p99 of best` is over the
+    texts, each by its fastest reading: what other programs do to caches and clocks falls on `p99` alone.
+    """
     said = datetime(2024, 5, 15, 12, tzinfo=UTC)
     choose = random.Random(2)
     dated = [
@@ -275,21 +281,34 @@ def timed() -> dict[str, dict[str, float]]:
     ]
     plain = [text for _, text in dateless(len(DATELESS) * 20, seed=3)]
     kinds = {"none": plain, "some": dated + plain, "dates alone": dated}
-    taken: dict[str, list[float]] = {name: [] for name in kinds}
-    for at in range(_TIMED):
-        name = list(kinds)[at % 3]
-        text = ""
-        while len(text) < _LENGTH:
-            text += choose.choice(kinds[name]) + " "
-        begun = time.process_time()
-        times_in(text[:_LENGTH], said)
-        taken[name].append(1000 * (time.process_time() - begun))
-    taken["all"] = [each for kind in taken.values() for each in kind]
-    return {name: _told(sorted(each)) for name, each in taken.items()}
+    texts = [(name, _text(kinds[name], choose)) for _ in range(_TIMED) for name in kinds]
+    taken: dict[str, list[list[float]]] = {name: [] for name in kinds}
+    passes = [[_milliseconds(text, said) for _, text in texts] for _ in range(_PASSES)]
+    for (name, _), each in zip(texts, zip(*passes, strict=True), strict=True):
+        taken[name].append([*each])
+    return {name: _told(each) for name, each in taken.items()}
 
 
-def _told(taken: list[float]) -> dict[str, float]:
-    return {"median": round(taken[len(taken) // 2], 2), "p99": round(taken[int(len(taken) * 0.99)], 2)}
+def _text(sentences: list[str], choose: random.Random) -> str:
+    text = ""
+    while len(text) < _LENGTH:
+        text += choose.choice(sentences) + " "
+    return text[:_LENGTH]
+
+
+def _milliseconds(text: str, said: datetime) -> float:
+    begun = time.process_time()
+    times_in(text, said)
+    return 1000 * (time.process_time() - begun)
+
+
+def _told(taken: list[list[float]]) -> dict[str, float]:
+    every, best = sorted(each for some in taken for each in some), sorted(min(some) for some in taken)
+    return {
+        "median": round(every[len(every) // 2], 2),
+        "p99": round(every[int(len(every) * 0.99)], 2),
+        "p99 of best": round(best[int(len(best) * 0.99)], 2),
+    }
 
 
 if __name__ == "__main__":

@@ -111,11 +111,10 @@ class MemoryIngestor:
         with span("memory.ingest_turn", embedding_enabled=self.config.embedding_enabled) as told:
             try:
                 group_id = group_id_of(session)
-                told.set_attribute("group_id", group_id)
                 self._check_enabled()
                 stored = await self._take(turn, str(session.id), group_id)
             except AgentMemoryError as error:
-                raise self._failed(error, group_id) from error
+                raise self._failed(error, group_id, told) from error
             more = {"turn_id": turn.id} if turn.id else {}
             more |= {"response_id": stored[1].id} if len(stored) > 1 else {}
             return await self._done(stored, episode_of(stored[0], self._model, **more), began, told)
@@ -138,12 +137,11 @@ class MemoryIngestor:
         with span("memory.ingest_event", embedding_enabled=self.config.embedding_enabled) as told:
             try:
                 group_id = checked_group(group_id)
-                told.set_attribute("group_id", group_id)
                 self._check_enabled()
                 said = Said(content, role="system", event_type=event_type, metadata=metadata or {})
                 ingested = await self._ingest.turn(said, group=group_id, caller=self._caller)
             except AgentMemoryError as error:
-                raise self._failed(error, group_id) from error
+                raise self._failed(error, group_id, told) from error
             return await self._done([ingested.record], episode_of(ingested.record, self._model), began, told)
 
     async def close(self) -> None:
@@ -212,7 +210,8 @@ class MemoryIngestor:
         self._next[conversation] = first + count
         return first
 
-    def _failed(self, error: AgentMemoryError, group_id: str) -> IngestionError:
+    def _failed(self, error: AgentMemoryError, group_id: str, told: Span) -> IngestionError:
+        told.set_attribute("group_id", group_id)
         if isinstance(error, IngestionError):
             failed = error
             failed.group_id = group_id or None
@@ -232,8 +231,7 @@ class MemoryIngestor:
     async def _done(self, stored: Sequence[EpisodeRecord], episode: Episode, began: float, told: Span) -> Episode:
         """Tell what was taken in, and have it worked on."""
         spent = (time.perf_counter() - began) * 1000
-        told.set_attribute("episode_id", episode.id)
-        told.set_attribute("latency_ms", round(spent, 3))
+        told.set_attributes({"group_id": episode.group_id, "episode_id": episode.id, "latency_ms": round(spent, 3)})
         metrics.INGESTION_LATENCY.observe(
             spent, operation="event_create" if episode.content_type == "event" else "episode_create"
         )

@@ -34,6 +34,7 @@ class _Metric:
     def __init__(self, name: str, help_: str, labels: Mapping[str, Collection[str]] | None = None) -> None:
         self.name, self.help, self.labels = name, help_, dict(labels or {})
         self.collector: Any = None
+        self._kept: dict[tuple[str, ...], Any] = {}
 
     def _of(self, given: Mapping[str, str]) -> Any:
         """Return what Prometheus keeps of these labels; None where the program has no Prometheus."""
@@ -44,9 +45,11 @@ class _Metric:
             self.collector = getattr(library, self.kind)(self.name, self.help, [*self.labels], **self.options)
         if not self.labels:
             return self.collector
-        return self.collector.labels(
-            **{key: given[key] if given[key] in allowed else OTHER for key, allowed in self.labels.items()}
-        )
+        # asking the library for what it keeps of some labels costs more than to count
+        values = tuple([given[key] if given[key] in allowed else OTHER for key, allowed in self.labels.items()])
+        if values not in self._kept:
+            self._kept[values] = self.collector.labels(*values)
+        return self._kept[values]
 
 
 class Counter(_Metric):
