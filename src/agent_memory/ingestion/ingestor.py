@@ -134,14 +134,15 @@ class MemoryIngestor:
             IngestionError: Nothing was stored.
         """
         began = time.perf_counter()
+        checked = ""
         with span("memory.ingest_event", embedding_enabled=self.config.embedding_enabled) as told:
             try:
-                group_id = checked_group(group_id)
+                checked = checked_group(group_id)
                 self._check_enabled()
                 said = Said(content, role="system", event_type=event_type, metadata=metadata or {})
-                ingested = await self._ingest.turn(said, group=group_id, caller=self._caller)
+                ingested = await self._ingest.turn(said, group=checked, caller=self._caller)
             except AgentMemoryError as error:
-                raise self._failed(error, group_id, told) from error
+                raise self._failed(error, checked, told) from error
             return await self._done([ingested.record], episode_of(ingested.record, self._model), began, told)
 
     async def close(self) -> None:
@@ -175,7 +176,11 @@ class MemoryIngestor:
             if text.strip()
         ]
         if not said:
-            raise IngestionError("Nothing was stored: neither user nor agent said anything.", code="nothing_said")
+            raise IngestionError(
+                "Nothing was stored: neither user nor agent said anything.",
+                code="nothing_said",
+                recovery="Give a text of the user, of the agent, or of both.",
+            )
         begun = await self._ingest.conversation(session_id, group=group_id, caller=self._caller)
         conversation = begun.record.id
         async with self._placing:
@@ -186,7 +191,9 @@ class MemoryIngestor:
             self._places[conversation][_mark_of(turn)] = first
         if not kept:
             raise IngestionError(
-                "Nothing was stored of a text that is too long, or nothing but a secret.", code=refused[0][1]
+                "Nothing was stored of a text that is too long, nothing but a secret, or not Unicode text.",
+                code=refused[0][1],
+                recovery="Take a long text in as several turns, or as a file; the others are never kept.",
             )
         for _, code in refused:
             log.warning("ingestion_failed", group_id=group_id, error=code, cause="ValidationError")

@@ -146,7 +146,9 @@ def group_id_of(session: Session) -> str:
     Raises:
         ValidationError: The two make no such name; the message quotes neither.
     """
-    return checked_group(f"{session.tenant_id}:{session.id}")
+    tenant, session_id = (getattr(session, name, None) for name in ("tenant_id", "id"))
+    # without this, all that forget to say their tenant would share one called None
+    return checked_group("" if tenant is None or session_id is None else f"{tenant}:{session_id}")
 
 
 def checked_group(group_id: str) -> str:
@@ -159,7 +161,8 @@ def checked_group(group_id: str) -> str:
         raise ValidationError(
             "A group is a tenant and a session with a colon between them, such as acme:7f3a; nothing was stored.",
             code="invalid_group",
-            recovery="Give a tenant of letters, digits and . _ @ - and a session without spaces and colons.",
+            recovery="Give a tenant of letters, digits and . _ @ - and a session without spaces, colons and characters "
+            "that are not seen.",
         )
     return group_id
 

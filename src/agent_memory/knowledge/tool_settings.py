@@ -6,11 +6,13 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from agent_memory.models import STEERING
 from agent_memory.settings import Settings, tools_among
 
 KNOWLEDGE_TOOLS: Final = ("recall", "remember", "list_categories", "get_category")
 TENANT: Final = r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}"
-GROUP: Final = TENANT + r":[^\s:\x00-\x1f\x7f]{1,128}"
+GROUP: Final = TENANT + rf":[^\s:{STEERING}]{{1,128}}"
+"""With no characters that steer a terminal or are not seen: groups that look the same are the same."""
 TenantId = Annotated[str | None, Field(pattern=f"^{TENANT}$")]
 ModelStep = Literal["items", "pages", "entities", "summaries"]
 Group = Annotated[str | None, Field(pattern=f"^{GROUP}$")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -73,10 +74,13 @@ async def test_an_event_is_an_episode_of_its_group_with_what_is_known_of_it(inge
         (Turn(), Served(), "nothing_said"),
         (Turn("Hello"), Served(tenant_id="a b"), "invalid_group"),
         (Turn("Hello"), Served(id=""), "invalid_group"),
+        (Turn("Hello"), Served(id="7f\u202e3a"), "invalid_group"),
+        (Turn("Hello"), Served(tenant_id=None), "invalid_group"),  # type: ignore[arg-type]
+        (Turn("Hello"), object(), "invalid_group"),
         (Turn("x" * 1_000_001), Served(), "too_long"),
         (Turn(SECRET), Served(), "only_secret"),
     ],
-    ids=["empty", "tenant", "session", "long", "secret"],
+    ids=["empty", "tenant", "session", "unseen", "no tenant", "no session", "long", "secret"],
 )
 async def test_what_cannot_be_taken_in_is_refused_with_the_reason(
     ingestor: MemoryIngestor, knowledge: Knowledge, turn: Turn, session: Served, code: str
@@ -99,6 +103,17 @@ async def test_what_the_disk_refuses_is_an_ingestion_error_with_its_cause(
     with pytest.raises(IngestionError, match="disk is full") as caught:
         await ingestor.ingest_turn(Turn("Hello there"), Served())
     assert (caught.value.group_id, type(caught.value.cause)) == ("acme:7f3a", DiskFullError)
+
+
+async def test_a_group_that_is_none_is_quoted_nowhere(
+    ingestor: MemoryIngestor, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    with pytest.raises(IngestionError) as caught:
+        await ingestor.ingest_event("tool_execution", "The build failed.", "hidden words of somebody")
+    assert caught.value.group_id is None
+    assert "ingestion_failed" in caplog.text
+    assert "hidden" not in f"{caught.value}{caplog.text}"
 
 
 async def test_it_is_off_by_configuration(knowledge: Knowledge, service: MemoryService) -> None:
