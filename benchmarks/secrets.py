@@ -7,7 +7,7 @@ Every run makes its own secrets. The rules were tuned on the kinds in `first`; `
 `unmet` were each written after tuning on those before. What each lot showed when it was new stands in docs/trust.md: so
 many of what is new leak. A secret counts as left over if half of it is, in one piece. Figures are shares; the mean
 is that over groups. `--data` reads JSON lines, each with "text", a list "secrets" (none: the text is clean), and
-optionally "group" and "label". `--doors` sends each secret through every way into the memory and all wings, then
+optionally "group" and "label". `--doors` sends each secret through every way into the memory, then
 searches every byte of every file, database, log, event and output. Printed are Markdown tables; `--output` writes
 everything as JSON.
 """

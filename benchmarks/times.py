@@ -235,18 +235,7 @@ def rival(cases: list[Case], language: str, python: Path) -> dict[str, Any]:
     hits = []
     for case, line in zip(cases, done.stdout.splitlines(), strict=True):
         rows = json.loads(line)
-        hits.append(
-            [
-                any(
-                    _overlap((wanted.start, wanted.end), (start, end))
-                    and any(
-                        day in {f"{first}", f"{behind if first is None else first}"} for first, behind in wanted.values
-                    )
-                    for start, end, day in rows
-                )
-                for wanted in case.wanted
-            ]
-        )
+        hits.append([_is_found(wanted, rows) for wanted in case.wanted])
     return _share(hits) | {"milliseconds": round(1000 * taken / len(cases), 1)}
 
 

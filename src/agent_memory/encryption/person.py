@@ -53,7 +53,11 @@ class PersonKey:
         return None
 
     def stretched(self, salt: bytes, n: int, r: int, p: int) -> bytes:
-        """Return 32 bytes made of a passphrase by scrypt (RFC 7914)."""
+        """Return 32 bytes made of a passphrase by scrypt (RFC 7914), which takes 128 * r * n bytes of memory.
+
+        Raises:
+            ValueError: The parameters ask for nothing, or for more than a file may ask of us.
+        """
         if not (1 < n <= _MOST_COST and 0 < r <= 32 and 0 < p <= 32):  # noqa: PLR2004 - what a file may ask of us
             raise ValueError("its parameters are out of bounds")
         memory = 128 * r * (n + p + 2)

@@ -45,29 +45,7 @@ _SPLITTING: Final = frozenset({"in", "at", "from", "to", "near"})
 _LEADING_WORDS: Final = """
     the a an my our your his her their this that these those per @
 """
-_APART: Final = frozenset(
-    {
-        "or",
-        "-",
-        "\u2013",
-        "\u2014",
-        "*",
-        "#",
-        "<",
-        ">",
-        '"',
-        "\u201c",
-        "\u201d",
-        ";",
-        "|",
-        "(",
-        ")",
-        "[",
-        "]",
-        "\u2022",
-        "=",
-    }
-)
+_APART: Final = frozenset({"or", *'-\u2013\u2014*#<>"\u201c\u201d;|()[]\u2022='})
 _LEADING: Final = frozenset(_LEADING_WORDS.split())
 _GENERIC_WORDS: Final = """
     office offices project app account region warehouse server contract meeting release file page site website dataset

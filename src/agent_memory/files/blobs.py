@@ -30,7 +30,7 @@ from agent_memory.files.held import unlock_and_close
 from agent_memory.files.temporary import remove_leftovers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from datetime import timedelta
     from pathlib import Path
 
@@ -132,7 +132,7 @@ class Blobs:
             if isinstance(error.__cause__, FileNotFoundError):
                 raise _missing(name, self.folder) from None
             raise
-        if content is None or hashlib.sha256(content).hexdigest() != name:
+        if content is None or name_of(content) != name:
             raise StorageError(
                 f"The text {name[:12]}… in {self.folder.name} is not what was stored; its beginning is in the journal.",
                 code="blob_damaged",
@@ -205,7 +205,7 @@ class Blobs:
                 replace_file(folder / name, read_file(self.folder / name), durable=True)
 
     def _write(self, content: bytes) -> str:
-        name = hashlib.sha256(content).hexdigest()
+        name = name_of(content)
         path = self.folder / self.place_of(name)
         with contextlib.suppress(OSError):
             if self._holds(path, content):
@@ -241,6 +241,16 @@ class Blobs:
 
 def _is_old(path: Path, older_than: timedelta) -> bool:
     return time.time() - path.lstat().st_mtime >= older_than.total_seconds()
+
+
+def name_of(content: bytes) -> str:
+    """Return the name of a text: its sha256, hexadecimal."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def with_new_names(text: str, renamed: Mapping[str, str]) -> str:
+    """Return a text in which those names of texts that have a new one, by the old, stand as that."""
+    return _NAME.sub(lambda found: renamed.get(found[0], found[0]), text) if renamed else text
 
 
 def named_in(file: Path) -> Iterator[str]:

@@ -17,8 +17,6 @@ from typing import Final
 
 _LEAST: Final = 12
 """Columns of a text that is looked for; a wide letter, as of Chinese, takes two. A shorter one is found by chance."""
-_ENDS: Final = ".,;:!?\u2026\u3002"
-"""What a sentence ends with: the same words go on otherwise elsewhere."""
 _LEFT_OUT: Final = frozenset("\\'\"`\u00b4\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u2032\u2033")
 """What JSON, YAML and Markdown put before or double among the characters of a text, and their typographic kin."""
 _ESCAPE: Final = re.compile(
@@ -59,11 +57,6 @@ def can_be_told(text: str) -> bool:
 def compared(text: str) -> str:
     """Return a text in the form in which texts are compared, with single spaces."""
     return _SPACES.sub(" ", _ESCAPE.sub(_meant, text).translate(_FOLDS))
-
-
-def loosely(text: str) -> str:
-    """Return a text in that form, without what a sentence ends with: equal for the same words."""
-    return compared(text).strip(f" {_ENDS}")
 
 
 def placed(text: str) -> tuple[str, list[tuple[int, int]]]:

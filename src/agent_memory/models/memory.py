@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 MAX_CONTENT_CHARS: Final = 10_000
 MAX_PROJECT_CHARS: Final = 100
 PROJECT: Final = "project"
+"""Name of the facet of what belongs to a project."""
 CHOSEN_NAMES: Final = frozenset({"category", "topic"})
 """Fields with a name that somebody chose, and without which a memory is a common one, of no topic."""
-"""Name of the facet of what belongs to a project."""
 CATEGORIES: Final = (
     "preference",
     "decision",

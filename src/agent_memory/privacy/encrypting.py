@@ -1,4 +1,4 @@
-"""`Encrypting`: the files of an agent encrypted, or plain again, and the change of a person's key.
+"""The files of an agent encrypted, or plain again, and the change of a person's key.
 
 The steps, of which each may be done again. What a killed process left, the same command goes on with; until then
 each file is plain or encrypted as a whole, and whoever has the key reads and writes both.
@@ -51,6 +51,7 @@ BEYOND_ENCRYPTION: Final = (
     "tables of workspaces, which are not encrypted",
 )
 """What no encryption of files reaches."""
+_AGAIN: Final = "Run the command again: it goes on."
 _WRITTEN: Final[tuple[State, State]] = ("encrypting", "encrypted")
 
 
@@ -141,7 +142,7 @@ def decrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
     remove_views(folder)
     with folder_lock(folder.path, PERSON_SECONDS):
         if unlike(folder):
-            raise StorageError("A journal was encrypted meanwhile. Run the command again.", code="busy")
+            raise StorageError("A journal was encrypted meanwhile.", code="busy", recovery=_AGAIN)
         KeyFile.remove(folder.path)
     return unpacked
 
@@ -207,7 +208,7 @@ def _set_state(folder: AgentFolder, state: State) -> None:
         if file.state == state:
             return
         if state == "encrypted" and unlike(folder):
-            raise StorageError("A plain journal was put there meanwhile. Run the command again.", code="busy")
+            raise StorageError("A plain journal was put there meanwhile.", code="busy", recovery=_AGAIN)
         person = person_key(source_for(folder.path))
         file.wrapping(file.unwrapped(person), person, state).write(folder.path)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.files.blobs import with_new_names
 from agent_memory.journal.stretches import Stretches
 from agent_memory.lifecycle.backups.admitting import without_records
 from agent_memory.privacy.wording import Wording
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 _ENTRY: Final = re.compile(r"^- .*\n?(?:(?![-#]).*\n?)*?(?=^[-#]|\Z)", re.MULTILINE)
 """An entry of a scratchpad, with all of its lines."""
-_SUM: Final = re.compile(r"[0-9a-f]{64}")
 _ID: Final = re.compile(r"^(?:- |  )id: *['\"]?([\w-]+)", re.MULTILINE)
 
 
@@ -40,9 +40,7 @@ class Hiding:
 
     def hidden(self, text: str) -> str:
         """Return a text without it."""
-        text = without_records(text, self.ids)
-        if self.renamed:
-            text = _SUM.sub(lambda found: self.renamed.get(found[0], found[0]), text)
+        text = with_new_names(without_records(text, self.ids), self.renamed)
         return self._stretches.hidden(self.wording.hidden(text))
 
     def without_entries(self, pad: str) -> str:

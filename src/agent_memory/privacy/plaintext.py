@@ -1,7 +1,7 @@
 """Where texts of records stand in plain: every byte of every file of an agent is looked at. Changes nothing.
 
 For thousands of texts at once: their first characters are looked up in a set, at every place of a file. What a text is
-compared as is told in `wording`.
+compared as is told in `agent_memory.journal.comparing`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.journal.comparing import compared
 from agent_memory.privacy.searching import Found, contents_of, texts_of
-from agent_memory.privacy.wording import compared, stretches
+from agent_memory.privacy.wording import stretches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,6 +23,7 @@ from agent_memory.errors import UnknownIdError, UnsupportedError, ValidationErro
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import SCRATCHPAD
 from agent_memory.journal import PurgeList
+from agent_memory.journal.comparing import can_be_told
 from agent_memory.journal.format import MalformedLineError, decode_entry
 from agent_memory.journal.withholding import without
 from agent_memory.lifecycle.backups import Admission
@@ -40,7 +41,6 @@ from agent_memory.privacy.gathering import Survey
 from agent_memory.privacy.given import withdraw_given
 from agent_memory.privacy.hiding import Hiding
 from agent_memory.privacy.searching import Found, search
-from agent_memory.privacy.wording import can_be_told
 from agent_memory.redaction import quoted
 from agent_memory.service import NOBODY
 from agent_memory.settings import PERSON_SECONDS

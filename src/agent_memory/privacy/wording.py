@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.journal.comparing import can_be_told, compared, loosely, placed
+from agent_memory.journal.comparing import can_be_told, compared, placed
 from agent_memory.journal.withholding import BAR
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ _STRETCH: Final = 40
 """Words."""
 _ENDS: Final = ".,;:!?\u2026\u3002"
 """What a sentence ends with: the same words go on otherwise elsewhere."""
-__all__ = ["BAR", "Wording", "can_be_told", "compared", "loosely", "stretches"]
 
 
 class Wording:

@@ -85,74 +85,14 @@ _CODE_IS: Final = re.compile(
     r"(?i)(?P<word>[\w-]{1,24})?[ -]?\bcode(?:[ ](?:is|ist|est|es|lautet|\u00e8|\u00e9)|[ ]?[:=])[ ]?"
     r"(?P<bare>\d{4,8})(?![\w%:.-]\w|\w)"
 )
-_OTHER_CODES: Final = frozenset(
-    (
-        "error",
-        "status",
-        "exit",
-        "zip",
-        "postal",
-        "post",
-        "area",
-        "country",
-        "dial",
-        "dialing",
-        "dialling",
-        "http",
-        "response",
-        "return",
-        "result",
-        "reason",
-        "bar",
-        "qr",
-        "source",
-        "color",
-        "colour",
-        "product",
-        "item",
-        "order",
-        "sku",
-        "tax",
-        "hs",
-        "naics",
-        "cost",
-        "course",
-        "class",
-        "room",
-        "flight",
-        "airport",
-        "currency",
-        "language",
-        "promo",
-        "coupon",
-        "discount",
-        "bug",
-        "op",
-        "key",
-        "char",
-        "character",
-        "unicode",
-        "ascii",
-        "swift",
-        "sort",
-        "bank",
-        "region",
-        "plan",
-        "model",
-        "part",
-        "event",
-        "message",
-        "log",
-        "failure",
-        "fault",
-        "stop",
-        "trouble",
-        "city",
-        "state",
-        "hts",
-        "the",
-    )
-)
+_OTHER_CODE_WORDS: Final = """
+    error status exit zip postal post area country dial dialing dialling http response return result reason bar qr
+    source color colour product item order sku tax hs naics cost course class room flight airport currency language
+    promo coupon discount bug op key char character unicode ascii swift sort bank region plan model part event message
+    log failure fault stop trouble city state hts the
+"""
+_OTHER_CODES: Final = frozenset(_OTHER_CODE_WORDS.split())
+"""Words before "code" that name one of another sort."""
 _IDENTIFIED: Final = re.compile(
     r"(?i)\bidentified\s{1,4}(?:with\s{1,4}\S{1,40}\s{1,4})?by\s{1,4}(?:'(?P<sq>[^'\n]{1,200}+)'|\"(?P<dq>[^\"\n]{1,200}+)\"|(?P<bare>[^\s'\";]{3,200}+))"
 )

@@ -175,9 +175,8 @@ def _unescaped(escape: str) -> str:
 def _from_base64(text: str) -> str | None:
     if text.startswith(_GZIP):
         return _unzipped(text)
-    if (
-        _read_base64(text[: _LOOK if len(text) >= _LOOK else 16]) is None
-    ):  # look at some bytes first: most long words are no base64 of text
+    # Look at some bytes first: most long words are no base64 of text.
+    if _read_base64(text[: _LOOK if len(text) >= _LOOK else 16]) is None:
         return None
     whole = re.sub(r"\s", "", text).rstrip("=")
     whole = whole[: len(whole) - (len(whole) % 4 == 1)]

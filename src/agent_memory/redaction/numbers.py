@@ -1,6 +1,7 @@
 """Secrets made of digits: lists of one-time codes after a word that names them, and numbers of persons.
 
-Cards and IBANs are known by their check digits (`providers.py`); single codes by the word before them (`keywords.py`).
+Cards and IBANs are known by their check digits (`providers.py`); single codes by the words around them (`keywords.py`,
+`contexts.py`).
 """
 
 from __future__ import annotations

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.files.blobs import with_new_names
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import PurgeList
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line, sealed
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _FOOTNOTE: Final = "[^"
-_SUM: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class _Everything(frozenset[str]):
@@ -62,7 +60,7 @@ class Admission:
             text = json.dumps(decode_line(line))
         except MalformedLineError:
             return line
-        return sealed(encode_line(json.loads(_SUM.sub(lambda found: renamed.get(found[0], found[0]), text))))
+        return sealed(encode_line(json.loads(with_new_names(text, renamed))))
 
     def text(self, content: bytes) -> bytes:
         """Return a long text as it may be read."""
@@ -104,8 +102,3 @@ def barring(root: Path, agents: Collection[str]) -> Admission:
 def without_records(page: str, gone: Collection[str]) -> str:
     """Return a page without the footnotes of items that are gone and the claims without others, whoever worded them."""
     return without_items(page, gone, _Everything()) if _FOOTNOTE in page else page
-
-
-def name_of(content: bytes) -> str:
-    """Return the name of a long text."""
-    return hashlib.sha256(content).hexdigest()

@@ -43,26 +43,26 @@ class Coding:
             return header
         return replace(header, key=self.now.key, format=ENCRYPTED_FORMAT, min_reader=ENCRYPTED_FORMAT)
 
-    def line(self, line: bytes, admit: Callable[[bytes], bytes] | None, *, is_encrypted: bool) -> bytes:
+    def line(self, line: bytes, judge: Callable[[bytes], bytes], *, is_encrypted: bool) -> bytes:
         """Return a line behind the header as it is to stand; nothing of one that cannot be read without the key.
 
         Args:
             line: As the backup has it.
-            admit: As in `restore_backup`; gets it plain.
+            judge: Returns a plain line as it comes back, another one, or nothing.
             is_encrypted: Whether the header of its journal says so.
         """
         if self.now is None:
-            return line if admit is None else admit(line)
+            return judge(line)
         was = self.was if is_encrypted else None
         try:
             entry = decoded_entry(was or IDENTITY, decode_entry(line))
         except MalformedLineError:
             return line if was is not None else b""  # a damaged line: plain, it must not come among encrypted ones
         plain = line if was is None else encode_entry(entry.seq, entry.at, entry.changes)
-        admitted = plain if admit is None else admit(plain)
-        if admitted == plain and was is not None:
+        judged = judge(plain)
+        if judged == plain and was is not None:
             return line
-        return b"".join(_encoded(each, self.now or IDENTITY) for each in admitted.splitlines(keepends=True))
+        return b"".join(_encoded(each, self.now) for each in judged.splitlines(keepends=True))
 
 
 def coding_of(archive: Archive, folder: AgentFolder) -> Coding:

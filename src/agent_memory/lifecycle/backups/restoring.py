@@ -31,7 +31,7 @@ from agent_memory.files.atomic import (
     translated,
     write_all,
 )
-from agent_memory.files.blobs import named_in
+from agent_memory.files.blobs import name_of, named_in
 from agent_memory.files.changeover import settle, staging
 from agent_memory.files.filesystem import locks_keep_readers_out
 from agent_memory.files.held import hold_folder, unlock_and_close
@@ -40,7 +40,7 @@ from agent_memory.files.lock import archive_lock, file_lock, folder_lock, make_l
 from agent_memory.files.names import DERIVED, ENCRYPTION, SHORTLIST, TOPICS
 from agent_memory.journal.format import FORMAT, Header, MalformedLineError, decode_header, sealed
 from agent_memory.knowledge.topics.file import INDEX
-from agent_memory.lifecycle.backups.admitting import Admission, barring, name_of
+from agent_memory.lifecycle.backups.admitting import Admission, barring
 from agent_memory.lifecycle.backups.coding import Coding, coding_of
 from agent_memory.lifecycle.backups.reading import Archive, damaged, opened_backup, verify_open
 from agent_memory.lifecycle.backups.room import check_room

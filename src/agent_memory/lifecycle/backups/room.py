@@ -21,7 +21,11 @@ _MOST_FOLDED: Final = 1 << 28
 
 
 def check_room(archive: Archive, root: Path) -> None:
-    """Refuse what would fill the disk, as an archive that was made to do so."""
+    """Refuse what would fill the disk, as an archive that was made to do so.
+
+    Raises:
+        StorageError: It has a file that is longer than any of ours, or takes more room than is free (`disk_full`).
+    """
     large = [each.name for each in archive.manifest.files if each.size > _MOST_FOLDED]
     if large:
         raise damaged(archive.path, [f"{large[0]} is longer than any text of ours"])

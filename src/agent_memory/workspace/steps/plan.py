@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import sqlalchemy as sa
@@ -73,7 +73,6 @@ class _State:
     leases: dict[str, Lease]
     now: datetime
     epoch: int
-    held_rows: dict[tuple[str, int], Lease] = field(default_factory=dict)
 
 
 def step_name(phase: str, agent: str, key: Any) -> str:
