@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.encryption import is_encrypted
+from agent_memory.encryption import unlock
+from agent_memory.errors import AgentMemoryError
 from agent_memory.files import names
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import kind_of, lock_at, names_of, size_of
@@ -31,11 +32,8 @@ def examine_journal(case: Case) -> Iterator[Concern]:
     """Look at the journal."""
     file = case.journal.file
     if file.trouble is not None:
-        yield Concern(
-            "journal_unreadable",
-            f"{case.name} cannot be read: {file.trouble}.",
-            "See what is said of the key." if is_encrypted(case.folder.path) else _PUT_BACK,
-        )
+        if _has_key(case):  # else that is said once for all journals
+            yield Concern("journal_unreadable", f"{case.name} cannot be read: {file.trouble.rstrip('.')}.", _PUT_BACK)
         return
     if not file.size:
         yield _absent(case)
@@ -59,6 +57,15 @@ def examine_journal(case: Case) -> Iterator[Concern]:
     )
     words = _summary(case)
     yield Concern("journal", words if sound else f"What can be read: {words[0].lower()}{words[1:]}", size=file.size)
+
+
+def _has_key(case: Case) -> bool:
+    """Tell whether nothing is said of the key of an agent's files where the encryption is looked at."""
+    try:
+        unlock(case.folder.path)
+    except AgentMemoryError:
+        return False
+    return True
 
 
 def _damage(case: Case) -> Iterator[Concern]:

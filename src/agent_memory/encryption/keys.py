@@ -10,7 +10,7 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.encryption.key_file import KeyFile
-from agent_memory.encryption.person import no_key, person_key
+from agent_memory.encryption.person import person_key
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import signature
 from agent_memory.files.names import ENCRYPTION
@@ -97,7 +97,7 @@ def data_key(folder: Path, name: str | None = None) -> DataKey:
             return known
         file = key_file_of(folder)
         if file is None:
-            raise no_key(f"the folder has no {ENCRYPTION}, which holds it")
+            raise key_file_gone(folder)
         found = _KEYS.unlocked.get((folder, file.key))
         if found is None:
             found = _KEYS.unlocked[folder, file.key] = file.unwrapped(person_key(source_for(folder)))
@@ -109,6 +109,17 @@ def data_key(folder: Path, name: str | None = None) -> DataKey:
             recovery=f"Bring back the {ENCRYPTION} that belongs to it, from the same backup as the file.",
         )
     return found
+
+
+def key_file_gone(folder: Path) -> StorageError:
+    """Return the error for a folder that has encrypted files, and no `encryption.json`."""
+    return StorageError(
+        f"A file of {folder.name} is encrypted, and {ENCRYPTION}, which holds the key of the files, is gone. "
+        "Nothing was read or changed.",
+        code="encrypted",
+        recovery=f"Bring {ENCRYPTION} back from a backup of this memory: each is a zip file that has it.",
+        path=folder / ENCRYPTION,
+    )
 
 
 def unlock(folder: Path) -> None:

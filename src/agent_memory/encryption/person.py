@@ -9,8 +9,11 @@ import base64
 import hashlib
 import os
 import re
+import selectors
 import shlex
 import subprocess
+import time
+import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -27,7 +30,13 @@ LEAST_CHARACTERS: Final = 12
 """Of a passphrase. The file with the wrapped key lets whoever has it try guesses, each as slow as scrypt makes it."""
 VARIABLE: Final = EncryptionSettings.model_fields["key_variable"].default
 _COMMAND_SECONDS: Final = 60
+"""How long a command is waited for; another one that asks for it within as long is told so at once."""
 _LONGEST: Final = 4096
+"""Bytes; what gives more is no key, and no more of it is read."""
+_BOM: Final = "\ufeff"
+"""What some editors begin a text file with."""
+_HUNG: Final[dict[str, float]] = {}
+"""Commands that did not end in time, with when that was, of `time.monotonic`: each file would wait for them anew."""
 _URL_SAFE: Final = str.maketrans("-_", "+/")
 
 
@@ -55,13 +64,15 @@ class PersonKey:
     def stretched(self, salt: bytes, n: int, r: int, p: int) -> bytes:
         """Return 32 bytes made of a passphrase by scrypt (RFC 7914), which takes 128 * r * n bytes of memory.
 
+        However its letters are composed, they are the same (RFC 8265).
+
         Raises:
             ValueError: The parameters ask for nothing, or for more than a file may ask of us.
         """
         if not (1 < n <= _MOST_COST and 0 < r <= 32 and 0 < p <= 32):  # noqa: PLR2004 - what a file may ask of us
             raise ValueError("its parameters are out of bounds")
         memory = 128 * r * (n + p + 2)
-        return hashlib.scrypt(self.text.encode(), salt=salt, n=n, r=r, p=p, maxmem=2 * memory, dklen=KEY_BYTES)
+        return hashlib.scrypt(_bytes(self.text), salt=salt, n=n, r=r, p=p, maxmem=2 * memory, dklen=KEY_BYTES)
 
     def check_strength(self) -> None:
         """Make sure that it is worth encrypting with.
@@ -107,9 +118,13 @@ def no_key(why: str) -> StorageError:
 
 
 def _key(text: str, source: str) -> PersonKey:
-    text = text.strip()
+    text = text.strip().removeprefix(_BOM).strip()
     if not text:
         raise no_key(f"{source} is empty or not set")
+    try:
+        _bytes(text)
+    except UnicodeEncodeError:  # how Python hands on bytes of the environment that are no UTF-8
+        raise no_key(f"{source} holds bytes that are no text; write 32 bytes in hexadecimal or base64") from None
     return PersonKey(text, source)
 
 
@@ -124,17 +139,55 @@ def _from_file(name: str) -> PersonKey:
 
 
 def _from_command(command: str) -> PersonKey:
-    words = shlex.split(command)
-    what = f"the command {words[0] if words else command!r}"
     try:
-        done = subprocess.run(  # noqa: S603 - the owner's own configuration names it; there is no shell
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=_COMMAND_SECONDS, check=True
-        )
-    except subprocess.CalledProcessError as error:
-        raise no_key(f"{what} ended with status {error.returncode}") from None
-    except (OSError, IndexError, ValueError, subprocess.TimeoutExpired) as error:
+        words = shlex.split(command)
+        what = f"the command {words[0]}"
+    except (IndexError, ValueError):  # there are no words, or a quotation has no end
+        raise no_key(f"{command!r} is no command") from None
+    hung = f"{what} did not end within {_COMMAND_SECONDS} s"
+    if time.monotonic() - _HUNG.get(command, -_COMMAND_SECONDS) < _COMMAND_SECONDS:
+        raise no_key(hung)
+    try:
+        status, printed = _run(words)
+    except TimeoutError:
+        _HUNG[command] = time.monotonic()
+        raise no_key(hung) from None
+    except (OSError, ValueError) as error:
         raise no_key(f"{what} failed ({type(error).__name__})") from None
-    return _key(_text(done.stdout, what), what)
+    if status and len(printed) <= _LONGEST:  # of a longer text it was ended here
+        raise no_key(f"{what} ended with status {status}")
+    return _key(_text(printed, what), what)
+
+
+def _run(words: list[str]) -> tuple[int, bytes]:
+    """Return how a command ended, and what it printed, as far as that may be a key.
+
+    Raises:
+        TimeoutError: It has not ended in time, and was killed.
+        OSError, ValueError: It cannot be started.
+    """
+    printed, until = b"", time.monotonic() + _COMMAND_SECONDS
+    process = subprocess.Popen(  # noqa: S603 - the owner's own configuration names it; there is no shell
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0
+    )
+    with process, selectors.DefaultSelector() as selector:
+        try:
+            pipe = process.stdout
+            if pipe is None:  # it was asked for
+                raise OSError("no pipe")
+            selector.register(pipe, selectors.EVENT_READ)
+            while len(printed) <= _LONGEST:
+                if not selector.select(max(0.0, until - time.monotonic())):
+                    raise TimeoutError
+                block = os.read(pipe.fileno(), _LONGEST + 1 - len(printed))
+                if not block:
+                    return process.wait(max(0.0, until - time.monotonic())), printed
+                printed += block
+        except subprocess.TimeoutExpired:
+            raise TimeoutError from None
+        finally:
+            process.kill()  # nothing where it has ended
+    return process.returncode, printed
 
 
 def _from_keyring(service: str) -> PersonKey:
@@ -154,6 +207,10 @@ def _from_keyring(service: str) -> PersonKey:
     except KeyringError as error:
         raise no_key(f"{what} cannot be read ({type(error).__name__})") from None
     return _key(found or "", what)
+
+
+def _bytes(text: str) -> bytes:
+    return unicodedata.normalize("NFC", text).encode()
 
 
 def _text(content: bytes, what: str) -> str:

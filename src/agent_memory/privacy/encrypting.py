@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.encryption import KeyFile, State, data_key, person_key
 from agent_memory.encryption.kept import pack, unpack
-from agent_memory.encryption.keys import adopt, key_file_of, source_for
+from agent_memory.encryption.keys import adopt, key_file_gone, key_file_of, source_for
 from agent_memory.encryption.plain import decrypt_aside, remove_derived, remove_pad, remove_views
 from agent_memory.errors import ConfigurationError, StorageError, ValidationError
 from agent_memory.files.atomic import make_private_folder
@@ -186,6 +186,8 @@ def _begin(folder: AgentFolder) -> DataKey:
     make_private_folder(folder.path)
     with folder_lock(folder.path, PERSON_SECONDS):
         file = KeyFile.read(folder.path)
+        if file is None and unlike(folder):  # a new key would hide that the old one is to be brought back
+            raise key_file_gone(folder.path)
         if file is None:
             file, data = KeyFile.fresh(folder.agent_id, person)
             file.write(folder.path)

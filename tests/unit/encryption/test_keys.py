@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import unicodedata
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from agent_memory.encryption import KeyFile, PersonKey, data_key, is_encrypted, key_for, person_key, take_keys_from
+from agent_memory.encryption import person as source
 from agent_memory.encryption.keys import forget_keys
 from agent_memory.errors import ConfigurationError, StorageError
 from agent_memory.settings import EncryptionSettings
@@ -169,6 +172,54 @@ def test_settings_of_nobody_do_not_replace_those_of_somebody(bob: Path, tmp_path
     take_keys_from(bob.parent, EncryptionSettings(key_file=str(tmp_path / "key")))
     take_keys_from(bob.parent, EncryptionSettings())
     assert data_key(bob).key == data.key
+
+
+def test_what_an_editor_puts_around_a_key_is_not_of_it(tmp_path: Path) -> None:
+    (tmp_path / "key").write_bytes(b"\xef\xbb\xbf" + RAW.encode() + b"\r\n")
+    assert person_key(EncryptionSettings(key_file=str(tmp_path / "key"))).raw == bytes.fromhex(RAW)
+
+
+def test_a_passphrase_is_the_same_however_its_letters_are_composed() -> None:
+    cost = {"n": 2, "r": 1, "p": 1}
+    composed, decomposed = (person(unicodedata.normalize(form, "Zw\u00f6lf Gl\u00e4ser")) for form in ("NFC", "NFD"))
+    assert composed.text != decomposed.text
+    assert composed.stretched(b"salt", **cost) == decomposed.stretched(b"salt", **cost)
+
+
+def test_bytes_of_the_environment_that_are_no_text_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_MEMORY_KEY", os.fsdecode(b"twelve letters \xff"))
+    with raises(StorageError, "encrypted"):
+        person_key(EncryptionSettings())
+
+
+def test_of_a_command_no_more_is_read_than_may_be_a_key() -> None:
+    with raises(StorageError, "encrypted") as caught:
+        person_key(EncryptionSettings(key_command="yes"))
+    assert "more than 4096 bytes" in caught.value.message
+
+
+def test_a_command_that_does_not_end_is_killed_and_not_asked_for_each_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source, "_COMMAND_SECONDS", 0.3)
+    monkeypatch.setattr(source, "_HUNG", {})
+    script, runs = tmp_path / "hang", tmp_path / "runs"
+    script.write_text(f"#!/bin/sh\necho again >> {runs}\nexec sleep 600\n")
+    script.chmod(0o700)
+    with raises(StorageError, "encrypted") as caught:
+        person_key(EncryptionSettings(key_command=str(script)))
+    assert "did not end" in caught.value.message
+    runs.unlink(missing_ok=True)
+    monkeypatch.setattr(source, "_COMMAND_SECONDS", 600)
+    with raises(StorageError, "encrypted"):
+        person_key(EncryptionSettings(key_command=str(script)))
+    assert not runs.exists()
+
+
+@pytest.mark.parametrize("command", ["   ", "'no end"])
+def test_what_is_no_command_is_an_error(command: str) -> None:
+    with raises(StorageError, "encrypted"):
+        person_key(EncryptionSettings(key_command=command))
 
 
 def test_two_places_for_the_key_are_an_error() -> None:

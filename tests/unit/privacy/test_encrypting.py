@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from agent_memory.doctor import Severity, examine
 from agent_memory.encryption import KeyFile, state_of
 from agent_memory.encryption.kept import kept_in
 from agent_memory.encryption.keys import data_key, forget_keys
@@ -144,6 +145,31 @@ async def test_without_the_key_nothing_is_read_or_changed(
         with raises(StorageError, code):
             act(house.folder)
     assert {path: path.read_bytes() for path in (house.root / "bob").rglob("*") if path.is_file()} == before
+
+
+async def test_where_the_file_with_the_key_is_gone_no_other_is_made(house: House) -> None:
+    encrypt(house.folder)
+    held = (house.root / "bob" / "encryption.json").read_bytes()
+    (house.root / "bob" / "encryption.json").unlink()
+    forget_keys()
+    before = {path: path.read_bytes() for path in (house.root / "bob").rglob("*") if path.is_file()}
+    with raises(StorageError, "encrypted") as caught:
+        encrypt(house.folder)
+    assert "encryption.json" in str(caught.value.recovery)
+    with raises(StorageError, "encrypted"):
+        await house.texts()
+    assert {path: path.read_bytes() for path in (house.root / "bob").rglob("*") if path.is_file()} == before
+    (house.root / "bob" / "encryption.json").write_bytes(held)
+    assert await house.texts() == set(TEXTS)
+
+
+async def test_the_doctor_says_once_that_the_key_is_missing(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    (house.root / "bob" / "episodes.yaml").write_bytes((house.root / "bob" / "memories.yaml").read_bytes())
+    encrypt(house.folder)
+    forget_keys()
+    monkeypatch.setenv("AGENT_MEMORY_KEY", "")
+    report = examine(house.root, now=house.clock(), settings=house.settings).agents[0]
+    assert [each.code for each in report.findings if each.severity is Severity.PROBLEM] == ["encryption_key"]
 
 
 async def test_the_persons_key_is_changed_in_one_file(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
