@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.options import Anyone, Common, Shape, Yes, choose_agent, complete_agent, opened, parameters_of
+from agent_memory.cli.options import (
+    Anyone,
+    Common,
+    Shape,
+    Yes,
+    choose_agent,
+    complete_agent,
+    given,
+    opened,
+    parameters_of,
+)
 from agent_memory.cli.running import FAILED, QUIET, SESSION_ID, Group, Place, PlaceCommand, command, perform, show_none
 from agent_memory.cli.text import minute
 from agent_memory.errors import AgentMemoryError, ValidationError
@@ -112,6 +122,7 @@ async def verify(place: Place, files: Files) -> None:
 
 async def restore(place: Place, file: File, *, agent: Named = None, new: NewName = None, yes: Yes = False) -> None:
     """Bring back what an agent knew; of what it knows now a backup is made first."""
+    agent = given(place, "agent")  # the environment names none: whose a backup is stands in it
     if agent is not None and new is not None:
         raise typer.BadParameter("--agent and --as cannot both be", param_hint="--as")
     path = _path_of(place, file)

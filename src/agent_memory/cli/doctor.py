@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from agent_memory.cli.formats import encode
-from agent_memory.cli.options import Anyone, choose_agent, given
+from agent_memory.cli.options import Anyone, choose_agent
 from agent_memory.cli.render import show_beside
 from agent_memory.cli.running import FAILED, Place, command
 from agent_memory.cli.screen import Screen
@@ -47,7 +47,7 @@ async def doctor(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Also show what is well, of every agent.")] = False,
 ) -> None:
     """Look at every file of every agent, and say what is wrong; exit code 1 if something wants attention."""
-    agent = given(place, "agent", place.given(Anyone).agent)
+    agent = place.given(Anyone).agent
     if salvage is not None:
         _salvage(place.screen, place.root, agent, salvage)
     elif not _consult(place, agent, repair=repair or dry_run, dry_run=dry_run, verbose=verbose):

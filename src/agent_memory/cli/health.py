@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from agent_memory.cli.options import Anyone, choose_agent, given, opened
+from agent_memory.cli.options import Anyone, choose_agent, opened
 from agent_memory.cli.render import show_beside
 from agent_memory.cli.running import Watch, command
 from agent_memory.cli.screen import Screen
@@ -46,7 +46,7 @@ async def health(
     Exit codes: 0 all is well, 1 warning, 2 critical, 3 it could not be seen.
     """
     settings = _settings(limit or [])
-    agent = given(watch, "agent", watch.given(Anyone).agent)
+    agent = watch.given(Anyone).agent
     names = agents_under(watch.root) if agent is None else [choose_agent(agent, watch.root, may_be_new=False)]
     if not names:
         raise IdentityError(

@@ -182,19 +182,25 @@ def parameters_of(*groups: type) -> list[Any]:
 # -- what is said in them ---------------------------------------------------------------------------------------------
 
 
-def root_given(ctx: typer.Context, said: str | None = None) -> Path:
+def root_given(ctx: typer.Context) -> Path:
     """Return the folder of all agents that a command line names, before or after the command."""
-    return root_of(given(ctx, "root", said) or ServiceSettings().storage_root)
+    return root_of(given(ctx, "root") or ServiceSettings().storage_root)
 
 
-def given(ctx: typer.Context, name: str, value: Any = None) -> Any:
+def given(ctx: typer.Context, name: str) -> Any:
     """Return an option's value: after the command's name, else before it, else from the environment."""
-    value = ctx.params.get(name, value)
-    source = ctx.get_parameter_source(name)
-    if source is not None and source.name == "COMMANDLINE":
-        return value
-    before = ctx.find_root().params.get(name)
-    return value if before is None else before
+    at: Any = ctx
+    while at is not None:
+        source = at.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            return said_at(at)[name]
+        at = at.parent
+    return said_at(ctx).get(name)
+
+
+def said_at(ctx: typer.Context) -> dict[str, Any]:
+    """Return the values of a context's own parameters, also of those that were taken out of `params`."""
+    return {**ctx.params, **getattr(ctx, "taken", {})}
 
 
 def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:

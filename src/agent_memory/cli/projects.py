@@ -28,14 +28,19 @@ async def projects(
     if move is not None:
         await _move(run, *move, yes=yes)
         return
-    known: dict[str, int] = (await run.service.admin.tally()).every_by_facet.get(PROJECT, Counter())
+    tally = await run.service.admin.tally()
+    known: Counter[str] = tally.every_by_facet.get(PROJECT, Counter())
+    without = tally.records + tally.items - known.total()
     counts = sorted(known.items(), key=lambda one: (-one[1], one[0]))
     rows = [{"project": name, "memories": count} for name, count in counts]
-    run.screen.rows({"agent_id": run.service.agent_id, "count": len(rows), "projects": rows}, "projects", _COLUMNS)
+    told = {"agent_id": run.service.agent_id, "count": len(rows), "without": without, "projects": rows}
+    run.screen.rows(told, "projects", _COLUMNS)
     for name, count in counts:
         run.screen.show(f"{name}  {counted(count, 'memory', 'memories')}")
     if not rows:
         run.screen.note("No memory belongs to a project: sessions note the repository that they work in.")
+    elif without:
+        run.screen.note(f"{counted(without, 'memory belongs', 'memories belong')} to none.")
 
 
 async def _move(run: Run, old: str, new: str, *, yes: bool) -> None:

@@ -57,10 +57,12 @@ class Place(typer.Context):
     Attributes:
         screen: Where the command prints.
         root: Folder of all agents.
+        taken: Values of the parameters that are options of groups, by name.
     """
 
     screen: Screen
     root: Path
+    taken: dict[str, Any]
     _given: dict[type, Any]
 
     def given(self, group: type[T]) -> T:
@@ -97,11 +99,14 @@ class Place(typer.Context):
     def take(self, *groups: type) -> None:
         """Take the options of `groups` out of the parameters, which are then the command's own.
 
+        What was said before the command's name holds where nothing is said after it.
+
         Raises:
             typer.BadParameter: Two of them ask for different forms of output.
         """
-        self._given = {each: each(**{own.name: self.params.pop(own.name) for own in fields(each)}) for each in groups}
-        as_json = self.given(Common).as_json or bool(self.find_root().params.get("as_json"))
+        self.taken = {own.name: self.params.pop(own.name) for each in groups for own in fields(each)}
+        self._given = {each: each(**{own.name: given(self, own.name) for own in fields(each)}) for each in groups}
+        as_json = self.given(Common).as_json
         shape = self._given.get(Shape, Shape())
         if as_json and shape.output not in {None, "json"}:
             raise typer.BadParameter(f"--json and --format {shape.output} cannot both be", param_hint="--format")
@@ -208,7 +213,7 @@ class Command(PlaceCommand):
     async def _run(self, ctx: Any) -> None:
         from agent_memory.service import Caller
 
-        agent = given(ctx, "agent", ctx.given(Whose).agent)
+        agent = ctx.given(Whose).agent
         if agent is None and self._may_be_none and not agents_under(ctx.root):
             show_none(ctx)
             return
@@ -287,7 +292,7 @@ def perform(place: Place, body: Callable[[], Coroutine[Any, Any, None]]) -> None
     screen, logger, warnings = place.screen, logging.getLogger("agent_memory"), _Warnings(place.screen)
     logger.addHandler(warnings)
     try:
-        place.root = root_given(place, place.given(Common).root)
+        place.root = root_given(place)
         asyncio.run(body())
     except AgentMemoryError as error:
         screen.error(error)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _COLUMNS: Final = ("id", "action", "importance", "why", "content")
 _RUN_COLUMNS: Final = ("id", "timestamp", "state", "said")
 _SHOWN: Final = 100
+_NOTHING: Final = "Nothing was tidied."
 _WORDS: Final = {"archive": "archive", "merge": "archive", "expire": "archive", "delete": "delete from the archive"}
 
 
@@ -75,23 +76,44 @@ def _rules(path: Path | None) -> "LifecycleSettings | None":
 
     Raises:
         ValidationError: It is no YAML, or there is no such file.
+        StorageError: It cannot be read.
         ConfigurationError: A rule is wrong.
     """
     if path is None:
         return None
     from agent_memory.lifecycle.tidying import LifecycleSettings
 
-    if not path.exists():
-        raise ValidationError(f"There is no file {path}.", code="no_file", recovery="Check the name.")
-    with translated(path, "read"):
-        said = read_yaml(path.read_text(encoding="utf-8"))
+    said = _read(path)
     section = said.get("lifecycle", said) if isinstance(said, dict) else said
     if section is not None and not isinstance(section, dict):
-        raise ValidationError(f"{path} holds no rules: a mapping of keys to values is expected.", code="usage")
+        raise ValidationError(
+            f"{path} holds no rules: a mapping of keys to values is expected.",
+            code="usage",
+            recovery=f"Correct that file. {_NOTHING}",
+        )
     try:
         return build_settings(str(path), LifecycleSettings, section or {})
     except ConfigurationError as error:
-        raise ConfigurationError(error.message, recovery="Correct it in that file. Nothing was tidied.") from error
+        raise ConfigurationError(error.message, recovery=f"Correct it in that file. {_NOTHING}") from error
+
+
+def _read(path: Path) -> Any:
+    """Return what a file of rules says.
+
+    Raises:
+        ValidationError: There is no such file, or it is no YAML.
+        StorageError: It cannot be read.
+    """
+    if not path.exists():
+        raise ValidationError(f"There is no file {path}.", code="no_file", recovery=f"Check the name. {_NOTHING}")
+    try:
+        with translated(path, "read"):
+            text = path.read_text(encoding="utf-8")
+        return read_yaml(text)
+    except UnicodeDecodeError:
+        raise ValidationError(f"{path} is no text in UTF-8.", recovery=f"Correct that file. {_NOTHING}") from None
+    except ValidationError as error:
+        raise ValidationError(f"{path}: {error.message}", recovery=f"Correct that file. {_NOTHING}") from None
 
 
 def _row(suggestion: "Suggestion") -> dict[str, Any]:

@@ -10,6 +10,8 @@ from tests.unit.cli.conftest import B, document
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
     from tests.unit.cli.conftest import Run
 
 
@@ -119,3 +121,46 @@ def test_prune_shows_what_it_would_remove(bob: Run) -> None:
 def test_there_is_nothing_to_back_up_where_nobody_is(cli: Run) -> None:
     assert "no agents" in cli("backup", "create").stderr
     assert "no backups yet" in cli("backup").stderr
+
+
+def backed_up(cli: Run, *arguments: str, code: int = 0) -> list[str]:
+    """Return the agents whose backups a command lists or makes."""
+    return sorted(each["agent_id"] for each in document(cli(*arguments, "--json", code=code))["backups"])
+
+
+def test_whose_backups_is_said_before_the_command_after_it_or_by_the_environment(
+    bob: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bob("store", "-a", "ann", "The crane is repaired.")
+    assert backed_up(bob, "backup", "create") == ["ann", "bob"]
+    for said in (
+        ("-a", "ann", "backup", "list"),
+        ("backup", "-a", "ann", "list"),
+        ("backup", "list", "-a", "ann"),
+        ("-a", "bob", "backup", "-a", "ann"),
+        ("-a", "bob", "backup", "list", "-a", "ann"),
+    ):
+        assert backed_up(bob, *said) == ["ann"]
+    assert backed_up(bob, "-a", "bob", "backup", "create") == ["bob"]
+    assert backed_up(bob, "backup", "--json", "-a", "bob", "list") == ["bob", "bob"]
+    monkeypatch.setenv("AGENT_MEMORY_AGENT", "ann")
+    assert backed_up(bob, "backup", "list") == ["ann"]
+    assert backed_up(bob, "-a", "bob", "backup", "list") == ["bob", "bob"]
+
+
+def test_backups_of_others_are_not_pruned(bob: Run) -> None:
+    bob("store", "-a", "ann", "The crane is repaired.")
+    for _ in range(2):
+        bob("backup", "create")
+    assert "Removed 1 backup" in bob("-a", "bob", "backup", "prune", "--keep", "1", "--yes").stdout
+    assert backed_up(bob, "backup", "list") == ["ann", "ann", "bob"]
+
+
+def test_a_backup_is_put_in_the_place_of_the_agent_that_is_named_before_the_command(bob: Run) -> None:
+    bob("store", "-a", "ann", "The crane is repaired.")
+    (file,) = (each["file"] for each in document(bob("-a", "ann", "backup", "create", "--json"))["backups"])
+    bob("store", "-a", "ann", "Stored later.")
+    assert "bob knows what was known" in bob("-a", "bob", "backup", "restore", file, "--yes").stdout
+    assert "The crane is repaired." in bob("list", "-a", "bob").stdout
+    assert "Stored later." in bob("list", "-a", "ann").stdout
+    bob("-a", "bob", "backup", "restore", file, "--as", "eve", code=2)

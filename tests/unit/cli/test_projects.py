@@ -14,7 +14,9 @@ def test_projects_are_listed_and_moved(cli: Run) -> None:
     cli("store", "-a", "eve", "Releases are tagged by hand.", "--project", "kestrel")
     cli("store", "-a", "eve", "The bot deploys at night.", "--project", "kestrel")
     cli("store", "-a", "eve", "The office is in Bremen.")
-    assert cli("projects", "-a", "eve").stdout == "kestrel  2 memories\n"
+    listed = cli("projects", "-a", "eve")
+    assert listed.stdout == "kestrel  2 memories\n"
+    assert "1 memory belongs to none." in listed.stderr
     assert document(cli("list", "-a", "eve", "--project", "kestrel", "--json"))["total"] == 2
     found = document(cli("search", "-a", "eve", "deploys", "--project", "heron", "--json", code=3))
     assert found["results"] == []
@@ -23,6 +25,7 @@ def test_projects_are_listed_and_moved(cli: Run) -> None:
     )
     said = document(cli("projects", "-a", "eve", "--json"))
     assert said["projects"] == [{"project": "heron", "memories": 2}]
+    assert said["without"] == 1
     assert "There are: heron." in cli("projects", "-a", "eve", "--move", "kestrel", "owl", "--yes", code=3).stderr
 
 

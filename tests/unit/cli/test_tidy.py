@@ -92,6 +92,23 @@ def test_rules_come_from_a_file(eve: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"lifecycle: [", ": This is not YAML in line 2"),
+        (b"lifecycle:\n  budget: &many 5\n  cleanup: {max_entries: *many}\n", ": This is not YAML in line 3"),
+        (b"a: 1\n--- \nb: 1\n", ": This is not YAML in line 2"),
+        (b"budget: \xff\n", " is no text in UTF-8"),
+    ],
+)
+def test_rules_that_cannot_be_read_name_their_file(eve: Run, tmp_path: Path, content: bytes, said: str) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_bytes(content)
+    told = eve("tidy", "--apply", "--rules", str(rules), code=1).stderr
+    assert f"{rules}{said}" in " ".join(told.split())
+    assert "Nothing was tidied." in told
+
+
+@pytest.mark.parametrize(
     "wrong", [["--apply", "--undo"], ["--runs", "--undo"], ["run-000000000001"], ["--delete"], ["--budget", "0"]]
 )
 def test_what_does_not_go_together_is_wrong_usage(eve: Run, wrong: list[str]) -> None:

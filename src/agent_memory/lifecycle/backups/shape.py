@@ -137,7 +137,7 @@ class Manifest:
         try:
             return cls._of(value)
         except (ValueError, TypeError, KeyError, ValidationError) as error:
-            raise foreign(file, f"its manifest is not one: {str(error)[:80]}") from None
+            raise foreign(file, f"its manifest is not one: {str(error)[:80].rstrip('.')}") from None
 
     @classmethod
     def _of(cls, value: dict[str, Any]) -> Manifest:
