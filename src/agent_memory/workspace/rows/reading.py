@@ -16,7 +16,7 @@ from agent_memory.workspace.rows.columns import column_of, columns_of
 from agent_memory.workspace.rows.sight import seen_by, shown_to, within_reach
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.workspace.rows.claim import Caller
     from agent_memory.workspace.rows.values import Values
@@ -183,7 +183,7 @@ class Reading:
         statement, names = self._select(table, columns)
         statement = statement.join(found, found.c.id == source.c.id)
         statement = statement.where(self._seen(table, caller)).order_by(rank, source.c.id).limit(_bounded(limit))
-        return [self._shown(table, names, each, caller) for each in connection.execute(statement)]
+        return self._shown(table, names, connection.execute(statement), caller)
 
     def proposals(self, connection: sa.Connection, table: str, caller: Caller) -> list[dict[str, Any]]:
         """Return the rows that are kept beside another one with the same unique value, as `many` does."""
@@ -191,7 +191,7 @@ class Reading:
         statement, names = self._select(table, ())
         reach = within_reach(self.declaration, self.schema, table, caller)
         statement = statement.where(source.c.ws_state == int(State.PROPOSAL), reach).order_by(source.c.id)
-        return [self._shown(table, names, each, caller) for each in connection.execute(statement)]
+        return self._shown(table, names, connection.execute(statement), caller)
 
     def named(self, table: str, key: Any) -> sa.ColumnElement[bool]:
         """Return the condition that holds for the row of this key."""
@@ -235,7 +235,7 @@ class Reading:
         statement, names = self._select(table, columns)
         statement = statement.where(*conditions, self._seen(table, caller)).order_by(*_order(source, declared.key))
         statement = statement.limit(_bounded(limit)).offset(max(0, offset))
-        return [self._shown(table, names, each, caller) for each in connection.execute(statement)]
+        return self._shown(table, names, connection.execute(statement), caller)
 
     def _select(self, table: str, columns: Sequence[str]) -> tuple[sa.Select[Any], list[str]]:
         """Return a selection of columns, references by the keys of their rows, then the trust; and these names."""
@@ -255,13 +255,20 @@ class Reading:
                 wanted.append(other.c[key].label(name))
         return sa.select(*wanted, source.c.ws_trust).select_from(joined), names
 
-    def _shown(self, table: str, names: Sequence[str], row: Sequence[Any], caller: Caller) -> dict[str, Any]:
-        values = self._values[table]
-        *content, trust = row
-        shown = {name: values.shown(name, value) for name, value in zip(names, content, strict=True)}
-        if trust == LOW and caller.on_low is not None:
-            caller.on_low(table, shown)
-        return shown
+    def _shown(
+        self, table: str, names: Sequence[str], rows: Iterable[Sequence[Any]], caller: Caller
+    ) -> list[dict[str, Any]]:
+        """Return rows as people and agents see them; the last value of each is its trust, which `caller` is told."""
+        readers, found = self._values[table].readers(names), list[dict[str, Any]]()
+        for row in rows:
+            shown = dict(zip(names, row, strict=False))
+            for name, read in readers.items():
+                if shown[name] is not None:
+                    shown[name] = read(shown[name])
+            if row[-1] == LOW and caller.on_low is not None:
+                caller.on_low(table, shown)
+            found.append(shown)
+        return found
 
     def _seen(self, table: str, caller: Caller) -> sa.ColumnElement[bool]:
         return seen_by(self.declaration, self.schema, table, caller)

@@ -30,9 +30,10 @@ from agent_memory.workspace.declaration import (
 from agent_memory.workspace.rows.naming import is_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 
+_READERS: Final[Mapping[str, Callable[[Any], Any]]] = {"json": json.loads, "boolean": bool}
 _MAX_NESTING: Final = 60
 """Levels of lists and objects in a JSON value: below 64, secrets are no longer looked for."""
 
@@ -98,12 +99,13 @@ class Values:
 
     def shown(self, name: str, value: Any) -> Any:
         """Return a value as people and agents see it."""
-        column = self.table.columns.get(name)
-        if value is None or column is None:
-            return value
-        if column.type == "json":
-            return json.loads(value)
-        return bool(value) if column.type == "boolean" else value
+        read = self.readers([name]).get(name)
+        return value if value is None or read is None else read(value)
+
+    def readers(self, names: Iterable[str]) -> dict[str, Callable[[Any], Any]]:
+        """Return how values are read of those columns that the database keeps otherwise than people see them."""
+        types = {name: self.table.columns[name].type for name in names if name in self.table.columns}
+        return {name: _READERS[each] for name, each in types.items() if each in _READERS}
 
     def _check_declared(self, name: str) -> None:
         if name not in self.table.written_columns():
