@@ -35,11 +35,12 @@ class Attacked:
     """One session with every module for memories, and what an attacker and a victim do in it."""
 
     def __init__(self, root: Path, session_id: str = "root-1", **session: Any) -> None:
-        agent = session.pop("agent", "bob")
+        agent, settings = session.pop("agent", "bob"), session.pop("settings", {})
         self.coordinator: Any = coordinator_of(session_id, **session)
         self.context = MockContextManager()
         self.root = root
-        self.config = {"storage_root": str(root), "embedder": "none", **({"agent_id": agent} if agent else {})}
+        self.config = {"storage_root": str(root), "embedder": "none", **settings}
+        self.config |= {"agent_id": agent} if agent else {}
         self._cleanups: list[Any] = []
 
     async def begin(self) -> Attacked:

@@ -86,7 +86,7 @@ def test_a_file_decides_nothing_between_memories(cli: Run, tmp_path: Path) -> No
     file.write_text(lines({"content": "The boat lies in Bergen.", "links": links}))
     cli("import", str(file))
     assert "Bergen" in cli("list").stdout
-    assert json.loads(cli("suspects", "--json").stdout)["suspects"] == []
+    assert [each["links"] for each in kept(cli)] == [[], []]
 
 
 CHATGPT = [

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 LEDGER = "The payments service stores its ledger in PostgreSQL."
 OTHER_LEDGER = "The payments service stores its ledger in MongoDB."
+IN_DOUBT = "In doubt, the newer first:"
+"""What a briefing writes above pairs that contradict each other."""
 
 
 async def a_users_memory(session: Attacked, text: str = RULE) -> Memory:
@@ -189,11 +191,17 @@ async def test_two_contradictions_of_strangers_are_no_doubt_that_a_briefing_tell
     await session.store(LEDGER)
     await session.store(OTHER_LEDGER)
     await (await session.service()).settle()
-    assert await session.tool("memory_suspects", limit=5)
+    assert (await session.tool("memory_suspects", limit=5))["count"] == 1
     await session.end()
     later = await attacked("root-2")
     await later.say("what is to be done?")
-    assert "contradict" not in await later.shown()
+    assert IN_DOUBT not in await later.shown()
+    await later.store(LEDGER.replace("payments", "billing"))
+    await later.store(OTHER_LEDGER.replace("payments", "billing"))
+    await later.end()
+    last = await attacked("root-3")
+    await last.say("what is to be done?")
+    assert IN_DOUBT in await last.shown(), "a pair of nobody else's is told"
 
 
 @attack("reason-of-forgetting")

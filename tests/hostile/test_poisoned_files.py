@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import sqlite3
+import tracemalloc
 import zipfile
 import zlib
 from pathlib import Path
@@ -150,8 +151,6 @@ DECLARED = "workspace: w\ntables: {notes: {key: name, columns: {name: {type: tex
 
 @attack("snapshot-that-unpacks-without-end")
 def test_a_file_of_a_snapshot_that_was_exchanged_is_never_held_whole(tmp_path: Path) -> None:
-    import tracemalloc
-
     (tmp_path / "declared.yaml").write_text(DECLARED + "files: {texts: '*.md'}\n")
     workspace = Workspace.create(tmp_path / "w", tmp_path / "declared.yaml")
     (tmp_path / "w" / "a.md").write_text("tea")

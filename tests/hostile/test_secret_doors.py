@@ -11,10 +11,9 @@ TOKENS = ["gh" + "p_" + "x7Kq2mZ9" * 4 + "aB3d", "gl" + "pat-" + "q7Vt2mX9bK4dR8
 SECRETS = [Planted(f"We decided that the deploy token of the build is {token}", (token,)) for token in TOKENS]
 
 
-@pytest.mark.parametrize("door", DOORS)
+# What a person calls a file is theirs, and printed as they typed it.
+@pytest.mark.parametrize("door", [door for door in DOORS if door != "names of files"])
 def test_nothing_is_left_behind_a_door(door: str) -> None:
-    if door == "names of files":
-        pytest.skip("what a person calls a file is theirs, and printed as they typed it")
     found = through(door, SECRETS[:2] if DOORS[door].bare else SECRETS)  # names have no signs
     assert found["files"] > 3, "nothing was kept: the test would prove nothing"
     assert (found["left"], found["where"]) == (0, [])

@@ -16,7 +16,7 @@ from agent_memory.models import Observation, Source
 from agent_memory.privacy import opened_inbox
 from agent_memory.service import Caller, open_service
 from agent_memory.settings import ServiceSettings
-from tests.hostile.attacked import EVIL, text_of
+from tests.hostile.attacked import EVIL
 from tests.hostile.attacks import attack
 
 if TYPE_CHECKING:
@@ -167,6 +167,7 @@ async def test_a_summary_of_a_talk_with_a_stranger_is_the_strangers(talked: None
 async def test_what_a_stranger_says_of_an_entity_is_called_untrusted(talked: None, cli: Run, root: Path) -> None:
     said = cli("entity", "Tobias Reuter", "--all").stdout
     strange = [line for line in said.splitlines() if "works at" in line or "x.example" in line]
+    assert strange
     assert all("untrusted" in line for line in strange)
     assert "Hamburg" in said
 
@@ -255,8 +256,7 @@ async def test_why_says_that_a_strangers_words_are_a_strangers(attacked: Begin, 
     strange = await session.store()
     await session.end()
     said = json.loads(cli("why", strange.id, "--json").stdout)
-    assert "low" in text_of(said)
-    assert "root-1" in text_of(said)
+    assert (said["trust"], said["session"]) == ("low", "root-1")
 
 
 @attack("our-commands-in-a-shell")

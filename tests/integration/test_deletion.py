@@ -31,6 +31,7 @@ from agent_memory.service import NOBODY, Caller, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import copy_agent, rename_agent
 from tests.engines import made_index, options
+from tests.house import OTHER, SECRET
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -39,9 +40,7 @@ if TYPE_CHECKING:
     from tests.support import FrozenClock
 
 How = Literal["forget", "purge"]
-SECRET = "Ann's salary is seventy-two thousand a year."
 MINUTES = f"Minutes of May. {SECRET} The crane is repaired."
-OTHER = "Kate owns the ledger of the harbour."
 QUESTION = "What is the salary of Ann?"
 DOCUMENT = (
     "# Payroll\nAnn Meyer earns seventy-two thousand euros at Initech.\n\nThe crane in Kiel is repaired each May."

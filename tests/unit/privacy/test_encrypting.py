@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from agent_memory.doctor import Severity, examine
-from agent_memory.encryption import KeyFile, state_of
+from agent_memory.encryption import KeyFile, PersonKey, state_of
 from agent_memory.encryption.kept import kept_in
 from agent_memory.encryption.keys import data_key, forget_keys
 from agent_memory.errors import AgentMemoryError, ConfigurationError, StorageError, ValidationError
@@ -20,7 +20,7 @@ from agent_memory.scratchpad.saves import PadFile
 from agent_memory.service import MemoryService
 from agent_memory.settings import EncryptionSettings, ServiceSettings
 from agent_memory.storage import FileStorage
-from tests.support import raises
+from tests.support import raises, resealed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -276,8 +276,6 @@ async def test_lines_that_changed_places_are_told_from_others(house: House) -> N
     lines = path.read_bytes().splitlines(keepends=True)
     first, second = lines[1], lines[2]
     data = [line.split(b'"encrypted": "')[1].split(b'"')[0] for line in (first, second)]
-    from tests.support import resealed
-
     lines[1], lines[2] = resealed(first.replace(data[0], data[1])), resealed(second.replace(data[1], data[0]))
     path.write_bytes(b"".join(lines))
     assert len(await house.texts()) == len(TEXTS) - 2
@@ -361,8 +359,6 @@ async def test_a_decryption_under_way_is_finished_first(house: House) -> None:
     folder = house.folder.path
     file = KeyFile.read(folder)
     assert file is not None
-    from agent_memory.encryption import PersonKey
-
     file.wrapping(data_key(folder), PersonKey(KEY, "a test"), "decrypting").write(folder)
     with raises(ValidationError, "decrypting"):
         encrypt(house.folder)

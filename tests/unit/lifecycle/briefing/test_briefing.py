@@ -119,11 +119,11 @@ async def test_what_is_out_of_date_is_never_told_alone(service: MemoryService, c
     assert "German" not in (await briefer(service, clock).brief("Write to Mara.", known=known)).text
 
 
-async def test_of_a_pair_with_a_stranger_only_the_number_is_told(service: MemoryService, clock: FrozenClock) -> None:
+async def test_a_pair_of_strangers_is_neither_told_nor_counted(service: MemoryService, clock: FrozenClock) -> None:
     await service.store({"content": "The build of Kestrel takes 12 minutes.", "source": {"kind": "tool"}}, STRANGER)
     await service.store({"content": "The build of Kestrel takes 40 minutes."}, STRANGER)
-    made = await briefer(service, clock).brief("How long does the build of Kestrel take?")
-    assert "minutes" not in made.text
+    assert await service.disputes.how_many() == 1
+    assert (await briefer(service, clock).brief("How long does the build of Kestrel take?")).text == ""
 
 
 async def test_what_a_tool_or_capture_noted_in_a_session_is_no_conversation(
