@@ -43,6 +43,8 @@ async def purge(
     """
     if (verify and record_ids) or (text and not verify):
         raise ValidationError("--verify stands without an ID; --text goes with --verify.", code="usage")
+    if any(not each.strip() for each in text or []):
+        raise ValidationError("--text needs words to look for; nothing was searched.", code="usage")
     from agent_memory.privacy import Purging
 
     purging = Purging(run.service)
@@ -115,7 +117,8 @@ async def _verify(run: Run, purging: "Purging", texts: list[str]) -> None:
         run.screen.show(f"{each.path.name}{inside}: {counted(each.count, 'time')}.", style="red")
     if found:
         raise typer.Exit(FAILED)
-    run.screen.show("Nothing of what was purged is in any file.")
+    also = " Nor are the words of --text." if texts else ""
+    run.screen.show(f"Nothing of what was purged is in any file.{also}")
 
 
 async def _list(run: Run, purging: "Purging") -> None:

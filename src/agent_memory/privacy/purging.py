@@ -190,13 +190,14 @@ class Purging:
     async def verify(self, texts: Collection[str] = ()) -> list[Found]:
         """Search every file again for records that were purged, for the words of these, and for these texts.
 
-        The words are known by their signatures alone. Who stored them anew finds them.
+        The words are known by their signatures alone. Who stored them anew finds them. A text is looked for however
+        short it is, also within longer words: who names it wants to know where it stands.
 
         Raises:
             StorageError: A file cannot be read.
         """
         ids = {one for purge in self.list.purges() for one in purge.ids}
-        return await asyncio.to_thread(search, self._folder, texts, ids, self.list.stretches())
+        return await asyncio.to_thread(search, self._folder, texts, ids, self.list.stretches(), short=True)
 
     async def _older(self, memory_id: str) -> list[str]:
         if await self._service.admin.get(memory_id) is None:

@@ -71,7 +71,12 @@ class Found:
 
 
 def search(
-    folder: AgentFolder, texts: Collection[str], ids: Collection[str] = (), stretches: Stretches | None = None
+    folder: AgentFolder,
+    texts: Collection[str],
+    ids: Collection[str] = (),
+    stretches: Stretches | None = None,
+    *,
+    short: bool = False,
 ) -> list[Found]:
     """Return the files in which texts stand; with `ids`, also backups and journals that have changes of these records.
 
@@ -80,20 +85,21 @@ def search(
         texts: What is looked for.
         ids: Of records; a file of ours may name them, as links do, so they count only where a change begins with one.
         stretches: Of words that are looked for, too, and that nobody knows.
+        short: Look also for texts that may stand elsewhere by chance.
 
     Raises:
         OSError: A file cannot be read.
     """
-    return _among(chain(contents_of(folder), _encrypted_in(folder)), texts, ids, stretches)
+    return _among(chain(contents_of(folder), _encrypted_in(folder)), Wording(texts, short=short), ids, stretches)
 
 
 def _among(
     contents: Iterable[tuple[Path, str | None, bytes]],
-    texts: Collection[str],
+    wording: Wording,
     ids: Collection[str],
     stretches: Stretches | None = None,
 ) -> list[Found]:
-    changes, looked_for = _changes_of(ids), [one for one in (Wording(texts), stretches) if one]
+    changes, looked_for = _changes_of(ids), [one for one in (wording, stretches) if one]
     found = []
     for path, member, content in contents if looked_for or changes else ():
         count = len(changes.findall(content)) if changes is not None else 0
@@ -162,7 +168,7 @@ def search_backup(
     Raises:
         OSError: It cannot be read.
     """
-    return _among(((path, member, content) for member, content in _members(path)), texts, ids, stretches)
+    return _among(((path, member, content) for member, content in _members(path)), Wording(texts), ids, stretches)
 
 
 def contents_of(folder: AgentFolder) -> Iterator[tuple[Path, str | None, bytes]]:

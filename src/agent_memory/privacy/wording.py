@@ -25,10 +25,11 @@ class Wording:
 
     Args:
         texts: What is looked for; a long one in stretches of 40 words, of which each counts by itself.
+        short: Look also for those that may stand elsewhere by chance.
     """
 
-    def __init__(self, texts: Iterable[str]) -> None:
-        wanted = {way for text in texts for way in stretches(text)}
+    def __init__(self, texts: Iterable[str], *, short: bool = False) -> None:
+        wanted = {way for text in texts for way in stretches(text, short=short)}
         ways = sorted(wanted, key=lambda way: (-len(way), way))
         self._pattern = re.compile("|".join(map(_pattern_of, ways))) if ways else None
 
@@ -53,11 +54,14 @@ class Wording:
         return "".join([*parts, text[behind:]])
 
 
-def stretches(text: str) -> Iterator[str]:
-    """Yield a text in the form in which it is compared, of a long one some words at a time; the last has the rest."""
-    if not can_be_told(text):
-        return
+def stretches(text: str, *, short: bool = False) -> Iterator[str]:
+    """Yield a text in the form in which it is compared, of a long one some words at a time; the last has the rest.
+
+    A short one, which may stand elsewhere by chance, only if `short` asks for it.
+    """
     words = compared(text).split()
+    if not words or not (short or can_be_told(text)):
+        return
     count = max(1, len(words) // _STRETCH)
     for at in range(count):
         yield " ".join(words[at * _STRETCH : None if at == count - 1 else (at + 1) * _STRETCH])

@@ -32,6 +32,13 @@ def test_what_is_left_in_a_file_is_named(bob: Run, root: Path) -> None:
     assert "memories.old.yaml: 2 times." in bob("purge", "--verify", "-a", "bob", code=1).stdout
 
 
+def test_a_short_text_is_looked_for_as_well(bob: Run) -> None:
+    told = bob("purge", "--verify", "--text", "likes tea", "-a", "bob", code=1)
+    assert "memories.yaml: " in told.stdout
+    assert "Nor are the words" in bob("purge", "--verify", "--text", "a zebra", "-a", "bob").stdout
+    assert "needs words" in bob("purge", "--verify", "--text", " ", "-a", "bob", code=2).stderr
+
+
 def test_without_a_terminal_nothing_is_purged(bob: Run) -> None:
     assert "Nothing was purged." in bob("purge", B, "-a", "bob", code=2).stderr
     assert "Maria likes tea." in bob("list", "-a", "bob").stdout
