@@ -49,9 +49,14 @@ _FOLDS: Final = _Folds()
 
 
 def can_be_told(text: str) -> bool:
-    """Tell whether a text is long enough to be told from others, wherever it stands."""
-    wide = sum(unicodedata.east_asian_width(one) in {"W", "F"} for one in text.strip())
-    return len(text.strip()) + wide >= _LEAST
+    """Tell whether a text is long enough to be told from others, wherever it stands: as it is compared."""
+    body = compared(text).strip()
+    return len(body) + sum(unicodedata.east_asian_width(one) in {"W", "F"} for one in body) >= _LEAST
+
+
+def is_most(part: str, whole: str) -> bool:
+    """Tell whether a part is half of a text or more, so that it can stand for it alone: `7` cannot for `. . . . 7`."""
+    return 2 * len(part) >= len(whole) > 0
 
 
 def compared(text: str) -> str:

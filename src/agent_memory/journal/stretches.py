@@ -13,7 +13,7 @@ from collections import defaultdict
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.journal.comparing import can_be_told, compared, placed
+from agent_memory.journal.comparing import can_be_told, compared, is_most, placed
 from agent_memory.journal.withholding import BAR
 
 if TYPE_CHECKING:
@@ -86,8 +86,10 @@ def signed_stretches(key: bytes, texts: Iterable[str]) -> dict[int, list[str]]:
 
 
 def _stretches(text: str) -> Iterator[list[str]]:
-    """Yield the words of a text, of a long one some at a time; the last has the rest."""
-    words = _WORD.findall(compared(text)) if can_be_told(text) else []
+    """Yield the words of a text, of a long one some at a time; the last has the rest. None where most of it is none."""
+    folded = compared(text) if can_be_told(text) else ""
+    words = _WORD.findall(folded)
+    words = words if is_most(" ".join(words), folded.strip()) else []
     cuts = [*range(0, max(1, len(words) // _STRETCH) * _STRETCH, _STRETCH), len(words)]
     yield from (words[begin:end] for begin, end in pairwise(cuts if words else []))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.journal.comparing import can_be_told, compared, placed
+from agent_memory.journal.comparing import can_be_told, compared, is_most, placed
 from agent_memory.journal.withholding import BAR
 
 if TYPE_CHECKING:
@@ -69,7 +69,8 @@ def stretches(text: str, *, short: bool = False) -> Iterator[str]:
 
 def _pattern_of(way: str) -> str:
     """Return what finds a stretch: its end may be another one, and a number at its edge is not a part of another."""
-    body = way.strip(f" {_ENDS}") or way
+    body = way.strip(f" {_ENDS}")
+    body = body if is_most(body, way) else way
     before, _, after = way.partition(body)
     edges = r"(?<!\d)" * body[:1].isdigit(), r"(?!\d)" * body[-1:].isdigit()
     lead, trail = (f"(?:{re.escape(each)})?" if each else "" for each in (before, after))

@@ -65,3 +65,8 @@ def test_what_is_too_short_is_not_signed_and_signatures_say_nothing() -> None:
     assert count == 8
     assert "salary" not in str(signed_stretches(KEY, [SAID]))
     assert signed_stretches(KEY, [SAID]) != signed_stretches(bytes(32), [SAID])
+
+
+@pytest.mark.parametrize("text", ["'" * 20, "\\" * 15 + "7", "- " * 20 + "7", "x9$%^&*()!@#=+7"])
+def test_what_signs_alone_make_long_is_not_signed(text: str) -> None:
+    assert signed_stretches(KEY, [text]) == {}

@@ -292,3 +292,11 @@ async def test_a_text_that_is_too_short_to_be_searched_for_is_told(bobs: House) 
     assert (receipt.searched, receipt.unsearched, receipt.is_clean) == (0, 1, True)
     assert [memory.id for memory in await bobs.service.admin.everything()] == [other]
     assert (await bobs.purge(other)).searched == 1
+
+
+async def test_a_text_of_signs_alone_is_purged_and_others_stay(bobs: House) -> None:
+    signs, other = await bobs.keep("'" * 20), await bobs.keep(OTHER)
+    receipt = await bobs.purge(signs)
+    assert (receipt.is_clean, receipt.unsearched) == (True, 1)
+    assert [memory.content for memory in await bobs.service.admin.everything()] == [OTHER]
+    assert (await bobs.service.get(other)).content == OTHER

@@ -106,3 +106,17 @@ def test_a_line_that_was_kept_aside_packed_goes(tmp_path: Path) -> None:
     assert [each.count for each in search(AgentFolder(tmp_path), [TEXT])] == [1]
     erase_beside(AgentFolder(tmp_path), Hiding([TEXT], ()), Erased())
     assert rejected.read_text("utf-8") == '--- {"reason": "kept"}\n'
+
+
+LEADERS = "Chapter 1 " + ". " * 80 + "7"
+
+
+@pytest.mark.parametrize("text", ["'" * 20, '"' * 19 + "7", "\\" * 16, ". " * 30 + "7", LEADERS])
+def test_what_signs_alone_make_long_hides_no_word_elsewhere(text: str) -> None:
+    wording = Wording([text])
+    assert wording.hidden("Chapter 1 tells of 7 cranes.") == "Chapter 1 tells of 7 cranes."
+
+
+def test_a_text_of_words_and_leaders_is_found_as_it_stands() -> None:
+    hidden = Wording([LEADERS]).hidden(f"So: {LEADERS} pages")
+    assert hidden.replace(BAR, "").split() == ["So:", "pages"]
