@@ -117,5 +117,6 @@ def _show(run: Run, done: "Encrypted") -> None:
     if done.found:
         run.screen.show(f"Plain text of a memory still stands in: {', '.join(done.found)}.", style="red")
     else:
-        run.screen.show(f"Encrypted. {counted(done.searched, 'text')} looked for in every file: none stands in plain.")
+        what = f"{done.searched:,} texts, names and labels"
+        run.screen.show(f"Encrypted. {what} were looked for in every file: none stands in plain.")
     run.screen.note(f"Not reached: {'; '.join(BEYOND_ENCRYPTION)}.", style="dim")

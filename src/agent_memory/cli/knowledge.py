@@ -11,6 +11,7 @@ import typer
 from agent_memory.cli.options import Yes
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.text import minute, one_line
+from agent_memory.encryption import is_encrypted
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.ingestion.shapes import checked_group
@@ -190,7 +191,7 @@ async def _tell_all(run: Run, knowledge: Knowledge) -> dict[str, Any]:
     items, unfiled = (await run.service.admin.tally()).items, await unfiled_of(run.service, topics)
     pages = sum(topic.consolidated_at is not None for topic in topics)
     if items:
-        where = f" in {knowledge.folder.topics}" if pages else ""
+        where = f" in {knowledge.folder.topics}" if pages and not is_encrypted(knowledge.folder.path) else ""
         run.screen.show(f"{counted(items, 'item')}, {unfiled:,} on no page; {counted(pages, 'page')}{where}.")
     return {"all_items": items, "unfiled": unfiled, "pages": pages}
 

@@ -9,7 +9,7 @@ each file is plain or encrypted as a whole, and whoever has the key reads and wr
 4. What is derived is removed: segments, index, vectors, the scratchpad's file.
 5. Our backups are made anew with the same key.
 6. The state is set to `encrypted`: from then on a plain journal is refused.
-7. Every byte of every file is searched for the texts of all records.
+7. Every byte of every file is searched for the texts of all records, and for what they are called and labelled with.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from agent_memory.journal.salvage import decrypt_lost
 from agent_memory.lifecycle.backups import encrypt_backup, list_backups
 from agent_memory.models import utc_now
 from agent_memory.privacy.gathering import Survey
-from agent_memory.privacy.plaintext import standing
+from agent_memory.privacy.plaintext import labels_in, standing
 from agent_memory.scratchpad.saves import PadFile
 from agent_memory.settings import PERSON_SECONDS
 from agent_memory.storage import sweep_agents
@@ -63,9 +63,9 @@ class Encrypted:
         key: Names the key of the files.
         packed: Names of what lies in `kept.encrypted` since now.
         backups: Names of the backups that were made anew.
-        found: Files in which a text of a record stands in plain; empty if there is none.
+        found: Files in which a text of a record, a name or a label stands in plain; empty if there is none.
         failed: What could not be done, a sentence each.
-        searched: How many texts were looked for.
+        searched: How many texts, names and labels were looked for.
     """
 
     key: str
@@ -108,7 +108,7 @@ def encrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
     _set_state(folder, "encrypted")
     progress("search")
     survey = Survey(folder)
-    texts = survey.said_by(survey.ids)
+    texts = {*survey.said_by(survey.ids), *labels_in(folder)}
     found = standing(folder, texts)
     root = folder.path.parent
     where = [f"{one.path.relative_to(root)}" + (f"/{one.member}" if one.member else "") for one in found]

@@ -153,6 +153,15 @@ def diary(tmp_path: Path) -> str:
     return str(path)
 
 
+def test_of_encrypted_pages_ingest_names_no_folder(
+    cli: Run, diary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AGENT_MEMORY_KEY", "0f" * 32)
+    cli("store", "-a", "eve", "I like harbours.")
+    cli("encrypt", "-a", "eve", "--yes")
+    assert cli("ingest", "-a", "eve", diary).stdout.splitlines()[-1] == "6 items, 0 on no page; 1 page."
+
+
 def test_topics_are_listed_and_shown_and_the_end_of_ingest_counts_them(cli: Run, diary: str, root: Path) -> None:
     folder = root / "eve" / "topics"
     assert cli("ingest", "-a", "eve", diary).stdout.splitlines()[-1] == f"6 items, 0 on no page; 1 page in {folder}."

@@ -18,6 +18,7 @@ from agent_memory.lifecycle.backups import create_backup, list_backups, restore_
 from agent_memory.privacy import Purging, change_key, decrypt, encrypt
 from agent_memory.scratchpad.saves import PadFile
 from agent_memory.service import MemoryService
+from agent_memory.service.audit import AuditLog
 from agent_memory.settings import EncryptionSettings, ServiceSettings
 from agent_memory.storage import FileStorage
 from tests.support import raises, resealed
@@ -88,6 +89,29 @@ async def test_after_it_no_text_stands_in_plain_and_all_is_known(house: House) -
     await house.store("Anna waits at the harbour.")
     assert await house.texts() == {*TEXTS, "Anna waits at the harbour."}
     assert house.holding() == []
+
+
+@pytest.mark.parametrize("label", ["saltwater-cranes", "name of the ship", "MS Aurora Borealis", "Harbour rebuilding"])
+async def test_names_and_labels_are_looked_for_too(house: House, label: str) -> None:
+    service = house.service()
+    labels = {"tags": ["saltwater-cranes"], "metadata": {"name of the ship": "MS Aurora Borealis"}}
+    await service.store({"content": "It is large.", "project": "Harbour rebuilding", **labels})
+    await service.settle()
+    await service.close()
+    (house.root / "bob" / "of-a-person.txt").write_text(f"About {label}.")
+    assert encrypt(house.folder).found == ("bob/of-a-person.txt",)
+
+
+async def test_what_stays_readable_is_not_looked_for(house: House) -> None:
+    service = house.service()
+    metadata = {"session": "session-of-monday", "of": service.agent_id, "after": "mem-0123456789ab"}
+    await service.store({"content": "It is large.", "metadata": metadata})
+    await service.settle()
+    await service.close()
+    AuditLog(house.folder.audit).append(
+        "memory:stored", {"session_id": "session-of-monday", "memory_id": "mem-0123456789ab"}
+    )
+    assert encrypt(house.folder).is_clean
 
 
 async def test_plain_again_it_is_as_it_was(house: House) -> None:
