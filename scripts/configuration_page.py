@@ -144,7 +144,7 @@ _HEALTH_NOTE: Final = (
 )
 _ENCRYPTION_NOTE: Final = (
     "Below `encryption:`, one of the shared keys: `encryption: {key_file: ~/.config/agent-memory.key}`. For memories "
-    "that `agent-memory encrypt` has encrypted; see [encryption.md](encryption.md)."
+    "that are encrypted, see [encryption.md](encryption.md)."
 )
 _INGESTION_NOTE: Final = "In no session unless `behaviors/memory-ingestion.yaml` is included."
 

@@ -15,6 +15,7 @@ from agent_memory.encryption.cipher import KEY_BYTES, DataKey, aes_gcm, bound, l
 from agent_memory.encryption.person import COST
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_file, replace_file, sync_folder, translated
+from agent_memory.files.exchange import move_if_free
 from agent_memory.files.names import ENCRYPTION
 
 if TYPE_CHECKING:
@@ -102,6 +103,19 @@ class KeyFile:
         """
         with translated(folder / ENCRYPTION, "write"):
             replace_file(folder / ENCRYPTION, self.encode(), durable=True)
+
+    def begin(self, folder: Path) -> None:
+        """Put it in place, synced, unless another process was faster.
+
+        Raises:
+            StorageError: There is none.
+        """
+        new = folder / f".{ENCRYPTION}.{os.urandom(4).hex()}.tmp"
+        with translated(folder / ENCRYPTION, "write"):
+            replace_file(new, self.encode(), durable=True)
+            if not move_if_free(new, folder / ENCRYPTION):
+                new.unlink()
+            sync_folder(folder)
 
     @staticmethod
     def remove(folder: Path) -> None:

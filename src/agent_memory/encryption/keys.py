@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.encryption.key_file import KeyFile
 from agent_memory.encryption.person import person_key
 from agent_memory.errors import StorageError
-from agent_memory.files.atomic import signature
-from agent_memory.files.names import ENCRYPTION
+from agent_memory.files.atomic import make_private_folder, signature
+from agent_memory.files.names import ENCRYPTION, may_be_journal
 from agent_memory.settings import EncryptionSettings
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def state_of(folder: Path) -> State | None:
 
 def is_encrypted(folder: Path) -> bool:
     """Tell whether nothing may be written to an agent's folder that is not encrypted. See `key_file_of`."""
-    return state_of(folder) in {"encrypting", "encrypted"}
+    state = state_of(folder)
+    return state in {"encrypting", "encrypted"} or (state is None and _is_to_be(folder))
 
 
 def data_key(folder: Path, name: str | None = None) -> DataKey:
@@ -130,6 +131,8 @@ def unlock(folder: Path) -> None:
     """
     if state_of(folder) is not None:
         data_key(folder)
+    elif _is_to_be(folder):
+        person_key(source_for(folder)).check_strength()
 
 
 def source_for(folder: Path) -> EncryptionSettings:
@@ -154,8 +157,37 @@ def key_in(file: KeyFile, folder: Path) -> DataKey:
 
 
 def key_for(folder: Path) -> DataKey | None:
-    """Return the key for what is written to a folder now; None where it is to be plain. See `data_key`."""
-    return data_key(folder) if is_encrypted(folder) else None
+    """Return the key for what is written to a folder now; None where it is to be plain. See `data_key`.
+
+    With the first of what is written to a folder whose files are to be encrypted, the key is made.
+
+    Raises:
+        StorageError, ConfigurationError: As `data_key`; `weak_key`: the passphrase for new files is too short.
+    """
+    if not is_encrypted(folder):
+        return None
+    if key_file_of(folder) is None:
+        _begin(folder)
+    return data_key(folder)
+
+
+def _is_to_be(folder: Path) -> bool:
+    """Tell whether settings have new agents encrypted, and nothing was stored in a folder yet."""
+    with _KEYS.lock:
+        settings = _KEYS.sources.get(folder.parent)  # of no folder below: there backups are unpacked
+        if settings is None or not settings.new_agents or folder.name.startswith("_"):
+            return False
+    held = folder.iterdir() if folder.is_dir() else ()
+    return not any(may_be_journal(path.name) and path.stat().st_size for path in held)
+
+
+def _begin(folder: Path) -> None:
+    person = person_key(source_for(folder))
+    person.check_strength()
+    make_private_folder(folder)
+    file, data = KeyFile.fresh(folder.name, person, "encrypted")
+    file.begin(folder)
+    adopt(folder, data)
 
 
 def adopt(folder: Path, key: DataKey) -> None:

@@ -110,9 +110,9 @@ def person_key(settings: EncryptionSettings) -> PersonKey:
 def no_key(why: str) -> StorageError:
     """Return the error for a memory that is encrypted while there is no key for it."""
     return StorageError(
-        f"This memory is encrypted, and there is no key: {why}. Nothing was read or changed.",
+        f"This memory is encrypted, or is to be, and there is no key: {why}. Nothing was read or changed.",
         code="encrypted",
-        recovery="Give the key that it was encrypted with: in the environment variable AGENT_MEMORY_KEY, or from where "
+        recovery="Give the key that it is encrypted with: in the environment variable AGENT_MEMORY_KEY, or from where "
         "`encryption` in the configuration says (docs/encryption.md), and start again.",
     )
 

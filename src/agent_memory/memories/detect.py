@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.encryption import is_encrypted
+from agent_memory.encryption import is_encrypted, take_keys_from
 from agent_memory.files.layout import folder_of
 from agent_memory.logs import get_logger
 from agent_memory.memories.file import FileStorage
@@ -49,13 +49,15 @@ def detect_storage(
     settings = settings or ServiceSettings()
     if settings.backend == "server":
         return QdrantServerStorage(agent_id, settings=settings, clock=clock)
-    if is_encrypted(folder_of(agent_id, storage_root or settings.storage_root).path):  # an index would not be
+    folder = folder_of(agent_id, storage_root or settings.storage_root)
+    take_keys_from(folder.path.parent, settings.encryption)
+    if is_encrypted(folder.path):  # an index would not be
         return FileStorage(agent_id, storage_root, settings=settings, clock=clock)
     if settings.backend == "file":
         return FileStorage(agent_id, storage_root, settings=settings, clock=clock)
     if settings.backend == "vector":
         return VectorStorage(agent_id, storage_root, settings=settings, clock=clock)
-    migrated = Shards(folder_of(agent_id, storage_root or settings.storage_root)).active()[0] == "vector"
+    migrated = Shards(folder).active()[0] == "vector"
     if can_grow(settings):
         kind = VectorStorage if migrated else MigratableStorage
         return kind(agent_id, storage_root, settings=settings, clock=clock, wanted=False)

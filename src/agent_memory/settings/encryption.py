@@ -13,8 +13,12 @@ _OTHERS = ("key_file", "key_command", "key_keyring")
 
 
 class EncryptionSettings(Settings):
-    """The person's key for memories that `agent-memory encrypt` has encrypted; of plain ones nothing is asked."""
+    """The person's key for memories that are encrypted; of plain ones nothing is asked."""
 
+    new_agents: bool = Field(
+        default=False,
+        description="Encrypt agents that have stored nothing yet, from their first line on; others stay as they are.",
+    )
     key_variable: str = Field(
         default="AGENT_MEMORY_KEY",
         pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",

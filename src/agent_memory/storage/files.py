@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Generic
 
 from agent_memory.embeddings import EmbeddingService
-from agent_memory.encryption import is_encrypted, key_for, take_keys_from
+from agent_memory.encryption import data_key, is_encrypted, key_for, take_keys_from
 from agent_memory.encryption.plain import remove_derived
 from agent_memory.errors import AgentMemoryError
 from agent_memory.journal import GRACE
@@ -95,8 +95,8 @@ class Files(Generic[R]):
         if is_encrypted(self.folder.path):  # what is derived is kept in this process alone
             whole = True
             with contextlib.suppress(AgentMemoryError):  # without the key reading says so, and nothing is touched
-                if key_for(self.folder.path) is not None:
-                    remove_derived(self.folder)  # a process that was under way when encryption began may leave some
+                data_key(self.folder.path)
+                remove_derived(self.folder)  # a process that was under way when encryption began may leave some
         log, opening = self.log(), cache(partial(_opening_of, self, embeddings))
         found: tuple[Any, ...] = (SearchIndex(ranking_of(self.settings), embeddings.index), self.clock)
         if not whole and self.folder.has_segments(self.kind.name) and numpy_if_there() is not None:

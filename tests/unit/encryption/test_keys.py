@@ -10,10 +10,20 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from agent_memory.encryption import KeyFile, PersonKey, data_key, is_encrypted, key_for, person_key, take_keys_from
+from agent_memory.encryption import (
+    KeyFile,
+    PersonKey,
+    data_key,
+    is_encrypted,
+    key_for,
+    person_key,
+    state_of,
+    take_keys_from,
+    unlock,
+)
 from agent_memory.encryption import person as source
 from agent_memory.encryption.keys import forget_keys
-from agent_memory.errors import ConfigurationError, StorageError
+from agent_memory.errors import AgentMemoryError, ConfigurationError, StorageError
 from agent_memory.settings import EncryptionSettings
 from tests.support import raises
 
@@ -163,6 +173,53 @@ def test_a_process_finds_the_key_of_a_folder(bob: Path, monkeypatch: pytest.Monk
         data_key(bob, "of another file")
     file.wrapping(data, person(), "decrypting").write(bob)
     assert key_for(bob) is None
+
+
+class TestNewAgents:
+    """Agents that are encrypted from their first line on."""
+
+    @pytest.fixture(autouse=True)
+    def _settings(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("AGENT_MEMORY_KEY", RAW)
+        take_keys_from(root, EncryptionSettings(new_agents=True))
+
+    def test_the_first_writing_makes_the_key_and_looking_does_not(self, root: Path) -> None:
+        assert is_encrypted(root / "eve")
+        assert not (root / "eve").exists()
+        key = key_for(root / "eve")
+        forget_keys()
+        assert key is not None
+        assert data_key(root / "eve").secret == key.secret
+        assert state_of(root / "eve") == "encrypted"
+
+    def test_one_that_has_stored_something_stays_as_it_is(self, bob: Path) -> None:
+        (bob / "episodes.yaml").write_text("--- {}\n")
+        assert not is_encrypted(bob)
+        assert key_for(bob) is None
+        assert not (bob / "encryption.json").exists()
+
+    @pytest.mark.parametrize("name", ["_copy-0123", "_copy-0123/eve"])
+    def test_folders_of_no_agent_are_left_alone(self, root: Path, name: str) -> None:
+        assert key_for(root / name) is None
+
+    def test_of_two_who_begin_the_first_makes_the_key(self, bob: Path) -> None:
+        (one, _), (other, _) = KeyFile.fresh("bob", person(), "encrypted"), KeyFile.fresh("bob", person(), "encrypted")
+        one.begin(bob)
+        other.begin(bob)
+        assert KeyFile.read(bob) == one
+        assert [path.name for path in bob.iterdir()] == ["encryption.json"]
+
+    @pytest.mark.parametrize(
+        ("key", "kind", "code"), [("", StorageError, "encrypted"), ("short", ConfigurationError, "weak_key")]
+    )
+    def test_without_a_good_key_nothing_is_begun(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch, key: str, kind: type[AgentMemoryError], code: str
+    ) -> None:
+        monkeypatch.setenv("AGENT_MEMORY_KEY", key)
+        for act in (unlock, key_for):
+            with raises(kind, code):
+                act(root / "eve")
+        assert not (root / "eve").exists()
 
 
 def test_settings_of_nobody_do_not_replace_those_of_somebody(bob: Path, tmp_path: Path) -> None:

@@ -13,11 +13,13 @@ from agent_memory.encryption.kept import kept_in
 from agent_memory.encryption.keys import data_key, forget_keys
 from agent_memory.errors import AgentMemoryError, ConfigurationError, StorageError, ValidationError
 from agent_memory.journal import keep_lost
+from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.records import Knowledge
 from agent_memory.lifecycle.archive import Archive
 from agent_memory.lifecycle.backups import create_backup, list_backups, restore_backup, verify_backup
 from agent_memory.privacy import Purging, change_key, decrypt, encrypt
 from agent_memory.scratchpad.saves import PadFile
-from agent_memory.service import MemoryService
+from agent_memory.service import MemoryService, open_service
 from agent_memory.service.audit import AuditLog
 from agent_memory.settings import EncryptionSettings, ServiceSettings
 from agent_memory.storage import FileStorage
@@ -112,6 +114,27 @@ async def test_what_stays_readable_is_not_looked_for(house: House) -> None:
         "memory:stored", {"session_id": "session-of-monday", "memory_id": "mem-0123456789ab"}
     )
     assert encrypt(house.folder).is_clean
+
+
+async def test_a_new_agent_is_encrypted_from_its_first_line(house: House) -> None:
+    encryption = EncryptionSettings(new_agents=True)
+    settings = ServiceSettings(embedder="none", storage_root=str(house.root), encryption=encryption)
+    for name in ("eve", "bob"):
+        service = open_service(name, settings)
+        assert not (await service.search("a lighthouse")).results
+        await service.store(f"A lighthouse of {name}.")
+        knowledge = Knowledge(name, settings)
+        await Ingest(knowledge).resource("The lighthouse is old. " * 5000)
+        await knowledge.close()
+        await service.settle()
+        await service.close()
+    assert {path.partition("/")[0] for path in house.holding(b"ighthouse")} == {"bob"}
+    assert list((house.root / "eve" / "blobs").iterdir())
+    assert (state_of(house.root / "eve"), state_of(house.root / "bob")) == ("encrypted", None)
+    forget_keys()
+    service = open_service("eve", settings)
+    assert (await service.search("who has a lighthouse")).results
+    await service.close()
 
 
 async def test_plain_again_it_is_as_it_was(house: House) -> None:

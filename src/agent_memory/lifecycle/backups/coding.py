@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from agent_memory.encryption import KeyFile, key_for
+from agent_memory.encryption import KeyFile, key_for, state_of
 from agent_memory.encryption.keys import key_in
 from agent_memory.errors import StorageError
 from agent_memory.files.names import ENCRYPTION
@@ -74,9 +74,9 @@ def coding_of(archive: Archive, folder: AgentFolder) -> Coding:
         ConfigurationError: A package is missing.
     """
     held = next((each for each in archive.manifest.files if each.name == ENCRYPTION), None)
-    now = key_for(folder.path)
     if held is None:
-        return Coding(None, None, now)
+        return Coding(None, None, key_for(folder.path))
+    now = key_for(folder.path) if state_of(folder.path) is not None else None  # an agent that is new takes that key
     content = b"".join(archive.blocks(held))
     file = KeyFile.of(content, archive.path)
     if now is not None and file.key != now.key:
