@@ -143,7 +143,8 @@ class Tidying:
         )
         await self._archive.runs.store(run)
         done = await self._done(todo, run, caller)
-        left += [LeftOut(each.memory.id, _USED) for each in todo if each not in done]
+        moved = {each.memory.id for each in done}
+        left += [LeftOut(each.memory.id, _USED) for each in todo if each.memory.id not in moved]
         if not done:
             await self._archive.runs.forget_many([run.id])
             return Applied(None, (), tuple(left))
@@ -174,8 +175,7 @@ class Tidying:
         undeleted = []
         for each in run.entries:
             if each.action == "delete" and each.id not in here:
-                is_back = each.id in {one.id for one in await self._archive.everything()}
-                if is_back or await self._archive.undelete(each.id):
+                if await self._archive.get(each.id) is not None or await self._archive.undelete(each.id):
                     undeleted.append(each.id)
                 else:
                     left.append(LeftOut(each.id, _OVER))

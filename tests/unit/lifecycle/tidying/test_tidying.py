@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
-from agent_memory.models import Link
+from agent_memory.models import Link, Memory
 from agent_memory.service import Caller
 from agent_memory.service.events import COMMON, EVENTS
 from tests.support import NOON, FrozenClock, raises
@@ -19,8 +19,6 @@ from tests.unit.lifecycle.conftest import House
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from agent_memory.models import Memory
 
 OLD = {"days": 94}
 
@@ -53,6 +51,21 @@ async def test_a_run_moves_what_was_planned_and_undo_brings_back_every_field(hou
     assert await house.live() == before
     assert (len(undone.restored), undone.left_out, undone.run.state) == (7, (), "undone")
     assert [each.state for each in await tidying.runs()] == ["undone"]
+
+
+async def test_a_run_compares_each_memory_with_itself_alone(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    await many(house, 40)
+    tidying, compared = house.tidying(), 0
+    plan, same = await tidying.plan(budget=40), Memory.__eq__
+
+    def counted(one: Memory, other: object) -> bool:
+        nonlocal compared
+        compared += 1
+        return same(one, other)
+
+    monkeypatch.setattr(Memory, "__eq__", counted)
+    assert (await tidying.apply(plan)).moved == 40
+    assert compared <= 3 * 40
 
 
 async def test_of_two_that_tidy_at_once_each_memory_is_moved_by_one_and_none_is_lost(
