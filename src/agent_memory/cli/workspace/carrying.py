@@ -51,8 +51,9 @@ async def init(
     empty = without_rows(workspace)
     if empty:
         idle = ", ".join(of_phases(workspace, empty))
+        have = "has" if "," not in idle else "have"
         place.screen.note(
-            f"No rows yet in {', '.join(empty)}: {idle} have no steps until there are. "
+            f"No rows yet in {', '.join(empty)}: {idle} {have} no steps until there are. "
             f"`agent-memory workspace save {empty[0]}` adds some."
         )
     if steps:
@@ -99,6 +100,8 @@ async def import_(
     """Bring the rows of an export into a workspace that has none: all of them, or none."""
     if file.suffix != ".jsonl":
         raise ValidationError(f"{file.name} is no .jsonl; nothing was brought in.", code="invalid")
+    if not file.is_file():
+        raise ValidationError(f"There is no file {file}.", code="no_file", recovery="Check the name.")
     with opened_workspace(place) as workspace:
         rows = workspace.bring(file)
     place.screen.document({"file": str(file), "rows": rows})

@@ -130,12 +130,14 @@ async def log(
     """List changes, the newest first: when, what, by whom, in which step."""
     with opened_workspace(place) as workspace:
         changes = workspace.history(table=table, step=step, limit=limit)
+        if table is not None and not changes:
+            workspace.tables.many(table, limit=1)  # says so where there is no such table
     columns = ("seq", "at", "table", "row_id", "op", "agent", "step")
     place.screen.rows({"count": len(changes), "changes": changes}, "changes", columns)
     for each in changes:
         place.screen.show(_line(each))
     if not changes:
-        place.screen.note("Nothing was changed yet.")
+        place.screen.note("No change is like that." if table or step else "Nothing was changed yet.")
 
 
 def _noting_low() -> tuple[list[int], Caller]:

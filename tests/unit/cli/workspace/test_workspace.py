@@ -37,6 +37,18 @@ def test_a_declaration_is_checked_with_line_and_column(cli: Run, declaration: Pa
     assert "book.yaml:9:7: tables.chapters.columns.title.type: 'txt'" in " ".join(wrong.split())
 
 
+def test_a_file_that_is_not_there_is_said_to_be_missing(cli: Run, book: Book, tmp_path: Path) -> None:
+    missing = str(tmp_path / "none.yaml")
+    assert "[no_file]" in cli("workspace", "check", missing, code=1).stderr
+    assert "[no_file]" in cli("workspace", "init", missing, "--at", str(tmp_path / "other"), code=1).stderr
+    assert "[no_file]" in book("import", str(tmp_path / "none.jsonl"), code=1).stderr
+
+
+def test_changes_of_a_table_that_there_is_not_are_none_of_nothing(book: Book) -> None:
+    assert "[unknown_table]" in book("log", "--table", "chapterz", code=1).stderr
+    assert "No change is like that." in book("log", "--step", "no/such/step").stderr
+
+
 def test_the_board_shows_phases_rows_and_who_holds_what(book: Book) -> None:
     book("claim", "analyse/analyst/2", "--owner", "ann")
     lines = book("status").stdout.splitlines()
