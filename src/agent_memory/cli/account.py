@@ -43,8 +43,8 @@ async def export_account(run: Run, path: Path, about: str | None) -> None:
         run.screen.note(f"Looked for: {', '.join(account.names)}.", style="")
     if not account.by_kind and not account.lines:
         run.screen.note("Nothing was found; the archive says so.")
-    more = f", {account.gone} of them forgotten and still in the files" if account.gone else ""
-    run.screen.show(f"Wrote {total}{more}, to {path}. Begin with its README.md, which says what was not looked into.")
+    more = f", {account.gone} of them forgotten and still in the files," if account.gone else ""
+    run.screen.show(f"Wrote {total}{more} to {path}. Begin with its README.md, which says what was not looked into.")
 
 
 def _write(folder: "AgentFolder", path: Path, about: str | None) -> "Account":

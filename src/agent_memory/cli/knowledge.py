@@ -46,7 +46,7 @@ async def ingest(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE...",
+            metavar="FILE",
             help="Markdown, text, chats as .jsonl, conversations.json of ChatGPT or Claude; with --undo also res- ids.",
             show_default=False,
         ),

@@ -176,7 +176,7 @@ async def forget(
     run: Run,
     memory_id: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID]...", help="Which, or --matching.", autocompletion=complete_id),
+        typer.Argument(metavar="ID", help="Which, or --matching.", autocompletion=complete_id),
     ] = None,
     *,
     matching: Annotated[

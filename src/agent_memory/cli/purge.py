@@ -26,7 +26,7 @@ async def purge(
     run: Run,
     record_ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID]...", help="Memories, or records of any other kind.", autocompletion=complete_id),
+        typer.Argument(metavar="ID", help="Memories, or records of any other kind.", autocompletion=complete_id),
     ] = None,
     *,
     verify: Annotated[bool, typer.Option("--verify", help="Search every file for what was purged.")] = False,

@@ -7,6 +7,7 @@ import logging
 import re
 import sys
 from dataclasses import fields
+from difflib import get_close_matches
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
@@ -41,6 +42,10 @@ QUIET: Final[Any] = {
 }
 """What every application of typer's takes, that of all commands and that of a group."""
 USAGE_ERROR: Final[Any] = typer.BadParameter.__bases__[0]
+_BEGINNINGS: Final = ("init", "create", "new", "make", "begin", "start")
+"""Words for the command that begins something; `restore` looks like `create` and is no slip of it."""
+_ALIKE: Final = 0.7
+"""How much of a mistyped word must be that of a command; `create` and `restore` share 0.62."""
 """What typer and click raise for a wrong option, wherever a version of them keeps the class."""
 _USAGE_CODES: Final = frozenset({"invalid_filter", "usage", "unknown_category", "ambiguous_id"})
 
@@ -142,7 +147,8 @@ class Plain(TyperCommand):
         try:
             return super().parse_args(ctx, args)
         except USAGE_ERROR as error:
-            error.message = re.sub(r", unable to .*", "", error.message.replace("Input should be", "it must be"))
+            said = error.message.replace("Input should be", "it must be").replace("Value error, ", "")
+            error.message = re.sub(r", unable to .*", "", said)
             raise
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -269,6 +275,16 @@ class Group(TyperGroup):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters as the help is to show them."""
         return _plain_params(super().get_params(ctx))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that `args` begin with, or say which one may be meant."""
+        name, known = args[0], self.list_commands(ctx)
+        if name in known or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        begins = [each for each in known if name in _BEGINNINGS and each in _BEGINNINGS]
+        near = next(iter([*begins, *get_close_matches(name, known, 1, _ALIKE)]), None)
+        hint = f" Did you mean `{ctx.command_path} {near}`?" if near else f" There are: {', '.join(known)}."
+        raise USAGE_ERROR(f"There is no command {name!r} in `{ctx.command_path}`.{hint}", ctx)
 
 
 def _plain_params(params: list[Any]) -> list[Any]:

@@ -154,17 +154,22 @@ def _show(run: Run, plan: "Plan", done: "Applied | None") -> None:
         _conclude(run, plan, done)
 
 
+def _counted(plan: "Plan") -> str:
+    return counted(plan.memories, "memory", "memories")
+
+
 def _conclude(run: Run, plan: "Plan", done: "Applied | None") -> None:
     say = run.screen.note
     if done is not None:
         for left in done.left_out:
             say(f"{left.id} stays: {left.why}.")
         if done.run is None:
-            say("Nothing was done.")
+            why = "" if plan.suggestions else f" There is nothing to tidy among {_counted(plan)}."
+            say(f"Nothing was done.{why}")
             return
         say(f"{done.run.said[:1].upper()}{done.run.said[1:]}. `agent-memory tidy --undo {done.run.id}` takes it back.")
     elif not plan.suggestions:
-        say(f"Nothing to tidy among {counted(plan.memories, 'memory', 'memories')}.")
+        say(f"Nothing to tidy among {_counted(plan)}.")
     else:
         going = sum(each.size for each in plan.suggestions if each.action != "delete")
         say(f"{going} of {counted(plan.memories, 'memory', 'memories')} would be archived; nothing was done.")

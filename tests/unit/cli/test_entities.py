@@ -44,6 +44,11 @@ def test_what_held_no_more_on_a_day_is_not_shown_of_it(talk: Run) -> None:
     assert len(told(talk)) == len(SAID)
 
 
+def test_a_mistyped_name_is_answered_with_the_one_that_is_meant(talk: Run) -> None:
+    assert "Did you mean Tobias Reuter?" in talk("entity", "-a", "eve", "Tobais Reuter", code=3).stderr
+    assert "Did you mean" not in talk("entity", "-a", "eve", "Zoe", code=3).stderr
+
+
 def test_what_is_over_is_told_from_both_ends(talk: Run) -> None:
     assert "  no longer works at Acme Corp: “I left" in talk("entity", "-a", "eve", "Tobias Reuter").stdout
     assert "  Tobias Reuter no longer works at Acme Corp: “I left" in talk("entity", "-a", "eve", "Acme Corp").stdout

@@ -43,6 +43,27 @@ def test_wrong_usage_is_json_where_that_was_asked_for(bob: Run, arguments: list[
     assert result.stderr == ""
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["list", "--trust", "huge"], "'--trust': 'huge' is not one of"),
+        (["workspace", "create"], "Did you mean `agent-memory workspace init`?"),
+        (["workspace", "statsu"], "Did you mean `agent-memory workspace status`?"),
+        (["agents", "foo"], "There is no command 'foo' in `agent-memory agents`. There are: "),
+        (["ingest", "--none"], "Usage: agent-memory ingest [OPTIONS] FILE... "),
+        (["purge", "--none"], "Usage: agent-memory purge [OPTIONS] [ID]... "),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+)
+def test_wrong_usage_is_said_in_plain_words(bob: Run, arguments: list[str], said: str) -> None:
+    assert said in " ".join(bob(*arguments, code=2).stderr.replace("│", "").split())
+
+
+@pytest.mark.parametrize("kind", ["mem", "cnd", "ent", "epi", "res", "top", "sum", "rel"])
+def test_the_beginning_of_an_id_is_repeated_and_no_secret(bob: Run, kind: str) -> None:
+    assert f"'{kind}-144f'" in bob("show", f"{kind}-144f", code=3).stderr
+
+
 def test_errors_name_the_whole_path(cli: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = cli("list", "--root", str(tmp_path / "file"), code=1)

@@ -118,7 +118,7 @@ def test_what_does_not_go_together_is_wrong_usage(eve: Run, wrong: list[str]) ->
 def test_nothing_to_tidy_is_said(cli: Run) -> None:
     cli("store", "Maria likes tea.", "--agent", "eve")
     assert "Nothing to tidy among 1 memory." in cli("tidy").stderr
-    assert "Nothing was done." in cli("tidy", "--apply").stderr
+    assert "Nothing was done. There is nothing to tidy among 1 memory." in cli("tidy", "--apply").stderr
     assert "Nothing was tidied yet." in cli("tidy", "--runs").stderr
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.entities.matching import full_form, normal_form
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _LEAST_CHARS: Final = 16
 """Beside the name, of what is shown of a text, if there are as many."""
+_ALIKE: Final = 0.7
+"""How much of a mistyped name must be that of an entity."""
 _MOST_STEPS: Final = 100
 """Merges that are followed from one entity: more of them are a circle."""
 
@@ -132,7 +135,7 @@ class Entities:
             raise UnknownIdError(
                 f"{len(found)} entities are called like that: {several}."
                 if found
-                else "No entity is called like that.",
+                else f"No entity is called like that.{_meant(view.by_id.values(), name)}",
                 code="ambiguous_entity" if found else "unknown_entity",
                 recovery="`agent-memory entities` lists those there are; ids begin with ent-.",
             )
@@ -282,6 +285,13 @@ def _of_name(entities: Iterable[Entity], name: str) -> list[Entity]:
         if exact:
             return exact
     return [each for each in every if wanted and wanted in normal_form(each.name).split()]
+
+
+def _meant(entities: Iterable[Entity], name: str) -> str:
+    """Return the question whether the name most like a mistyped one was meant, or nothing."""
+    known = {normal_form(each.name): each.name for each in entities}
+    near = get_close_matches(normal_form(name), known, 1, _ALIKE)
+    return f" Did you mean {known[near[0]]}?" if near else ""
 
 
 def _plain(value: object) -> dict[str, Any]:
