@@ -164,10 +164,10 @@ async def _go_on(case: Case, expected: Expected, findings: Findings) -> None:
     """A further store, update, search, forget and compaction work, and find what was acknowledged."""
     choose = random.Random(case.seed)
     service = open_service(case.root)
-    text = f"key{choose.getrandbits(48):012x} a further one"
+    text = f"key{choose.getrandbits(48)} a further one"
     stored = (await service.store({"content": text}, CALLER)).memory
     changed = (await service.update(stored.id, {"content": text + " changed"}, CALLER)).memory
-    gone = (await service.store({"content": f"key{choose.getrandbits(48):012x} soon gone"}, CALLER)).memory
+    gone = (await service.store({"content": f"key{choose.getrandbits(48)} soon gone"}, CALLER)).memory
     await service.forget(gone.id, CALLER)
     now: dict[str, Shown | None] = {stored.id: shown(changed), gone.id: None}
     expected.learn(now)

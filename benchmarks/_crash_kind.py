@@ -162,7 +162,7 @@ async def _look(case: Case, expected: Expected, findings: Findings, kind: Kind[A
     first = compare(expected, case.pending, await _found(records), settled=True)
     findings.lost, findings.half, findings.now = first.lost, first.half, first.now
     expected.learn(first.now)
-    record = kind.model(agent_id=AGENT, **{kind.text: f"key{choose.getrandbits(48):012x} a further one"})
+    record = kind.model(agent_id=AGENT, **{kind.text: f"key{choose.getrandbits(48)} a further one"})
     await records.store(record)
     now: dict[str, Shown | None] = {
         record.id: shown(await records.update(record.id, {kind.text: kind.text_of(record) + " changed"}))

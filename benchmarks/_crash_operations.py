@@ -197,7 +197,8 @@ class Victim:
     def _text(self) -> str:
         words = " ".join(self._choose.choice(_WORDS) for _ in range(self._choose.randint(1, 12)))
         long = "and so on " * self._choose.choice((0, 0, 0, 0, 0, 0, 20, 20, 450))
-        return f"key{self._choose.getrandbits(48):012x} {words} {long}".strip()
+        # Digits alone: a word of letters and digits mixed may be taken for a secret, and the text would be another.
+        return f"key{self._choose.getrandbits(48)} {words} {long}".strip()
 
     async def _store(self, service: MemoryService) -> None:
         values: dict[str, Any] = {"content": self._text(), "category": self._choose.choice(("note", "decision"))}

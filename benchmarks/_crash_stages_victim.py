@@ -155,7 +155,7 @@ class Victim:
 
     def _memory(self) -> Memory:
         words = " ".join(self._choose.choice(("tea", "ledger", "office", "Lyon", "tram")) for _ in range(6))
-        return Memory(agent_id=AGENT, content=f"key{self._choose.getrandbits(48):012x} {words}")
+        return Memory(agent_id=AGENT, content=f"key{self._choose.getrandbits(48)} {words}")
 
     async def _store_together(self, storage: FileStorage) -> None:
         """Store by several callers, who share a sync."""
