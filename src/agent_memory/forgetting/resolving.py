@@ -33,9 +33,6 @@ _NEAR: Final = 0.30
 they mean ("take the 7:15 train") .20 to .51 were seen, and .09 to .24 of what has nothing to do with them."""
 _NEAR_ALONE: Final = 0.22
 """The same of the only unit there is."""
-_NEAR_ENOUGH: Final = 0.12
-_AHEAD: Final = 0.03
-"""A unit that is as near as that, and by so much nearer than any other, is chosen, too."""
 _NEAR_AS_WELL: Final = 0.40
 """Least cosine of a unit that is chosen beside others that have words of the request's notion."""
 _BESIDE: Final = 0.02
@@ -256,8 +253,7 @@ def _nearest(
     if closeness is None:
         return []
     best, *others = sorted(closeness, reverse=True)
-    is_ahead = best >= _NEAR_ENOUGH and bool(others) and best - others[0] >= _AHEAD
-    if least is None and best < (_NEAR if others else _NEAR_ALONE) and not is_ahead:
+    if least is None and best < (_NEAR if others else _NEAR_ALONE):
         return []
     if topic and best >= _NEAR:
         return [one for one, each in zip(seen, closeness, strict=True) if each >= max(_NEAR, best - _BESIDE_TOPIC)]
