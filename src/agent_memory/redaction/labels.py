@@ -70,7 +70,10 @@ def _is_bare_secret(token: str) -> bool:
         return False
     if is_known_harmless(token) or _ADDRESS.fullmatch(token) or _LANGUAGE.fullmatch(token):
         return False
-    if (len(token) >= _MIN_MARKED and _MARKED.fullmatch(token)) or looks_like(token) >= Looks.PERHAPS:
+    if len(token) >= _MIN_MARKED and _MARKED.fullmatch(token):
+        return True
+    parts = [part for part in token.split(":") if len(set(part)) > _FEW_DIFFERENT and not is_known_harmless(part)]
+    if any(looks_like(part) >= Looks.PERHAPS for part in parts):  # a colon names what follows: "ticket:OPS-100"
         return True
     return any(_is_generated(part) for part in _PARTS.split(token) if len(part) >= _MIN_PART)
 

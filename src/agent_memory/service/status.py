@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 ATTENTION: Final = (
     *("not_writable", "disk_full", "locks_fail", "rejected_unusable", "lock_unusable"),
-    *("purges_unusable", "purge_unfinished", "encryption_key", "encryption_unfinished"),
+    *("purges_unusable", "encryption_key", "purge_unfinished", "encryption_unfinished"),
     *("permissions_open", "foreign_owner", "disk_low", "synced_folder", "scratchpad_kept", "metadata_broken"),
 )
 """Codes, the most severe first. Notes are left to the doctor."""

@@ -183,7 +183,13 @@ def cleaned_fields(kind: Kind[Any], values: Mapping[str, Any] | Redacted[dict[st
 
 
 def redact_session(name: Any, redactor: Redactor = _REDACTOR) -> tuple[Any, tuple[str, ...]]:
-    """Return the name of a session without secrets, and the kinds found; one that was generated for it stays."""
+    """Return the name of a session, or of a tenant and a session, without secrets, and the kinds found.
+
+    What was generated to tell sessions apart stays: two groups whose names were replaced would be one.
+    """
+    if isinstance(name, str) and ":" in name and not redactor.redact(name).kinds:
+        parts = [redact_label(part, redactor, _SESSION) for part in name.split(":", 1)]
+        return ":".join(text for text, _ in parts), tuple(dict.fromkeys(kind for _, found in parts for kind in found))
     return redact_label(name, redactor, _SESSION)
 
 

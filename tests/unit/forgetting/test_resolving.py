@@ -322,7 +322,9 @@ def test_where_words_say_nothing_the_nearest_in_meaning_goes() -> None:
 def test_what_is_hardly_near_is_not_meant_though_all_others_are_farther() -> None:
     memories = memories_of(["I prefer dark mode.", "I collect stamps.", "I breed bees."])
 
-    assert resolve(read_request("zebra crossing", NOW), memories, lambda _, texts: [0.2, 0.05, 0.01][: len(texts)]) == []
+    assert (
+        resolve(read_request("zebra crossing", NOW), memories, lambda _, texts: [0.2, 0.05, 0.01][: len(texts)]) == []
+    )
 
 
 @pytest.mark.parametrize(("words", "goes"), [("Bremen", False), ("philately", True)])

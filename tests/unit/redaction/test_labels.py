@@ -38,7 +38,8 @@ def test_a_bare_secret_leaves_no_part_of_itself(label: str) -> None:
         "eu-west-1", "0;A", "#goals2024", "bob2@example.com", "550e8400-e29b-41d4-a716-446655440000", "x86_64", "p99",
         "3f2a9c81d0b7e6f5a4c3b2d1e0f9a8b7c6d5e4f3", "src/agent_memory/models.py:120", "utf-8", "postgresql16", "größe",
         "要件", "depends_on", "notes from 2026-03-01", "web_fetch", "mem-0123456789ab", "01ARZ3NDEKTSV4RRFFQ69G5FAV",
-        "0000;A", "0000&A", "z0z0z0z0z0",
+        "0000;A", "0000&A", "z0z0z0z0z0", "acme:session-100", "jira:PROJ-1234", "port:8080", "order:48213",
+        "train:ICE-571", "acme:550e8400-e29b-41d4-a716-446655440000",
     ],
 )  # fmt: skip
 def test_a_label_stays_as_it_is(label: str) -> None:

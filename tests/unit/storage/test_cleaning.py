@@ -94,6 +94,10 @@ def test_a_category_that_could_be_a_password_becomes_a_note(category: str) -> No
         "0000000000000000-1a2b3c4d5e6f7a8b_memory-assistant",
         "01ARZ3NDEKTSV4RRFFQ69G5FAV",
         "chat 2026-03-01",
+        "acme:session-100",
+        "ann@acme.example:9f8e7d6c5b4a",
+        "acme:550e8400-e29b-41d4-a716-446655440000",
+        "T04ABCD:S1234567",
     ],
 )
 def test_the_id_of_a_session_stays(session: str) -> None:
