@@ -119,7 +119,7 @@ async def test_what_is_wrong_is_told_in_words(mounted: Mount, folder: Path) -> N
         ({"tools": ["get_tlak"]}, "There is no tool 'get_tlak'; did you mean 'get_talk'?"),
         ({"tables": ["talk"]}, "There is no table 'talk'"),
         ({"agent": "two words"}, "tool-memory-workspace"),
-        ({"workspace": "elsewhere"}, "cannot be read"),
+        ({"workspace": "elsewhere"}, "There is no file"),
         ([], "not a mapping"),
     ],
 )
