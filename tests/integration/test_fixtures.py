@@ -1,0 +1,125 @@
+"""Folders that earlier versions wrote are opened, searched, backed up, restored, exported and purged."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from agent_memory.cli.app import build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from typer.testing import Result
+
+    Run = Callable[..., Result]
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+FOLDERS = sorted(str(path.parent.relative_to(FIXTURES)) for path in FIXTURES.glob("*/*/agents"))
+KNOWN = "Kate owns the ledger of the harbour."
+PURGED_WORD = "zanzibar"
+
+
+@pytest.fixture(params=FOLDERS)
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Return a copy of a folder of an earlier version, readable by its owner alone."""
+    copy = tmp_path / "copy"
+    shutil.copytree(FIXTURES / request.param, copy)
+    for path in copy.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    return copy
+
+
+@pytest.fixture
+def cli(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return `agent-memory` in this process, for bob of the folder."""
+    monkeypatch.setenv("AGENT_MEMORY_ROOT", str(folder / "agents"))
+    monkeypatch.setenv("AGENT_MEMORY_AGENT", "bob")
+    monkeypatch.setenv("AGENT_MEMORY_KEY", "fixture-only-passphrase")
+    app, runner = build(), CliRunner()
+
+    def run(*arguments: str, code: int | None = 0) -> Result:
+        result = runner.invoke(app, list(arguments), prog_name="agent-memory", catch_exceptions=False)
+        assert code is None or result.exit_code == code, result.output
+        return result
+
+    return run
+
+
+def search(cli: Run, words: str) -> dict[str, str]:
+    """Return the content of each memory that a search finds, by ID."""
+    hits = json.loads(cli("search", words, "--json", code=None).stdout)["results"]
+    return {hit["id"]: hit["content"] for hit in hits}
+
+
+def list_all(cli: Run, agent: str = "bob") -> dict[str, str]:
+    """Return the content of each memory that is listed, by ID."""
+    listed = json.loads(cli("list", "--limit", "100", "-a", agent, "--json").stdout)["memories"]
+    return {memory["id"]: memory["content"] for memory in listed}
+
+
+def find_holders(folder: Path, word: str) -> list[Path]:
+    """Return the files of a folder that hold a word."""
+    return [path for path in folder.rglob("*") if path.is_file() and word.encode() in path.read_bytes()]
+
+
+def test_folders_include_two_versions_and_stay_small() -> None:
+    assert {name.partition("/")[0] for name in FOLDERS} >= {"9f92752", "08b1688e"}
+    sizes = {
+        name: sum(path.stat().st_size for path in (FIXTURES / name).rglob("*") if path.is_file()) for name in FOLDERS
+    }
+    assert {name: size for name, size in sizes.items() if size >= 200_000} == {}
+
+
+def test_folder_opened_lists_and_finds(cli: Run) -> None:
+    assert KNOWN in list_all(cli).values()
+    assert KNOWN in search(cli, "who owns the ledger of the harbour").values()
+    cli("status")
+
+
+def test_folder_backed_up_is_restored(cli: Run, folder: Path) -> None:
+    before = list_all(cli)
+    name = json.loads(cli("backup", "create", "--json").stdout)["backups"][0]["file"]
+    cli("store", "A sentence after the backup.")
+    assert list_all(cli) != before
+    cli("backup", "restore", name, "-a", "bob", "--yes")
+    assert list_all(cli) == before
+
+
+def test_folder_exported_is_imported_elsewhere(cli: Run, folder: Path) -> None:
+    export = folder / "new-export.jsonl"
+    cli("export", str(export))
+    assert PURGED_WORD not in export.read_text("utf-8")
+    cli("import", str(export), "-a", "ann")
+    assert list_all(cli, "ann") == list_all(cli)
+
+
+def test_old_export_imported_twice_adds_nothing(cli: Run, folder: Path) -> None:
+    export = folder / "export.jsonl"
+    if not export.exists():
+        pytest.skip("only the folders with all features have an export")
+    cli("import", str(export), "-a", "ann")
+    first = list_all(cli, "ann")
+    assert KNOWN in first.values()
+    cli("import", str(export), "-a", "ann")
+    assert list_all(cli, "ann") == first
+
+
+def test_memory_purged_leaves_no_byte(cli: Run, folder: Path) -> None:
+    memory_id = next(key for key, content in list_all(cli).items() if "smoke tests" in content)
+    cli("purge", memory_id, "--yes")
+    assert memory_id not in search(cli, "smoke tests on Fridays")
+    assert find_holders(folder / "agents", "only after smoke tests") == []
+
+
+def test_words_purged_before_stay_purged(cli: Run, folder: Path) -> None:
+    assert PURGED_WORD not in cli("search", "walrus password of the attic", "--json", code=None).stdout
+    assert PURGED_WORD not in " ".join(list_all(cli).values())
+    cli("backup", "create")
+    cli("compact")
+    assert find_holders(folder, PURGED_WORD) == []
