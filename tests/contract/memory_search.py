@@ -295,7 +295,7 @@ class MemorySearchContract:
         await storage.store(item)
         note = memory_of("The harbour opens in June")
         assert await storage.store(note, unique=True) == note.id
-        assert await storage.store(memory_of("the harbour opens in june"), unique=True) == note.id
+        assert await storage.store(memory_of("The harbour  opens in June"), unique=True) == note.id
         again = memory_of("The harbour opens in June", source={"kind": "extraction"})
         assert await storage.store(again, unique=True) == item.id
 

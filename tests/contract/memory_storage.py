@@ -182,13 +182,31 @@ class MemoryStorageContract(MemoryReleasingContract, MemorySearchContract):
         await storage.store(memory_of("tea"))
         assert await storage.count() == 2
 
-    @pytest.mark.parametrize(
-        "again", ["Tea  with\nmilk", "TEA WITH MILK", "  tea with milk ", "\uff54\uff45\uff41 with milk"]
-    )
-    async def test_unique_returns_the_memory_that_says_the_same(self, storage: MemoryStorage, again: str) -> None:
-        known = await storage.store(memory_of("Tea with milk"))
+    @pytest.mark.parametrize("again", ["Caf\u00e9  with\nmilk", "  Cafe\u0301 with milk "])
+    async def test_store_with_equal_duplicate_key_returns_first(self, storage: MemoryStorage, again: str) -> None:
+        known = await storage.store(memory_of("Caf\u00e9 with milk"))
         assert await storage.store(memory_of(again), unique=True) == known
         assert await storage.count() == 1
+
+    @pytest.mark.parametrize(
+        ("text", "other_text"),
+        [
+            ("Use Tabs.", "use tabs."),
+            ("The inverter makes 5 mW.", "The inverter makes 5 MW."),
+            ("The limit is 10⁵ rows.", "The limit is 105 rows."),
+            ("The path is /etc/Foo.", "The path is /etc/foo."),
+            ("\uff34ea", "Tea"),
+        ],
+    )
+    async def test_store_with_other_case_or_form_keeps_both(
+        self, storage: MemoryStorage, text: str, other_text: str
+    ) -> None:
+        first = await storage.store(memory_of(text), unique=True)
+        second = await storage.store(memory_of(other_text), unique=True)
+        assert first != second
+        assert await storage.store(memory_of(text), unique=True) == first
+        assert await storage.store(memory_of(other_text), unique=True) == second
+        assert await storage.count() == 2
 
     async def test_unique_counts_only_what_is_valid(self, storage: MemoryStorage, clock: FrozenClock) -> None:
         old = await storage.store(memory_of("tea"))
@@ -206,7 +224,7 @@ class MemoryStorageContract(MemoryReleasingContract, MemorySearchContract):
         await storage.store(memory_of("warm-up"), unique=True)
         twin = await storage.store(memory_of("tea"))
         await storage.delete(twin)
-        assert await storage.store(memory_of("Tea"), unique=True) == first
+        assert await storage.store(memory_of(" tea"), unique=True) == first
 
     async def test_unique_goes_by_the_text_as_it_is_now(self, storage: MemoryStorage) -> None:
         changed = await storage.store(memory_of("tea"), unique=True)

@@ -1,7 +1,7 @@
 """Whether one statement says what another says: the three comparisons that leave out a known capture.
 
-1. *Exact*, `models.content_hash`: equal but for case, width and white space. The storage asks it under its lock, of
-   every text that is to be stored once, and of what was forgotten.
+1. *Exact*. The storage asks under its lock: `get_duplicate_key` of every text that is to be stored once, and
+   `content_hash`, which also folds case and width, of what was forgotten.
 2. *Near*, `is_near_duplicate`: the same telling words in the same order, but for harmless ones. Asked of what the
    session has captured, and by the write path of the nearest memories.
 3. *Restated*, `is_restated`: half of the telling words (`_RESTATED`). Asked at the end of a turn, of what the model

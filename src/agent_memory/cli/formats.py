@@ -24,8 +24,8 @@ from agent_memory.models import (
     Candidate,
     Memory,
     Trace,
-    content_hash,
     describe,
+    get_import_id,
     is_memory_id,
 )
 from agent_memory.yaml_reading import BoundedComposer, load_yaml
@@ -160,7 +160,7 @@ def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
     unknown = tuple(key for key in fields if key not in Memory.model_fields)
     known = {key: value for key, value in fields.items() if key in Memory.model_fields}
     if "id" not in known and isinstance(known.get("content"), str):
-        known = {"source": {"kind": "import"}, **known, "id": _id_of(known["content"])}
+        known = {"source": {"kind": "import"}, **known, "id": get_import_id(known["content"])}
     try:
         return ImportedLine(line, Memory.model_validate({**known, "agent_id": agent_id}), unknown_fields=unknown)
     except pydantic.ValidationError as error:
@@ -184,10 +184,6 @@ def _trace_of(line: int, item: dict[str, Any]) -> ImportedLine:
     known = isinstance(record_id, str) and is_memory_id(record_id) and isinstance(said, dict)
     trace = Trace.from_json(record_id, said) if known and isinstance(record_id, str) else None
     return ImportedLine(line, trace=trace, problem="" if trace else "not the trace of a memory that was released")
-
-
-def _id_of(content: str) -> str:
-    return f"mem-{content_hash(content.encode('utf-8', 'replace').decode())[:12]}"
 
 
 def _json_lines(content: bytes) -> Iterator[tuple[int, Any] | ImportedLine]:

@@ -16,7 +16,7 @@ from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.llm.port import Asking, ModelBudget
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.logs import get_logger
-from agent_memory.models import content_hash, to_text
+from agent_memory.models import get_duplicate_key, to_text
 from agent_memory.service import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
 from agent_memory.signals import span
@@ -204,7 +204,7 @@ class MemoryIngestor:
         if conversation not in self._places:
             known = await self.knowledge.episodes.linked_to(conversation)
             self._places[conversation] = {
-                (to_text(each.observed_at), each.role, content_hash(each.content)): each.order
+                (to_text(each.observed_at), each.role, get_duplicate_key(each.content)): each.order
                 for each in known
                 if each.observed_at is not None
             }
@@ -262,4 +262,4 @@ class MemoryIngestor:
 def _mark_of(turn: Turn) -> tuple[str, str, str]:
     """Return by what a turn is known again: its time, and who said what first."""
     role, text = ("user", turn.user_message) if turn.user_message.strip() else ("assistant", turn.agent_response)
-    return to_text(turn.timestamp), role, content_hash(text.replace("\r\n", "\n").strip())
+    return to_text(turn.timestamp), role, get_duplicate_key(text)

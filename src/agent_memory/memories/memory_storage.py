@@ -92,7 +92,7 @@ class MemoryStorage(RecordStorage[Memory]):
     async def store(self, memory: Memory | Redacted[Memory], *, unique: bool = False) -> str:
         """Keep a memory without its secrets and return its id; when this returns, it is on disk.
 
-        With `unique`, a text that is known already (ignoring case and white space) is not stored: its id is returned.
+        With `unique`, a text that is known already (see `get_duplicate_key`) is not stored: its id is returned.
 
         Raises:
             ValidationError: The id is taken by another text, the memory is another agent's, supersedes an unknown one,

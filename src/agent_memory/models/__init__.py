@@ -20,7 +20,15 @@ from agent_memory.models.entities import (
     Summary,
 )
 from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE, offered_fields, offered_values
-from agent_memory.models.identifiers import check_agent_id, check_id, check_texts, is_memory_id, new_memory_id
+from agent_memory.models.identifiers import (
+    check_agent_id,
+    check_id,
+    check_texts,
+    get_exact_import_id,
+    get_import_id,
+    is_memory_id,
+    new_memory_id,
+)
 from agent_memory.models.inbox import CANDIDATE, Candidate
 from agent_memory.models.invalid import describe
 from agent_memory.models.kind import Kind
@@ -90,7 +98,16 @@ from agent_memory.models.search import (
     sees,
 )
 from agent_memory.models.tally import Tally
-from agent_memory.models.text import STEERING, as_cell, check_text, content_hash, content_mark, visible
+from agent_memory.models.text import (
+    STEERING,
+    as_cell,
+    check_text,
+    content_hash,
+    content_mark,
+    get_duplicate_key,
+    is_only_folded_equal,
+    visible,
+)
 from agent_memory.models.times import Clock, as_utc, from_seconds, parse_bound, to_text, utc_now
 from agent_memory.models.trace import MAX_REASON_CHARS, Trace
 from agent_memory.models.version import Version
@@ -198,8 +215,12 @@ __all__ = [
     "describe",
     "filters_of",
     "from_seconds",
+    "get_duplicate_key",
+    "get_exact_import_id",
+    "get_import_id",
     "group_facets",
     "is_memory_id",
+    "is_only_folded_equal",
     "is_told",
     "listed_as",
     "may_stand_for",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
 from collections.abc import Collection
 from typing import Final
 
 from agent_memory.errors import ValidationError
+from agent_memory.models.text import content_hash, get_duplicate_key
 
 _AGENT_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 ID_DIGITS: Final = "[0-9a-f]{12}"
@@ -47,6 +49,20 @@ def new_id(prefix: str) -> str:
 def new_memory_id() -> str:
     """Return a fresh id of a memory."""
     return new_id("mem-")
+
+
+def get_import_id(content: str) -> str:
+    """Return the id of an imported memory without one: the same for the same text in each import.
+
+    Texts that differ by case or compatibility forms share it; `get_exact_import_id` is for the later one of these.
+    """
+    return f"mem-{content_hash(content.encode('utf-8', 'replace').decode())[:12]}"
+
+
+def get_exact_import_id(content: str) -> str:
+    """Return an id of an imported memory that only texts with the same duplicate key share."""
+    key = get_duplicate_key(content).encode("utf-8", "replace")
+    return f"mem-{hashlib.sha256(b'exact ' + key).hexdigest()[:12]}"
 
 
 def is_memory_id(value: object) -> bool:

@@ -62,14 +62,34 @@ def check_text(text: str, what: str = "content") -> str:
     return text
 
 
+def get_duplicate_key(text: str) -> str:
+    """Return the form in which two texts of one memory are equal.
+
+    Unicode composition (NFC) and white space are normalised, case and compatibility forms are not: "5 mW" is not
+    "5 MW", and "10⁵" is not "105". Texts with equal keys have equal content hashes.
+    """
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
 def content_hash(text: str) -> str:
-    """Return the sha256 (hex) of `text` folded for case, width and white space: equal hashes mean a duplicate."""
+    """Return the sha256 (hex) of the folded text, as journals and segments store it.
+
+    Equal hashes make texts candidates for a duplicate; `get_duplicate_key` decides.
+    """
     return hashlib.sha256(folded_text(text)).hexdigest()
 
 
 def folded_text(text: str) -> bytes:
-    """Return `text` folded for case, width and white space: equal for texts that count as the same."""
+    """Return `text` folded for case, width and white space.
+
+    For fingerprints on disk, and for not capturing again what was forgotten. Never for merging what a caller stores.
+    """
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).encode("utf-8", "surrogatepass")
+
+
+def is_only_folded_equal(text: str, other_text: str) -> bool:
+    """Return True if two texts share a content hash but are not duplicates."""
+    return get_duplicate_key(text) != get_duplicate_key(other_text) and folded_text(text) == folded_text(other_text)
 
 
 def content_mark(text: str) -> str:

@@ -74,7 +74,7 @@ class Storage(Reporting, Protocol[R]):
 
         Args:
             record: What to keep; its `agent_id` must be this storage's.
-            unique: Do not store a text that is already known (ignoring case and white space).
+            unique: Do not store a text that is already known; see `get_duplicate_key`.
 
         Returns:
             The id under which the text is now known: that of `record`, or with `unique` that of the one it repeats.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 
 from typing_extensions import override
 
-from agent_memory.models import content_hash
+from agent_memory.models import content_hash, get_duplicate_key
 from agent_memory.models.kind import R
 from agent_memory.models.trace import salted_hash
 from agent_memory.storage.counted import Counted
@@ -198,16 +198,19 @@ class State(Generic[R]):
             kept, reach = None, reach * _REACH  # too many of the latest are no longer to be shown
 
     def same_text(self, text: str, now: datetime, *, items: bool = False, group: str = "") -> R | None:
-        """Return the valid record that says the same (ignoring case and white space), if there is one.
+        """Return the valid record with the same text, or None.
 
         Args:
-            text: What it says.
-            now: The present.
-            items: Whether it is an item.
-            group: To which group it belongs.
+            text: Text to look for; white space and Unicode composition are ignored, case is not.
+            now: Present moment, which decides what has expired.
+            items: True to look among items, False among all other records.
+            group: Group that the record belongs to, "" for none.
         """
-        said = [one for one in self._texts.saying(self.table.records, text) if one.belongs_to == group]
-        return next((one for one in said if one.is_item is items and self.is_valid(one, now)), None)
+        key = get_duplicate_key(text)
+        candidates = self._texts.saying(self.table.records, text)
+        same = (record for record in candidates if get_duplicate_key(self.kind.text_of(record)) == key)
+        same = (record for record in same if record.belongs_to == group and record.is_item is items)
+        return next((record for record in same if self.is_valid(record, now)), None)
 
     def was_forgotten(self, text: str) -> bool:
         """Tell whether a record with this text was deleted, or left a trace, and nothing with it is known now."""

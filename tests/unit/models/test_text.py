@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ from agent_memory.models import (
     check_agent_id,
     check_text,
     content_hash,
+    get_duplicate_key,
+    is_only_folded_equal,
     parse_bound,
     to_text,
     visible,
@@ -62,6 +65,23 @@ def test_text_is_accepted_exactly_if_it_can_be_written(text: str) -> None:
 @pytest.mark.parametrize("same", ["tea with milk", "TEA  WITH\tMILK", " Tea\nwith milk ", "\uff34ea with milk"])
 def test_case_width_and_white_space_make_no_other_text(same: str) -> None:
     assert content_hash(same) == content_hash("Tea with milk")
+
+
+@pytest.mark.parametrize("same", ["Tea  with\nmilk", " Tea with milk\u2003"])
+def test_duplicate_key_of_other_white_space_is_equal(same: str) -> None:
+    assert get_duplicate_key(same) == get_duplicate_key("Tea with milk")
+
+
+@given(st.text())
+def test_duplicate_key_equal_implies_equal_content_hash(text: str) -> None:
+    decomposed = f" {unicodedata.normalize('NFD', text)}\t"
+    assert get_duplicate_key(decomposed) == get_duplicate_key(text)
+    assert content_hash(decomposed) == content_hash(text)
+
+
+@pytest.mark.parametrize(("text", "other_text"), [("5 mW", "5 MW"), ("10⁵", "105"), ("PATH", "Path"), ("ﬁle", "file")])
+def test_duplicate_key_of_other_case_or_form_differs(text: str, other_text: str) -> None:
+    assert is_only_folded_equal(text, other_text)
 
 
 @pytest.mark.parametrize("other", ["tea with milk.", "teawith milk", "tea with mílk"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import BusyError
-from agent_memory.models import Memory, Source, new_memory_id
+from agent_memory.models import Memory, Source, get_import_id, new_memory_id
 from agent_memory.service.caller import NOBODY
 from tests.support import NOON, lines_of, memory_of
 
@@ -166,6 +166,22 @@ async def test_what_a_file_has_twice_is_stored_once_and_believed_as_what_comes_l
     pinned = first.model_copy(update={"pinned": True})
     told = await restored(service, listener, first, other, pinned)
     assert [(each.outcome, each.raised) for each in told] == [("stored", ()), ("differs", ()), ("present", ("pinned",))]
+
+
+async def test_import_of_texts_differing_by_case_stores_both_once(service: MemoryService, listener: Listener) -> None:
+    texts = ["Use grep -v.", "Use grep -V.", "10⁵ rows", "105 rows"]
+    memories = [memory_of(text, id=get_import_id(text)) for text in texts]
+    assert [each.outcome for each in await restored(service, listener, *memories)] == ["stored"] * 4
+    for order in (memories, memories[::-1]):
+        assert [each.outcome for each in await restored(service, listener, *order)] == ["present"] * 4
+    assert sorted([memory.content async for memory in service.storage.iter_all()]) == sorted(texts)
+
+
+async def test_import_of_an_edited_memory_differs(service: MemoryService, listener: Listener) -> None:
+    memory = memory_of("Use grep -v.", id=get_import_id("Use grep -v."))
+    await restored(service, listener, memory)
+    await service.update(memory.id, {"content": "Use ripgrep."})
+    assert [each.outcome for each in await restored(service, listener, memory)] == ["differs"]
 
 
 async def test_what_a_file_claims_is_not_believed_unless_somebody_vouches_for_it(

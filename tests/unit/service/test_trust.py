@@ -81,12 +81,12 @@ async def test_a_strangers_memory_becomes_the_users_when_the_user_says_it_and_th
         heard.append((event, data.get("fields")))
 
     first = await service.store({"content": "Tea is served", "tags": ["planted"]}, tainted())
-    again = await service.store({"content": "tea is served"}, Caller("s", hear, trust="medium"))
+    again = await service.store({"content": "Tea  is served"}, Caller("s", hear, trust="medium"))
     assert again.duplicate
     assert again.memory.id == first.memory.id
     assert (again.memory.trust, again.memory.tags, again.in_scratchpad) == ("medium", [], True)
     assert [fields for event, fields in heard if event == "memory:updated"] == [["tags", "trust"]]
-    await service.store({"content": "tea is served"}, Caller("s", hear, trust="medium"))
+    await service.store({"content": "Tea is served "}, Caller("s", hear, trust="medium"))
     assert [event for event, _ in heard] == ["memory:updated"], "a repetition is no change"
 
 
@@ -111,7 +111,7 @@ async def test_a_strangers_memory_that_is_forgotten_while_it_is_taken_over_is_st
 
 async def test_a_stranger_who_repeats_what_is_known_changes_nothing(service: MemoryService) -> None:
     mine = await known(service)
-    stored = await service.store({"content": "never push to main WITHOUT a review", "tags": ["x"]}, tainted())
+    stored = await service.store({"content": "Never push to main\nwithout a review", "tags": ["x"]}, tainted())
     assert stored.duplicate
     memory = await service.get(mine)
     assert (memory.trust, memory.tags, memory.source.kind) == ("high", [], "user")

@@ -144,7 +144,7 @@ async def test_the_same_text_is_kept_once_and_counts_as_an_access(
     service: MemoryService, listener: Listener, folder: Path
 ) -> None:
     first = await service.store({"content": "Prefers tea"}, listener.caller)
-    again = await service.store({"content": "prefers  TEA "}, listener.caller)
+    again = await service.store({"content": " Prefers  tea "}, listener.caller)
     await service.settle()
     assert again.duplicate
     assert again.memory.id == first.memory.id

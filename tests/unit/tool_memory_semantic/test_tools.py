@@ -149,7 +149,7 @@ async def test_storing_answers_where_it_went(tools: dict[str, Any]) -> None:
     assert output["memory_id"].startswith("mem-")
     assert (output["in_scratchpad"], output["backend"]) == (True, "file")
     assert output["stored_at"].endswith("Z")
-    again = await done(tools, "store", content="prefers TEA", category="note")
+    again = await done(tools, "store", content=" Prefers  tea", category="note")
     assert again["duplicate_of"] == again["memory_id"] == output["memory_id"]
 
 

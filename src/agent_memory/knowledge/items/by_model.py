@@ -17,7 +17,7 @@ from agent_memory.knowledge.facade.layers import Passage
 from agent_memory.knowledge.items import statements
 from agent_memory.knowledge.llm.grounding import place_of, says_no_more
 from agent_memory.knowledge.llm.port import fenced, read_rows
-from agent_memory.models import Episode, visible
+from agent_memory.models import Episode, get_duplicate_key, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -238,5 +238,5 @@ def _grounded(said: Sequence[Said], windows: Sequence[Window], topics: set[str],
         speaker = passage.speaker if passage.is_named else ""
         text = text if not speaker or speaker.casefold() in text.casefold() else f"{speaker}: {text}"
         category = one.category if one.category in topics else ""
-        found.setdefault((passage.source, text.casefold()), Drawn(passage, text, *place, MODEL, category))
+        found.setdefault((passage.source, get_duplicate_key(text)), Drawn(passage, text, *place, MODEL, category))
     return list(found.values())

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.models import get_duplicate_key
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -45,7 +47,7 @@ def statements_of(source: str, *, is_talk: bool) -> list[Statement]:
             said = " ".join(source[start:stop].split())
             if says_something(said):
                 text = f"{speaker}: {said}" if speaker else said
-                found.setdefault(text.casefold(), Statement(text, start, stop, speaker))
+                found.setdefault(get_duplicate_key(text), Statement(text, start, stop, speaker))
     return list(found.values())
 
 

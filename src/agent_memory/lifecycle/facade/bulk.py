@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.lifecycle.entry_types import MemoryEntryType
 from agent_memory.lifecycle.facade.entries import external_id_of, fields_of, said_besides
-from agent_memory.models import Memory, content_hash
+from agent_memory.models import Memory, get_duplicate_key
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -65,10 +65,10 @@ async def _sorted(kept: Kept, entries: Sequence[MemoryEntry], caller: Caller) ->
         return [], []
     plain = [at for at, entry in enumerate(entries) if not entry.entry_id and entry.entry_type not in _ONE_BY_ONE]
     turns = [at for at in plain if entries[at].entry_type == MemoryEntryType.INTERACTION]
-    known = {content_hash(str(getattr(each, "content", ""))) for each in await kept.memories()}
+    known = {get_duplicate_key(str(getattr(each, "content", ""))) for each in await kept.memories()}
     memories = []
     for at in plain:
-        said = content_hash(entries[at].text)
+        said = get_duplicate_key(entries[at].text)
         if entries[at].entry_type != MemoryEntryType.INTERACTION and said not in known:
             known.add(said)
             memories.append(at)

@@ -1,6 +1,6 @@
 """Which memories say the same in the same words. Strict: a wrong merge is worse than none. Pure.
 
-The same words in the same order, but for white space, width, punctuation between words, the case of a sentence's first
+The same words in the same order, but for white space, punctuation between words, the case of a sentence's first
 word, and articles. So no number, id, name, negation, question or symbol differs; and what names a time by when it was
 said ("yesterday") has to mean the same days.
 """
@@ -36,7 +36,7 @@ def words_of(text: str) -> tuple[str, ...]:
     """Return what a text is compared by; empty for one without words."""
     words: list[str] = []
     begins = True
-    for token in _TOKEN.findall(unicodedata.normalize("NFKC", text).translate(_QUOTES)):
+    for token in _TOKEN.findall(unicodedata.normalize("NFC", text).translate(_QUOTES)):
         if token in _PLAIN:
             begins = begins or token in _ENDS
             continue

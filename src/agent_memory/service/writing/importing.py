@@ -12,7 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import MEMORY, Source, is_told
+from agent_memory.models import (
+    MEMORY,
+    Source,
+    get_exact_import_id,
+    get_import_id,
+    is_only_folded_equal,
+    is_told,
+)
 from agent_memory.storage.cleaning import redact_fields, redact_record, with_fields
 
 if TYPE_CHECKING:
@@ -162,6 +169,8 @@ class Import:
         content = draft.value.content
         if (text := self._texts.get(memory.id, known.get(memory.id))) is not None:
             if text != content:
+                if memory.id == get_import_id(memory.content) and is_only_folded_equal(text, content):
+                    return await self._judge_under_exact_id(cleaned, draft, forgotten)
                 return Imported(memory.id, "differs"), None
             believes = self.trusted and not self.is_transfer
             return (await self._raise(memory) if believes else Imported(memory.id, "present")), None
@@ -169,6 +178,17 @@ class Import:
             return Imported(memory.id, "forgotten"), None
         self._texts[memory.id] = content
         return Imported(memory.id, "stored", draft.kinds, lowered), draft
+
+    async def _judge_under_exact_id(
+        self, cleaned: _Cleaned, draft: Redacted[Memory], forgotten: Collection[str]
+    ) -> tuple[Imported, Redacted[Memory] | None]:
+        """Judge a memory whose import id belongs to a text with other capitals or compatibility forms."""
+        memory_id = get_exact_import_id(cleaned.memory.content)
+        memory = cleaned.memory.model_copy(update={"id": memory_id})
+        known = await self.writing.storage.texts_of([memory_id])
+        return await self._judge(
+            replace(cleaned, memory=memory, draft=with_fields(draft, id=memory_id)), known, forgotten
+        )
 
     async def _keep(
         self, drafts: Sequence[Redacted[Memory]]

@@ -42,4 +42,4 @@ def test_what_states_nothing_gives_nothing(text: str) -> None:
 
 
 def test_the_same_said_twice_is_one_statement() -> None:
-    assert len(statements_of("The mast is of wood. the mast is of WOOD.", is_talk=False)) == 1
+    assert len(statements_of("The mast is of wood. The mast  is of wood.", is_talk=False)) == 1
