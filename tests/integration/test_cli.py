@@ -263,7 +263,8 @@ def editor(folder: Path, script: str) -> str:
 
 
 def drafts(environment: dict[str, str]) -> list[Path]:
-    return sorted(Path(environment["TMPDIR"]).glob("agent-memory-*/mem-*.yaml"))
+    places = (Path(environment["TMPDIR"]), Path(environment["AGENT_MEMORY_ROOT"]))
+    return sorted(path for place in places for path in place.rglob("mem-*.yaml"))
 
 
 def test_edit_changes_what_was_edited(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
@@ -277,25 +278,55 @@ def test_edit_changes_what_was_edited(bob: Run, environment: dict[str, str], tmp
 @pytest.mark.parametrize(
     "change", ["text + 'tags: ['", "text + 'colour: red'", "text.replace('decision', 'Two Words')", "''"]
 )
-def test_an_edit_that_is_refused_is_kept_and_its_place_named(
+def test_edit_refused_and_given_up_shows_text(
     bob: Run, environment: dict[str, str], tmp_path: Path, change: str
 ) -> None:
     command = editor(tmp_path, f"path.write_text({change}, encoding='utf-8')")
-    code, shown = in_a_terminal(environment | {"EDITOR": command, "COLUMNS": "300"}, "edit", A)
-    (kept,) = drafts(environment)
-    assert (code, f"Your text is kept in {kept}" in shown) == (1, True)
-    assert kept.stat().st_mode & 0o777 == 0o600
+    arguments = {"prompt": "again? [y/N]", "typed": "n\n"}
+    code, shown = in_a_terminal(environment | {"EDITOR": command, "COLUMNS": "300"}, "edit", A, **arguments)
+    assert (code, "Your text was:" in shown) == (1, True)
+    assert drafts(environment) == []
     assert "PostgreSQL" in bob("show", A).stdout
 
 
-def test_an_edit_of_what_was_forgotten_meanwhile_is_kept(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
+def test_edit_refused_once_is_edited_again(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
+    script = (
+        "wrong = 'colour: red\\n'\n"
+        "again = text.replace(wrong, '') if wrong in text else text.replace('ledger', 'book') + wrong\n"
+        "path.write_text(again, encoding='utf-8')"
+    )
+    command = editor(tmp_path, script)
+    code, _ = in_a_terminal(environment | {"EDITOR": command}, "edit", A, prompt="again? [y/N]", typed="y\n")
+    assert code == 0
+    assert "The book is in PostgreSQL" in bob("show", A).stdout
+
+
+def test_edit_killed_leaves_draft_until_next_open(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
+    seen = tmp_path / "environment"
+    script = (
+        f"import os, signal\npathlib.Path({str(seen)!r}).write_text(str(dict(os.environ)))\n"
+        "os.kill(os.getppid(), signal.SIGKILL)"
+    )
+    command = editor(tmp_path, script)
+    secrets = {"AGENT_MEMORY_KEY": "sesame-key-of-the-test", "QDRANT_API_KEY": "sesame-key-of-the-server"}
+    in_a_terminal(environment | secrets | {"EDITOR": command}, "edit", A)
+    assert "sesame" not in seen.read_text()
+    (draft,) = drafts(environment)
+    assert draft.is_relative_to(environment["AGENT_MEMORY_ROOT"])
+    os.utime(draft.parent, (0, 0))
+    assert "leftovers_removed" in bob("list").stderr
+    assert drafts(environment) == []
+
+
+def test_edit_of_memory_forgotten_meanwhile_shows_text(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
     forget = (
         f"import subprocess; subprocess.run([{sys.executable!r}, '-m', 'agent_memory.cli', 'forget', {A!r}, '--yes'])"
     )
     command = editor(tmp_path, f"{forget}\npath.write_text(text.replace('ledger', 'book'), encoding='utf-8')")
-    assert in_a_terminal(environment | {"EDITOR": command}, "edit", A)[0] == 3
-    (kept,) = drafts(environment)
-    assert "The book is" in kept.read_text(encoding="utf-8")
+    arguments = {"prompt": "again? [y/N]", "typed": "n\n"}
+    code, shown = in_a_terminal(environment | {"EDITOR": command}, "edit", A, **arguments)
+    assert (code, "The book is" in shown) == (3, True)
+    assert drafts(environment) == []
 
 
 @pytest.mark.parametrize(
@@ -349,3 +380,24 @@ def test_the_shell_completes_commands_agents_and_categories(bob: Run) -> None:
     assert complete("agent-memory se", 1) == ["search"]
     assert complete("agent-memory list --agent ", 3) == ["bob"]
     assert complete("agent-memory search x --category de", 4) == ["decision"]
+
+
+# -- standard streams -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("arguments", ["store -", "import -", "store 'A note of the test'", "forget --matching note"])
+def test_command_with_closed_stdin_has_no_traceback(bob: Run, environment: dict[str, str], arguments: str) -> None:
+    script = f"{' '.join(COMMAND)} {arguments} -a bob <&-"
+    result = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert "Traceback" not in result.stderr
+    assert result.returncode in {0, 1, 2}
+
+
+def test_command_with_full_stdout_fails_with_sentence(bob: Run, environment: dict[str, str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            [*COMMAND, "list"], env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert result.returncode == 1
+    assert "No space left on device" in result.stderr
+    assert "Exception ignored" not in result.stderr

@@ -7,7 +7,9 @@ answer at once; that is why imports stand in functions here.
 from __future__ import annotations
 
 import gc
+import os
 import sys
+from pathlib import Path
 from typing import Final
 
 from agent_memory.installing import advice, installed_version
@@ -30,4 +32,32 @@ def main() -> None:
         sys.exit(2)
     from agent_memory.cli.app import build
 
-    build()(prog_name="agent-memory")
+    _open_missing_streams()
+    try:
+        build()(prog_name="agent-memory")
+    finally:
+        _flush_output()
+
+
+def _open_missing_streams() -> None:
+    """Open the null device for standard streams that the parent process closed, which are None in Python."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open until the process ends
+
+
+def _flush_output() -> None:
+    """Write what is left of the output.
+
+    Raises:
+        SystemExit: It cannot be written; Python itself would end with 120 and a message of its own.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            sys.stderr.write(
+                f"Error: the output cannot be written: {error.strerror}.\nFree some space, or write elsewhere.\n"
+            )
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - nothing more can be written
+        sys.exit(1)

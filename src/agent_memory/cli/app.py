@@ -61,6 +61,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
             "suspects", "List pairs of memories that look as if they cannot both be right, or settle one."
         ),
         "inbox": _Entry("inbox", "Decide what may be remembered: with mode ask, what was captured waits here."),
+        "undo": _Entry("undo", "List the last 20 changes: who, what, when; or take one back."),
         "restore": _Entry("past", "Bring back what forgetting, replacing, changing or archiving took."),
     },
     "Be given": {
@@ -114,7 +115,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
     },
 }
 _COMMANDS: Final = {name: entry for panel in _PANELS.values() for name, entry in panel.items()}
-_ALIASES: Final = {"ls": "list", "add": "store", "rm": "forget", "undo": "restore"}
+_ALIASES: Final = {"ls": "list", "add": "store", "rm": "forget"}
 _MEANT: Final = {
     "delete": "forget",
     "remove": "forget",

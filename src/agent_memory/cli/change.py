@@ -1,12 +1,7 @@
 """Commands that change something: store, update, promote, pin, unpin, edit."""
 
 import asyncio
-import os
-import shlex
-import shutil
-import subprocess
 import sys
-import tempfile
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.cli.drafts import check_terminal, open_draft, open_editor
 from agent_memory.cli.formats import Prose, read_yaml, to_yaml
 from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, moment_of, resolved, tags_of
 from agent_memory.cli.running import Run, command, exit_code
 from agent_memory.cli.text import brief, minute
-from agent_memory.errors import AgentMemoryError, ConfigurationError, ValidationError
-from agent_memory.files.atomic import open_private
+from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.models import Memory, offered_fields, to_text
 from agent_memory.service.views import promotion, trace
 from agent_memory.service.views import suspects as views_of
@@ -89,8 +84,9 @@ async def store(
     if stored.replaced:
         replaced = (await run.service.get(stored.replaced)).content
         run.screen.note(f"It replaces {stored.replaced}: {brief(replaced)}")
-        run.screen.note(f"`agent-memory restore {stored.replaced}` undoes that.")
     run.screen.show(f"{memory.id} says that already." if stored.duplicate else f"Stored as {memory.id}.")
+    if not stored.duplicate:
+        run.hint_undo(memory.id)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +146,8 @@ def show_updated(run: Run, updated: "Updated") -> None:
     note_redacted(run, updated.redacted)
     _note_suspects(run, memory_id, updated.suspects)
     run.screen.show(f"Changed {what} of {memory_id}." if what else "Nothing was changed.")
+    if what:
+        run.hint_undo(memory_id)
 
 
 async def promote(run: Run, memory_id: MemoryId) -> None:
@@ -160,6 +158,8 @@ async def promote(run: Run, memory_id: MemoryId) -> None:
     what = "is in the scratchpad now" if promoted.promoted else "was in the scratchpad already"
     evicted = f" {promoted.evicted} had to leave it." if promoted.evicted else ""
     run.screen.show(f"{memory_id} {what}, one of {promoted.scratchpad_size}.{evicted}")
+    if promoted.promoted:
+        run.hint_undo(memory_id)
 
 
 async def pin(run: Run, memory_id: MemoryIds) -> None:
@@ -186,6 +186,8 @@ async def _set_pinned(run: Run, words: list[str], *, pinned: bool) -> "list[Memo
         documents.append({"memory_id": memory_id, "pinned": pinned, "changed": changed})
         run.screen.document(documents[0] if len(documents) == 1 else {"memories": documents})
         run.screen.show(f"{memory_id} is {state} now." if changed else f"{memory_id} was {state} already.")
+        if changed:
+            run.hint_undo(memory_id)
     return memories
 
 
@@ -216,7 +218,6 @@ _EDITABLE: Final = (
     "links", "supersedes", "metadata", *offered_fields(Memory),
 )  # fmt: skip
 _ALWAYS_SHOWN: Final = ("content", "category", "tags", "pinned", "trust")
-_FALLBACK_EDITORS: Final = ("sensible-editor", "nano", "vi", "notepad")
 _HEADER: Final = (
     "{id}, stored {stored}. Change what you like, save and close; close unchanged to leave it as it is. "
     "A field taken out gets its default. Fields not set: {others}."
@@ -226,41 +227,41 @@ _HEADER_WIDTH: Final = 78
 
 async def edit(run: Run, memory_id: MemoryId) -> None:
     """Change a memory in $VISUAL or $EDITOR, as YAML."""
-    _check_terminal()
+    check_terminal()
     (memory_id,) = await resolved(run.service, [memory_id])
     memory = await run.service.get(memory_id)
     original = render(memory)
-    path = _write_draft(memory.id, original)
-    try:
-        await asyncio.to_thread(_open_editor, path)
-        edited = path.read_text(encoding="utf-8", errors="surrogateescape")
-        changes = difference(original, edited)
-        if not changes:
-            _drop_draft(path)
-            run.screen.document({"memory_id": memory.id, "changed": []})
-            run.screen.show("Nothing was changed.")
-            return
-        updated = await run.service.update(memory.id, changes, run.caller)
-    except (AgentMemoryError, OSError) as error:
-        raise _kept(run, error, path, original) from None
-    _drop_draft(path)
+    with open_draft(run.service, memory.id, original) as path:
+        while True:
+            try:
+                await asyncio.to_thread(open_editor, path)
+                changes = difference(original, path.read_text(encoding="utf-8", errors="surrogateescape"))
+                if not changes:
+                    run.screen.document({"memory_id": memory.id, "changed": []})
+                    run.screen.show("Nothing was changed.")
+                    return
+                updated = await run.service.update(memory.id, changes, run.caller)
+                break
+            except AgentMemoryError as error:
+                _ask_again(run, error, path, original)
     show_updated(run, updated)
 
 
-async def edited_text(name: str, text: str) -> str:
-    """Return a text as it is after a person changed it in an editor; `name` is that of the file, without its suffix.
+def _ask_again(run: Run, error: AgentMemoryError, path: Path, original: str) -> None:
+    """Ask whether to edit a refused draft again; print the text where the answer is no, since no file keeps it.
 
     Raises:
-        ValidationError: There is no terminal.
-        ConfigurationError: The editor could not be opened, or failed.
+        AgentMemoryError: The draft was not changed.
+        typer.Exit: The answer was no.
     """
-    _check_terminal()
-    path = _write_draft(name, f"{text}\n")
-    try:
-        await asyncio.to_thread(_open_editor, path)
-        return path.read_text(encoding="utf-8", errors="replace")
-    finally:
-        _drop_draft(path)
+    if not path.exists() or path.read_bytes() == original.encode():
+        raise error
+    run.screen.error(error)
+    if run.screen.ask("Edit it again?"):
+        return
+    run.screen.note("Nothing was changed. Your text was:")
+    run.screen.note(path.read_text(encoding="utf-8", errors="replace"), style="")
+    raise typer.Exit(exit_code(error))
 
 
 def render(memory: "Memory") -> str:
@@ -294,76 +295,3 @@ def _parse(text: str) -> dict[Any, Any]:
     if not isinstance(value, dict):
         raise ValidationError("The text is no YAML mapping of fields any more.")
     return value
-
-
-def _write_draft(memory_id: str, text: str) -> Path:
-    """Write a file that no other user may read; by its name an editor knows that it is YAML.
-
-    In a folder of its own: what an editor leaves beside it, such as a backup, goes with that.
-    """
-    path = Path(tempfile.mkdtemp(prefix="agent-memory-"), f"{memory_id}.yaml")
-    with os.fdopen(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "w", encoding="utf-8") as file:
-        file.write(text)
-    return path
-
-
-def _drop_draft(path: Path) -> None:
-    shutil.rmtree(path.parent, ignore_errors=True)
-
-
-def _check_terminal() -> None:
-    """Refuse to open an editor without a terminal to type into.
-
-    Raises:
-        ValidationError: There is no terminal.
-    """
-    if not (sys.stdin.isatty() and (sys.stdout.isatty() or sys.stderr.isatty())):
-        raise ValidationError(
-            "An editor needs a terminal, and there is none. Nothing was changed.",
-            code="usage",
-            recovery="Use `agent-memory update ID --content TEXT`, which needs none.",
-        )
-
-
-def _open_editor(path: Path) -> None:
-    editor = _editor()
-    # Where results go to a pipe, the editor talks to the terminal by stderr.
-    stdout = None if sys.stdout.isatty() else sys.stderr.fileno()
-    try:
-        ended = subprocess.run([*editor, str(path)], check=False, stdout=stdout)  # noqa: S603 - the user's own editor
-    except OSError as error:
-        raise ConfigurationError(
-            f"The editor {editor[0]!r} could not be started: {error.strerror or error}.",
-            code="no_editor",
-            recovery="Set the environment variable VISUAL or EDITOR to one that is installed.",
-        ) from None
-    if ended.returncode:
-        raise ConfigurationError(
-            f"The editor ended with status {ended.returncode}; nothing was changed.",
-            code="editor_failed",
-            recovery="Try again, or set VISUAL or EDITOR to another editor.",
-        )
-
-
-def _editor() -> list[str]:
-    named = (os.environ.get("VISUAL") or os.environ.get("EDITOR") or "").strip()
-    named = named or next(filter(shutil.which, _FALLBACK_EDITORS), "")
-    if not named:
-        raise ConfigurationError(
-            "There is no editor to open.", code="no_editor", recovery="Set the environment variable VISUAL or EDITOR."
-        )
-    try:
-        return shlex.split(named)
-    except ValueError:  # a path with a quote in it
-        return [named]
-
-
-def _kept(run: Run, error: AgentMemoryError | OSError, path: Path, original: str) -> Exception:
-    """Say what failed and where the text is; an unchanged draft is not kept."""
-    if path.exists() and path.read_bytes() == original.encode():
-        _drop_draft(path)
-        return error
-    if isinstance(error, AgentMemoryError):
-        run.screen.error(error)
-    run.screen.note(f"Your text is kept in {path}")
-    return typer.Exit(exit_code(error)) if isinstance(error, AgentMemoryError) else error

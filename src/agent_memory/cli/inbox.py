@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from agent_memory.cli.change import edited_text
+from agent_memory.cli.drafts import edited_text
 from agent_memory.cli.formats import Format, encode_entry
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.screen import typed
@@ -111,10 +111,12 @@ async def _accept(run: Run, opened: "Inbox", each: "Candidate", changes: dict[st
     done["accepted"].append({"id": each.id, "memory_id": stored.memory.id, "duplicate": stored.duplicate})
     said = "says that already" if stored.duplicate else f"remembers {each.id}"
     run.screen.show(f"{stored.memory.id} {said}.")
+    if not stored.duplicate:
+        run.hint_undo(stored.memory.id)
 
 
 async def _edit(run: Run, opened: "Inbox", each: "Candidate", text: str | None, done: dict[str, Any]) -> None:
-    new = (await edited_text(each.id, each.content) if text is None else text).strip()
+    new = (await edited_text(run, each.id, each.content) if text is None else text).strip()
     if not new:
         raise ValidationError("The text is gone; nothing was decided.", recovery="To have it go there is --reject.")
     typed = {} if sys.stdin.isatty() else {"trust": "medium"}  # what a program gives need not be a person's words

@@ -202,6 +202,7 @@ async def forget(
     if now:
         await _fold_all(run)
     elif until is not None:
+        run.hint_undo(some)
         run.screen.note(
             f"Until {day(until)} at least, the text stays in memories.yaml, and `agent-memory restore "
             f"{some}` brings {'it' if matching is None else 'all of it'} back. `agent-memory compact --now` ends that.",

@@ -62,3 +62,4 @@ async def _move(run: Run, old: str, new: str, *, yes: bool) -> None:
         await run.service.update(memory.id, {"project": new}, run.caller, may_have_expired=True)
     run.screen.document({"agent_id": run.service.agent_id, "moved": len(found), "from": old, "to": new.strip()})
     run.screen.show(f"{counted(len(found), 'memory', 'memories')} moved {to}.")
+    run.hint_undo()

@@ -68,8 +68,8 @@ async def _purge(run: Run, purging: "Purging", words: list[str], *, yes: bool) -
 
 
 async def _whole(run: Run, word: str) -> str:
-    """Return the id that a word means: of a memory that is known, its beginning is enough."""
-    if is_memory_id(word) or not word.startswith("mem-"):
+    """Return the ID that a word means: the beginning of a memory's is enough, with `mem-` or without."""
+    if is_memory_id(word) or ("-" in word and not word.startswith("mem-")):
         return word
     (one,) = await resolved(run.service, [word], forgotten=True)
     return one

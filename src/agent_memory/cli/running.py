@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import secrets
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
@@ -133,6 +134,14 @@ class Run(Place):
             ValidationError: It is neither built in, nor does a memory have it.
         """
         return None if name is None else await self.service.admin.known_category(name)
+
+    def begin_import(self) -> None:
+        """Give the command a session of its own, by which `undo --import` finds what it stored."""
+        self.caller = replace(self.caller, session_id=f"import-{secrets.token_hex(4)}")
+
+    def hint_undo(self, what: str = "") -> None:
+        """Say how the change that was just made is taken back; `what` names it for `agent-memory undo`."""
+        self.screen.note(f"Undo: agent-memory undo {what}".rstrip(), style="dim")
 
 
 class Plain(TyperCommand):

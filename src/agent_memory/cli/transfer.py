@@ -211,6 +211,7 @@ async def import_(
     What a file claims beyond its texts counts only with --trusted: anybody can write a file.
     """
     chosen = _format_of(file, form)
+    run.begin_import()
     records = list(decode(_read(file), chosen, run.service.agent_id))
     found = [record for record in records if record.memory is not None]
     labels = [{"line": record.line} for record in found]
@@ -238,6 +239,8 @@ async def import_(
         await run.service.admin.import_traces(traces)
     elif traces and not trusted:
         run.screen.note(f"Left aside {counted(len(traces), 'trace')} of what was forgotten: only with --trusted.")
+    if report.counts["stored"] and not dry_run:
+        run.hint_undo(f"--import {run.caller.session_id}")
     report.end()
 
 
@@ -300,13 +303,9 @@ async def _write_all(run: Run, form: Format, write: "Callable[[str], object]") -
     return done + len(texts), given
 
 
-def _is_special(path: Path) -> bool:
-    return path.exists() and not path.is_file()
-
-
 async def _write_file(run: Run, form: Format, path: Path) -> tuple[int, Counter[str]]:
     """Write all to a file, which is there as a whole or not at all; return how many memories and others there are."""
-    if _is_special(path):
+    if path.exists() and not path.is_file():
         with path.open("w", encoding="utf-8", newline="") as target:
             return await _write_all(run, form, target.write)  # a pipe or a device is written to, not replaced
     remove_leftovers(path.parent, of=path.name)  # of an export that was killed

@@ -105,6 +105,7 @@ def _document(summary: AgentSummary) -> dict[str, Any]:
     return {
         "agent_id": summary.agent_id,
         "memories": summary.memories,
+        "items": summary.items,
         "others": dict(summary.others),
         "bytes": summary.size,
         "last_used": None if summary.last_used is None else to_text(summary.last_used),

@@ -20,6 +20,7 @@ from typing import Final
 
 from agent_memory.encryption.cipher import KEY_BYTES
 from agent_memory.errors import ConfigurationError, StorageError
+from agent_memory.files.environment import add_key_variable, environment_without_keys
 from agent_memory.installing import advice
 from agent_memory.settings import EncryptionSettings
 
@@ -29,6 +30,7 @@ _MOST_COST: Final = 2**20
 LEAST_CHARACTERS: Final = 12
 """Of a passphrase. The file with the wrapped key lets whoever has it try guesses, each as slow as scrypt makes it."""
 VARIABLE: Final = EncryptionSettings.model_fields["key_variable"].default
+_PLACES: Final = ("FILE", "COMMAND", "KEYRING")
 _COMMAND_SECONDS: Final = 60
 """How long a command is waited for; another one that asks for it within as long is told so at once."""
 _LONGEST: Final = 4096
@@ -96,10 +98,11 @@ def person_key(settings: EncryptionSettings) -> PersonKey:
         StorageError: `encrypted`: there is none, or it cannot be read.
         ConfigurationError: A package that is needed for it is missing.
     """
+    add_key_variable(settings.key_variable)
     asked: tuple[str | None, ...] = (settings.key_file, settings.key_command, settings.key_keyring)
     text = os.environ.get(settings.key_variable, "").strip()
     if not any(asked) and not text:  # what the command line has instead of a configuration
-        asked = tuple(os.environ.get(f"{VARIABLE}_{each}") for each in ("FILE", "COMMAND", "KEYRING"))
+        asked = tuple(os.environ.get(f"{VARIABLE}_{each}") for each in _PLACES)
     doors = (_from_file, _from_command, _from_keyring)
     for place, read in zip(asked, doors, strict=True):
         if place:
@@ -143,7 +146,7 @@ def _from_command(command: str) -> PersonKey:
         words = shlex.split(command)
         what = f"the command {words[0]}"
     except (IndexError, ValueError):  # there are no words, or a quotation has no end
-        raise no_key(f"{command!r} is no command") from None
+        raise no_key("the key command cannot be read: it is empty, or a quotation mark is not closed") from None
     hung = f"{what} did not end within {_COMMAND_SECONDS} s"
     if time.monotonic() - _HUNG.get(command, -_COMMAND_SECONDS) < _COMMAND_SECONDS:
         raise no_key(hung)
@@ -168,7 +171,7 @@ def _run(words: list[str]) -> tuple[int, bytes]:
     """
     printed, until = b"", time.monotonic() + _COMMAND_SECONDS
     process = subprocess.Popen(  # noqa: S603 - the owner's own configuration names it; there is no shell
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, bufsize=0, env=environment_without_keys()
     )
     with process, selectors.DefaultSelector() as selector:
         try:

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import stat
 import time
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.files.held import lock_at_once, unlock_and_close
-from agent_memory.files.names import RESTORING, sort_of
+from agent_memory.files.names import BACKUPS, RESTORING, TOPICS, sort_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+DRAFT: Final = ".draft"
+"""Beginning of the name of a folder with a text that a person edits."""
 _FRESH_SECONDS: Final = 1.0
 """A file may be created and not locked yet for a few microseconds."""
 _OLD_SECONDS: Final = 3600.0
@@ -58,8 +61,44 @@ def remove_leftovers(folder: Path, at_once: str | None = None, *, of: str | None
             remove_leftover(path)
 
 
+def sweep_leftovers(folder: Path) -> list[Path]:
+    """Remove what killed processes left of an agent: in its folder, its pages' folder, and its backups.
+
+    Args:
+        folder: Agent folder.
+
+    Returns:
+        What was removed; a whole backup or a decrypted draft may be among it.
+    """
+    places = ((folder, None), (folder / TOPICS, None), (folder.parent / BACKUPS, f".{folder.name}-"))
+    swept = []
+    for place, beginning in places:
+        for path in leftovers(place):
+            if beginning is None or path.name.startswith(beginning):
+                with contextlib.suppress(OSError):
+                    remove_leftover(path)
+                    swept.append(path)
+    return swept
+
+
+def make_draft_folder(folder: Path) -> tuple[Path, int]:
+    """Make a folder for a draft in an agent's folder; one that a killed process left is swept at the next open.
+
+    Returns:
+        The folder, and a descriptor that holds its lock until it is closed.
+
+    Raises:
+        OSError: It cannot be made.
+    """
+    draft = folder / f"{DRAFT}.{secrets.token_hex(4)}.tmp"
+    draft.mkdir(mode=0o700)
+    descriptor = os.open(draft, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    claim(descriptor)
+    return draft, descriptor
+
+
 def remove_leftover(path: Path) -> None:
-    """Remove one of them: a file, or the folder of a restoring that was not settled.
+    """Remove one of them: a file, the folder of a draft, or that of a restoring that was not settled.
 
     Raises:
         OSError: It is still there.
@@ -73,7 +112,8 @@ def remove_leftover(path: Path) -> None:
 def _is_abandoned(path: Path, fresh_seconds: float) -> bool:
     status = path.lstat()
     age = time.time() - status.st_mtime
-    is_ours = stat.S_ISREG(status.st_mode) or (stat.S_ISDIR(status.st_mode) and path.name.startswith(RESTORING))
+    is_folder = stat.S_ISDIR(status.st_mode) and path.name.startswith((RESTORING, DRAFT))
+    is_ours = stat.S_ISREG(status.st_mode) or is_folder
     if age < fresh_seconds or not is_ours:
         return False
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.encryption import unlock
+from agent_memory.files.temporary import sweep_leftovers
+from agent_memory.logs import get_logger
 from agent_memory.memories import FileStorage, detect_storage
 from agent_memory.redaction import SecretRedactor
 from agent_memory.service.audit import AuditLog
@@ -13,6 +15,8 @@ from agent_memory.service.service import MemoryService
 if TYPE_CHECKING:
     from agent_memory.embeddings import Embedder
     from agent_memory.settings import ServiceSettings
+
+log = get_logger(__name__)
 
 
 def open_service(agent_id: str, settings: ServiceSettings, embedder: Embedder | None = None) -> MemoryService:
@@ -32,5 +36,7 @@ def open_service(agent_id: str, settings: ServiceSettings, embedder: Embedder | 
     audit = None
     if isinstance(storage, FileStorage):
         audit = AuditLog(storage.folder.audit)
+        if swept := sweep_leftovers(storage.folder.path):
+            log.warning("leftovers_removed", files=[path.name for path in swept])
         unlock(storage.folder.path)
     return MemoryService(storage, settings, redactor=SecretRedactor(), audit=audit)

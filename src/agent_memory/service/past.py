@@ -11,12 +11,14 @@ from agent_memory.service.caller import NOBODY
 from agent_memory.storage.past import Taken
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
     from agent_memory.journal import PurgeList
     from agent_memory.models import Version
     from agent_memory.service.caller import Caller, Writes
     from agent_memory.service.scratchpad_sync import ScratchpadSync
+    from agent_memory.storage.past import RecordChange
     from agent_memory.storage.protocols import Releasing
 
 _STAYS: Final = IDENTITY | ACCESS
@@ -66,6 +68,10 @@ class Past:
     async def forgotten(self) -> list[tuple[Memory, datetime]]:
         """Return what can be brought back; see `Versioned.forgotten`."""
         return [each for each in await self._storage.forgotten() if not self._is_purged(each[0].id)]
+
+    async def changes_of(self, memory_ids: Collection[str]) -> list[RecordChange[Memory]]:
+        """Return the changes of some memories that were not purged; see `Versioned.changes_of`."""
+        return await self._storage.changes_of([one for one in memory_ids if not self._is_purged(one)])
 
     def _is_purged(self, memory_id: str) -> bool:
         return self._purged is not None and isinstance(memory_id, str) and self._purged.names(memory_id)
@@ -165,9 +171,12 @@ class Past:
 
 def _differing(version: Version[Memory], memory: Memory) -> dict[str, Any]:
     """Return the changes that make a memory what it was in a version."""
-    if version.record is None:
-        return {}
-    then, now = _said(version.record), _said(memory)
+    return {} if version.record is None else differing_fields(version.record, memory)
+
+
+def differing_fields(before: Memory, after: Memory) -> dict[str, Any]:
+    """Return the fields of `before` whose values differ in `after`, except identity and accesses."""
+    then, now = _said(before), _said(after)
     return {name: value for name, value in then.items() if name not in _STAYS and now[name] != value}
 
 

@@ -14,7 +14,7 @@ import shutil
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.encryption import AgentBlobs, state_of
 from agent_memory.errors import AgentMemoryError, BusyError, StorageError, ValidationError
@@ -49,11 +49,13 @@ class AgentSummary:
     Attributes:
         agent_id: Its name.
         folder: Where its files are.
-        memories: How many records `memories.yaml` holds, replaced and expired ones too; None if unreadable.
+        memories: Number of memories in `memories.yaml`, replaced and expired ones too; None if unreadable. Of an
+            encrypted agent it includes items, which cannot be told apart without the key.
         size: Bytes of all its files.
         last_used: When its records were last changed or found by a session; None before the first.
         problem: Why they cannot be read.
         others: How many records its other journals hold, by the name of the file.
+        items: Number of records in `memories.yaml` that were drawn from documents and talks.
     """
 
     agent_id: str
@@ -63,6 +65,7 @@ class AgentSummary:
     last_used: datetime | None
     problem: str = ""
     others: Mapping[str, int] = field(default_factory=dict)
+    items: int = 0
 
 
 def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
@@ -77,20 +80,29 @@ def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
     except StorageError as error:  # a link that leads elsewhere, most often
         return AgentSummary(agent_id, root_of(storage_root) / agent_id, None, 0, None, error.message)
     counts: dict[str, int] = {}
-    problem, used = "", None
+    problem, used, items = "", None, 0
     try:
         with translated(folder.path, "list"):
             journals = folder.journals() if folder.path.is_dir() else []
         for journal in journals:
-            counts[journal.name] = len(records_in(journal))
+            records = records_in(journal)
+            counts[journal.name] = len(records)
+            if journal == folder.journal:
+                items = sum(_is_item(record) for record in records.values())
     except AgentMemoryError as error:
         problem, journals = error.message, [folder.journal]
     with contextlib.suppress(OSError, ValueError):
         used = datetime.fromtimestamp(max(journal.stat().st_mtime for journal in journals), UTC)
-    memories = counts.pop(folder.journal.name, 0)
+    memories = None if problem else counts.get(folder.journal.name, 0) - items
+    counts.pop(folder.journal.name, None)
     return AgentSummary(
-        folder.agent_id, folder.path, None if problem else memories, size_of(folder.path), used, problem, counts
+        folder.agent_id, folder.path, memories, size_of(folder.path), used, problem, counts, 0 if problem else items
     )
+
+
+def _is_item(record: Mapping[str, Any]) -> bool:
+    source = record.get("source")
+    return isinstance(source, dict) and source.get("kind") == "extraction"
 
 
 def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> AgentFolder:

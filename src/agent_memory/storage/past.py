@@ -40,6 +40,49 @@ def versions_of(state: State[R], record_id: str, entries: Iterable[Entry]) -> li
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class RecordChange(Generic[R]):
+    """One change of one record, with the record before and after it.
+
+    Attributes:
+        seq: Number of the change; changes that were made together share it.
+        at: Time of the change, by the clock of the process that made it.
+        op: As in `Version`.
+        record_id: ID of the record.
+        before: Record before the change, None if it did not exist.
+        after: Record after the change, None if it was deleted.
+    """
+
+    seq: int
+    at: datetime
+    op: str
+    record_id: str
+    before: R | None
+    after: R | None
+
+
+def changes_of(state: State[R], record_ids: Collection[str], entries: Iterable[Entry]) -> list[RecordChange[R]]:
+    """Return the changes of some records, oldest first; accesses are not changes.
+
+    Args:
+        state: State of the kind and agent.
+        record_ids: IDs of the records.
+        entries: At least all entries that concern them, in the order of the file.
+    """
+    return [
+        RecordChange(
+            entry.seq,
+            datetime.fromisoformat(entry.at),
+            _what(change),
+            change.id,
+            _loaded(state, change.id, before),
+            _loaded(state, change.id, after),
+        )
+        for entry, change, before, after in _replayed(state, entries)
+        if change.id in record_ids and change.op != "touch"
+    ]
+
+
 def _what(change: Change) -> str:
     return "move" if change.op == "delete" and MOVED in change.data else change.op
 

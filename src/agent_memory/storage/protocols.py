@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Listed, Listing, SearchRequest, Surroundings, Tally, Trace, Version
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.cleaning import Redacted
-    from agent_memory.storage.past import Taken
+    from agent_memory.storage.past import RecordChange, Taken
     from agent_memory.storage.recency import Order
     from agent_memory.storage.trouble import Trouble
     from agent_memory.storage.vector.migration import Built, Estimate, Progress
@@ -209,6 +209,14 @@ class Versioned(Storage[R], Protocol[R]):
         """Return the versions of a record that are still known, oldest first; empty for an id that is not known.
 
         Also of one that was forgotten, as long as its text is there. Accesses are no versions.
+
+        Raises:
+            UnsupportedError: This storage keeps no versions.
+            StorageError: They cannot be read.
+        """
+
+    async def changes_of(self, record_ids: Collection[str]) -> list[RecordChange[R]]:
+        """Return the changes of some records that are still known, oldest first.
 
         Raises:
             UnsupportedError: This storage keeps no versions.

@@ -20,7 +20,7 @@ from agent_memory.storage.alike import alike
 from agent_memory.storage.changes import to_touch
 from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_record, cleaned_records
 from agent_memory.storage.listing import list_records
-from agent_memory.storage.past import forgotten, forgotten_with, versions_of
+from agent_memory.storage.past import changes_of, forgotten, forgotten_with, versions_of
 from agent_memory.storage.releasing import WithTraces
 from agent_memory.storage.state import Changed, State, seq_of, snapshot
 from agent_memory.storage.surroundings import current_of, surroundings_of
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from agent_memory.embeddings.protocol import Matrix, Vector
     from agent_memory.models import Listed, Listing, SearchRequest, Surroundings, Tally, Version
     from agent_memory.storage.answer import Answer
+    from agent_memory.storage.past import RecordChange
     from agent_memory.storage.recency import Order
     from agent_memory.storage.vector.migration import Built, Estimate, Progress
 
@@ -87,6 +88,11 @@ class WithPast(Threaded[R], Generic[R]):
         """See `Versioned.history`."""
         check_id(record_id)
         return await self._run(lambda replica: versions_of(replica.state, record_id, replica.log.naming([record_id])))
+
+    async def changes_of(self, record_ids: Collection[str]) -> list[RecordChange[R]]:
+        """See `Versioned.changes_of`."""
+        ids = frozenset(record_ids)
+        return await self._run(lambda replica: changes_of(replica.state, ids, replica.log.naming(ids)))
 
     async def forgotten_with(self, record_id: str) -> list[R]:
         """See `Versioned.forgotten_with`."""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.errors import StorageError
+from agent_memory.files.environment import environment_without_keys
 from agent_memory.storage.vector.engine import messages
 
 if TYPE_CHECKING:
@@ -177,7 +178,7 @@ def child_environment() -> dict[str, str]:
     """Return this process's environment, with this package importable and numeric libraries held to one thread."""
     home = str(Path(__file__).parents[4])
     places = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1"}
+    return {**environment_without_keys(), "PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1"}
 
 
 def _ended() -> StorageError:

@@ -1,0 +1,152 @@
+"""`agent-memory undo`: the list of changes, and one change, session or import taken back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.cli.conftest import A, B, C, document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from typer.testing import Result
+
+    Run = Callable[..., Result]
+
+
+def list_contents(cli: Run) -> dict[str, str]:
+    return {memory["id"]: memory["content"] for memory in document(cli("list", "--json"))["memories"]}
+
+
+def list_changes(cli: Run) -> list[dict[str, Any]]:
+    changes: list[dict[str, Any]] = document(cli("undo", "--json"))["changes"]
+    return changes
+
+
+def find_session(cli: Run, prefix: str) -> str:
+    return next(str(change["session"]) for change in list_changes(cli) if change["session"].startswith(prefix))
+
+
+def test_undo_without_changes_says_so(cli: Run) -> None:
+    cli("store", "The sky is blue.", "-a", "bob")
+    assert [change["what"] for change in list_changes(cli)] == ["stored"]
+    assert cli("undo").stdout.splitlines()[1] == "  The sky is blue."
+
+
+def test_undo_list_names_who_what_and_fields(bob: Run) -> None:
+    bob("update", B, "--content", "Maria likes coffee.")
+    changed, imported = list_changes(bob)
+    assert (changed["session"], changed["what"], changed["fields"]) == ("cli", "changed", ["content"])
+    assert changed["content"] == "Maria likes coffee."
+    assert imported["session"].startswith("import-")
+    assert imported["memories"] == [A, B, C]
+
+
+def test_undo_shows_twenty_newest_changes(cli: Run) -> None:
+    for number in range(23):
+        cli("store", f"Fact number {number} of many.", "-a", "bob")
+    changes = list_changes(cli)
+    assert [change["change"] for change in changes] == list(range(23, 3, -1))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("update", B, "--content", "Maria likes coffee.", "--tag", "new"),
+        ("pin", B),
+        ("forget", B, "--yes"),
+        ("forget", C, "--yes"),
+        ("store", "Something new."),
+        ("store", "Maria likes coffee.", "--supersedes", B),
+        ("forget", "--matching", "Maria", "--yes"),
+    ],
+)
+def test_undo_of_last_change_restores_every_memory(bob: Run, change: tuple[str, ...]) -> None:
+    before = bob("list", "--json").stdout
+    bob(*change)
+    assert bob("list", "--json").stdout != before
+    last = list_changes(bob)[0]
+    bob("undo", str(last["change"]))
+    assert bob("list", "--json").stdout == before
+
+
+def test_undo_of_undo_makes_the_change_again(bob: Run) -> None:
+    bob("update", B, "--content", "Maria likes coffee.")
+    bob("undo", B)
+    assert list_contents(bob)[B] == "Maria likes tea."
+    bob("undo", str(list_changes(bob)[0]["change"]))
+    assert list_contents(bob)[B] == "Maria likes coffee."
+
+
+def test_undo_of_memory_id_takes_its_storing_back(cli: Run) -> None:
+    cli("store", "The sky is blue.", "-a", "bob")
+    (memory_id,) = list_contents(cli)
+    hint = cli("store", "The sea is deep.").stderr
+    (second_id,) = list_contents(cli).keys() - {memory_id}
+    assert f"Undo: agent-memory undo {second_id}" in hint
+    cli("undo", memory_id)
+    assert list(list_contents(cli).values()) == ["The sea is deep."]
+
+
+def test_undo_of_older_change_keeps_later_ones(bob: Run) -> None:
+    bob("update", B, "--content", "Maria likes coffee.")
+    number = str(list_changes(bob)[0]["change"])
+    bob("update", B, "--tag", "later")
+    bob("undo", number)
+    assert list_contents(bob)[B] == "Maria likes tea."
+    assert "later" in document(bob("show", B, "--json"))["tags"]
+
+
+def test_undo_of_field_changed_since_is_refused(bob: Run) -> None:
+    bob("update", B, "--content", "Maria likes coffee.")
+    number = str(list_changes(bob)[0]["change"])
+    bob("update", B, "--content", "Maria likes water.")
+    refused = bob("undo", number, code=1)
+    assert f"{B} is left as it is: it was changed again since" in refused.stderr
+    assert list_contents(bob)[B] == "Maria likes water."
+
+
+def test_undo_import_takes_all_of_it_back(bob: Run, tmp_path: Path) -> None:
+    before = list_contents(bob)
+    file = tmp_path / "more.jsonl"
+    file.write_text("".join(json.dumps({"content": f"Fact {number} of the import."}) + "\n" for number in range(230)))
+    hint = bob("import", str(file)).stderr
+    session = find_session(bob, "import-")
+    assert f"Undo: agent-memory undo --import {session}" in hint
+    bob("undo", "--import", session, "--yes")
+    assert list_contents(bob) == before
+
+
+def test_undo_session_takes_its_changes_back_newest_first(bob: Run) -> None:
+    before = list_contents(bob)
+    bob("update", B, "--content", "Maria likes coffee.")
+    bob("update", B, "--content", "Maria likes water.")
+    bob("store", "Something new.")
+    bob("undo", "--session", "cli", "--yes")
+    assert list_contents(bob) == before
+
+
+def test_undo_of_several_without_terminal_asks_for_yes(bob: Run) -> None:
+    bob("update", B, "--content", "Maria likes coffee.")
+    bob("store", "Something new.")
+    assert "--yes" in bob("undo", "--session", "cli", code=2).stderr
+    assert list_contents(bob)[B] == "Maria likes coffee."
+
+
+@pytest.mark.parametrize("arguments", [("999",), ("--session", "none"), ("--import", "none")])
+def test_undo_of_unknown_change_is_not_found(bob: Run, arguments: tuple[str, ...]) -> None:
+    assert "agent-memory undo" in bob("undo", *arguments, code=3).stderr
+
+
+def test_undo_of_change_and_session_is_refused(bob: Run) -> None:
+    bob("undo", "3", "--session", "cli", code=2)
+
+
+def test_undo_of_purged_memory_is_not_listed(bob: Run) -> None:
+    bob("update", B, "--content", "Maria likes coffee.")
+    bob("purge", B, "--yes")
+    assert all(B not in change["memories"] for change in list_changes(bob))
