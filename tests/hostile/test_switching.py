@@ -124,7 +124,12 @@ async def test_an_id_of_another_agent_leads_nowhere(
     foreign = next(json.loads(line[4:])["id"] for line in journal.splitlines() if SALARY in line)
     await bob.say("go on")
     more: dict[str, Any] = {"memory_update": {"tags": ["x"]}, "memory_store": {"content": "x", "category": "note"}}
-    assert (await bob.tool(tool, **{key: foreign}, **more.get(tool, {})))["code"] == "unknown_id"
+    answer = await bob.tool(tool, **{key: foreign}, **more.get(tool, {}))
+    if tool == "memory_store":
+        assert foreign in answer["warnings"][0], "stored, and replaces nothing"
+        assert [memory.supersedes for memory in await bob.memories()] == [None]
+    else:
+        assert answer["code"] == "unknown_id"
     assert (root / "alice" / "memories.yaml").read_text() == journal
 
 
@@ -141,8 +146,12 @@ async def test_an_id_of_another_agent_leads_nowhere(
 )
 async def test_a_tool_takes_no_argument_that_would_raise_what_is_stored(bob: Attacked, forged: dict[str, Any]) -> None:
     await bob.say("note it")
-    assert (await bob.tool("memory_store", content="x", category="note", **forged))["code"] == "invalid"
-    assert await bob.memories() == []
+    answer = await bob.tool("memory_store", content="x", category="note", **forged)
+    assert answer["warnings"] == [f"{next(iter(forged))}: unknown, and ignored"]
+    (memory,) = await bob.memories()
+    assert (memory.trust, memory.source.kind, memory.agent_id, memory.group) == ("medium", "assistant", "bob", "")
+    assert memory.timestamp.year < 2099
+    assert not memory.pinned
 
 
 @attack("note-of-a-session")

@@ -1,31 +1,55 @@
 """What each tool takes: checked models, and the JSON Schema a model is shown.
 
-Every request carries the schemas, so they hold only what a model needs to call a tool well. Bounds are checked and
-told by the answer; `SkipJsonSchema` marks arguments that are accepted and documented, but not shown.
+Every request carries the schemas, so they hold only what a model needs to call a tool well. `_HIDDEN` marks arguments
+that are accepted and documented, but not shown; how others are read from what a model sends is in `models.arguments`.
 """
 
 from __future__ import annotations
 
+import contextlib
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, WithJsonSchema, create_model
-from pydantic.json_schema import SkipJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, create_model, field_validator
 
-from agent_memory.models import CATEGORIES, Memory, SearchFilters, offered_fields
+from agent_memory.models import (
+    CATEGORIES,
+    MAX_TAG_CHARS,
+    MAX_TAGS,
+    Memory,
+    SearchFilters,
+    check_metadata,
+    offered_fields,
+    parse_bound,
+    utc_now,
+)
+from agent_memory.models.arguments import ToolArguments
+from agent_memory.models.identifiers import ID_DIGITS
+from agent_memory.times import read_periods
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=100)]
+_MemoryId = Annotated[str, StringConstraints(strip_whitespace=True, pattern=f"^mem-{ID_DIGITS}$")]
+_RecordId = Annotated[str, StringConstraints(strip_whitespace=True, pattern=f"^[a-z]{{3}}-{ID_DIGITS}$")]
 _CategoryName = Literal[CATEGORIES]  # type: ignore[valid-type]
-_KnownCategory = Annotated[_CategoryName, WithJsonSchema({"type": "string"})]
-"""The nine categories are listed once, in memory_store."""
+_Tag = Annotated[str, StringConstraints(max_length=MAX_TAG_CHARS)]
+_HIDDEN: Final[dict[str, Any]] = {"x-hidden": True}
+_UNLISTED: Final[dict[str, Any]] = {"x-unlisted": True}
+"""Shows no values: the nine categories are listed once, in memory_store."""
+_TAG: Final[dict[str, Any]] = {"x-aliases": ["tag"]}
+_COUNT: Final[dict[str, Any]] = {"x-aliases": ["k", "top_k", "max_results"]}
 
 
-class Input(BaseModel):
-    """Unknown arguments are refused: a mistyped filter that is silently ignored finds the wrong things."""
+class Input(ToolArguments):
+    """Arguments for reading or storing: what cannot be read is left out with a warning."""
 
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+class StrictInput(Input):
+    """Arguments whose loss would change what is meant: unknown names are refused."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 InputT = TypeVar("InputT", bound=Input)
@@ -38,95 +62,99 @@ def _with_fields_of(model: type[BaseModel]) -> Callable[[type[InputT]], type[Inp
     return lambda given: create_model(given.__name__, __base__=given, __doc__=given.__doc__, **fields)
 
 
-class DateRangeInput(Input):
-    """Bounds of a search in time: ISO 8601 dates or date-times; a bare date means that whole day."""
+class DateRangeInput(StrictInput):
+    """Bounds of a search in time, ISO 8601: a bare date means that local day, a month or a year all of it."""
+
+    model_config = ConfigDict(json_schema_extra={"x-text": True})
 
     start: str | None = Field(None, description="ISO 8601")
     end: str | None = None
 
 
 @_with_fields_of(SearchFilters)
-class FiltersInput(Input):
+class FiltersInput(StrictInput):
     """Conditions that every result meets."""
 
-    category: _KnownCategory | None = None
-    tags: list[str] | None = Field(None, description="any of these")
-    all_tags: SkipJsonSchema[list[str] | None] = None
+    category: _CategoryName | None = Field(None, json_schema_extra=_UNLISTED)
+    tags: list[str] | None = Field(None, description="any of these", json_schema_extra=_TAG)
+    all_tags: list[str] | None = Field(None, json_schema_extra=_HIDDEN)
     date_range: DateRangeInput | None = None
-    min_access_count: SkipJsonSchema[int | None] = Field(None, ge=0)
+    min_access_count: int | None = Field(None, ge=0, json_schema_extra=_HIDDEN)
 
 
 class LinkInput(Input):
     """One end of a link."""
 
     rel: str = Field(min_length=1, max_length=64)
-    id: _Id
+    id: _RecordId
 
 
 class SearchInput(Input):
     """Of memory_search."""
 
-    query: str = Field(min_length=1, max_length=10_000)
-    limit: int = Field(5, ge=1, le=100, description="1 to 100, by default 5")
+    query: str = Field(min_length=1, max_length=10_000, json_schema_extra={"x-aliases": ["q"]})
+    limit: int = Field(5, ge=1, le=100, description="1 to 100, by default 5", json_schema_extra=_COUNT)
     filters: FiltersInput | None = None
     include_superseded: bool = Field(default=False, description="also what a newer memory replaced")
     full: bool = Field(default=False, description="whole texts")
-    explain: SkipJsonSchema[bool] = False
-    min_answer_confidence: SkipJsonSchema[float | None] = Field(None, ge=0, le=1)
+    explain: bool = Field(default=False, json_schema_extra=_HIDDEN)
+    min_answer_confidence: float | None = Field(None, ge=0, le=1, json_schema_extra=_HIDDEN)
 
 
 @_with_fields_of(Memory)
 class StoreInput(Input):
     """Of memory_store."""
 
-    content: str
-    category: _CategoryName
-    tags: list[str] = Field(default_factory=list)
-    metadata: SkipJsonSchema[dict[str, JsonValue]] = Field(default_factory=dict)
-    supersedes: _Id | None = Field(None, description="id of the memory that this makes untrue")
+    content: str = Field(json_schema_extra={"x-aliases": ["text", "memory", "fact"]})
+    category: _CategoryName = Field(json_schema_extra={"x-fallback": "note"})
+    tags: list[_Tag] = Field(default_factory=list, max_length=MAX_TAGS, json_schema_extra=_TAG)
+    metadata: dict[str, JsonValue] = Field(default_factory=dict, json_schema_extra=_HIDDEN)
+    supersedes: _MemoryId | None = Field(None, description="id of the memory that this makes untrue")
     links: list[LinkInput] | None = Field(None, description="rel: because, derived_from, …")
+
+    _metadata = field_validator("metadata", mode="before")(check_metadata)
 
 
 class MemoryIdInput(Input):
     """Of memory_promote."""
 
-    memory_id: _Id
+    memory_id: _Id = Field(json_schema_extra={"x-aliases": ["id"]})
 
 
-class ForgetInput(Input):
+class ForgetInput(StrictInput):
     """Of memory_forget: an id, or words and then what their preview said."""
 
     query: str | None = Field(None, description="the user's words for it, or an id")
     confirm: str | None = None
     permanently: bool = False
-    memory_id: SkipJsonSchema[_Id | None] = None
-    reason: SkipJsonSchema[str] = ""
+    memory_id: _Id | None = Field(None, json_schema_extra=_HIDDEN)
+    reason: str = Field("", json_schema_extra=_HIDDEN)
 
 
 class SuspectsInput(Input):
     """Of memory_suspects."""
 
-    limit: int = Field(10, ge=1, le=100)
+    limit: int = Field(10, ge=1, le=100, json_schema_extra=_COUNT)
 
 
 class ListRecentInput(Input):
     """Of memory_list_recent."""
 
-    limit: int = Field(10, ge=1, le=100, description="1 to 100")
+    limit: int = Field(10, ge=1, le=100, description="1 to 100", json_schema_extra=_COUNT)
     scratchpad: bool = Field(default=False, description="instead what the scratchpad shows")
 
 
 @_with_fields_of(Memory)
-class UpdateInput(Input):
+class UpdateInput(StrictInput):
     """Of memory_update."""
 
     memory_id: _Id
     content: str | None = None
-    category: _KnownCategory | None = None
+    category: _CategoryName | None = Field(None, json_schema_extra=_UNLISTED)
     tags: list[str] | None = Field(None, description="replace the old ones")
     pinned: bool | None = None
-    expires_at: str | None = Field(None, description="ISO 8601; '' for never")
-    links: SkipJsonSchema[list[LinkInput] | None] = None
+    expires_at: str | None = Field(None, description="ISO 8601; '' for never", json_schema_extra={"x-empty": True})
+    links: list[LinkInput] | None = Field(None, json_schema_extra=_HIDDEN)
 
 
 class StatusInput(Input):
@@ -135,7 +163,7 @@ class StatusInput(Input):
     detail: Literal["short", "full"] = "short"
 
 
-class ActivateInput(Input):
+class ActivateInput(StrictInput):
     """Of memory_activate."""
 
     agent_id: str = Field(min_length=1, max_length=200, description="NAME exactly as the user said it")
@@ -149,9 +177,31 @@ _ALWAYS_ASKED: dict[type[Input], list[str]] = {
     ForgetInput: ["query"],
 }
 _NOT_SHOWN: Final = frozenset(
-    {"$defs", "$ref", "title", "default", "minLength", "maxLength", "minimum", "maximum", "additionalProperties"}
-)
+    {
+        "$defs", "$ref", "title", "default", "minLength", "maxLength", "maxItems", "pattern", "minimum", "maximum",
+        "additionalProperties", "x-aliases", "x-empty", "x-fallback", "x-text", "x-unlisted",
+    }
+)  # fmt: skip
 """What a model does not need to know: the answer to a call that breaks a bound says it."""
+
+
+def resolve_dates(filters: dict[str, Any]) -> list[str]:
+    """Replace words for days in the bounds of a search, such as "last week"; return a warning for each."""
+    now, warnings = utc_now().astimezone(), []
+    date_range = filters.get("date_range", {})
+    for name, text in date_range.items():
+        with contextlib.suppress(ValueError):
+            parse_bound(text, end=name == "end")
+            continue
+        reading = read_periods(text, now)
+        if len(reading.periods) != 1 or reading.rest.strip():
+            continue  # the search refuses it, and names the forms
+        start, end = reading.periods[0]
+        moment = start if name == "start" else end and end - timedelta(microseconds=1)
+        if moment is not None:
+            date_range[name] = moment.isoformat()
+            warnings.append(f"filters.date_range.{name}: read as {date_range[name]}")
+    return warnings
 
 
 def schema_of(model: type[Input]) -> dict[str, Any]:
@@ -170,8 +220,10 @@ def _plain(node: Any, definitions: dict[str, Any]) -> Any:
         node = {**choices[0], **{key: value for key, value in node.items() if key != "anyOf"}}
     if "$ref" in node:  # without the docstring of its class
         node = {**definitions[node["$ref"].rpartition("/")[2]], "description": None, **node}
+    if "x-unlisted" in node:
+        node = {key: value for key, value in node.items() if key != "enum"}
     return {
-        key: {name: _plain(each, definitions) for name, each in value.items()}  # whatever they are called
+        key: {name: _plain(own, definitions) for name, own in value.items() if "x-hidden" not in own}
         if key == "properties"
         else _plain(value, definitions)
         for key, value in node.items()

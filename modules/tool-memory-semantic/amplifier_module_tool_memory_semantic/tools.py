@@ -6,14 +6,15 @@ import contextlib
 import difflib
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, cast, get_args
 
-import pydantic
 from amplifier_core import ToolResult
 from typing_extensions import get_original_bases
 
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError, refused_by_system
 from agent_memory.host.consent import check_rewording, consent_to_store, mode_of
-from agent_memory.models import describe, is_memory_id, may_stand_for, to_text
+from agent_memory.models import is_memory_id, is_told, may_stand_for, sees, to_text
+from agent_memory.models.arguments import read_arguments
 from agent_memory.privacy import count_waiting, opened_inbox
+from agent_memory.redaction import quoted
 from agent_memory.service import views
 from agent_memory.settings import TOOL_NAMES
 from amplifier_module_tool_memory_semantic import inputs
@@ -55,7 +56,11 @@ class MemoryTool(Generic[InputT]):
     async def execute(self, input: Any) -> ToolResult:  # noqa: A002 - the host's name for it
         """Run the tool on whatever the model sent."""
         try:
-            return ToolResult(success=True, output=await self._run(self._checked(input)))
+            args = read_arguments(self.name, self.takes, input)
+            output = await self._run(cast("InputT", args))
+            if warnings := [*args.warnings, *output.get("warnings", ())]:
+                output["warnings"] = warnings
+            return ToolResult(success=True, output=output)
         except StorageError as error:
             where = f"{error.message} The memories lie in {self.session.folder()}."
             return ToolResult(success=False, error={**error.as_dict(), "message": where})
@@ -69,15 +74,6 @@ class MemoryTool(Generic[InputT]):
     async def _run(self, args: InputT) -> dict[str, Any]:
         """Do the work; raises AgentMemoryError when it cannot."""
         raise NotImplementedError
-
-    def _checked(self, given: Any) -> InputT:
-        try:
-            return cast("InputT", self.takes.model_validate(given))
-        except pydantic.ValidationError as error:
-            raise ValidationError(
-                f"{self.name} was called with a wrong argument: {describe(error)}.",
-                recovery=f"Arguments of {self.name}: {', '.join(self.takes.model_fields)}.",
-            ) from None
 
 
 class SearchTool(MemoryTool[inputs.SearchInput]):
@@ -93,12 +89,13 @@ class SearchTool(MemoryTool[inputs.SearchInput]):
 
     async def _run(self, args: inputs.SearchInput) -> dict[str, Any]:
         service = await self.session.require()
-        filters = args.filters.model_dump(exclude_none=True) if args.filters else None
+        filters = args.filters.model_dump(exclude_none=True) if args.filters else {}
+        warnings = inputs.resolve_dates(filters)
         limit = args.limit if "limit" in args.model_fields_set else None
         found = await service.search(
             args.query,
             limit,
-            filters,
+            filters or None,
             include_superseded=args.include_superseded,
             explain=args.explain,
             min_answer_confidence=args.min_answer_confidence,
@@ -109,7 +106,7 @@ class SearchTool(MemoryTool[inputs.SearchInput]):
             views.brief_hit(hit, explain=args.explain, superseded_by=found.replaced.get(hit.memory.id), full=args.full)
             for hit in found.near
         )
-        return views.answer(found, results, explain=args.explain, **left_out)
+        return {**views.answer(found, results, explain=args.explain, **left_out), **_present(warnings=warnings)}
 
 
 class StoreTool(MemoryTool[inputs.StoreInput]):
@@ -125,8 +122,9 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
     async def _run(self, args: inputs.StoreInput) -> dict[str, Any]:
         service = await self.session.require()
         values = {**args.model_dump(exclude_none=True), "source": {"kind": "assistant", "detail": self.name}}
+        warnings = await _drop_unknown_ids(service, values, self.session.caller.group)
         if await consent_to_store(self.session, args.content, str(values.get("category", "note"))) == "to_be_asked":
-            return await self._ask_for(service, values)
+            return {**await self._ask_for(service, values), **_present(warnings=warnings)}
         stored = await service.store(values, self.session.caller)
         if stored.memory.trust != "low":  # else what the user said of it is worth keeping by itself
             self.session.turn.stored.append(args.content)
@@ -143,6 +141,7 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
                 redacted=list(stored.redacted),
                 trust="low" if stored.memory.trust == "low" else None,
                 degraded=stored.degraded,
+                warnings=warnings,
             ),
         }
 
@@ -324,6 +323,18 @@ class ActivateTool(MemoryTool[inputs.ActivateInput]):
                 output["did_you_mean"] = near
                 announce.append(f"Ask whether they meant {near}.")
         return {**output, "announce": " ".join(announce)} if announce else output
+
+
+async def _drop_unknown_ids(service: MemoryService, values: dict[str, Any], group: str | None) -> list[str]:
+    """Remove references to memories that a group cannot see from what is to be stored; return a warning for each."""
+    links = values.get("links", [])
+    ends = {link["id"] for link in links if is_told(link["rel"])} | {values.get("supersedes")}
+    memories = {end: await service.admin.get(end) for end in ends if is_memory_id(end)}
+    missing = {end for end, memory in memories.items() if memory is None or not sees(group, memory.facets)}
+    values["links"] = [link for link in links if link["id"] not in missing]
+    if values.get("supersedes") in missing:
+        del values["supersedes"]
+    return [f"There is no memory {quoted(end)}; nothing was linked or replaced." for end in sorted(missing)]
 
 
 def _day(moment: datetime | None) -> str | None:

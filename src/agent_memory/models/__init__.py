@@ -73,6 +73,7 @@ from agent_memory.models.memory import (
 from agent_memory.models.observation import Observation
 from agent_memory.models.record import (
     MAX_GROUP_CHARS,
+    MAX_TAG_CHARS,
     MAX_TAGS,
     Link,
     Record,
@@ -101,6 +102,7 @@ from agent_memory.models.tally import Tally
 from agent_memory.models.text import (
     STEERING,
     as_cell,
+    check_metadata,
     check_text,
     content_hash,
     content_mark,
@@ -140,6 +142,7 @@ __all__ = [
     "MAX_PROJECT_CHARS",
     "MAX_REASON_CHARS",
     "MAX_TAGS",
+    "MAX_TAG_CHARS",
     "MAX_TEXT_CHARS",
     "MEMORY",
     "MENTIONS",
@@ -207,6 +210,7 @@ __all__ = [
     "check_agent_id",
     "check_id",
     "check_limit",
+    "check_metadata",
     "check_text",
     "check_texts",
     "content_hash",

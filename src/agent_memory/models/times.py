@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from calendar import monthrange
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Annotated, Final
@@ -10,6 +12,7 @@ from pydantic import AfterValidator
 
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
 _END: Final = _LAST.timestamp()
+_MONTH_OR_YEAR: Final = re.compile(r"\d{4}(?:-\d\d)?", re.ASCII)
 
 Clock = Callable[[], datetime]
 """Returns the present moment as an aware datetime in UTC."""
@@ -48,14 +51,15 @@ def to_text(moment: datetime) -> str:
 def parse_bound(text: str, *, end: bool) -> datetime:
     """Read one bound of a date range.
 
-    A bare date means that whole local day: its first microsecond as a start, its last as an end.
+    A bare date means that whole local day, a month (2026-01) or a year all its days: their first microsecond as a
+    start, their last as an end.
 
     Raises:
         ValueError: `text` is neither an ISO 8601 date nor a date and time.
     """
     text = text.strip()
     try:
-        day = date.fromisoformat(text)
+        first, last = _days_of(text)
     except ValueError:
         try:
             return as_utc(datetime.fromisoformat(text))
@@ -63,15 +67,23 @@ def parse_bound(text: str, *, end: bool) -> datetime:
             from agent_memory.redaction import quoted  # detect-secrets, for what is no date
 
             raise ValueError(
-                f"{quoted(text)} is not a date (2026-01-30) or a date and time (2026-01-30T16:00:00Z)"
+                f"{quoted(text)} is not a date (2026-01-30, 2026-01) or a date and time (2026-01-30T16:00:00Z)"
             ) from None
-    start = datetime.combine(day, time.min)
     if not end:
-        return as_utc(start)
+        return as_utc(datetime.combine(first, time.min))
     try:
-        return as_utc(start + timedelta(days=1)) - timedelta(microseconds=1)
+        return as_utc(datetime.combine(last, time.min) + timedelta(days=1)) - timedelta(microseconds=1)
     except OverflowError as error:
         raise ValueError(f"{text!r} is too late a date") from error
+
+
+def _days_of(text: str) -> tuple[date, date]:
+    """Return the first and the last day of a day, a month or a year, ISO 8601."""
+    if not _MONTH_OR_YEAR.fullmatch(text):
+        day = date.fromisoformat(text)
+        return day, day
+    first = date.fromisoformat(f"{text}-01-01"[:10])
+    return first, date.fromisoformat(f"{text[:4]}-{text[5:7] or 12}-{monthrange(first.year, int(text[5:7] or 12))[1]}")
 
 
 UtcDatetime = Annotated[datetime, AfterValidator(as_utc)]

@@ -67,75 +67,37 @@ def assert_refused(result: Any) -> None:
 )
 async def test_what_is_no_call_at_all_is_refused(tools: dict[str, Any], name: str, given_input: Any) -> None:
     result = await tools[name].execute(given_input)
-    if given_input == {} and name in {"memory_list_recent", "memory_status", "memory_suspects"}:
+    if isinstance(given_input, dict) and name in {"memory_list_recent", "memory_status", "memory_suspects"}:
         assert result.success, "nothing is required that has a sensible default"
         return
     assert_refused(result)
 
 
 HOSTILE: list[tuple[str, dict[str, Any]]] = [
-    ("memory_store", {"content": "x"}),
     ("memory_store", {"content": "", "category": "note"}),
     ("memory_store", {"content": "   ", "category": "note"}),
     ("memory_store", {"content": "x" * 10_001, "category": "note"}),
     ("memory_store", {"content": "half \ud800", "category": "note"}),
     ("memory_store", {"content": "nul \0", "category": "note"}),
-    ("memory_store", {"content": ["x"], "category": "note"}),
-    ("memory_store", {"content": "x", "category": "nonsense"}),
-    ("memory_store", {"content": "x", "category": "note", "tags": ["t"] * 10_000}),
-    ("memory_store", {"content": "x", "category": "note", "tags": "t"}),
-    ("memory_store", {"content": "x", "category": "note", "tags": [{}]}),
-    ("memory_store", {"content": "x", "category": "note", "tags": ["t" * 65]}),
-    ("memory_store", {"content": "x", "category": "note", "tags": ["\udfff"]}),
-    ("memory_store", {"content": "x", "category": "note", "metadata": nested(17)}),
-    ("memory_store", {"content": "x", "category": "note", "metadata": nested(1000)}),
-    ("memory_store", {"content": "x", "category": "note", "metadata": nested(50_000)}),
-    ("memory_store", {"content": "x", "category": "note", "metadata": CYCLIC}),
-    ("memory_store", {"content": "x", "category": "note", "metadata": {"n": float("nan")}}),
-    ("memory_store", {"content": "x", "category": "note", "metadata": {"n": float("-inf")}}),
-    ("memory_store", {"content": "x", "category": "note", "metadata": {"n": "y" * 9_000}}),
-    ("memory_store", {"content": "x", "category": "note", "metadata": {"n": 10**5000}}),
-    ("memory_store", {"content": "x", "category": "note", "metadata": {"\ud800": 1}}),
-    ("memory_store", {"content": "x", "category": "note", "metadata": {"k" * 257: 1}}),
     ("memory_store", {"content": "x", "category": "note", "metadata": {"\x01" * 256: 1}}),
-    ("memory_store", {"content": "x", "category": "note", "metadata": {"o": object()}}),
-    ("memory_store", {"content": "x", "category": "note", "metadata": []}),
-    ("memory_store", {"content": "x", "category": "note", "supersedes": UNKNOWN}),
-    ("memory_store", {"content": "x", "category": "note", "supersedes": "../x"}),
-    ("memory_store", {"content": "x", "category": "note", "trust": "high"}),
-    ("memory_store", {"content": "x", "category": "note", "agent_id": "alice"}),
     ("memory_search", {"query": ""}),
     ("memory_search", {"query": "x" * 10_001}),
     ("memory_search", {"query": "\ud800"}),
-    ("memory_search", {"query": 5}),
-    ("memory_search", {"query": "x", "limit": 0}),
-    ("memory_search", {"query": "x", "limit": 101}),
-    ("memory_search", {"query": "x", "limit": "many"}),
-    ("memory_search", {"query": "x", "limit": float("nan")}),
-    ("memory_search", {"query": "x", "limit": 10**400}),
-    ("memory_search", {"query": "x", "filters": []}),
     ("memory_search", {"query": "x", "filters": {"category": "nonsense"}}),
     ("memory_search", {"query": "x", "filters": {"tags": ["t"] * 10_000}}),
-    ("memory_search", {"query": "x", "filters": {"tags": "t"}}),
     ("memory_search", {"query": "x", "filters": {"min_access_count": -1}}),
-    ("memory_search", {"query": "x", "filters": {"date_range": "today"}}),
-    ("memory_search", {"query": "x", "filters": {"date_range": {"start": "yesterday"}}}),
     ("memory_search", {"query": "x", "filters": {"date_range": {"start": "2026-99-99"}}}),
     ("memory_search", {"query": "x", "filters": {"date_range": {"start": "2026-02-30", "end": "\0"}}}),
     ("memory_search", {"query": "x", "filters": {"date_range": {"start": "2026-02-02", "end": "2026-02-01"}}}),
     ("memory_search", {"query": "x", "filters": {"date_range": {"start": "0001-01-01T00:00:00+14:00"}}}),
     ("memory_search", {"query": "x", "filters": {"date_range": {"start": 5}}}),
     ("memory_search", {"query": "x", "filters": {"taggs": ["x"]}}),
-    ("memory_search", {"query": "x", "explain": "perhaps"}),
     ("memory_promote", {"memory_id": UNKNOWN}),
     ("memory_promote", {"memory_id": ""}),
     ("memory_promote", {"memory_id": "../../etc/passwd"}),
     ("memory_promote", {"memory_id": "\ud800"}),
     ("memory_promote", {"memory_id": "x" * 101}),
     ("memory_promote", {"memory_id": ["x"]}),
-    ("memory_list_recent", {"limit": 0}),
-    ("memory_list_recent", {"limit": 101}),
-    ("memory_list_recent", {"limit": "x"}),
     ("memory_update", {"memory_id": UNKNOWN, "pinned": True}),
     ("memory_update", {"memory_id": UNKNOWN}),
     ("memory_update", {"memory_id": "$known"}),
@@ -153,7 +115,6 @@ HOSTILE: list[tuple[str, dict[str, Any]]] = [
     ("memory_forget", {"memory_id": UNKNOWN}),
     ("memory_forget", {"memory_id": "*"}),
     ("memory_forget", {"memory_id": None}),
-    ("memory_status", {"detail": "everything"}),
     ("memory_activate", {"agent_id": "../bob"}),
     ("memory_activate", {"agent_id": "a/b"}),
     ("memory_activate", {"agent_id": "CON"}),
@@ -163,6 +124,49 @@ HOSTILE: list[tuple[str, dict[str, Any]]] = [
     ("memory_activate", {"agent_id": "nul\0"}),
     ("memory_activate", {"agent_id": "\ud800"}),
     ("memory_activate", {"agent_id": "alice"}),
+]
+
+# Odd, but what is asked for is plain: done, and each change is named. Of a call that stores nothing is lost.
+READ: list[tuple[str, dict[str, Any]]] = [
+    ("memory_store", {"content": "x"}),
+    ("memory_store", {"content": ["x"], "category": "note"}),
+    ("memory_store", {"content": "x", "category": "nonsense"}),
+    ("memory_store", {"content": "x", "category": "note", "tags": ["t"] * 10_000}),
+    ("memory_store", {"content": "x", "category": "note", "tags": "t"}),
+    ("memory_store", {"content": "x", "category": "note", "tags": [{}]}),
+    ("memory_store", {"content": "x", "category": "note", "tags": ["t" * 65]}),
+    ("memory_store", {"content": "x", "category": "note", "tags": ["\udfff"]}),
+    ("memory_store", {"content": "x", "category": "note", "metadata": nested(17)}),
+    ("memory_store", {"content": "x", "category": "note", "metadata": nested(1000)}),
+    ("memory_store", {"content": "x", "category": "note", "metadata": nested(50_000)}),
+    ("memory_store", {"content": "x", "category": "note", "metadata": CYCLIC}),
+    ("memory_store", {"content": "x", "category": "note", "metadata": {"n": float("nan")}}),
+    ("memory_store", {"content": "x", "category": "note", "metadata": {"n": float("-inf")}}),
+    ("memory_store", {"content": "x", "category": "note", "metadata": {"n": "y" * 9_000}}),
+    ("memory_store", {"content": "x", "category": "note", "metadata": {"n": 10**5000}}),
+    ("memory_store", {"content": "x", "category": "note", "metadata": {"\ud800": 1}}),
+    ("memory_store", {"content": "x", "category": "note", "metadata": {"k" * 257: 1}}),
+    ("memory_store", {"content": "x", "category": "note", "metadata": {"o": object()}}),
+    ("memory_store", {"content": "x", "category": "note", "metadata": []}),
+    ("memory_store", {"content": "x", "category": "note", "supersedes": UNKNOWN}),
+    ("memory_store", {"content": "x", "category": "note", "supersedes": "../x"}),
+    ("memory_store", {"content": "x", "category": "note", "trust": "high"}),
+    ("memory_store", {"content": "x", "category": "note", "agent_id": "alice"}),
+    ("memory_search", {"query": 5}),
+    ("memory_search", {"query": "x", "limit": 0}),
+    ("memory_search", {"query": "x", "limit": 101}),
+    ("memory_search", {"query": "x", "limit": "many"}),
+    ("memory_search", {"query": "x", "limit": float("nan")}),
+    ("memory_search", {"query": "x", "limit": 10**400}),
+    ("memory_search", {"query": "x", "filters": []}),
+    ("memory_search", {"query": "x", "filters": {"tags": "t"}}),
+    ("memory_search", {"query": "x", "filters": {"date_range": "today"}}),
+    ("memory_search", {"query": "x", "filters": {"date_range": {"start": "yesterday"}}}),
+    ("memory_search", {"query": "x", "explain": "perhaps"}),
+    ("memory_list_recent", {"limit": 0}),
+    ("memory_list_recent", {"limit": 101}),
+    ("memory_list_recent", {"limit": "x"}),
+    ("memory_status", {"detail": "everything"}),
 ]
 
 
@@ -193,6 +197,20 @@ argument_names = st.sampled_from(
         "detail",
     ]
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("case", READ, ids=range(len(READ)))
+async def test_odd_arguments_are_read_and_reported(tools: dict[str, Any], case: tuple[str, dict[str, Any]]) -> None:
+    name, arguments = case
+    result = await tools[name].execute(arguments)
+    assert result.success, result.error
+    if arguments.get("filters") != [] and arguments.get("metadata") != []:
+        assert result.output["warnings"]
+    if name == "memory_store":
+        kept = await tools[name].session.require()
+        memory = await kept.get(result.output["memory_id"])
+        assert (memory.trust, memory.agent_id, memory.supersedes) == ("medium", "bob", None)
+    assert_carriable(result.output)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)

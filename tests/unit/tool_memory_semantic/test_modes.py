@@ -114,6 +114,6 @@ async def test_what_would_replace_a_memory_does_so_when_it_is_accepted(tools_in:
 async def test_a_wrong_argument_is_an_error_and_not_a_candidate(tools_in: Any) -> None:
     tools = await tools_in(mode="ask")
     await tools.say("hello")
-    assert "code" in await tools.store(FACT, supersedes="mem-000000000000")
+    assert "code" in await tools.store(FACT, links=[{"rel": "_replaces", "id": "mem-000000000000"}])
     assert (await tools.store("AKIAIOSFODNN7EXAMPLE"))["code"] == "only_secret"
     assert await tools.waiting() == []
