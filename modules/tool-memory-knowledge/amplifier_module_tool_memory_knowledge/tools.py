@@ -2,54 +2,56 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
-import pydantic
 from amplifier_core import ToolResult
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
-from agent_memory.errors import AgentMemoryError, CategoryNotFoundError, ValidationError, refused_by_system
+from agent_memory.errors import AgentMemoryError, CategoryNotFoundError, refused_by_system
 from agent_memory.knowledge.facade import printing
-from agent_memory.models import describe
+from agent_memory.models.arguments import ToolArguments, read_arguments
 
 if TYPE_CHECKING:
     from agent_memory.knowledge import MemoryManager
     from amplifier_module_tool_memory_knowledge.shelf import Shelf
 
 
-class Input(BaseModel):
-    """Unknown arguments are refused: one that is mistyped and silently ignored finds the wrong things."""
-
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+def _fold(name: object) -> object:
+    return "_".join(name.lower().replace("-", " ").split()) if isinstance(name, str) else name
 
 
-class RecallInput(Input):
+_Topic = Annotated[str, BeforeValidator(_fold)]
+"""Name of a topic, in lower case with `_` between words."""
+_COUNT: Final[dict[str, Any]] = {"x-aliases": ["limit", "k", "top_k", "max_results"]}
+
+
+class RecallInput(ToolArguments):
     """Of recall."""
 
-    query: str = Field(min_length=1, max_length=10_000)
-    k: int = Field(5, ge=1, le=20)
+    query: str = Field(min_length=1, max_length=10_000, json_schema_extra={"x-aliases": ["q"]})
+    k: int = Field(5, ge=1, le=20, json_schema_extra=_COUNT)
     mode: Literal["rag", "llm", "hybrid"] = "hybrid"
-    category: str | None = None
+    category: _Topic | None = None
 
 
-class RememberInput(Input):
-    """Of remember."""
+class RememberInput(ToolArguments):
+    """Of remember; a category that cannot name a topic is left out, and then guessed."""
 
-    content: str = Field(min_length=1, max_length=10_000)
-    category: str | None = None
+    content: str = Field(min_length=1, max_length=10_000, json_schema_extra={"x-aliases": ["text", "memory", "fact"]})
+    category: Annotated[_Topic, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")] | None = None
     importance: Literal["low", "normal", "high"] = "normal"
 
 
-class ListCategoriesInput(Input):
+class ListCategoriesInput(ToolArguments):
     """Of list_categories; loop-basic crashes on a call without any argument, so there is one that is asked for."""
 
-    limit: int = Field(50, ge=1, le=200)
+    limit: int = Field(50, ge=1, le=200, json_schema_extra=_COUNT)
 
 
-class GetCategoryInput(Input):
+class GetCategoryInput(ToolArguments):
     """Of get_category."""
 
-    name: str = Field(min_length=1, max_length=100)
+    name: _Topic = Field(min_length=1, max_length=100, json_schema_extra={"x-aliases": ["category"]})
 
 
 class KnowledgeTool:
@@ -57,7 +59,7 @@ class KnowledgeTool:
 
     name: ClassVar[str]
     description: ClassVar[str]
-    takes: ClassVar[type[Input]]
+    takes: ClassVar[type[ToolArguments]]
     properties: ClassVar[dict[str, Any]]
     required: ClassVar[tuple[str, ...]] = ()
     only_reads: ClassVar[bool] = True
@@ -70,8 +72,9 @@ class KnowledgeTool:
     async def execute(self, input: Any) -> ToolResult:  # noqa: A002 - the host's name for it
         """Run the tool on whatever the model sent."""
         try:
-            args = self._checked(input)
-            return ToolResult(success=True, output=await self._run(await self.shelf.manager(), args))
+            args = read_arguments(self.name, self.takes, {} if input is None else input)
+            text = await self._run(await self.shelf.manager(), args)
+            return ToolResult(success=True, output="\n".join([text, *(f"Warning: {one}" for one in args.warnings)]))
         except AgentMemoryError as error:
             return ToolResult(success=False, error={**error.as_dict(), "message": self._told(error)})
         except (OSError, MemoryError, RuntimeError) as error:
@@ -85,16 +88,8 @@ class KnowledgeTool:
         raise NotImplementedError
 
     def _told(self, error: AgentMemoryError) -> str:
-        return f"{self.failing}{error.message}"
-
-    def _checked(self, given: Any) -> Input:
-        try:
-            return self.takes.model_validate({} if given is None else given)
-        except pydantic.ValidationError as error:
-            raise ValidationError(
-                f"{self.name} was called with a wrong argument: {describe(error)}.",
-                recovery=f"Arguments of {self.name}: {', '.join(self.takes.model_fields)}.",
-            ) from None
+        text = printing.not_found(error) if isinstance(error, CategoryNotFoundError) else error.message
+        return f"{self.failing}{text}"
 
 
 class RecallTool(KnowledgeTool):
@@ -171,9 +166,6 @@ class GetCategoryTool(KnowledgeTool):
         page = await printing.page_of(manager, args.name)
         await self.shelf.note_page(page)
         return page
-
-    def _told(self, error: AgentMemoryError) -> str:
-        return printing.not_found(error) if isinstance(error, CategoryNotFoundError) else error.message
 
 
 ALL_TOOLS: tuple[type[KnowledgeTool], ...] = (RecallTool, RememberTool, ListCategoriesTool, GetCategoryTool)

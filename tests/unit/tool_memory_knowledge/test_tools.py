@@ -147,10 +147,27 @@ async def test_a_mark_on_a_page_is_enough(mounted: Mount, root: Path) -> None:
 
 async def test_what_cannot_be_remembered_says_why(mounted: Mount) -> None:
     tools = await mounted()
-    error = await failed(tools, "remember", content="Ann likes tea", category="Not A Name")
+    error = await failed(tools, "remember", content="AKIAIOSFODNN7EXAMPLE")
     assert error["message"].startswith("Failed to remember: ")
-    assert "importance" in (await failed(tools, "remember", content="x", importance="urgent"))["message"]
-    assert "k" in (await failed(tools, "recall", query="x", k=21))["message"]
+
+
+async def test_arguments_of_odd_forms_lose_no_statement(mounted: Mount) -> None:
+    tools = await mounted()
+    text = await done(tools, "remember", text="Ann likes tea", category="Hot Drinks", importance="urgent", tags=["x"])
+    assert "Category: hot_drinks" in text
+    assert "Warning: importance: not one of low, normal, high; normal was used" in text
+    assert "Warning: tags: unknown, and ignored" in text
+    assert "Category: " in await done(tools, "remember", content="Ann likes coffee", category="2026!")
+    found = await done(tools, "recall", query="what does Ann like", k=21, mode="FAST", category="Hot drinks")
+    assert "Ann likes tea" in found
+    assert "Warning: k: 20 was used" in found
+
+
+async def test_recall_of_an_unknown_category_names_those_that_exist(mounted: Mount) -> None:
+    tools = await mounted()
+    await done(tools, "remember", content="Ann likes tea", category="drinks")
+    error = await failed(tools, "recall", query="tea", category="meals")
+    assert (error["code"], "Available categories: drinks" in error["message"]) == ("category_not_found", True)
 
 
 async def test_who_asks_for_a_model_hears_that_there_is_none(mounted: Mount) -> None:

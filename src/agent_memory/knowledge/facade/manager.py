@@ -215,6 +215,7 @@ class MemoryManager:
 
         Raises:
             ValidationError: The query, the mode or `k` is wrong (also a ValueError).
+            CategoryNotFoundError: No topic has that name; `available` lists those that exist.
             RetrievalError: Nothing can be read.
         """
         k = self.config.default_k if k is None else k
@@ -223,6 +224,8 @@ class MemoryManager:
             way = self._ways[RetrievalMode(mode)]
         except ValueError:
             raise ValidationError(f"mode is one of {', '.join(RetrievalMode)}, got {mode!r}.") from None
+        if category_filter is not None:
+            await self._seen.required(category_filter)
         spent = self.model_budget
         calls, failures = spent.calls, spent.failures.total()
         found = await way.retrieve(query, k, category_filter=category_filter)
