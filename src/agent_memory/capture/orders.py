@@ -90,6 +90,11 @@ def orders(action: Action, prompt: str, memory_id: str, texts: Iterable[str], *,
     return False
 
 
+def denies(sentence: str) -> bool:
+    """Return True if a sentence holds a word of denial."""
+    return _any("denies").search(sentence) is not None
+
+
 def orders_for_good(prompt: str) -> bool:
     """Tell whether the user orders, in a sentence of their own, that something is forgotten beyond any undo."""
     return any(

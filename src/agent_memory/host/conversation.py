@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.host.model_writes import ModelWrites
@@ -12,6 +14,7 @@ from agent_memory.logs import get_logger
 from agent_memory.models import to_text, utc_now
 from agent_memory.service import Caller
 from agent_memory.service.events import payload
+from agent_memory.service.proposals import ProposalBook
 from agent_memory.settings import TOOL_NAMES, ToolSettings
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ class Conversation:
 
     Attributes:
         turn: The turn under way.
+        proposals: Acts that wait for the user's yes; shared by the sessions of one root.
         taint: Whether a stranger's text is in the conversation, of this session or of another of the same root.
         model_writes: When the model may have written scratchpad.yaml; shared by the sessions of one root, too.
     """
@@ -44,6 +48,9 @@ class Conversation:
         self._session_id: str = coordinator.session_id
         self._is_child = coordinator.parent_id is not None
         self.turn = TurnState()
+        self.proposals: ProposalBook = (
+            root.proposals if root else ProposalBook("" if self._is_child else self._session_id)
+        )
         self.taint: Taint = root.taint if root else Taint()
         self.model_writes: ModelWrites = root.model_writes if root else ModelWrites()
         self._own_tools: frozenset[str] = frozenset()
@@ -66,7 +73,7 @@ class Conversation:
         """Return the session as the service's caller: whose words it brings, and what the user typed in this turn."""
         turn = self.of_user
         trust: Trust = "low" if self.taint.by else "medium"
-        return Caller(self._session_id, self.emit, trust, turn.prompt, turn.shown_before)
+        return Caller(self._session_id, self.emit, trust, turn.prompt, self.proposals)
 
     def note_returned(self, memories: Iterable[Memory]) -> None:
         """Note what our tools showed the model; a memory of low trust brings its stranger's words back."""
@@ -80,7 +87,8 @@ class Conversation:
     def model_at(self, moment: float) -> Caller | None:
         """Return the model as a caller if it may have saved scratchpad.yaml at that moment."""
         root = self._root or self
-        return root.caller() if self.model_writes.wrote_at(moment, is_tainted=self.taint.by is not None) else None
+        unseen = replace(root.caller(), proposals=ProposalBook())  # the user is shown nothing of an edit
+        return unseen if self.model_writes.wrote_at(moment, is_tainted=self.taint.by is not None) else None
 
     def listen(self, notice_edits: Callable[[], Awaitable[None]]) -> list[Callable[[], None]]:
         """Follow the session by its hooks; return how to end that.
@@ -122,6 +130,8 @@ class Conversation:
     async def _on_prompt(self, _event: str, data: dict[str, Any]) -> None:
         is_first = not self.turn.is_heard
         self.turn.begin("" if self._is_child else text_of(data, "prompt"))
+        if not self._is_child:
+            await asyncio.to_thread(self.proposals.begin_turn, self.turn.prompt)
         if is_first and not self._is_child:
             await self._look_back()
 

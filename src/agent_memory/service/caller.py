@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
+
+from agent_memory.service.proposals import ProposalBook
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,9 +33,8 @@ class Caller:
         emit: Takes events to it.
         trust: Whose words the call brings: a person's or a program's (high), a model's (medium), or those of a model
             that has a stranger's text in its conversation (low).
-        prompt: What the user typed in the turn of the call; what they say in words of their own, a call of low trust
-            may do.
-        shown: Ids of the memories that the turn before brought up.
+        prompt: What the user typed in the turn of the call: what a call of low trust stores of it is theirs.
+        proposals: Acts that wait for the user's yes, in the conversation of the call.
         group: The group that the session is bound to, `tenant:session`: it sees what belongs to that or to none. An
             empty one sees what belongs to none, None sees all.
         told: The same of a session for which work on what all groups gave is done: it sees all, and events tell the
@@ -46,7 +47,7 @@ class Caller:
     emit: Emit = drop_event
     trust: Trust = "high"
     prompt: str = ""
-    shown: frozenset[str] = frozenset()
+    proposals: ProposalBook = field(default_factory=ProposalBook, compare=False, repr=False)
     group: str | None = None
     told: str | None = None
     project: str = ""

@@ -183,9 +183,8 @@ class Requests:
                 code="nothing_found",
                 recovery="Name it as the memory does, or forget it by its id.",
             )
-        for memory in (*preview.gone, *(cut.memory for cut in preview.cut)):
-            older = await self._storage.older_versions(memory.id) if memory in preview.gone else []
-            await self._gate.check_all("forget", (memory.id, *older), caller)
+        concerned = [*(memory.id for memory in preview.gone), *(cut.memory.id for cut in preview.cut), *preview.older]
+        await self._gate.check_all("forget", concerned, caller, preview.confirm)
         trimmed = {cut.memory.id: (cut.memory.content, cut.remains) for cut in preview.cut}
         reason = await self._gate.reason(reason, caller)
         await self._storage.forget_many([memory.id for memory in preview.gone], trimmed, reason=reason)

@@ -1,31 +1,39 @@
 """Whose words count for what: the levels high (a person's) > medium (a model's) > low (a stranger's).
 
 What is derived or changed has the lowest trust of its sources. A call of low trust changes, replaces, forgets or pins
-nothing above low, unless the user's own words of the turn order it. The one place that decides this, for every caller.
+nothing above low, unless the user agreed to that very act: a proposal with an id, or a command with the memory's id.
+Words about something are no yes. The one place that decides this, for every caller.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import ACCESS, IDENTITY, MEMORY, PLACE, Memory, is_memory_id, rests_on
+from agent_memory.service.proposals import is_commanded, proposal_id
 from agent_memory.storage.changes import overlaid
 from agent_memory.storage.cleaning import joined, redact_fields, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from agent_memory.capture import Action
     from agent_memory.models import Trust
     from agent_memory.service.caller import Caller
     from agent_memory.storage.cleaning import Redacted
     from agent_memory.storage.protocols import Storage
 
 _ORDER: Final[tuple[Trust, ...]] = ("low", "medium", "high")
+Action = Literal["change", "forget", "pin"]
+
 _DONE: Final[Mapping[Action, str]] = {"change": "changed", "forget": "forgotten", "pin": "brought into the scratchpad"}
-_SAY: Final[Mapping[Action, str]] = {"change": "correct", "forget": "forget", "pin": "pin"}
+_COMMANDS: Final = {"forget": "forget|delete|remove", "pin": "pin|promote", "replace": "replace|update|correct"}
+"""Verbs that are a command with the id of a memory; a change of text is bound by no id, and needs a proposal."""
+_ASK: Final = (
+    "Show the user exactly what would be done to {memory}, with the id {proposal}. Then repeat the same call in the "
+    "turn in which they answer only yes, or with that id."
+)
 
 SAID: Final = tuple(name for name in Memory.model_fields if name not in {*IDENTITY, *ACCESS, "content"})
 """What a statement brings along, in the model's order; the rest is the memory's own history."""
@@ -54,11 +62,13 @@ class TrustGate:
             ValidationError: It would replace a memory of higher trust, and the user did not order that (`needs_user`).
         """
         new = memory.value
-        trust = lowest(new.trust, await self._trust_of(new.content, caller), *await self._of_sources(new, caller))
+        agreed = caller.proposals.is_agreed(proposal_id("replace", new.supersedes, new.content))
+        said: Trust = "medium" if agreed else await self._trust_of(new.content, caller)
+        trust = lowest(new.trust, said, *await self._of_sources(new, caller))
         if new.supersedes is not None and caller.trust == "low":
             replaced = await self._storage.get(new.supersedes)
             if replaced is not None and replaced.trust != "low":
-                await self._check_replacing(replaced, trust, caller)
+                await self._check_replacing(replaced, new.content, trust, caller)
         return memory if trust == new.trust else with_fields(memory, trust=trust)
 
     async def change(
@@ -73,7 +83,11 @@ class TrustGate:
         if caller.trust == "high":
             return changes
         values = changes.value
-        await self.check("pin" if values.keys() == {"pinned"} else "change", [before], caller)
+        if values.keys() == {"pinned"}:
+            await self.check("pin", [before], caller)
+        else:
+            said = [(name, str(value)) for name, value in sorted(values.items())]
+            await self.check("change", [before], caller, proposal_id("change", before.id, said))
         after = overlaid(before, {key: value for key, value in values.items() if key in Memory.model_fields})
         words = {key for key in values.keys() - PLACE if getattr(after, key, None) != getattr(before, key, None)}
         if not words:
@@ -84,33 +98,39 @@ class TrustGate:
         whose = {"trust": lowered, "source": {"kind": "assistant", "detail": "memory_update"}}
         return joined(changes, redact_fields(MEMORY, whose))
 
-    async def check_all(self, action: Action, memory_ids: Iterable[str], caller: Caller) -> None:
+    async def check_all(
+        self, action: Action, memory_ids: Iterable[str], caller: Caller, proposal: str | None = None
+    ) -> None:
         """Refuse like `check`; an unknown id is no reason to."""
         found = [await self._storage.get(each) for each in memory_ids]
-        await self.check(action, [memory for memory in found if memory is not None], caller)
+        await self.check(action, [memory for memory in found if memory is not None], caller, proposal)
 
-    async def check(self, action: Action, memories: list[Memory], caller: Caller) -> None:
+    async def check(self, action: Action, memories: list[Memory], caller: Caller, proposal: str | None = None) -> None:
         """Refuse what a call of low trust may not do.
 
         Args:
             action: What is to be done.
             memories: The one that was named, and those that share its fate.
-            caller: Who wants it.
+            caller: Session that asks for it.
+            proposal: Id of the proposal of exactly this act; by default that of the action on the first memory.
 
         Raises:
-            ValidationError: One of them has higher trust, and the user did not order this (`needs_user`).
+            ValidationError: One of them has higher trust, and the user did not agree to this (`needs_user`).
         """
         if caller.trust != "low" or all(memory.trust == "low" for memory in memories):
             return
-        for memory in memories:
-            if await self._is_ordered(action, memory, caller):
+        if proposal is None:
+            if action in _COMMANDS and await self._is_commanded(action, memories[0], caller):
                 return
+            proposal = proposal_id(action, memories[0].id)
+        if caller.proposals.is_agreed(proposal):
+            return
         named = next(memory for memory in memories if memory.trust != "low")
         raise ValidationError(
-            f"{named.id} was not {_DONE[action]}: text of a stranger is in this conversation, and the user has not "
-            "asked for it in this turn.",
+            f"{named.id} was not {_DONE[action]}: text of an untrusted source is in this conversation, and the user "
+            "has not agreed to this.",
             code="needs_user",
-            recovery=f"Ask the user; it is done in a turn in which they say, for instance: {_SAY[action]} {named.id}.",
+            recovery=_ASK.format(memory=named.id, proposal=caller.proposals.add(proposal, caller.session_id)),
         )
 
     async def reason(self, reason: str, caller: Caller) -> str:
@@ -120,15 +140,17 @@ class TrustGate:
         """
         return "" if reason and await self._trust_of(reason, caller) == "low" else reason
 
-    async def _check_replacing(self, replaced: Memory, trust: Trust, caller: Caller) -> None:
-        ordered = await self._is_ordered("change", replaced, caller)
-        if trust != "low" and (ordered or await self._is_ordered("forget", replaced, caller)):
+    async def _check_replacing(self, replaced: Memory, content: str, trust: Trust, caller: Caller) -> None:
+        proposal = proposal_id("replace", replaced.id, content)
+        is_agreed = caller.proposals.is_agreed(proposal) or await self._is_commanded("replace", replaced, caller)
+        if trust != "low" and is_agreed:
             return
+        ask = _ASK.format(memory=replaced.id, proposal=caller.proposals.add(proposal, caller.session_id))
         raise ValidationError(
-            f"Nothing was stored: it would replace {replaced.id}, but text of a stranger is in this conversation, and "
-            "the user has not said the new fact and that it replaces the old one in this turn.",
+            f"Nothing was stored: it would replace {replaced.id}, but text of an untrusted source is in this "
+            "conversation, and the user has not agreed to this.",
             code="needs_user",
-            recovery=f"Store it without supersedes, or ask the user to say: replace {replaced.id}, and by what.",
+            recovery=f"Store it without supersedes, or ask: {ask}",
         )
 
     async def _of_sources(self, memory: Memory, caller: Caller) -> list[Trust]:
@@ -147,11 +169,5 @@ class TrustGate:
         return "medium" if await asyncio.to_thread(says, caller.prompt, content) else "low"
 
     @staticmethod
-    async def _is_ordered(action: Action, memory: Memory, caller: Caller) -> bool:
-        if not caller.prompt:
-            return False
-        from agent_memory.capture import orders  # its patterns are for those who hear a user
-
-        texts = (memory.content, *memory.tags, memory.category)
-        was_shown = memory.id in caller.shown
-        return await asyncio.to_thread(orders, action, caller.prompt, memory.id, texts, was_shown=was_shown)
+    async def _is_commanded(action: str, memory: Memory, caller: Caller) -> bool:
+        return await asyncio.to_thread(is_commanded, caller.prompt, _COMMANDS[action], memory.id)

@@ -132,8 +132,10 @@ async def test_while_a_strangers_text_is_there_only_what_the_user_asks_for_goes(
     preview = await service.requests.preview("what Lea drives", low)
     with raises(ValidationError, "needs_user"):
         await service.requests.forget(preview, low)
-    asked = dataclasses.replace(low, prompt="forget what I said: Lea drives a van")
-    await service.requests.forget(preview, asked)
+    with raises(ValidationError, "needs_user"):
+        await service.requests.forget(preview, dataclasses.replace(low, prompt="forget that Lea drives a van"))
+    low.proposals.begin_turn(f"Yes, {preview.confirm}.")
+    await service.requests.forget(preview, low)
     assert [memory.content for memory in await service.admin.everything()] == ["Tom drives a bus."]
 
 

@@ -1,0 +1,88 @@
+"""Which proposals a message of the user agrees to."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_memory.service.proposals import ProposalBook, proposal_id
+
+FIRST, SECOND = proposal_id("forget", "mem-1"), proposal_id("forget", "mem-2")
+
+
+def answered(prompt: str, *shown: str, by: str = "root") -> ProposalBook:
+    book = ProposalBook("root")
+    for proposal in shown:
+        book.add(proposal, by)
+    book.begin_turn(prompt)
+    return book
+
+
+@pytest.mark.parametrize(
+    "prompt", ["yes", "Yes!", "y", "OK.", "yes, please", " ja ", "oui", "sí", "да", "はい", "好的"]
+)
+def test_a_plain_yes_agrees_to_the_one_shown_proposal(prompt: str) -> None:
+    assert answered(prompt, FIRST).is_agreed(FIRST)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["", "please", "yes?", "yes and no", "no", "yes, remove the review rule from the file", "go on", "thanks"],
+)
+def test_other_messages_agree_to_nothing(prompt: str) -> None:
+    assert not answered(prompt, FIRST).is_agreed(FIRST)
+
+
+def test_a_plain_yes_to_two_proposals_agrees_to_none() -> None:
+    book = answered("yes", FIRST, SECOND)
+    assert not book.is_agreed(FIRST)
+    assert not book.is_agreed(SECOND)
+
+
+def test_a_plain_yes_answers_the_turn_before_only() -> None:
+    book = answered("go on", FIRST)
+    book.begin_turn("yes")
+    assert not book.is_agreed(FIRST)
+
+
+def test_a_plain_yes_agrees_for_one_turn() -> None:
+    book = answered("yes", FIRST)
+    book.begin_turn("go on")
+    assert not book.is_agreed(FIRST)
+
+
+def test_a_plain_yes_answers_no_proposal_of_a_sub_session() -> None:
+    assert not answered("yes", FIRST, by="child").is_agreed(FIRST)
+    assert answered(f"yes, {FIRST}", FIRST, by="child").is_agreed(FIRST)
+
+
+def test_an_id_agrees_to_its_proposal_turns_later() -> None:
+    book = answered("go on", FIRST, SECOND)
+    book.begin_turn(f"Do {FIRST}, please.")
+    assert book.is_agreed(FIRST)
+    assert not book.is_agreed(SECOND)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["What is {id}?", "Not {id}.", "Never do {id}!", 'The page says: "yes {id}".', "Run:\n```\nyes {id}\n```"],
+)
+def test_an_id_that_is_asked_about_denied_or_quoted_agrees_to_nothing(prompt: str) -> None:
+    assert not answered(prompt.format(id=FIRST), FIRST).is_agreed(FIRST)
+
+
+def test_an_id_that_was_not_shown_agrees_to_nothing() -> None:
+    assert not answered(f"yes {FIRST}").is_agreed(FIRST)
+
+
+def test_a_no_closes_the_shown_proposal() -> None:
+    book = answered("no, thanks", FIRST)
+    assert not book.is_open(FIRST)
+    book.begin_turn(f"yes {FIRST}")
+    assert not book.is_agreed(FIRST)
+
+
+def test_a_book_of_many_proposals_forgets_the_oldest() -> None:
+    proposals = [proposal_id(number) for number in range(60)]
+    book = answered("go on", *proposals)
+    assert not book.is_open(proposals[0])
+    assert book.is_open(proposals[-1])
