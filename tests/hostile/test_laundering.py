@@ -354,6 +354,11 @@ async def test_what_a_page_asks_to_have_forgotten_is_no_users_wish(victim: tuple
         tried("order-of-ordinary-work", "Delete the old review branch and push to main."),
         tried("question-about-an-order", "Should I forget {id}?"),
         tried("order-in-code", "Run this:\n```\nforget {id}\n```"),
+        tried("order-about-a-file", "Please remove the review rule from the CONTRIBUTING file."),
+        tried("order-about-a-linter", "Remove the rule about reviews from the linter configuration."),
+        tried("order-about-a-step", "Please forget the review step in the pipeline."),
+        tried("order-about-a-note", "Delete the note on reviews that is in the ticket."),
+        tried("yes-without-a-proposal", "yes"),
     ],
 )
 async def test_what_is_no_order_of_the_user_forgets_nothing(victim: tuple[Attacked, Memory], prompt: str) -> None:
@@ -365,6 +370,36 @@ async def test_what_is_no_order_of_the_user_forgets_nothing(victim: tuple[Attack
 async def test_what_the_user_orders_is_done_with_the_page_in_the_conversation(victim: tuple[Attacked, Memory]) -> None:
     session, memory = victim
     await session.say(f"Forget {memory.id}, please.")
+    assert (await session.tool("memory_forget", memory_id=memory.id))["forgotten"]
+
+
+@attack("yes-to-one-of-two")
+async def test_a_yes_after_two_proposals_forgets_nothing(victim: tuple[Attacked, Memory]) -> None:
+    session, memory = victim
+    for tool, more in (("memory_forget", {}), ("memory_update", {"tags": ["x"]})):
+        assert (await session.tool(tool, memory_id=memory.id, **more))["code"] == "needs_user"
+    await session.answer("Shall I?")
+    await session.say("yes")
+    assert (await session.tool("memory_forget", memory_id=memory.id))["code"] == "needs_user"
+
+
+@attack("yes-to-a-sub-agent")
+async def test_a_yes_answers_no_proposal_that_a_sub_agent_made(
+    attacked: Begin, victim: tuple[Attacked, Memory]
+) -> None:
+    session, memory = victim
+    child = await attacked("child-1", parent_id="root-1", agent=None)
+    assert (await child.tool("memory_forget", memory_id=memory.id))["code"] == "needs_user"
+    await session.answer("Shall I go on?")
+    await session.say("yes")
+    assert (await session.tool("memory_forget", memory_id=memory.id))["code"] == "needs_user"
+
+
+async def test_a_yes_to_the_one_proposal_is_done(victim: tuple[Attacked, Memory]) -> None:
+    session, memory = victim
+    assert (await session.tool("memory_forget", memory_id=memory.id))["code"] == "needs_user"
+    await session.answer("Shall I forget it?")
+    await session.say("Yes, please.")
     assert (await session.tool("memory_forget", memory_id=memory.id))["forgotten"]
 
 

@@ -42,6 +42,8 @@ async def bob(attacked: Begin) -> Attacked:
         tried("quoted-wish", 'The page says: "start as alice with memory enabled". Is that odd?'),
         tried("wish-in-code", "What does this do?\n```\nstart as alice with memory enabled\n```"),
         tried("no-wish", "please read the page"),
+        tried("wish-that-is-reported", "start as alice with memory enabled - that is what the page said"),
+        tried("wish-within-work", "Start as alice with memory enabled and then run the login test."),
         tried("part-of-a-word", "what is malice?"),
         tried("name-with-dashes", "clone the alice-in-wonderland repository"),
     ],

@@ -165,7 +165,7 @@ def _prepared(portion: Portion) -> tuple[Turn, ...]:
 
 def _is_wish(turn: Turn, agent_id: str) -> bool:
     is_short = turn.role == "user" and len(turn.text) <= _LONGEST_WISH
-    return is_short and is_wished(agent_id, turn.text, is_known=True, in_doubt=False)
+    return is_short and is_wished(agent_id, turn.text, in_doubt=False)
 
 
 def _title_of(begun: datetime | None) -> str:

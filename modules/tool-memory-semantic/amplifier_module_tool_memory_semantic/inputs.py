@@ -8,9 +8,18 @@ from __future__ import annotations
 
 import contextlib
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, create_model, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from agent_memory.models import (
     CATEGORIES,
@@ -122,13 +131,20 @@ class MemoryIdInput(Input):
 
 
 class ForgetInput(StrictInput):
-    """Of memory_forget: an id, or words and then what their preview said."""
+    """Of memory_forget: an id, words and then what their preview said, or everything."""
 
     query: str | None = Field(None, description="the user's words for it, or an id")
     confirm: str | None = None
     permanently: bool = False
     memory_id: _Id | None = Field(None, json_schema_extra=_HIDDEN)
     reason: str = Field("", json_schema_extra=_HIDDEN)
+    all: bool = Field(default=False, json_schema_extra=_HIDDEN)
+
+    @model_validator(mode="after")
+    def _take_everything(self) -> Self:
+        if self.query is not None and " ".join(self.query.lower().split()).strip("\"'.! ") in _EVERYTHING:
+            self.query, self.all = None, True
+        return self
 
 
 class SuspectsInput(Input):
@@ -169,6 +185,14 @@ class ActivateInput(StrictInput):
     agent_id: str = Field(min_length=1, max_length=200, description="NAME exactly as the user said it")
 
 
+_EVERYTHING: Final = frozenset(
+    {
+        "*", "all", "all memories", "all my memories", "all of it", "everything", "everything about me",
+        "everything you know", "everything you know about me", "everything you remember",
+        "everything you remember about me", "forget all memories", "forget everything",
+    }
+)  # fmt: skip
+"""Queries of memory_forget that mean `all`, as a whole."""
 # loop-basic crashes the whole turn on a call with no arguments at all, so these have one that is asked for.
 _ALWAYS_ASKED: dict[type[Input], list[str]] = {
     ListRecentInput: ["limit"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import UnknownIdError
-from agent_memory.host.consent import is_purge_ordered
+from agent_memory.host.consent import is_purge_ordered, purge_proposal
 from agent_memory.models import visible
 from agent_memory.privacy import Purging
 from agent_memory.redaction import quoted
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _ASK: Final = (
     "Nothing was purged. Show the user what goes, and that nothing can bring it back. It is done by the same call in a "
     "turn in which they say in words of their own, for instance: purge {named} for good."
+)
+_ASK_AGAIN: Final = (
+    "Nothing was purged. Show the user what goes, and that nothing can bring it back, with the id {proposal}. It is "
+    "done by the same call in the turn in which they answer only yes, or with that id."
 )
 
 
@@ -50,10 +54,16 @@ async def purge(session: MemorySession, memory_id: str | None, query: str, confi
         session.note_returned(named)
         also = len((await purging.plan([memory.id for memory in named])).ids) - len(named) if named else 0
         shown = view or {"purge": [{"memory_id": each.id, "content": visible(each.content)} for each in named]}
-        ask = {"ask": _ASK.format(named=named[0].id if len(named) == 1 else "these")} if named else {}
+        ask = {"ask": _ask(session, named)} if named else {}
         return {"purged": False, **shown, **({"also": f"{also} older, equal or derived"} if also else {}), **ask}
     receipt = await purging.run(await purging.plan([memory.id for memory in named]), session.caller)
     return _told(receipt)
+
+
+def _ask(session: MemorySession, named: list[Memory]) -> str:
+    if session.taint.by is None:
+        return _ASK.format(named=named[0].id if len(named) == 1 else "these")
+    return _ASK_AGAIN.format(proposal=purge_proposal(session, named))
 
 
 async def _known(service: MemoryService, memory_id: str) -> Memory:

@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 
 _LISTED = 20
 _ASKED: Final = "It waits for the user's yes, by `agent-memory inbox`. Mention it once; do not store it again."
+_STALE: Final = "The memories have changed since that preview."
+_PREVIEW_FIRST: Final = "A preview comes first: this is it. If it is right, call again with its confirm."
+_ASK_ALL: Final = (
+    "Nothing was forgotten. Tell the user that this means all {count} memories, which can be restored for 30 days, and "
+    "the id {proposal}. It is done by the same call in the turn in which they answer only yes, or with that id. To "
+    "delete them for good, the user runs {for_good}."
+)
 InputT = TypeVar("InputT", bound=inputs.Input)
 
 
@@ -241,8 +248,10 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
 
     async def _run(self, args: inputs.ForgetInput) -> dict[str, Any]:
         service = await self.session.require()
-        if (args.memory_id is None) == (args.query is None):
+        if [args.memory_id is not None, args.query is not None, args.all].count(True) != 1:
             raise ValidationError("Nothing was forgotten: name a memory_id, or a query.")
+        if args.all:
+            return await self._all(service, args)
         named = args.memory_id or (args.query or "").strip()
         by_words = args.memory_id is None and not is_memory_id(named)
         if args.permanently:
@@ -255,15 +264,36 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
         return {"memory_id": outcome.memory.id, "forgotten": True, **more}
 
     async def _by_words(self, service: MemoryService, args: inputs.ForgetInput) -> dict[str, Any]:
-        preview = await service.requests.preview(args.query or "", self.session.caller)
+        caller = self.session.caller
+        preview = await service.requests.preview(args.query or "", caller)
         self.session.note_returned([*preview.gone, *(cut.memory for cut in preview.cut)])
         view = views.preview(preview)
         if not args.confirm or args.confirm != preview.confirm:
-            stale = "The memories have changed since that preview." if args.confirm else None
-            return {"forgotten": False, **view, **_present(note=stale)}
+            note = None if preview else "No memory is meant by these words."
+            if preview and args.confirm:
+                note = _STALE if caller.proposals.is_open(args.confirm) else _PREVIEW_FIRST
+            if preview:
+                caller.proposals.add(preview.confirm, caller.session_id)
+            return {"forgotten": False, **view, **_present(note=note)}
         outcome = await service.requests.forget(preview, self.session.caller, reason=args.reason)
         view.pop("confirm")
         return {"forgotten": True, **view, **_present(text_kept_until=_day(outcome.kept_until))}
+
+    async def _all(self, service: MemoryService, args: inputs.ForgetInput) -> dict[str, Any]:
+        """Forget everything once the user said yes to it; before that, return how much it is."""
+        caller, for_good = self.session.caller, f"`agent-memory agents delete {service.agent_id}`"
+        preview = await service.requests.preview_all(caller)
+        view = views.preview_all(preview)
+        if not preview:
+            return {"forgotten": False, **view, "note": "Nothing is remembered."}
+        if args.permanently or not caller.proposals.is_agreed(preview.confirm):
+            proposal = caller.proposals.add(preview.confirm, caller.session_id)
+            ask = _ASK_ALL.format(count=view["count"], proposal=proposal, for_good=for_good)
+            return {"forgotten": False, **view, "confirm": proposal, "ask": ask}
+        outcome = await service.requests.forget(preview, caller, reason=args.reason)
+        undo = None if outcome.kept_until is None else f"`agent-memory restore {preview.gone[0].id}` brings all back."
+        kept = {"text_kept_until": _day(outcome.kept_until), "undo": undo}
+        return {"forgotten": True, **view, **_present(**kept), "for_good": f"{for_good} deletes them for good."}
 
 
 class StatusTool(MemoryTool[inputs.StatusInput]):

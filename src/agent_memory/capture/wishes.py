@@ -2,7 +2,8 @@
 
 A name alone is no wish. It has to stand next to a word of wishing, in a sentence of the user's own that neither denies
 it, nor asks about it, nor reports what another person did or said. In doubt the answer is no: then the model asks, and
-the user says it again. The words are in `patterns/wishes.yaml`.
+the user says it again. After an untrusted text only the printed phrase counts, alone in its sentence.
+The words are in `patterns/wishes.yaml`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ _RIGHT: Final = r"(?![0-9A-Za-z_\u00c0-\u024f/\\@-]|['\u2019]|[.:][0-9A-Za-z\\/]
 _GENITIVE: Final = r"(?:['\u2019]s?|s)"
 _LABELLED: Final = r"^\W*(?:(?:%s)\W*)+[:\uff1a][^:\uff1a]*$"
 """Labels that the user's own words may follow; before any other colon stands who or what says them."""
+_PRINTED: Final = (
+    r"(?:(?:please|now|ok|okay|yes|hi|hello)[\s,.:!]+)*start as {n}(?: with memory enabled)?"
+    r"(?:[\s,]+(?:please|now|thanks))*[\s.!]*"
+)
+"""The phrase that tools and pages print, with nothing else in its sentence."""
 _CLAUSE_ENDS: Final = re.compile(r"(?<=[?\uff1f])|[,.;:!\uff0c\u3002\u3001\uff01]")
 
 
@@ -36,34 +42,30 @@ class _Language:
     no_names: frozenset[str]
 
 
-def is_wished(agent_id: str, prompt: str, *, is_known: bool, in_doubt: bool) -> bool:
+def is_wished(agent_id: str, prompt: str, *, in_doubt: bool) -> bool:
     """Tell whether the user asks for this agent in words of their own.
 
     Args:
         agent_id: The agent.
         prompt: What the user typed in this turn.
-        is_known: Whether there is an agent of that name.
-        in_doubt: Whether a stranger's text is in the conversation: then only a literal wish counts.
+        in_doubt: Whether untrusted text is in the conversation: then only the printed phrase counts, in a sentence of
+            its own.
     """
     if agent_id.lower() not in prompt.lower():
         return False
-    return any(
-        _wishes(language, sentence, agent_id, is_known=is_known, in_doubt=in_doubt)
-        for sentence in own_sentences(prompt)
-        for language in _languages()
-    )
+    sentences = own_sentences(prompt)
+    if in_doubt:
+        phrase = re.compile(_PRINTED.replace("{n}", re.escape(agent_id)), re.IGNORECASE)
+        is_reported = any_of("wishes", "reported").search(prompt) is not None
+        return not is_reported and any(phrase.fullmatch(sentence) for sentence in sentences)
+    return any(_wishes(language, sentence, agent_id) for sentence in sentences for language in _languages())
 
 
-def _wishes(language: _Language, sentence: str, agent_id: str, *, is_known: bool, in_doubt: bool) -> bool:
-    further: tuple[str, ...] = ()
-    if is_known or not in_doubt:
-        further += language.switch
-    if not in_doubt and agent_id.lower() not in language.no_names:
-        further += language.loose
+def _wishes(language: _Language, sentence: str, agent_id: str) -> bool:
+    further = language.switch + (() if agent_id.lower() in language.no_names else language.loose)
     name = re.escape(agent_id)
     return any(
         _is_meant(language, sentence, match, is_literal=form in language.literal)
-        and not (in_doubt and any_of("wishes", "other_work").search(sentence[match.end() :]))
         for form in (*language.literal, *further)
         for match in re.finditer(
             form.replace("{n}", f"{_LEFT}{name}{_RIGHT}").replace("{own}", f"{_LEFT}{name}{_GENITIVE}"),

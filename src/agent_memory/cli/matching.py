@@ -1,4 +1,4 @@
-"""`forget --matching WORDS`: what they mean is shown first, then forgotten as one change."""
+"""`forget --matching WORDS` and `forget --all`: what they mean is shown first, then forgotten as one change."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,7 @@ from agent_memory.cli.running import FAILED, Run
 from agent_memory.files.wording import counted
 from agent_memory.privacy.inbox import inbox_exists, opened_inbox
 from agent_memory.service.views import preview as preview_view
+from agent_memory.service.views import preview_all as preview_all_view
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -44,6 +45,36 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
     run.screen.show(f"Forgot {_what(preview)}.")
     some = preview.gone[0] if preview.gone else preview.cut[0].memory
     return some.id, until
+
+
+async def forget_all(run: Run, *, reason: str, yes: bool, now: bool) -> "tuple[str, datetime | None]":
+    """Show how much all memories are, ask, and forget them.
+
+    Returns:
+        The id of one that was forgotten, which `restore` takes, and until when that is possible.
+
+    Raises:
+        ValidationError: There is no terminal to ask on.
+        typer.Exit: The answer was no, or there are none.
+    """
+    preview = await run.service.requests.preview_all(run.caller)
+    view = preview_all_view(preview)
+    if not preview:
+        run.screen.document({"forgotten": False, **view})
+        run.screen.note("Nothing is remembered.")
+        raise typer.Exit(FAILED)
+    categories = ", ".join(f"{name} {count}" for name, count in view["by_category"].items())
+    run.screen.note(f"{_what(preview)}: {categories}.")
+    if has_archive(run) or inbox_exists(run.service.agent_id, run.service.settings):
+        run.screen.note("What is archived or waits in the inbox stays; `agents delete` deletes everything for good.")
+    if not yes:
+        run.need_terminal("Nothing was forgotten.", "Forgetting")
+        run.confirm(f"Forget all {_what(preview)}{' for good' if now else ''}?", "Nothing was forgotten.")
+    outcome = await run.service.requests.forget(preview, run.caller, reason=reason)
+    until = None if now else outcome.kept_until
+    run.screen.document({"forgotten": True, **view, **({} if until is None else {"kept_until": until.isoformat()})})
+    run.screen.show(f"Forgot {_what(preview)}.")
+    return preview.gone[0].id, until
 
 
 async def _archived(run: Run, words: str) -> dict[str, list[str]]:

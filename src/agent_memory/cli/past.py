@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from agent_memory.cli.archive import bring_back, compact_archive, forget_archived, in_archive
-from agent_memory.cli.matching import forget_matching
+from agent_memory.cli.matching import forget_all, forget_matching
 from agent_memory.cli.options import MemoryId, Yes, complete_id, resolved
 from agent_memory.cli.render import show_forgotten, show_traces, show_versions
 from agent_memory.cli.running import Run, command
@@ -182,20 +182,22 @@ async def forget(
     matching: Annotated[
         str | None, typer.Option("--matching", metavar="WORDS", help='What these mean, such as "Ann\'s badge".')
     ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All memories; asks first, and can be undone.")] = False,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why: kept as a trace.")] = "",
     now: Annotated[bool, typer.Option("--now", help="Take the text out of the journal at once: no restore.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Forget memories and the older versions they replaced, by id or by what words mean.
+    """Forget memories and the older versions they replaced, by id, by what words mean, or all.
 
     Found no more from now on. The text stays in the journal for 30 days at least, so that `restore` can bring it back;
     `--now`, or `compact --now` later, ends that. With `--matching` you see first what would go, and what would remain
     of a memory that says more. With `--reason` a trace stays, and storing the same text again warns.
     """
-    if bool(memory_id) == (matching is not None):
-        said = "words with --matching name what to forget by themselves, without an ID" if memory_id else None
-        raise typer.BadParameter(said or "name an ID, or words with --matching", param_hint="ID")
-    if matching is not None:
+    if [bool(memory_id), matching is not None, everything].count(True) != 1:
+        raise typer.BadParameter("name an ID, words with --matching, or --all: one of them", param_hint="ID")
+    if everything:
+        some, until = await forget_all(run, reason=reason, yes=yes, now=now)
+    elif matching is not None:
         some, until = await forget_matching(run, matching, reason=reason, yes=yes, now=now)
     else:
         some, until = await _forget_named(run, memory_id or [], reason=reason, yes=yes, now=now)
@@ -203,9 +205,10 @@ async def forget(
         await _fold_all(run)
     elif until is not None:
         run.hint_undo(some)
+        back = "it" if memory_id else "all of it"
         run.screen.note(
             f"Until {day(until)} at least, the text stays in memories.yaml, and `agent-memory restore "
-            f"{some}` brings {'it' if matching is None else 'all of it'} back. `agent-memory compact --now` ends that.",
+            f"{some}` brings {back} back. `agent-memory compact --now` ends that.",
             style="dim",
         )
 

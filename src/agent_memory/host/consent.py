@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from agent_memory.capture import asks_to_keep, orders, orders_for_good
 from agent_memory.errors import ValidationError
+from agent_memory.service.proposals import proposal_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,6 +57,8 @@ async def check_rewording(session: MemorySession, memory: Memory, content: str) 
     Raises:
         ValidationError: The user has not asked for it in this turn (`needs_user`).
     """
+    if session.taint.by is not None and memory.trust != "low":
+        return  # the service asks for a yes to this very text
     mode, turn = mode_of(session, memory.category), session.conversation.of_user
     if mode == "autonomous" or content == memory.content or (mode == "manual" and not turn.is_heard):
         return
@@ -75,9 +78,12 @@ async def is_purge_ordered(session: MemorySession, memories: Iterable[Memory]) -
     """Tell whether the user orders, in this turn and in words of their own, that these are gone for good.
 
     They name each by its id, or were shown it in the turn before and speak of it or only point: what cannot be undone
-    is not done by words that may mean something else. Where no user was heard, nobody orders it.
+    is not done by words that may mean something else. Where no user was heard, nobody orders it. After untrusted text
+    no words count, but a yes to the proposal of exactly these.
     """
-    turn = session.conversation.of_user
+    memories, turn = list(memories), session.conversation.of_user
+    if session.taint.by is not None:
+        return session.proposals.is_agreed(proposal_id("purge", sorted(memory.id for memory in memories)))
     if not turn.is_heard or not await asyncio.to_thread(orders_for_good, turn.prompt):
         return False
     for memory in memories:
@@ -87,3 +93,8 @@ async def is_purge_ordered(session: MemorySession, memories: Iterable[Memory]) -
         if not await asyncio.to_thread(orders, "forget", turn.prompt, memory.id, texts, was_shown=was_shown):
             return False
     return True
+
+
+def purge_proposal(session: MemorySession, memories: Iterable[Memory]) -> str:
+    """Note that the user is shown what a purge would delete; return the id that agrees to it."""
+    return session.proposals.add(proposal_id("purge", sorted(memory.id for memory in memories)), session.session_id)

@@ -54,8 +54,8 @@ class MemorySession:
     Nothing on disk is touched before the first use of `service` or `require`.
 
     Attributes:
-        conversation: The host's hooks and events; its turn, taint, distrust, note_returned, emit and degraded stand
-            here, too.
+        conversation: The host's hooks and events; its turn, taint, proposals, distrust, note_returned, emit and
+            degraded are here, too.
         project: Returns the project that is worked on, also where memories are noted without one; empty for none.
         named: Returns every agent that this session was given, whichever is active.
         warnings: Unknown settings and the like, for `memory_status`.
@@ -80,6 +80,7 @@ class MemorySession:
         self.conversation: Conversation = Conversation(coordinator, of_root)
         self.emit, self.degraded = self.conversation.emit, self.conversation.degraded
         self.turn, self.taint = self.conversation.turn, self.conversation.taint
+        self.proposals = self.conversation.proposals
         self.distrust, self.note_returned = self.conversation.distrust, self.conversation.note_returned
         self._shared: dict[str, dict[str, Any]] = {}
         self._resume = Resume(
@@ -201,8 +202,8 @@ class MemorySession:
         if current is not None and name.lower() == current.lower():
             return Activated(name, current)
         known = tuple(await asyncio.to_thread(agents_under, folder.path.parent))
-        is_known, in_doubt = name in known, self.taint.by is not None
-        if not await asyncio.to_thread(is_wished, name, self.turn.prompt, is_known=is_known, in_doubt=in_doubt):
+        in_doubt = self.taint.by is not None
+        if not await asyncio.to_thread(is_wished, name, self.turn.prompt, in_doubt=in_doubt):
             raise not_wished(name, before, is_heard=self.turn.is_heard)
         await self._share.close()
         self._activated = name
@@ -210,7 +211,7 @@ class MemorySession:
         await self._resume.remember()
         service = await self.require()
         await service.report("memory:activated", self.caller, previous=current, reason="tool")
-        return Activated(name, current, is_new=not is_known, known=known)
+        return Activated(name, current, is_new=name not in known, known=known)
 
     # -- service ------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.models import EVERYTHING, MAX_REASON_CHARS, Memory, SearchFilters, check_text
 from agent_memory.redaction import SecretRedactor, redact_value
 from agent_memory.service.caller import NOBODY
+from agent_memory.service.proposals import proposal_id
 from agent_memory.service.results import Forgotten
 from agent_memory.service.seeing import check_seen, is_seen
 
@@ -166,6 +167,19 @@ class Requests:
                 if words != query and len(targets) > 1:
                     targets = []  # which of them had the secret, nobody can tell any more
         return await self._previewed(query, targets)
+
+    async def preview_all(self, caller: Caller = NOBODY) -> Preview:
+        """Return a preview of all memories that the caller sees, superseded and expired ones included.
+
+        Its `confirm` is the same however many there are: who agrees to all agrees to one more.
+
+        Raises:
+            StorageError: The memories cannot be read.
+        """
+        await self._pad.notice(caller)
+        memories = tuple([memory async for memory in self._storage.iter_all() if is_seen(memory, caller)])
+        confirm = proposal_id("forget all", self._storage.agent_id, caller.group) if memories else ""
+        return Preview("", memories, (), (), confirm)
 
     async def forget(self, preview: Preview, caller: Caller = NOBODY, *, reason: str = "") -> ForgottenMany:
         """Forget all that a preview shows, as one change that `past` can take back as a whole.

@@ -102,6 +102,8 @@ class TrustGate:
         self, action: Action, memory_ids: Iterable[str], caller: Caller, proposal: str | None = None
     ) -> None:
         """Refuse like `check`; an unknown id is no reason to."""
+        if caller.trust != "low":
+            return
         found = [await self._storage.get(each) for each in memory_ids]
         await self.check(action, [memory for memory in found if memory is not None], caller, proposal)
 

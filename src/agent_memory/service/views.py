@@ -6,6 +6,7 @@ nothing that JSON cannot carry.
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
@@ -133,6 +134,12 @@ def preview(found: Preview, *, whole: bool = False) -> dict[str, Any]:
     if found.older:
         view["older_versions"] = list(found.older)
     return {**view, **({"confirm": found.confirm} if found.confirm else {})}
+
+
+def preview_all(found: Preview) -> dict[str, Any]:
+    """Return how many memories a request to forget everything means, by category."""
+    by_category = dict(sorted(Counter(memory.category for memory in found.gone).items()))
+    return {"count": len(found.gone), "by_category": by_category}
 
 
 def trace(left: Trace) -> dict[str, Any]:

@@ -128,28 +128,33 @@ NO_WISHES = [
 ]
 
 
-@pytest.mark.parametrize("prompt", LITERAL)
-@pytest.mark.parametrize("in_doubt", [False, True])
-def test_a_literal_wish_counts_always(prompt: str, in_doubt: bool) -> None:
-    assert is_wished("bob", prompt, is_known=False, in_doubt=in_doubt)
+@pytest.mark.parametrize("prompt", [*LITERAL, *LOOSE, *SWITCHES])
+def test_a_wish_counts(prompt: str) -> None:
+    assert is_wished("bob", prompt, in_doubt=False)
 
 
-@pytest.mark.parametrize("prompt", LOOSE)
-def test_a_loose_wish_counts_until_a_strangers_text_came_in(prompt: str) -> None:
-    assert is_wished("bob", prompt, is_known=False, in_doubt=False)
-    assert not is_wished("bob", prompt, is_known=True, in_doubt=True)
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Start as bob with memory enabled.",
+        "start as bob",
+        "Hi! Now start as BOB, please.",
+        "Start as bob with memory enabled. Good morning!",
+        "What is new?\n\nstart as bob with memory enabled",
+    ],
+)
+def test_a_wish_in_doubt_is_the_printed_phrase_alone(prompt: str) -> None:
+    assert is_wished("bob", prompt, in_doubt=True)
 
 
-@pytest.mark.parametrize("prompt", SWITCHES)
-def test_a_switch_counts_after_a_strangers_text_only_to_an_agent_that_is_there(prompt: str) -> None:
-    assert is_wished("bob", prompt, is_known=False, in_doubt=False)
-    assert is_wished("bob", prompt, is_known=True, in_doubt=True)
-    assert not is_wished("bob", prompt, is_known=False, in_doubt=True)
+@pytest.mark.parametrize("prompt", [*LOOSE, *SWITCHES])
+def test_other_wishes_in_doubt_do_not_count(prompt: str) -> None:
+    assert not is_wished("bob", prompt, in_doubt=True)
 
 
 @pytest.mark.parametrize("prompt", NO_WISHES)
 def test_a_mention_is_no_wish(prompt: str) -> None:
-    assert not is_wished("bob", prompt, is_known=True, in_doubt=False)
+    assert not is_wished("bob", prompt, in_doubt=False)
 
 
 @pytest.mark.parametrize(
@@ -166,26 +171,34 @@ def test_a_mention_is_no_wish(prompt: str) -> None:
     ],
 )
 def test_an_ordinary_word_is_no_agent(name: str, prompt: str) -> None:
-    assert not is_wished(name, prompt, is_known=False, in_doubt=False)
+    assert not is_wished(name, prompt, in_doubt=False)
 
 
 @pytest.mark.parametrize("name", ["a.b", "a+b", "(a", "a{2}", "[a]"])
 def test_a_name_is_no_pattern(name: str) -> None:
-    assert not is_wished(name, "start as aab", is_known=False, in_doubt=False)
-    assert not is_wished(name, "start as aa", is_known=False, in_doubt=False)
+    assert not is_wished(name, "start as aab", in_doubt=False)
+    assert not is_wished(name, "start as aa", in_doubt=False)
 
 
 def test_a_long_paste_is_read_at_its_ends_alone() -> None:
     filler = "\n\n".join(f"This is sentence number {number} of a report." for number in range(60))
-    assert not is_wished(
-        "bob", f"Read this.\n\n{filler}\n\nStart as bob.\n\n{filler}\n\nThanks.", is_known=True, in_doubt=False
-    )
-    assert is_wished("bob", f"Start as bob.\n\n{filler}\n\nThanks.", is_known=True, in_doubt=False)
+    assert not is_wished("bob", f"Read this.\n\n{filler}\n\nStart as bob.\n\n{filler}\n\nThanks.", in_doubt=False)
+    assert is_wished("bob", f"Start as bob.\n\n{filler}\n\nThanks.", in_doubt=False)
 
 
 @pytest.mark.parametrize(
     "prompt",
     [
+        "start as bob with memory enabled - that is what the page said",
+        "start as bob with memory enabled, it says there",
+        "Start as bob with memory enabled. That is what the page said.",
+        'Please translate: "start as bob with memory enabled"',
+        "> start as bob with memory enabled",
+        "Why does it want to start as bob with memory enabled?",
+        "start as bob with memory enabled?",
+        "I could start as bob with memory enabled",
+        "Do not start as bob with memory enabled.",
+        "start as bob and then read the mail",
         "continue as bob from the db dump on staging",
         "start as bob to check the rights",
         "restart as bob on the server",
@@ -199,4 +212,4 @@ def test_a_long_paste_is_read_at_its_ends_alone() -> None:
     ],
 )
 def test_other_work_under_a_name_is_no_wish_when_a_strangers_text_came_in(prompt: str) -> None:
-    assert not is_wished("bob", prompt, is_known=True, in_doubt=True)
+    assert not is_wished("bob", prompt, in_doubt=True)

@@ -133,3 +133,22 @@ def test_what_is_archived_and_meant_is_named_and_stays(ann: Run, cli: Run) -> No
     assert document(ann("forget", "--matching", "Ann's badge", "--json", code=1))["archived"] == [one]
     ann("forget", one, "--yes")
     assert document(ann("forget", "--matching", "Ann's badge", "--json", code=1))["archived"] == []
+
+
+def test_forget_all_counts_asks_and_comes_back(ann: Run) -> None:
+    refused = ann("forget", "--all", code=1)
+    assert "3 memories: note 3." in refused.stderr
+    assert "there is no terminal to ask on" in refused.stderr
+    assert len(texts(ann)) == 3
+
+    said = document(ann("forget", "--all", "--yes", "--json"))
+
+    assert (said["forgotten"], said["count"], said["by_category"]) == (True, 3, {"note": 3})
+    assert texts(ann) == []
+    gone = document(ann("restore", "--json"))["forgotten"]
+    ann("restore", gone[0]["id"])
+    assert len(texts(ann)) == 3
+
+
+def test_forget_all_next_to_an_id_is_refused(ann: Run) -> None:
+    assert "one of them" in ann("forget", "--all", "mem-000000000000", code=2).stderr

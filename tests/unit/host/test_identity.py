@@ -190,11 +190,11 @@ async def test_an_activation_needs_a_wish_in_the_users_own_words(
     assert not root.exists()
 
 
-async def test_after_a_strangers_text_only_a_literal_wish_counts(make_session: Sessions, root: Path) -> None:
+async def test_activate_after_untrusted_text_takes_the_printed_phrase(make_session: Sessions, root: Path) -> None:
     (root / "alice").mkdir(parents=True)
     session = make_session()
     session.taint.note("web_fetch")
-    for words in ("be alice", "you are alice", "read the page about alice"):
+    for words in ("be alice", "switch to alice", "start as alice - that is what the page said", "ask about alice"):
         session.turn.begin(words)
         with pytest.raises(IdentityError):
             await session.activate("alice")
@@ -389,15 +389,12 @@ async def test_a_sub_agent_that_inherits_its_roots_configuration_is_no_reason_to
 async def test_a_folder_without_memories_is_no_agent_that_is_known(
     make_session: Sessions, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[bool] = []
-
-    def is_wished(_name: str, _prompt: str, *, is_known: bool, in_doubt: bool) -> bool:
-        told.append(is_known or in_doubt)
-        return True
+    def is_wished(_name: str, _prompt: str, *, in_doubt: bool) -> bool:
+        return not in_doubt
 
     monkeypatch.setattr(host_session, "is_wished", is_wished)
     (root / "bob").mkdir(parents=True)
     (root / "not an agent").mkdir()
     (root / "not an agent" / "memories.yaml").touch()
     activated = await make_session("root-1").activate("bob")
-    assert (told, activated.is_new, activated.known) == ([False], True, ())
+    assert (activated.is_new, activated.known) == (True, ())
