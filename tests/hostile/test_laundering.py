@@ -384,9 +384,7 @@ async def test_a_yes_after_two_proposals_forgets_nothing(victim: tuple[Attacked,
 
 
 @attack("yes-to-a-sub-agent")
-async def test_a_yes_answers_no_proposal_that_a_sub_agent_made(
-    attacked: Begin, victim: tuple[Attacked, Memory]
-) -> None:
+async def test_a_yes_answers_no_proposal_of_a_sub_agent(attacked: Begin, victim: tuple[Attacked, Memory]) -> None:
     session, memory = victim
     child = await attacked("child-1", parent_id="root-1", agent=None)
     assert (await child.tool("memory_forget", memory_id=memory.id))["code"] == "needs_user"

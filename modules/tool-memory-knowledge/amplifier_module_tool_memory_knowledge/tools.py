@@ -35,7 +35,7 @@ class RecallInput(ToolArguments):
 
 
 class RememberInput(ToolArguments):
-    """Of remember; a category that cannot name a topic is left out, and then guessed."""
+    """Of remember; a category that cannot name a topic is guessed."""
 
     content: str = Field(min_length=1, max_length=10_000, json_schema_extra={"x-aliases": ["text", "memory", "fact"]})
     category: Annotated[_Topic, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")] | None = None
@@ -74,7 +74,9 @@ class KnowledgeTool:
         try:
             args = read_arguments(self.name, self.takes, {} if input is None else input)
             text = await self._run(await self.shelf.manager(), args)
-            return ToolResult(success=True, output="\n".join([text, *(f"Warning: {one}" for one in args.warnings)]))
+            return ToolResult(
+                success=True, output="\n".join([text, *(f"Warning: {warning}" for warning in args.warnings)])
+            )
         except AgentMemoryError as error:
             return ToolResult(success=False, error={**error.as_dict(), "message": self._told(error)})
         except (OSError, MemoryError, RuntimeError) as error:

@@ -52,11 +52,11 @@ _COUNT: Final[dict[str, Any]] = {"x-aliases": ["k", "top_k", "max_results"]}
 
 
 class Input(ToolArguments):
-    """Arguments for reading or storing: what cannot be read is left out with a warning."""
+    """Arguments for reading or storing; unreadable ones are left out."""
 
 
 class StrictInput(Input):
-    """Arguments whose loss would change what is meant: unknown names are refused."""
+    """Arguments whose loss changes the meaning; unknown names are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -72,7 +72,7 @@ def _with_fields_of(model: type[BaseModel]) -> Callable[[type[InputT]], type[Inp
 
 
 class DateRangeInput(StrictInput):
-    """Bounds of a search in time, ISO 8601: a bare date means that local day, a month or a year all of it."""
+    """Bounds of a search in time: days, months, years or moments."""
 
     model_config = ConfigDict(json_schema_extra={"x-text": True})
 
@@ -131,7 +131,7 @@ class MemoryIdInput(Input):
 
 
 class ForgetInput(StrictInput):
-    """Of memory_forget: an id, words and then what their preview said, or everything."""
+    """Arguments of memory_forget: an id, words with their confirm, or everything."""
 
     query: str | None = Field(None, description="the user's words for it, or an id")
     confirm: str | None = None
@@ -210,7 +210,7 @@ _NOT_SHOWN: Final = frozenset(
 
 
 def resolve_dates(filters: dict[str, Any]) -> list[str]:
-    """Replace words for days in the bounds of a search, such as "last week"; return a warning for each."""
+    """Replace words for days in filters, such as "last week"; return warnings."""
     now, warnings = utc_now().astimezone(), []
     date_range = filters.get("date_range", {})
     for name, text in date_range.items():

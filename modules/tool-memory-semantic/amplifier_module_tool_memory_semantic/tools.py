@@ -280,7 +280,7 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
         return {"forgotten": True, **view, **_present(text_kept_until=_day(outcome.kept_until))}
 
     async def _all(self, service: MemoryService, args: inputs.ForgetInput) -> dict[str, Any]:
-        """Forget everything once the user said yes to it; before that, return how much it is."""
+        """Forget everything after the user's yes; before that, count it."""
         caller, for_good = self.session.caller, f"`agent-memory agents delete {service.agent_id}`"
         preview = await service.requests.preview_all(caller)
         view = views.preview_all(preview)
@@ -356,7 +356,7 @@ class ActivateTool(MemoryTool[inputs.ActivateInput]):
 
 
 async def _drop_unknown_ids(service: MemoryService, values: dict[str, Any], group: str | None) -> list[str]:
-    """Remove references to memories that a group cannot see from what is to be stored; return a warning for each."""
+    """Remove references to unknown memories from new values; return warnings."""
     links = values.get("links", [])
     ends = {link["id"] for link in links if is_told(link["rel"])} | {values.get("supersedes")}
     memories = {end: await service.admin.get(end) for end in ends if is_memory_id(end)}

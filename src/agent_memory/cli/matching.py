@@ -51,11 +51,11 @@ async def forget_all(run: Run, *, reason: str, yes: bool, now: bool) -> "tuple[s
     """Show how much all memories are, ask, and forget them.
 
     Returns:
-        The id of one that was forgotten, which `restore` takes, and until when that is possible.
+        The id of a forgotten memory, which `restore` takes, and the day until when.
 
     Raises:
         ValidationError: There is no terminal to ask on.
-        typer.Exit: The answer was no, or there are none.
+        typer.Exit: The answer was no, or nothing is remembered.
     """
     preview = await run.service.requests.preview_all(run.caller)
     view = preview_all_view(preview)

@@ -96,5 +96,5 @@ async def is_purge_ordered(session: MemorySession, memories: Iterable[Memory]) -
 
 
 def purge_proposal(session: MemorySession, memories: Iterable[Memory]) -> str:
-    """Note that the user is shown what a purge would delete; return the id that agrees to it."""
+    """Note that a purge is proposed to the user; return its id."""
     return session.proposals.add(proposal_id("purge", sorted(memory.id for memory in memories)), session.session_id)

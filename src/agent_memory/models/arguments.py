@@ -1,9 +1,9 @@
-"""Arguments of tools: what a language model sent, in the form that a JSON Schema asks for.
+"""Arguments of tools, as language models send them.
 
-An object with `additionalProperties: false` is strict: unknown names are refused, and no value is replaced or left out.
-Elsewhere what cannot be read is left out, and a warning says so. Four keywords are our own: `x-aliases` (further names
-of a property), `x-fallback` (the value where none can be read), `x-empty` (an empty text has a meaning) and `x-text` (a
-text stands for each property of an object).
+They are brought into the form that a JSON Schema asks for. An object with `additionalProperties: false` is strict:
+unknown names are refused, and no value is replaced or left out. Elsewhere what cannot be read is left out, and a warning
+says so. Four keywords are our own: `x-aliases` (further names of a property), `x-fallback` (the value where none can be
+read), `x-empty` (an empty text has a meaning) and `x-text` (a text is the value of each property of an object).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MAX_NAMED: Final = 40
 
 
 class ToolArguments(pydantic.BaseModel):
-    """Arguments of a tool, read from whatever a language model sent; strict where `extra` is `forbid`."""
+    """Arguments of a tool, strict where `extra` is `forbid`."""
 
     model_config = pydantic.ConfigDict(extra="ignore", hide_input_in_errors=True)
 
@@ -44,11 +44,11 @@ class ToolArguments(pydantic.BaseModel):
 
     @pydantic.model_validator(mode="wrap")
     @classmethod
-    def _normalize(cls, given: Any, handler: pydantic.ModelWrapValidatorHandler[Self]) -> Self:
-        if isinstance(given, cls):
-            return handler(given)
-        schema = _schema_of(cls)
-        values, warnings = normalize_arguments(schema, given)
+    def _normalize(cls, sent: Any, handler: pydantic.ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(sent, cls):
+            return handler(sent)
+        schema = _get_schema(cls)
+        values, warnings = normalize_arguments(schema, sent)
         while True:
             try:
                 arguments = handler(values)
@@ -62,19 +62,19 @@ class ToolArguments(pydantic.BaseModel):
 ArgumentsT = TypeVar("ArgumentsT", bound=ToolArguments)
 
 
-def read_arguments(tool: str, model: type[ArgumentsT], given: Any) -> ArgumentsT:
+def read_arguments(tool: str, model: type[ArgumentsT], sent: Any) -> ArgumentsT:
     """Return a tool's checked arguments.
 
     Args:
         tool: Name of the tool, for errors.
         model: Model of its arguments.
-        given: Arguments as the language model sent them.
+        sent: Arguments as the language model sent them.
 
     Raises:
         ValidationError: A required argument is missing or wrong, or a strict object has an unknown name.
     """
     try:
-        return model.model_validate(given)
+        return model.model_validate(sent)
     except pydantic.ValidationError as error:
         raise ValidationError(
             f"{tool} was called with a wrong argument: {describe(error)}.",
@@ -83,25 +83,25 @@ def read_arguments(tool: str, model: type[ArgumentsT], given: Any) -> ArgumentsT
 
 
 @functools.cache
-def _schema_of(model: type[ToolArguments]) -> dict[str, Any]:
+def _get_schema(model: type[ToolArguments]) -> dict[str, Any]:
     return model.model_json_schema()
 
 
-def normalize_arguments(schema: Mapping[str, Any], given: Any) -> tuple[dict[str, Any], list[str]]:
-    """Return arguments in the form of a JSON Schema, and a warning for each change.
+def normalize_arguments(schema: Mapping[str, Any], sent: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return arguments in the form of a JSON Schema, and warnings.
 
     Args:
         schema: JSON Schema of an object, its references in `$defs`.
-        given: Arguments as the language model sent them.
+        sent: Arguments as the language model sent them.
 
     Raises:
         ValueError: They are not an object, or a strict object has an unknown name.
     """
     reader = _ArgumentReader(schema.get("$defs", {}))
-    given = _parsed(given, dict)
-    if not isinstance(given, dict):
+    sent = _parse_json(sent, dict)
+    if not isinstance(sent, dict):
         raise ValueError("it is not a mapping of keys to values")  # noqa: TRY004 - callers catch one type
-    return reader.read_object(schema, given, ""), reader.warnings
+    return reader.read_object(schema, sent, ""), reader.warnings
 
 
 class _ArgumentReader:
@@ -111,49 +111,52 @@ class _ArgumentReader:
         self.warnings: list[str] = []
         self._definitions = definitions
 
-    def read_object(self, schema: Mapping[str, Any], given: Mapping[Any, Any], path: str) -> dict[str, Any]:
-        """Return an object's properties; unknown ones that belong to an inner object are moved there."""
-        properties: dict[str, Any] = {name: self.resolve(one) for name, one in schema.get("properties", {}).items()}
+    def read_object(self, schema: Mapping[str, Any], sent: Mapping[Any, Any], path: str) -> dict[str, Any]:
+        """Return the known properties of an object.
+
+        Unknown ones that belong to an inner object are moved there.
+        """
+        properties: dict[str, Any] = {name: self.resolve(part) for name, part in schema.get("properties", {}).items()}
         is_strict = schema.get("additionalProperties") is False
-        named, unknown = self._name(properties, given, path, is_strict=is_strict)
+        named, unknown = self._name(properties, sent, path, is_strict=is_strict)
         if is_strict and unknown:
             name = str(next(iter(unknown)))[:_MAX_NAMED]
             raise ValueError(f"{path or 'the call'} has no argument {name!r}; it takes {', '.join(properties)}")
         for name, value in unknown.items():
             self._move(properties, named, name, value)
         required, values = schema.get("required", ()), dict[str, Any]()
-        for name, own in properties.items():
+        for name, part in properties.items():
             where = f"{path}.{name}" if path else name
-            value = self._read(own, named.get(name), where, is_strict=is_strict, is_required=name in required)
-            if value is _ABSENT and "x-fallback" in own:
-                value = self._fall_back(own, where, "missing")
+            value = self._read(part, named.get(name), where, is_strict=is_strict, is_required=name in required)
+            if value is _ABSENT and "x-fallback" in part:
+                value = self._fall_back(part, where, "missing")
             if value is not _ABSENT:
                 values[name] = value
         return values
 
     def _name(
-        self, properties: Mapping[str, Any], given: Mapping[Any, Any], path: str, *, is_strict: bool
+        self, properties: Mapping[str, Any], sent: Mapping[Any, Any], path: str, *, is_strict: bool
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the values of known properties, and those of unknown names that are not null."""
-        aliases = {alias: name for name, own in properties.items() for alias in own.get("x-aliases", ())}
-        named = {name: value for name, value in given.items() if name in properties}
+        """Return the values of known properties, and of unknown names."""
+        aliases = {alias: name for name, part in properties.items() for alias in part.get("x-aliases", ())}
+        named = {name: value for name, value in sent.items() if name in properties}
         unknown: dict[str, Any] = {}
-        for name, value in given.items():
+        for name, value in sent.items():
             if name in properties or value is None:
                 continue
             folded = str(name).strip().lower().replace("-", "_")
-            known = aliases.get(folded) or (folded if folded in properties and not is_strict else None)
-            if known is not None and named.get(known) is None:
-                named[known] = value
-                self.warnings.append(f"{path}.{folded}: read as {known}".removeprefix("."))
+            target = aliases.get(folded) or (folded if folded in properties and not is_strict else None)
+            if target is not None and named.get(target) is None:
+                named[target] = value
+                self.warnings.append(f"{path}.{folded}: read as {target}".removeprefix("."))
             else:
                 unknown[str(name)] = value
         return named, unknown
 
     def _move(self, properties: Mapping[str, Any], named: dict[str, Any], name: str, value: Any) -> None:
-        """Give an unknown argument to the inner object that knows its name, or leave it out."""
-        homes = [home for home, own in properties.items() if name in self._names_in(own)]
-        inner = _parsed(named.get(homes[0]), dict) if len(homes) == 1 else None
+        """Move an unknown argument to an inner object, or ignore it."""
+        homes = [home for home, part in properties.items() if name in self._names_in(part)]
+        inner = _parse_json(named.get(homes[0]), dict) if len(homes) == 1 else None
         if len(homes) != 1 or not (inner is None or isinstance(inner, dict)):
             self.warnings.append(f"{name[:_MAX_NAMED]}: unknown, and ignored")
             return
@@ -163,10 +166,10 @@ class _ArgumentReader:
     @staticmethod
     def _names_in(schema: Mapping[str, Any]) -> set[str]:
         inner = schema.get("properties", {})
-        return {*inner, *(alias for own in inner.values() for alias in own.get("x-aliases", ()))}
+        return {*inner, *(alias for part in inner.values() for alias in part.get("x-aliases", ()))}
 
     def _read(self, schema: Mapping[str, Any], value: Any, path: str, *, is_strict: bool, is_required: bool) -> Any:
-        """Return a value in the form of its schema, `_ABSENT` where there is none."""
+        """Return a value in the form of its schema, or `_ABSENT`."""
         if value is None or (isinstance(value, str) and not value.strip() and "x-empty" not in schema):
             return _ABSENT
         kind = schema.get("type")
@@ -194,7 +197,7 @@ class _ArgumentReader:
         return self._fall_back(schema, path, f"not one of {choices}" if choices else "not understood")
 
     def _fall_back(self, schema: Mapping[str, Any], path: str, problem: str) -> Any:
-        """Return the value for an argument that cannot be read; `_ABSENT` has the model take its default."""
+        """Return the fallback of an unreadable argument, or `_ABSENT` for its default."""
         value = schema.get("x-fallback", schema.get("default"))
         self.warnings.append(f"{path}: {problem}; {'left out' if value in (None, '', [], {}) else f'{value} was used'}")
         return schema.get("x-fallback", _ABSENT)
@@ -217,7 +220,7 @@ class _ArgumentReader:
         is_list = isinstance(value, list) and bool(value) and all(isinstance(item, str | int | float) for item in value)
         if is_strict and isinstance(value, list | dict):
             return _ABSENT
-        text = "\n".join(str(item) for item in value) if is_list else _encoded(value)
+        text = "\n".join(str(item) for item in value) if is_list else _encode_json(value)
         if text is None:
             return _ABSENT
         self.warnings.append(f"{path}: read as text")
@@ -249,11 +252,11 @@ class _ArgumentReader:
 
     def _read_list(self, schema: Mapping[str, Any], value: Any, path: str, is_strict: bool) -> Any:  # noqa: FBT001
         items = self.resolve(schema.get("items", {}))
-        listed = _parsed(value, list)
+        listed = _parse_json(value, list)
         if isinstance(value, str) and not isinstance(listed, list) and items.get("type") == "string":
             listed = [part.strip() for part in value.split(",")]
         elif isinstance(listed, str | int | float | dict):
-            listed = [_parsed(listed, dict)]
+            listed = [_parse_json(listed, dict)]
         if not isinstance(listed, list):
             return _ABSENT
         if listed is not value:
@@ -268,7 +271,7 @@ class _ArgumentReader:
 
     def _read_inner(self, schema: Mapping[str, Any], value: Any, path: str, is_strict: bool) -> Any:  # noqa: FBT001
         del is_strict
-        inner = _parsed(value, dict)
+        inner = _parse_json(value, dict)
         if inner == []:  # how some models write an empty object
             return {}
         if isinstance(inner, str) and "x-text" in schema:
@@ -290,39 +293,45 @@ class _ArgumentReader:
 
 
 def _leave_out(schema: Mapping[str, Any], values: dict[str, Any], error: pydantic.ValidationError) -> list[str]:
-    """Remove the optional values that a model refused; of a list only the wrong items.
+    """Remove optional values that a model refused; return warnings.
+
+    Of a list only the wrong items go.
 
     Raises:
         pydantic.ValidationError: One of them is required, or is part of a strict object.
     """
     resolve = _ArgumentReader(schema.get("$defs", {})).resolve
-    kept = {*schema.get("required", ())} | {
-        name for name, own in schema["properties"].items() if resolve(own).get("additionalProperties") is False
+    protected = {*schema.get("required", ())} | {
+        name for name, part in schema["properties"].items() if resolve(part).get("additionalProperties") is False
     }
     is_strict = schema.get("additionalProperties") is False
     wrong: dict[str, set[int]] = {}
     for finding in error.errors(include_input=False, include_url=False, include_context=False):
         name, *inner = finding["loc"] or ("",)
         value = values.get(str(name))
-        if is_strict or name not in values or name in kept:
+        if is_strict or name not in values or name in protected:
             raise error
-        at = inner[0] if inner and isinstance(inner[0], int) else None
-        wrong.setdefault(str(name), set()).update(range(len(value)) if at is None and isinstance(value, list) else ())
-        if at is not None:
-            wrong[str(name)].add(at)
+        position = inner[0] if inner and isinstance(inner[0], int) else None
+        wrong.setdefault(str(name), set()).update(
+            range(len(value)) if position is None and isinstance(value, list) else ()
+        )
+        if position is not None:
+            wrong[str(name)].add(position)
     warnings = []
     for name, positions in wrong.items():
-        left = [item for at, item in enumerate(values[name]) if at not in positions] if positions else []
-        warnings += [f"{name}.{at}: wrong, and left out" for at in sorted(positions)[:3]] or [f"{name}: left out"]
-        if left:
-            values[name] = left
+        items = [item for position, item in enumerate(values[name]) if position not in positions] if positions else []
+        warnings += [f"{name}.{position}: wrong, and left out" for position in sorted(positions)[:3]] or [
+            f"{name}: left out"
+        ]
+        if items:
+            values[name] = items
         else:
             del values[name]
     return warnings
 
 
-def _parsed(value: Any, kind: type) -> Any:
-    """Return what a text holds as JSON if that is of a kind; else the value itself."""
+def _parse_json(value: Any, kind: type) -> Any:
+    """Return the JSON of a kind in a text, else the value."""
     if not isinstance(value, str) or value.strip()[:1] not in ("[", "{"):
         return value
     try:
@@ -332,7 +341,7 @@ def _parsed(value: Any, kind: type) -> Any:
     return inner if isinstance(inner, kind) else value
 
 
-def _encoded(value: Any) -> str | None:
+def _encode_json(value: Any) -> str | None:
     try:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):

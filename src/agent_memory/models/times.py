@@ -59,7 +59,7 @@ def parse_bound(text: str, *, end: bool) -> datetime:
     """
     text = text.strip()
     try:
-        first, last = _days_of(text)
+        first, last = _find_days(text)
     except ValueError:
         try:
             return as_utc(datetime.fromisoformat(text))
@@ -77,8 +77,8 @@ def parse_bound(text: str, *, end: bool) -> datetime:
         raise ValueError(f"{text!r} is too late a date") from error
 
 
-def _days_of(text: str) -> tuple[date, date]:
-    """Return the first and the last day of a day, a month or a year, ISO 8601."""
+def _find_days(text: str) -> tuple[date, date]:
+    """Return the first and last day of a day, month or year."""
     if not _MONTH_OR_YEAR.fullmatch(text):
         day = date.fromisoformat(text)
         return day, day

@@ -1,7 +1,7 @@
-"""Proposals: acts that wait for the user's yes, of one conversation, and which of them the user agreed to.
+"""Proposals of one conversation: acts that wait for the user's yes.
 
 A yes is structural: a message that is only yes directly after exactly one shown proposal, or a sentence of the user's
-own that holds the proposal's id and neither asks nor denies. Words of a request are no yes.
+own that holds the proposal's id and neither asks nor denies. Words of a request do not count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _POLITE: Final = frozenset({"please", "thanks", "bitte", "danke", "merci", "grac
 
 
 def proposal_id(*parts: object) -> str:
-    """Return the id of a proposal: the same for the same act, 12 hexadecimal digits."""
+    """Return the id of a proposal, the same for the same act."""
     return hashlib.sha256(repr(parts).encode("utf-8", "replace")).hexdigest()[:12]
 
 
@@ -45,7 +45,7 @@ class ProposalBook:
         """Note that a proposal was shown in this turn; return its id.
 
         Args:
-            proposal: Its id.
+            proposal: Id from `proposal_id`, or of a preview.
             session_id: Session whose tool showed it.
         """
         self._open.pop(proposal, None)
@@ -57,11 +57,11 @@ class ProposalBook:
         return proposal
 
     def is_open(self, proposal: str) -> bool:
-        """Return True if the proposal was shown in this session and not refused."""
+        """Return True if the proposal was shown and not refused."""
         return proposal in self._open
 
     def is_agreed(self, proposal: str) -> bool:
-        """Return True if the user's message of this turn agrees to the proposal."""
+        """Return True if the user's last message agrees to the proposal."""
         return proposal in self._agreed
 
     def begin_turn(self, prompt: str) -> None:
@@ -82,7 +82,7 @@ class ProposalBook:
 
 
 def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
-    """Return True if a sentence of the user's own is nothing but a command with a memory's id ("forget mem-…").
+    """Return True if a sentence of the user is only a command ("forget mem-…").
 
     Args:
         prompt: The user's message.

@@ -169,9 +169,10 @@ class Requests:
         return await self._previewed(query, targets)
 
     async def preview_all(self, caller: Caller = NOBODY) -> Preview:
-        """Return a preview of all memories that the caller sees, superseded and expired ones included.
+        """Return a preview of all memories that the caller sees.
 
-        Its `confirm` is the same however many there are: who agrees to all agrees to one more.
+        Superseded and expired ones are included. `confirm` does not depend on the memories: who agrees to all agrees
+        to one more.
 
         Raises:
             StorageError: The memories cannot be read.

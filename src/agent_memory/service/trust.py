@@ -2,7 +2,7 @@
 
 What is derived or changed has the lowest trust of its sources. A call of low trust changes, replaces, forgets or pins
 nothing above low, unless the user agreed to that very act: a proposal with an id, or a command with the memory's id.
-Words about something are no yes. The one place that decides this, for every caller.
+Words about something do not count. The one place that decides this, for every caller.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class TrustGate:
         """
         new = memory.value
         agreed = caller.proposals.is_agreed(proposal_id("replace", new.supersedes, new.content))
-        said: Trust = "medium" if agreed else await self._trust_of(new.content, caller)
-        trust = lowest(new.trust, said, *await self._of_sources(new, caller))
+        theirs: Trust = "medium" if agreed else await self._trust_of(new.content, caller)
+        trust = lowest(new.trust, theirs, *await self._of_sources(new, caller))
         if new.supersedes is not None and caller.trust == "low":
             replaced = await self._storage.get(new.supersedes)
             if replaced is not None and replaced.trust != "low":
@@ -86,8 +86,8 @@ class TrustGate:
         if values.keys() == {"pinned"}:
             await self.check("pin", [before], caller)
         else:
-            said = [(name, str(value)) for name, value in sorted(values.items())]
-            await self.check("change", [before], caller, proposal_id("change", before.id, said))
+            wording = [(name, str(value)) for name, value in sorted(values.items())]
+            await self.check("change", [before], caller, proposal_id("change", before.id, wording))
         after = overlaid(before, {key: value for key, value in values.items() if key in Memory.model_fields})
         words = {key for key in values.keys() - PLACE if getattr(after, key, None) != getattr(before, key, None)}
         if not words:

@@ -136,10 +136,10 @@ def preview(found: Preview, *, whole: bool = False) -> dict[str, Any]:
     return {**view, **({"confirm": found.confirm} if found.confirm else {})}
 
 
-def preview_all(found: Preview) -> dict[str, Any]:
-    """Return how many memories a request to forget everything means, by category."""
-    by_category = dict(sorted(Counter(memory.category for memory in found.gone).items()))
-    return {"count": len(found.gone), "by_category": by_category}
+def preview_all(preview: Preview) -> dict[str, Any]:
+    """Return the number of memories in a preview, by category."""
+    by_category = dict(sorted(Counter(memory.category for memory in preview.gone).items()))
+    return {"count": len(preview.gone), "by_category": by_category}
 
 
 def trace(left: Trace) -> dict[str, Any]:

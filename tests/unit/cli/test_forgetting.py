@@ -136,7 +136,7 @@ def test_what_is_archived_and_meant_is_named_and_stays(ann: Run, cli: Run) -> No
 
 
 def test_forget_all_counts_asks_and_comes_back(ann: Run) -> None:
-    refused = ann("forget", "--all", code=1)
+    refused = ann("forget", "--all", code=2)
     assert "3 memories: note 3." in refused.stderr
     assert "there is no terminal to ask on" in refused.stderr
     assert len(texts(ann)) == 3
@@ -151,4 +151,4 @@ def test_forget_all_counts_asks_and_comes_back(ann: Run) -> None:
 
 
 def test_forget_all_next_to_an_id_is_refused(ann: Run) -> None:
-    assert "one of them" in ann("forget", "--all", "mem-000000000000", code=2).stderr
+    assert "Invalid value for ID" in ann("forget", "--all", "mem-000000000000", code=2).stderr
