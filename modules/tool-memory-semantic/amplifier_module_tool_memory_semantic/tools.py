@@ -358,7 +358,7 @@ class ActivateTool(MemoryTool[inputs.ActivateInput]):
 async def _drop_unknown_ids(service: MemoryService, values: dict[str, Any], group: str | None) -> list[str]:
     """Remove references to unknown memories from new values; return warnings."""
     links = values.get("links", [])
-    ends = {link["id"] for link in links if is_told(link["rel"])} | {values.get("supersedes")}
+    ends = [str(link["id"]) for link in links if is_told(link["rel"])] + [str(values.get("supersedes"))]
     memories = {end: await service.admin.get(end) for end in ends if is_memory_id(end)}
     missing = {end for end, memory in memories.items() if memory is None or not sees(group, memory.facets)}
     values["links"] = [link for link in links if link["id"] not in missing]

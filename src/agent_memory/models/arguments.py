@@ -1,9 +1,9 @@
 """Arguments of tools, as language models send them.
 
 They are brought into the form that a JSON Schema asks for. An object with `additionalProperties: false` is strict:
-unknown names are refused, and no value is replaced or left out. Elsewhere what cannot be read is left out, and a warning
-says so. Four keywords are our own: `x-aliases` (further names of a property), `x-fallback` (the value where none can be
-read), `x-empty` (an empty text has a meaning) and `x-text` (a text is the value of each property of an object).
+unknown names are refused, and no value is replaced or left out. Elsewhere what cannot be read is left out, with a
+warning. Four keywords are our own: `x-aliases` (further names of a property), `x-fallback` (the value where none can
+be read), `x-empty` (an empty text has a meaning) and `x-text` (a text is the value of each property of an object).
 """
 
 from __future__ import annotations

@@ -104,6 +104,17 @@ async def test_calls_of_one_reply_are_made_one_after_the_other(mounted: Mount, f
     assert (await done(tools, "list_notes", limit=50))["total"] == 8
 
 
+async def test_a_limit_in_an_odd_form_is_read(mounted: Mount, folder: Path) -> None:
+    _, tools = await mounted({"workspace": str(folder), "tools": ["*"], "agent": "editor"})
+    assert "warnings" not in await done(tools, "list_talks", limit="5", offset=None)
+    assert (await done(tools, "list_talks", limit=100_000))["warnings"] == ["limit: 1000 was used"]
+    assert (await done(tools, "list_talks", limit=0, offset="many"))["warnings"] == [
+        "limit: 1 was used",
+        "offset: not understood; left out",
+    ]
+    assert "x-count" not in str(tools["list_talks"].input_schema)
+
+
 async def test_what_is_wrong_is_told_in_words(mounted: Mount, folder: Path) -> None:
     _, tools = await mounted({"workspace": str(folder), "tools": ["*"], "agent": "editor"})
     assert (await failed(tools, "claim_step", step="analyse/analyst/1"))["code"] == "not_allowed"

@@ -187,7 +187,6 @@ def test_who_closes_gives_an_unfinished_step_back(tools: Toolset, book: Workspac
         ("get_chapter", {"number": "1"}, "takes number as integer"),
         ("get_chapter", {"number": True}, "takes number as integer"),
         ("get_chapter", {"number": 1, "colour": 1}, "has no argument 'colour'"),
-        ("list_chapters", {"limit": 0}, "takes limit from 1 to 1000"),
         ("list_chapters", {"offset": -1}, "takes offset from 0"),
         ("list_chapters", {"columns": ["colour"]}, "no column 'colour'"),
         ("save_tactic", {"name": "x", "kind": "trick"}, "one of mindset, script"),

@@ -18,10 +18,15 @@ _KINDS: Final = {
     "timestamp": {"type": "string", "format": "date-time"},
     "file": {"type": "string", "description": "path of a file that is there, relative to the workspace's folder"},
 }
-LIMIT: Final = {"type": "integer", "minimum": 1, "maximum": 1000, "description": "at most so many rows"}
-OFFSET: Final = {"type": "integer", "minimum": 0, "description": "rows to leave out at the beginning"}
+LIMIT: Final = {
+    "type": "integer", "minimum": 1, "maximum": 1000, "description": "at most so many rows", "x-count": True,
+}  # fmt: skip
+"""`x-count` marks what says how much to answer; it is not shown."""
+OFFSET: Final = {"type": "integer", "minimum": 0, "description": "rows to leave out at the beginning", "x-count": True}
 QUERY: Final = {"type": "string", "description": "words to look for; a row that has any of them is found"}
-BEGIN: Final = {"type": "integer", "minimum": 0, "description": "begin texts at this character, to read on"}
+BEGIN: Final = {
+    "type": "integer", "minimum": 0, "description": "begin texts at this character, to read on", "x-count": True,
+}  # fmt: skip
 
 
 def of_column(declaration: Declaration, column: Column) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
+from agent_memory.models.arguments import normalize_arguments
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
@@ -49,13 +50,15 @@ class Tool:
         """The JSON Schema of the arguments, an object."""
         return {
             "type": "object",
-            "properties": dict(self.properties),
+            "properties": {name: _without_marks(schema) for name, schema in self.properties.items()},
             "required": [*self.needed, *(each for each in self.asked if each not in self.needed)],
             "additionalProperties": False,
         }
 
-    def checked(self, given: Any) -> dict[str, Any]:
-        """Return the arguments; those that may be left out and are null are left out.
+    def checked(self, given: Any) -> tuple[dict[str, Any], list[str]]:
+        """Return the arguments without optional nulls, and warnings.
+
+        How many rows or characters to answer is brought into its range; nothing else is changed.
 
         Raises:
             ValidationError: One is unknown, missing or of another type. Values of columns are checked when written.
@@ -69,10 +72,13 @@ class Tool:
         missing = [name for name in self.needed if name not in arguments]
         if missing:
             raise self._refused(f"needs {', '.join(missing)}")
+        counts = {name: schema for name, schema in self.properties.items() if schema.get("x-count")}
+        bounded, warnings = normalize_arguments({"properties": counts}, {name: arguments.get(name) for name in counts})
+        arguments = {name: value for name, value in arguments.items() if name not in counts} | bounded
         kept = {name: value for name, value in arguments.items() if value is not None or name in self.needed}
         for name, value in kept.items():
             self._check_type(name, value)
-        return kept
+        return kept, warnings
 
     def _check_type(self, name: str, value: Any) -> None:
         schema = self.properties[name]
@@ -96,3 +102,8 @@ class Tool:
             code="invalid",
             recovery=f"Arguments of {self.name}: {', '.join(self.properties)}.",
         )
+
+
+def _without_marks(schema: Any) -> Any:
+    """Return a schema as a model is shown it."""
+    return {key: value for key, value in schema.items() if key != "x-count"} if isinstance(schema, dict) else schema

@@ -67,10 +67,10 @@ class Toolset:
         if tool is None:
             there = ", ".join(self.tools)
             raise ValidationError(f"There is no tool {quoted(name)}; there are {there}.", code="unknown_tool")
-        given = tool.checked(arguments)
+        given, warnings = tool.checked(arguments)
         with self._lock:
             before = self.session.low_seen
-            answer = tool.run(self.session, given)
+            answer = tool.run(self.session, given) | ({"warnings": warnings} if warnings else {})
             return {**answer, "trust": LOW} if self.session.low_seen > before else answer
 
     def close(self) -> None:
