@@ -1,4 +1,4 @@
-"""Other tools on the same texts: the rules of gitleaks and the plugins of detect-secrets, with nothing of ours around.
+"""The rules of gitleaks on the same texts, with nothing of ours around.
 
 A tool reports secrets; here each occurrence of what it reports is taken out of the text.
 """
@@ -10,7 +10,6 @@ import binascii
 import json
 import math
 import re
-import tempfile
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -45,37 +44,8 @@ def gitleaks(text: str) -> str:
     return _without(text, spans)
 
 
-def detect_secrets(text: str, *, eager: bool) -> str:
-    """Return `text` without what detect-secrets finds: its default plugins and filters, no verification.
-
-    Args:
-        text: What to look at.
-        eager: As its `scan --string` looks at one line, which shows each long word to the plugins for entropy too;
-            else as it reads a file, of the suffix .txt.
-    """
-    from detect_secrets import SecretsCollection  # half a second, only for the comparison
-    from detect_secrets.core.scan import scan_line
-    from detect_secrets.settings import default_settings
-
-    with default_settings():
-        if eager:
-            found = {each.secret_value for line in text.splitlines() for each in scan_line(line)}
-        else:
-            with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                secrets = SecretsCollection()
-                secrets.scan_file(file.name)
-            found = {each.secret_value for _, each in secrets}
-    for secret in sorted(filter(None, found), key=len, reverse=True):
-        text = text.replace(secret, "[redacted]")
-    return text
-
-
 PEERS: Final[dict[str, Redact]] = {
     "gitleaks' rules": gitleaks,
-    "detect-secrets": lambda text: detect_secrets(text, eager=False),
-    "detect-secrets, eager": lambda text: detect_secrets(text, eager=True),
 }
 
 

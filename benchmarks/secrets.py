@@ -1,4 +1,4 @@
-"""How many secrets the redactor leaves, how much else it touches, what it costs; beside gitleaks and detect-secrets.
+"""How many secrets the redactor leaves, how much else it touches, what it costs; next to gitleaks.
 
     .venv/bin/python -m benchmarks.secrets [--data FILE] [--seed N ...] [--each N] [--show GROUP] [--output FILE]
     .venv/bin/python -m benchmarks.secrets --doors --seed 101 --each 1

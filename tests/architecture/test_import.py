@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 HEAVY = (
-    "numpy", "onnxruntime", "tokenizers", "openai", "qdrant_client", "qdrant_edge", "detect_secrets", "amplifier_core",
+    "numpy", "onnxruntime", "tokenizers", "openai", "qdrant_client", "qdrant_edge", "amplifier_core",
     "structlog", "yaml", "filelock", "typer", "rich",
 )  # fmt: skip
 SCRIPT = """

@@ -297,7 +297,7 @@ async def _one_of(service: "MemoryService", word: str, gone: Mapping[str, str]) 
         more = {one: text for one, text in gone.items() if one.startswith(listed) and one not in texts}
         texts, total = texts | more, known.total + len(more)
     if not total:
-        from agent_memory.redaction import quoted  # detect-secrets, which a command that finds it does not need
+        from agent_memory.redaction import quoted  # its patterns load only for this error
 
         raise UnknownIdError(f"There is no memory {quoted(word)}.")
     if total == 1:

@@ -32,7 +32,7 @@ def check_agent_id(agent_id: object) -> str:
     """
     if isinstance(agent_id, str) and _AGENT_ID.fullmatch(agent_id) and agent_id.lower() not in _WINDOWS_DEVICES:
         return agent_id
-    from agent_memory.redaction import quoted  # detect-secrets, for what is no name
+    from agent_memory.redaction import quoted  # its patterns load only for an invalid name
 
     raise ValidationError(
         f"{quoted(agent_id)} cannot be an agent's name.",

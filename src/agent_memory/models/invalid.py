@@ -70,6 +70,6 @@ def _shown(part: str | int) -> str:
     """Return one part of the way to a wrong value: a field, a place in a list, or a key that may be anything."""
     if isinstance(part, int) or _FIELD.fullmatch(part):
         return str(part)
-    from agent_memory.redaction import shortened  # detect-secrets, for what no model names
+    from agent_memory.redaction import shortened  # its patterns load only for an unknown name
 
     return shortened(part)

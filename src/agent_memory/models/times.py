@@ -64,7 +64,7 @@ def parse_bound(text: str, *, end: bool) -> datetime:
         try:
             return as_utc(datetime.fromisoformat(text))
         except ValueError:
-            from agent_memory.redaction import quoted  # detect-secrets, for what is no date
+            from agent_memory.redaction import quoted  # its patterns load only for an invalid date
 
             raise ValueError(
                 f"{quoted(text)} is not a date (2026-01-30, 2026-01) or a date and time (2026-01-30T16:00:00Z)"

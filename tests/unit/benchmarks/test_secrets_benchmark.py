@@ -16,7 +16,7 @@ from benchmarks._secrets_kinds import GROUPS, Planted
 from benchmarks._secrets_last import LAST
 from benchmarks._secrets_later import LATER, LATER_CLEAN
 from benchmarks._secrets_newest import LANGUAGES, NEWEST
-from benchmarks._secrets_peers import detect_secrets, gitleaks
+from benchmarks._secrets_peers import gitleaks
 from benchmarks._secrets_unmet import UNMET
 from benchmarks.secrets import SETS, leaks, main, planted, statements
 
@@ -78,11 +78,6 @@ def test_gitleaks_generic_rule_heeds_entropy_and_stop_words() -> None:
     assert value not in gitleaks(f"api_key = {value}")
     assert "aaaaaaaaaaaaaa" in gitleaks("api_key = aaaaaaaaaaaaaa")
     assert f"{value}example" in gitleaks(f"api_key = {value}example")
-
-
-def test_detect_secrets_finds_a_token_as_a_file_and_eagerly() -> None:
-    for eager in (False, True):
-        assert TOKEN not in detect_secrets(f"we use {TOKEN} now", eager=eager)
 
 
 def test_a_file_is_measured_by_its_groups(
