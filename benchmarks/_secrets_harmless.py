@@ -40,11 +40,13 @@ def _lines(lines: list[str]) -> Callable[[random.Random], str]:
 
 def _pictured(rng: random.Random) -> str:
     data = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + rng.randbytes(rng.randrange(40, 240))).decode()
+    svg = f'<svg><image href="data:image/png;base64,{data}"/></svg>'
+    drawing = base64.b64encode(svg.encode()).decode()
     return rng.choice(
         (
             f'<img alt="login" src="data:image/png;base64,{data}">',
             f"background-image: url(data:image/png;base64,{data})",
-            f'"icon": "data:image/svg+xml;base64,{base64.b64encode(b"<svg>" + data.encode()).decode()}"',
+            f'"icon": "data:image/svg+xml;base64,{drawing}"',
         )
     )
 

@@ -28,6 +28,7 @@ ALPHABETS: Final = {
     "x": string.ascii_lowercase,
     "X": string.ascii_uppercase,
     "3": string.ascii_uppercase + "234567",
+    "s": "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz",
 }
 WORDS: Final = [
     "mango",
@@ -133,7 +134,7 @@ def fill(shape: str, rng: random.Random) -> str:
             return base64.b64encode(rng.randbytes(count)).decode()
         return "".join(rng.choices(ALPHABETS[kind], k=count))
 
-    return re.sub(r"\{(uuid|bytes|[aAlhHbudxX3wW])(\d*)\}", one, shape)
+    return re.sub(r"\{(uuid|bytes|[aAlhHbudxX3swW])(\d*)\}", one, shape)
 
 
 def strong(rng: random.Random) -> str:

@@ -164,7 +164,10 @@ def _unescaped(escape: str) -> str:
     if escape[0] in "&=":
         return html.unescape(escape) if escape[0] == "&" else "="
     if escape[0] == "%" or escape[1] == "x":
-        return bytes.fromhex(re.sub(r"%|\\x", "", escape)).decode("utf-8", "replace")
+        try:
+            return bytes.fromhex(re.sub(r"%|\\x", "", escape)).decode("utf-8")
+        except UnicodeDecodeError:  # `%DB_PASS%`
+            return escape
     if escape[1] == "u":
         codes = (int(code, 16) for code in re.findall(r"[0-9A-Fa-f]+", escape.replace("\\u", " ")))
         units = "".join(chr(code) for code in codes if code <= sys.maxunicode)

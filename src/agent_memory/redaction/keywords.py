@@ -24,7 +24,7 @@ from agent_memory.redaction.plausibility import (
     passphrase_length,
     value_in,
 )
-from agent_memory.redaction.protocol import MARKER_PREFIX, Finding
+from agent_memory.redaction.protocol import MARKER, MARKER_PREFIX, Finding
 from agent_memory.yaml_reading import load_patterns
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ _OTHER_KEYS: Final = re.compile(
 _LISTED: Final = 24
 """Secrets in one list; a text of nothing but secrets would else be walked to its end from each of them."""
 _WITH: Final = re.compile(r"(?i)\b(?:with|mit|avec|con|met)\s{1,3}(?:the\s)?\w{1,20}\Z")
+_NEAR_WORDS, _FAR_WORDS = 4, 6
+"""Words from "is" to a word that names a token, to one that names a password: "X is our production API key"."""
 _TRIES: Final = 4
 """Values looked at after one word: what is further off is rarely its own, and text made to be slow has many."""
 
@@ -136,7 +138,8 @@ def _lower(text: str) -> str:
 
 def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterator[Finding]:
     """Yield what stands after a word, or before it."""
-    if text.rfind(MARKER_PREFIX, max(0, start - _MARKER), start) > text.rfind("]", max(0, start - _MARKER), start):
+    begin = text.rfind(MARKER_PREFIX, max(0, start - _MARKER), start)
+    if begin >= 0 and (marker := MARKER.match(text, begin)) and marker.end() >= end:
         return  # the name of what was taken out
     kind, short = name.removesuffix("_short"), name.endswith("_short")
     if short and _OTHER_KEYS.search(text, max(0, start - _BEFORE), end):
@@ -154,8 +157,7 @@ def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterato
     if short or is_part or _COMPOUND.match(lowered, end):
         return
     yield from _stated(text, lowered[start:end], kind, end)
-    if kind != "token":
-        yield from _said_before(text, lowered, kind, start)
+    yield from _said_before(text, lowered, kind, start)
 
 
 def _assigned(text: str, kind: str, end: int, *, queried: bool, vague: bool) -> Iterator[Finding] | None:
@@ -272,7 +274,8 @@ def _said_before(text: str, lowered: str, kind: str, start: int) -> Iterator[Fin
     begin = max(0, start - _WINDOW)
     begin = max(begin, text.rfind("\n", begin, start) + 1)
     tokens = list(re.finditer(r"\S+", lowered[begin:start]))
-    for place in range(len(tokens) - 1, max(0, len(tokens) - 6), -1):
+    furthest = len(tokens) - (_NEAR_WORDS if kind == "token" else _FAR_WORDS)
+    for place in range(len(tokens) - 1, max(0, furthest), -1):
         if tokens[place][0] not in _LINKS:
             continue
         token = tokens[place - 1]

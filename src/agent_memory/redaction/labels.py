@@ -9,7 +9,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.redaction.protocol import MARKER_PREFIX
+from agent_memory.redaction.protocol import MARKER, MARKER_PREFIX
 from agent_memory.redaction.shapes import MANY_WORDS, is_known_harmless
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _walk(value: Any, redactor: Redactor, known: re.Pattern[str] | None, kinds: 
         kinds.update(dict.fromkeys(redaction.kinds))
         fits = len(redaction.text) <= max(_MAX_CHARS, len(value))
         return redaction.text if fits else f"{MARKER_PREFIX}{redaction.kinds[0]}]"
-    if any(_is_bare_secret(token) for token in value.split() if not token.startswith(MARKER_PREFIX)):
+    if any(_is_bare_secret(token) for token in MARKER.sub(" ", value).split()):
         kinds.setdefault(_KIND)
         return f"{MARKER_PREFIX}{_KIND}]"
     return value

@@ -209,6 +209,8 @@ def is_said_first(kind: str, value: str, *, verb: bool) -> bool:
     """Decide on X in "X is the password"; with `verb` in "use X as the password"."""
     if kind == "code":
         return re.fullmatch(r"(?:[A-Z]{1,3}-)?\d{4,8}", value) is not None
+    if kind == "token":
+        return looks_random(value) or UUID.fullmatch(value) is not None
     plain = verb and value.isalpha() and len(value) >= _MIN_WORD and value.lower() not in _PRONOUNS | _PREDICATES
     return plain or looks_like_password(value)
 

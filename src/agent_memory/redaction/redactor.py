@@ -5,24 +5,14 @@ from __future__ import annotations
 import bisect
 import functools
 import itertools
-import re
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.redaction.protocol import MARKER_PREFIX, Finding, Redaction
+from agent_memory.redaction.protocol import MARKER, MARKER_PREFIX, Finding, Redaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-_MARKER: Final = re.compile(r"\[redacted:[a-z0-9-]{1,40}\]")
 _MAX_PASSES: Final = 8
-# Pictures, certificates, public keys and names of resources: long, generated, and made to be shown.
-_HARMLESS: Final = re.compile(
-    r"data:[\w.+-]{1,40}/[\w.+-]{1,60}(?:;[\w=.-]{1,40}){0,3};base64,[A-Za-z0-9+/=_-]{1,100000}+"
-    r"|\b(?:arn:aws[\w-]{0,8}|did:\w{2,12}):[\w:/.+=,@-]{1,300}"
-    r"|-----BEGIN (?:[A-Z0-9]+ ){0,3}(?:CERTIFICATE|PUBLIC KEY|CERTIFICATE REQUEST|X509 CRL"
-    r"|PGP SIGNATURE)(?: BLOCK)?-----"
-    r"(?:\s{1,8}|\\n)(?:[A-Za-z0-9+/=]{1,100}+(?:\s{1,8}|\\n))+-----END"
-)
 # Below this no detector can find anything: the shortest secret we look for has three characters after a keyword.
 _MIN_CHARS: Final = 6
 
@@ -63,51 +53,66 @@ def _find(text: str) -> list[Finding]:
 
 
 def _with_encoded(text: str) -> list[Finding]:
-    """Return what is found in `text`, and its encoded parts in which something is found; nothing in what is shown."""
+    """Return findings in `text`, and its encoded parts that hold one.
+
+    Known forms and secrets in encoded parts always count. What is only guessed does not count inside a public value.
+    """
     from agent_memory.redaction.contexts import is_pair
     from agent_memory.redaction.decoding import encoded_parts
+    from agent_memory.redaction.exemptions import read_embedded_files
 
-    found = [finding for detect in _detectors() for finding in detect(text)]
+    found = _find_known(text)
+    for start, end, data in read_embedded_files(text):
+        found += [Finding(start, end, finding.kind) for finding in _find_known(data)[:1]]
     for start, end, plain in encoded_parts(text):
         if is_pair(plain):
             found.append(Finding(start, end, "password"))
             continue
-        inner = _shown(plain, [finding for detect in _detectors() for finding in detect(plain)])
+        inner = _find_known(plain) or _find_guessed(plain)
         found += [Finding(start, end, finding.kind) for finding in inner[:1]]
-    return _shown(text, found)
+    return found + _find_guessed(text)
 
 
-def _shown(text: str, found: list[Finding]) -> list[Finding]:
-    """Return what of `found` lies in nothing that is made to be shown."""
-    if not found or not ("-----BEGIN" in text or ";base64," in text or "arn:aws" in text or "did:" in text):
+def _find_known(text: str) -> list[Finding]:
+    return [finding for detect in _known_detectors() for finding in detect(text)]
+
+
+def _find_guessed(text: str) -> list[Finding]:
+    """Return what labels and looks give away, outside of public values."""
+    found = [finding for detect in _guessing_detectors() for finding in detect(text)]
+    if not found:
         return found
-    harmless = [match.span() for match in _HARMLESS.finditer(text)]
-    return [each for each in found if not any(start <= each.start and each.end <= end for start, end in harmless)]
+    from agent_memory.redaction.exemptions import find_public_spans
+
+    public = list(find_public_spans(text))
+    return [
+        finding for finding in found if not any(start <= finding.start and finding.end <= end for start, end in public)
+    ]
 
 
 @functools.cache
-def _detectors() -> tuple[Callable[[str], Iterable[Finding]], ...]:
-    """Load the detectors at the first text; their patterns take 30 ms to compile."""
+def _known_detectors() -> tuple[Callable[[str], Iterable[Finding]], ...]:
+    """Load the forms of providers at the first text; they take 30 ms to compile."""
+    from agent_memory.redaction.providers import find_provider_secrets
+    from agent_memory.redaction.published import find_published
+
+    return find_provider_secrets, find_published
+
+
+@functools.cache
+def _guessing_detectors() -> tuple[Callable[[str], Iterable[Finding]], ...]:
     from agent_memory.redaction.contexts import find_by_context
     from agent_memory.redaction.keywords import find_keyword_secrets
     from agent_memory.redaction.numbers import find_numbers
-    from agent_memory.redaction.providers import find_provider_secrets
-    from agent_memory.redaction.published import find_published
+    from agent_memory.redaction.providers import find_random_tokens
     from agent_memory.redaction.unlabelled import find_unlabelled
 
-    return (
-        find_provider_secrets,
-        find_published,
-        find_keyword_secrets,
-        find_by_context,
-        find_numbers,
-        find_unlabelled,
-    )
+    return find_keyword_secrets, find_by_context, find_numbers, find_random_tokens, find_unlabelled
 
 
 def _merge(text: str, findings: Iterable[Finding]) -> list[Finding]:
     """Join overlapping findings (the earliest, then longest, names the kind); drop those that lie in a marker."""
-    markers = [match.span() for match in _MARKER.finditer(text)] if MARKER_PREFIX in text else []
+    markers = [match.span() for match in MARKER.finditer(text)] if MARKER_PREFIX in text else []
     ends = [end for _, end in markers]
     merged: list[Finding] = []
     for first, last, kind in sorted(findings, key=lambda f: (f.start, -f.end)):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import itertools
 import math
 import re
 from collections import Counter
 from typing import Final
+
+from agent_memory.redaction.protocol import MARKER
 
 MIN_RANDOM_CHARS: Final = 12
 _MIN_ENTROPY: Final = 2.5
@@ -22,7 +26,7 @@ HALF_WORDS, MANY_WORDS, MOST_WORDS = 0.5, 0.6, 0.75
 # A value that stands for a secret instead of being one.
 _PLACEHOLDER: Final = re.compile(
     r"""(?xi)
-    [*x\u2022.\-_#?]+ | <[^>]*> | \$\{[^}]*\}? | (?-i:\$[A-Z_][A-Z0-9_]*) | \$\(.*
+    [*x\u2022.\-_#?]+ | <[^>]*>? | \$\{[^}]*\}? | (?-i:\$[A-Z_][A-Z0-9_]*) | \$\(.*
     | \{\{.* | \{[\w.]*\} | %\w+% | \[redacted.*
     | (?:your|my|the|some|a|an)[-_ ]?\w*[-_ ](?:here|password|token|secret|key)\w* | change[-_]?me | replace[-_]?me
     | none | null | nil | undefined | true | false | str(?:ing)? | int | bool | bytes | any | text | varchar(?:\(\d+\))?
@@ -35,6 +39,9 @@ _PLACEHOLDER: Final = re.compile(
     | await | yield | lambda | pass | break
     """
 )
+_WRAPPED: Final = re.compile(r"\A(?:[<{%!]|\$\{|\$\(|vault:|op://)|(?i:redacted)")
+"""Signs that make any text in them a placeholder."""
+_HIDDEN: Final = re.compile(rf"{MARKER.pattern}|(?i:redacted)")
 _TECH_WORD: Final = re.compile(
     r"""(?xi)
     md5 | sha-?\d+ | oauth-?[12](?:\.0)? | utf-?\d+ | base-?\d+
@@ -46,10 +53,14 @@ _TECH_WORD: Final = re.compile(
     | aes-?\d+\w* | tls-?\d[\d.]* | fido2 | pbkdf2 | web3 | log4j
     """
 )
+_SSH_HEAD: Final = 24
+"""Characters of base64 that hold the length and the beginning of the name."""
+_SSH_NAME: Final = re.compile(rb"(?:ssh|ecdsa|sk)-\w")
 UUID: Final = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEX: Final = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
-_DATE: Final = re.compile(r"\d{4}-\d\d(?:-\d\d.*)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
+_DATE: Final = re.compile(r"\d{4}-\d\d(?:-\d\d(?:[T_ -][\d:.,Z+-]{0,40})?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
 _VERSION: Final = re.compile(r"v?\d+(?:\.\d+)+(?:[-+.]\w+)*")
+_ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://")
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
 _FILE: Final = re.compile(r"\.[a-z]{2,6}\d?(?::\d+)?$")
 _SEPARATORS: Final = re.compile(r"[^A-Za-z0-9]+")
@@ -63,7 +74,17 @@ _LUHN_MIN, _LUHN_MAX = 13, 19  # ISO/IEC 7812
 
 def is_placeholder(value: str) -> bool:
     """Tell whether `value` only stands for a secret: `${TOKEN}`, `<password>`, `os.environ[...]`, `***`."""
-    return not value or _PLACEHOLDER.fullmatch(value) is not None
+    return not value or (_PLACEHOLDER.fullmatch(value) is not None and not _wraps_generated(value))
+
+
+def _wraps_generated(value: str) -> bool:
+    """Return True if `value` has the form of a placeholder around something generated: `<hunter29Xy>`."""
+    if not _WRAPPED.search(value):
+        return False
+    return any(
+        looks_random(part) or (len(part) >= _MIN_MIXED and _is_mixed(part) and sum(map(str.isdigit, part)) > 1)
+        for part in _SEPARATORS.split(_HIDDEN.sub(" ", value))
+    )
 
 
 def entropy(text: str) -> float:
@@ -101,12 +122,16 @@ def is_harmless_password(token: str) -> bool:
 
 def _is_written_out(token: str) -> bool:
     """Tell whether `token` is a date, a version, an address, or a path, option, name or file made of words."""
-    if _DATE.fullmatch(token) is not None or _VERSION.fullmatch(token) is not None or "://" in token:
+    if _DATE.fullmatch(token) is not None or _is_version(token) or _ADDRESS.match(token):
         return True
     if token.startswith(("./", "../", "~/", "--")):
         return not _is_generated_part(token)
     formed = token.startswith(("/", "~", "#", "@")) or token.count("/") > 1 or _FILE.search(token) is not None
     return formed and _is_worded(token)
+
+
+def _is_version(token: str) -> bool:
+    return _VERSION.fullmatch(token) is not None and not _is_generated_part(token)
 
 
 def _is_worded(token: str) -> bool:
@@ -162,6 +187,21 @@ def looks_random_alone(token: str) -> bool:
     if sum(map(str.isdigit, token)) < _MIN_STANDALONE_DIGITS or not _is_mixed(token):
         return False
     return worded_share(token) < HALF_WORDS and entropy(token) >= _MIN_STANDALONE_ENTROPY
+
+
+def is_ssh_public_key(token: str) -> bool:
+    """Return True if `token` begins as the public keys that ssh writes: a length, and the name of an algorithm."""
+    data = decode_base64(token[:_SSH_HEAD]) if token.startswith("AAAA") else None
+    return data is not None and _SSH_NAME.match(data[4 : 4 + int.from_bytes(data[:4], "big")]) is not None
+
+
+def decode_base64(text: str) -> bytes | None:
+    """Return the bytes of base64 with or without padding, None if it is not base64."""
+    letters = text.rstrip("=")
+    try:
+        return base64.b64decode(letters + "=" * (-len(letters) % 4), validate=True)
+    except binascii.Error:
+        return None
 
 
 def looks_like_password(token: str) -> bool:

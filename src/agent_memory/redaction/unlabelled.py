@@ -20,6 +20,7 @@ from agent_memory.redaction.shapes import (
     is_jumbled,
     is_known_harmless,
     is_placeholder,
+    is_ssh_public_key,
     looks_like_password,
     worded_share,
 )
@@ -51,6 +52,9 @@ _TOKEN: Final = re.compile(
 """Not a part of a path."""
 _MARKS: Final = frozenset("!#$%&*@^~?+\u00a7\u20ac\u00a3")
 _LETTERS: Final = re.compile(r"[^\W\d_]")
+_CALLED: Final = re.compile(r"[(\[]|=(?![\s=]|\Z)")
+"""After a name of code; the padding of base64 ends there."""
+_ALNUMS: Final = re.compile(r"[A-Za-z0-9]{16,}")
 _JOINTS: Final = re.compile(r"[-._]+")
 _HEX: Final = re.compile(r"(?i)[0-9a-f]{24,128}")
 _BASE32: Final = re.compile(r"[A-Z2-7]{16,64}")
@@ -90,7 +94,7 @@ _TECHNICAL: Final = re.compile(
 )
 _TITLED: Final = re.compile(r"[A-Z][a-z]{3,16}[-.]\d{4,6}")
 _FILE: Final = re.compile(r"(?i)[\w@+~-]\.(?:[a-z][a-z0-9]{0,4}|tar\.\w{2,3})$")
-_IDENTIFIER: Final = re.compile(rf"(?xi)(?:{_DATA['identifiers']})[_-].*")
+_IDENTIFIER: Final = re.compile(rf"(?xi)(?:{_DATA['identifiers']})[_-][\w.:/-]*")
 _LABEL: Final = re.compile(
     rf"(?xi)(?:^|[^a-z])(?:{_DATA['harmless_labels']})(?:[\s:#=./\"'(@-]{{1,3}}(?:(?:is|was|no\.?|number|id)\s)?){{1,2}}$"
 )
@@ -158,7 +162,9 @@ class _Places:
 def _holds(looks: Looks, places: _Places, start: int, end: int) -> bool:
     """Tell whether what stands around a token makes it a secret."""
     text = places.text
-    if _LABEL.search(text, max(0, start - _BEFORE), start) or text[end : end + 1] in {"(", "=", "["}:
+    if _LABEL.search(text, max(0, start - _BEFORE), start) and _MARKS.isdisjoint(text[start:end]):
+        return False
+    if _CALLED.match(text, end):
         return False
     return looks is Looks.SURE or _says_so(looks, places, start, end)
 
@@ -220,14 +226,26 @@ def looks_like(token: str) -> Looks:
 def _is_harmless(token: str) -> bool:
     return (
         _HEX_DIGITS.fullmatch(token) is not None
-        or _REFERENCE.fullmatch(token) is not None
         or is_placeholder(token)
-        or (is_known_harmless(token) and not _TITLED.fullmatch(token))
-        or token.startswith("AAAA")  # keys that ssh shows
+        or is_ssh_public_key(token)
         or is_identifier(token)
-        or _FILE.search(token) is not None
+        or (_is_reference(token) and not any(_generated_run(run) for run in _ALNUMS.findall(token)))
         or (_TECHNICAL.search(token) is not None and (len(token) < _MIN_MIXED or worded_share(token) >= HALF_WORDS))
     )
+
+
+def _is_reference(token: str) -> bool:
+    """Return True if `token` has the form of an address, a version, a package, a file."""
+    return (
+        _REFERENCE.fullmatch(token) is not None
+        or (is_known_harmless(token) and not _TITLED.fullmatch(token))
+        or _FILE.search(token) is not None
+    )
+
+
+def _generated_run(run: str) -> bool:
+    """Return True if letters and digits inside such a form are a secret by themselves."""
+    return _generated(run, sum(map(str.isdigit, run))) is Looks.SURE
 
 
 def _is_prefixed(token: str, digits: int) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.redaction.protocol import MARKER
+
 if TYPE_CHECKING:
     from agent_memory.redaction.protocol import Redactor
 
@@ -65,7 +67,7 @@ def _walk(value: Any, redactor: Redactor, kinds: dict[str, None], *, under_secre
     if isinstance(value, list | tuple):
         return [_walk(item, redactor, kinds, under_secret=under_secret, depth=depth + 1) for item in value]
     if under_secret and value not in (None, "", True, False) and isinstance(value, str | int | float):
-        if isinstance(value, str) and value.startswith("[redacted:") and value.endswith("]"):
+        if isinstance(value, str) and MARKER.fullmatch(value):
             return value
         kinds.setdefault("named-secret")
         return "[redacted:named-secret]"

@@ -1,0 +1,140 @@
+"""Public values that look random: names of AWS resources, DIDs, embedded files, certificates, public keys, digests.
+
+Each is parsed whole, never matched by its beginning. A span is public only if every part of it is what its format
+allows. Forms of providers and what an embedded text says are searched before; nothing here exempts them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.redaction.shapes import UUID, decode_base64, is_ssh_public_key
+from agent_memory.redaction.unlabelled import Looks, looks_like
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ARN: Final = re.compile(
+    r"\barn:aws(?:-[a-z]{2,8}){0,2}:[a-z0-9-]{2,40}:(?:[a-z]{2}(?:-[a-z]{2,12}){1,3}-\d)?:(?:\d{12}|aws)?:"
+    r"(?P<resource>[\w:/.*-]{1,600}+)"
+)
+"""Partition, service, region, account and resource."""
+_RESOURCE_ID: Final = re.compile(r"[0-9a-f]{8,64}|[A-Z0-9]{10,21}")
+_SUFFIX: Final = re.compile(r"-[A-Za-z0-9]{6}\Z")
+"""What Secrets Manager appends to a name."""
+_DID: Final = re.compile(
+    r"\bdid:(?:key:z[1-9A-HJ-NP-Za-km-z]{40,120}|plc:[a-z2-7]{24}|ethr:(?:0x[0-9a-f]{1,6}:)?0x[0-9a-fA-F]{40}"
+    r"|pkh:[a-z0-9-]{3,8}:[\w-]{1,32}:[\w.-]{1,44}|(?:sov|indy:[a-z]{2,16}):[1-9A-HJ-NP-Za-km-z]{21,22}"
+    r"|ion:Ei[\w-]{44}|cheqd:[a-z]{2,10}:[0-9a-f-]{36})(?:\#[\w-]{1,64})?(?![\w:])"
+)
+_DATA: Final = re.compile(
+    r"data:(?P<type>[a-z]{2,12}/[\w.+-]{1,60})?(?:;[\w-]{1,20}=[\w.-]{1,40}){0,3};base64,(?P<body>[A-Za-z0-9+/]{1,400000}+={0,2})"
+    r"(?![\w+/=])"
+)
+_MAGIC: Final[dict[str, tuple[bytes, ...]]] = {
+    "image": (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"RIFF", b"BM", b"II*\0", b"MM\0*", b"\0\0\1\0"),
+    "font": (b"wOFF", b"wOF2", b"\0\1\0\0", b"OTTO", b"true"),
+    "audio": (b"ID3", b"\xff\xfb", b"\xff\xf3", b"OggS", b"RIFF", b"fLaC"),
+    "video": (b"\x1aE\xdf\xa3", b"OggS", b"\0\0\1"),
+    "application": (b"%PDF-", b"\0asm", b"wOFF", b"wOF2", b"\0\1\0\0"),
+}
+"""First bytes of files by type: many pictures carry the name of another format of pictures."""
+_BOX: Final = b"ftyp"
+"""After the size of the first box of MP4, AVIF and HEIC."""
+_PEM: Final = re.compile(
+    r"-----BEGIN (?P<label>(?:[A-Z0-9]{1,16} ){0,3}(?:CERTIFICATE|PUBLIC KEY|CERTIFICATE REQUEST|X509 CRL"
+    r"|PGP SIGNATURE)(?: BLOCK)?)-----"
+    r"(?P<body>(?:(?:\s{1,24}|\\n)[A-Za-z0-9+/=]{1,100}+){1,2000}+)(?:\s{1,24}|\\n)-----END (?P=label)-----"
+)
+_MIN_BODY: Final = 160
+"""Characters of a certificate whose lines are even; a shorter block has to be DER."""
+_DER: Final = re.compile(r"(?<![\w+/=-])MII[A-Za-z0-9+/]{120,8000}+={0,2}(?![\w+/=-])")
+_SEQUENCE: Final = 0x30
+_SIZED_SEQUENCE: Final = rb"\x30(?:[\x00-\x7f]|\x81.|\x82..)"
+_PUBLIC_DER: Final = re.compile(
+    rb"(?s)"
+    + _SIZED_SEQUENCE * 2
+    + rb"(?:\xa0\x03\x02\x01|\x06\x07\x2a\x86|\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01)"
+)
+"""The version of a certificate, or the algorithm of an elliptic or RSA public key."""
+_SSH_KEY: Final = re.compile(r"(?<![\w+/])AAAA[A-Za-z0-9+/]{30,1500}+={0,3}(?![\w+/=])")
+_DIGEST: Final = re.compile(
+    r"(?i:(?P<size>sha\d{1,3})[-:]|\bh1:|integrity\W{1,4}(?P<sized>sha\d{1,3})-)(?P<digest>[A-Za-z0-9+/]{20,128}+={0,2})(?![\w+/=])"
+)
+_SIZES: Final = {"sha1": 20, "sha224": 28, "sha256": 32, "sha384": 48, "sha512": 64}
+"""Bytes of a digest; the `h1:` of a Go module is a SHA-256."""
+_CONTENT: Final = re.compile(r"\bipfs:(?://?)?(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|b[a-z2-7]{58})(?!\w)")
+
+
+def find_public_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each public value in `text`."""
+    if "arn:aws" in text:
+        yield from (match.span() for match in _ARN.finditer(text) if _is_resource(match["resource"]))
+    if "did:" in text:
+        yield from (match.span() for match in _DID.finditer(text))
+    if ";base64," in text:
+        yield from (match.span() for match in _DATA.finditer(text) if _is_file(match["type"] or "", match["body"]))
+    if "-----BEGIN" in text:
+        yield from (match.span() for match in _PEM.finditer(text) if _is_published(match["body"]))
+    if "MII" in text:
+        yield from (match.span() for match in _DER.finditer(text) if _is_certificate(decode_base64(match[0])))
+    if "AAAA" in text:
+        yield from (match.span() for match in _SSH_KEY.finditer(text) if is_ssh_public_key(match[0]))
+    yield from (match.span() for match in _DIGEST.finditer(text) if _is_digest(match))
+    if "ipfs:" in text:
+        yield from (match.span() for match in _CONTENT.finditer(text))
+
+
+def read_embedded_files(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start and end of each base64 data URI, and its bytes as Latin-1 text."""
+    for match in _DATA.finditer(text) if ";base64," in text else ():
+        if (data := decode_base64(match["body"])) is not None:
+            yield *match.span("body"), data.decode("latin-1")
+
+
+def _is_resource(resource: str) -> bool:
+    """Return True if each part of an ARN's resource is a name or an id."""
+    return all(
+        UUID.fullmatch(part) or _RESOURCE_ID.fullmatch(part) or looks_like(_SUFFIX.sub("", part)) <= Looks.NAMED
+        for part in re.split("[:/]", resource.rstrip(".:"))
+    )
+
+
+def _is_file(media_type: str, body: str) -> bool:
+    """Return True if a data URI holds text, or begins as its type does."""
+    data = decode_base64(body)
+    if data is None:
+        return False
+    kind, _, subtype = media_type.partition("/")
+    if not media_type or kind == "text" or subtype.endswith(("json", "xml", "yaml", "javascript")):
+        return _is_text(data)
+    return (data.startswith(_MAGIC.get(kind, ())) or data[4:8] == _BOX) and not _is_text(data)
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return False
+    return all(letter.isprintable() or letter in "\r\n\t\f" for letter in text)
+
+
+def _is_published(body: str) -> bool:
+    """Return True if the body of a PEM block is DER, or even lines of binary data."""
+    *lines, last = re.split(r"(?:\s|\\n)+", body.strip().removeprefix("\\n"))
+    whole = "".join((*lines, last.rstrip("=")))
+    data = decode_base64(whole)
+    if data is None or _is_text(data) or any("=" in line or len(line) != len(lines[0]) for line in lines[1:]):
+        return False
+    return (data[0] == _SEQUENCE and len(lines) > 0) or _is_certificate(data) or len(whole) >= _MIN_BODY
+
+
+def _is_certificate(data: bytes | None) -> bool:
+    """Return True if DER begins as a certificate or a public key; a private key begins with its version."""
+    return data is not None and _PUBLIC_DER.match(data) is not None
+
+
+def _is_digest(match: re.Match[str]) -> bool:
+    data = decode_base64(match["digest"])
+    return data is not None and len(data) == _SIZES.get((match["size"] or match["sized"] or "sha256").lower())
