@@ -19,7 +19,7 @@ _SECRET_KEY: Final = re.compile(
     r"|storage|master|ssh|session|service|shared|deploy|app|client|admin|webhook|subscription|hmac|aes|pgp|gpg|ssl|tls)"
     r"[_\-. ]?key|apikey|auth(?:orization)?|cookie|bearer|jwt|pat|pin|otp|t?otp[_\-. ]?(?:seed|secret)|cvv"
     r"|cvc|ssn|psk|client_?secret"
-    r"|(?:recovery|backup)[_\-. ]?(?:code|phrase|key)|seed[_\-. ]?phrase|mnemonic"
+    r"|(?:recovery|backup)[_\-. ]?(?:code|phrase|key)|(?:pin|access|security)[_\-. ]?code|seed[_\-. ]?phrase|mnemonic"
     r"|connection_?string|dsn|\u043f\u0430\u0440\u043e\u043b\u044c|\u0442\u043e\u043a\u0435\u043d"
     r"|\u30d1\u30b9\u30ef\u30fc\u30c9|\u5bc6\u7801|\u5bc6\u78bc"
     r"|\ube44\ubc00\ubc88\ud638)s?(?:[_\-. ]?(?:value|base64|b64|hex|\d+))?$"
@@ -27,6 +27,9 @@ _SECRET_KEY: Final = re.compile(
 _NAMES: Final = frozenset({"name", "key", "id", "field", "label", "variable", "env", "title", "property"})
 _VALUES: Final = frozenset({"value", "val", "content", "data", "default", "secret"})
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_MIN_DIGITS: Final = 12
+"""Shorter numbers are known by a label alone."""
+_MAX_LABEL: Final = 64
 _MAX_DEPTH: Final = 64
 """Deeper values are cut: metadata is refused beyond 16 levels anyway, and the stack is finite."""
 
@@ -38,40 +41,60 @@ def names_a_secret(key: str) -> bool:
 
 
 def redact_value(value: Any, redactor: Redactor) -> tuple[Any, tuple[str, ...]]:
-    """Return `value` (any JSON) without secrets in its strings and keys, and the kinds found.
+    """Return `value` (any JSON) without secrets in its strings, numbers and keys, and the kinds found.
 
-    Everything textual or numeric under a key that names a secret is replaced whole, numbers under plural `tokens`
-    apart (they count). Values that are not JSON are handed back as they are.
+    Everything textual or numeric under a key that names a secret is replaced whole, except numbers under plural
+    `tokens`, which count. Values that are not JSON are returned as they are.
     """
     kinds: dict[str, None] = {}
-    return _walk(value, redactor, kinds, under_secret=False, depth=0), tuple(kinds)
+    return _walk(value, redactor, kinds, "", is_secret=False, depth=0), tuple(kinds)
 
 
-def _walk(value: Any, redactor: Redactor, kinds: dict[str, None], *, under_secret: bool, depth: int) -> Any:
+def _walk(value: Any, redactor: Redactor, kinds: dict[str, None], label: str, *, is_secret: bool, depth: int) -> Any:
+    """Return one value of JSON without secrets; `label` is the key that it is stored under."""
     if depth > _MAX_DEPTH:
         return None
     if isinstance(value, dict):
-        cleaned: dict[Any, Any] = {}
-        named = any(
-            isinstance(name, str) and str(field).lower() in _NAMES and names_a_secret(name)
-            for field, name in value.items()
-        )
-        for key, item in value.items():
-            secret = isinstance(key, str) and (names_a_secret(key) or (named and key.lower() in _VALUES))
-            if secret and key.lower().endswith("tokens") and isinstance(item, int | float):
-                secret = False
-            cleaned[_text(key, redactor, kinds)] = _walk(
-                item, redactor, kinds, under_secret=under_secret or secret, depth=depth + 1
-            )
-        return cleaned
+        return _walk_dict(value, redactor, kinds, is_secret=is_secret, depth=depth)
     if isinstance(value, list | tuple):
-        return [_walk(item, redactor, kinds, under_secret=under_secret, depth=depth + 1) for item in value]
-    if under_secret and value not in (None, "", True, False) and isinstance(value, str | int | float):
-        if isinstance(value, str) and MARKER.fullmatch(value):
-            return value
-        kinds.setdefault("named-secret")
-        return "[redacted:named-secret]"
+        return [_walk(item, redactor, kinds, label, is_secret=is_secret, depth=depth + 1) for item in value]
+    if is_secret and value not in (None, "", True, False) and isinstance(value, str | int | float):
+        marked = MARKER.fullmatch(str(value)) is not None
+        kinds.update({} if marked else {"named-secret": None})
+        return value if marked else "[redacted:named-secret]"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _redact_number(value, redactor, kinds, label)
     return _text(value, redactor, kinds)
+
+
+def _walk_dict(
+    value: dict[Any, Any], redactor: Redactor, kinds: dict[str, None], *, is_secret: bool, depth: int
+) -> dict[Any, Any]:
+    cleaned: dict[Any, Any] = {}
+    named = any(
+        isinstance(name, str) and str(field).lower() in _NAMES and names_a_secret(name) for field, name in value.items()
+    )
+    for key, item in value.items():
+        secret = isinstance(key, str) and (names_a_secret(key) or (named and key.lower() in _VALUES))
+        if secret and key.lower().endswith("tokens") and isinstance(item, int | float):
+            secret = False
+        cleaned[_text(key, redactor, kinds)] = _walk(
+            item, redactor, kinds, str(key), is_secret=is_secret or secret, depth=depth + 1
+        )
+    return cleaned
+
+
+def _redact_number(value: float, redactor: Redactor, kinds: dict[str, None], label: str) -> Any:
+    """Return a number, or the marker for one whose digits are a secret also next to the words of its key."""
+    digits = repr(value).removesuffix(".0")
+    if len(digits) < _MIN_DIGITS:
+        return value
+    redaction = redactor.redact(digits)
+    words = re.sub(r"[_.-]+", " ", _CAMEL.sub(" ", label[:_MAX_LABEL]))
+    if not redaction.kinds or digits in redactor.redact(f"{words}: {digits}").text:
+        return value
+    kinds.update(dict.fromkeys(redaction.kinds))
+    return redaction.text
 
 
 def _text(value: Any, redactor: Redactor, kinds: dict[str, None]) -> Any:

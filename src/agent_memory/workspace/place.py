@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
-from agent_memory.errors import ConfigurationError, ReadOnlyError, StorageError
+from agent_memory.errors import ConfigurationError, DeclarationError, ReadOnlyError, StorageError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.models.times import as_utc
+from agent_memory.redaction import SecretRedactor, redact_value
 from agent_memory.workspace.database import (
     Database,
     PostgresDatabase,
@@ -33,7 +34,7 @@ from agent_memory.workspace.declaration import Declaration, additions, canonical
 from agent_memory.workspace.snapshots import DECLARATION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from agent_memory.models.times import Clock
@@ -86,6 +87,7 @@ def begin(folder: Path, declaration: Path, url: str | None, clock: Clock | None)
         ConfigurationError: There is a workspace in this folder.
     """
     declared = read_declaration(declaration)
+    _check_secrets(declared, declaration.read_text(encoding="utf-8"))
     if (folder / HIDDEN).exists():
         raise _begun(folder)
     make_private_folder(folder)
@@ -105,6 +107,48 @@ def begin(folder: Path, declaration: Path, url: str | None, clock: Clock | None)
         with translated(target, "write"):
             replace_file(target, declaration.read_bytes(), durable=True)
     return _opened(folder, declared, url, clock, begun=False)
+
+
+def _check_secrets(declared: Declaration, text: str = "", old: Declaration | None = None) -> None:
+    """Refuse a declaration with a secret in a default, a description, any other value, or a comment.
+
+    Args:
+        declared: Declaration to check.
+        text: Its YAML text, for comments.
+        old: Declaration of the existing workspace; what it holds is accepted.
+
+    Raises:
+        DeclarationError: It holds one; the place is named.
+    """
+    redactor = SecretRedactor()
+    known = set(_list_texts(old)) if old else set()
+    comments = [("a comment", line) for line in text.splitlines() if "#" in line]
+    for place, value in [*_list_texts(declared), *comments]:
+        if (place, value) in known:
+            continue
+        label = place.rpartition(".")[0].rpartition(".")[2] if place.endswith(".default") else ""
+        if kinds := redact_value({label: value}, redactor)[1]:
+            raise DeclarationError(
+                f"The declaration holds a secret ({kinds[0]}) in {place}; nothing was written.",
+                code="secret_in_declaration",
+                recovery="Remove it from the file. Give a program its secrets by environment variables.",
+            )
+
+
+def _list_texts(declared: Declaration) -> list[tuple[str, Any]]:
+    """Return place and value of each text and number of a declaration."""
+    return list(_walk(declared.model_dump(mode="json", by_alias=True, exclude_defaults=True), ""))
+
+
+def _walk(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _walk(inner, f"{place}.{name}" if place else str(name))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _walk(inner, place)
+    elif not isinstance(value, bool) and not place.endswith(".pattern"):
+        yield place, value
 
 
 def _begun(folder: Path) -> ConfigurationError:
@@ -212,6 +256,7 @@ def _make_current(opened: Opened, connection: sa.Connection) -> None:
             _add_trust(
                 connection, [schema.steps, *(schema.declared[name] for name in old.tables if name in schema.declared)]
             )
+        _check_secrets(opened.declaration, old=old)
         _add_columns(opened, connection, old)
         schema.metadata.create_all(connection)
         current = {"format": _FORMAT, "declaration": text, "fingerprint": opened.declaration.fingerprint()}

@@ -62,3 +62,38 @@ def test_hostile_depth_is_cut_and_does_not_exhaust_the_stack() -> None:
     for _ in range(100_000):
         value = [value]
     assert TOKEN not in repr(cleaned(value))
+
+
+@pytest.mark.parametrize("card", [4929420573595709, 4929420573595709.0, [1, 4929420573595709]])
+def test_card_number_as_number_is_redacted(card: Any) -> None:
+    value, kinds = redact_value({"card": card, "nested": {"n": card}}, REDACTOR)
+    assert "4929420573595709" not in str(value)
+    assert kinds == ("credit-card",)
+
+
+@pytest.mark.parametrize("key", ["pin_code", "pinCode", "access_code", "security-code"])
+@pytest.mark.parametrize("code", [4711, "4711"])
+def test_code_under_a_key_of_codes_is_redacted(key: str, code: Any) -> None:
+    assert cleaned({key: code}) == {key: "[redacted:named-secret]"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"order_id": 4929420573595709, "timestampMs": 5129420573590},
+        {
+            "created": 1764192813.123456,
+            "size": 20971520,
+            "status_code": 404,
+            "zip_code": 10115,
+            "ratio": 0.4929420573595709,
+        },
+        {"snowflake": 492942057359570912, "nanoseconds": 1764192813123456789},
+    ],
+)
+def test_number_that_counts_or_identifies_stays(value: dict[str, Any]) -> None:
+    assert cleaned(value) == value
+
+
+def test_secret_in_the_form_of_a_marker_is_redacted() -> None:
+    assert "hunter2" not in str(cleaned({"password": "[redacted:hunter2-is-it]"}))

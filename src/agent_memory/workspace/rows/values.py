@@ -127,6 +127,8 @@ class Values:
             return int(value)
         if isinstance(value, bool) or not isinstance(value, int if column.type == "integer" else int | float):
             raise self._wrong(name, f"must be {'an integer' if column.type == 'integer' else 'a number'}", value)
+        if redact_value({name: value}, self.redactor)[1]:
+            raise self._wrong(name, "is a number that looks like a secret, such as a card number or a PIN")
         if column.type == "real":
             return self._number(name, value)
         if abs(value) > LARGEST_INTEGER:
