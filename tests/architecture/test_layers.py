@@ -22,7 +22,7 @@ LAYERS = (
     ("storage",), ("suspects",), ("retrieval",), ("segments", "journal", "embeddings"), ("encryption",), ("files",),
     ("settings",),
     ("models",), ("redaction", "times"),
-    ("errors", "installing", "late", "logs", "signals", "yaml_reading"),
+    ("characters", "errors", "installing", "late", "logs", "signals", "yaml_reading"),
 )  # fmt: skip
 # The package's front door re-exports what people use without the host; nothing below it may come back through it.
 FRONT = "__init__"

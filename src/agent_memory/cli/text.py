@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.characters import MISPLACED
 from agent_memory.models import STEERING
 
 if TYPE_CHECKING:
@@ -13,9 +14,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 # Beside what steers or cannot be seen also lone surrogates, which a terminal's encoding cannot carry.
-_STEERING: Final = re.compile(f"[{STEERING}\\ud800-\\udfff]")
+_STEERING: Final = re.compile(f"[{STEERING}\\ud800-\\udfff]|{MISPLACED}")
 # The same in JSON or YAML, where the rest is escaped already or, as a line break, part of the document.
-_STEERING_IN_JSON: Final = re.compile(f"(?![\\x00-\\x1f])[{STEERING}\\ufffe\\uffff\\ud800-\\udfff]")
+_STEERING_IN_JSON: Final = re.compile(f"(?![\\x00-\\x1f])[{STEERING}\\ufffe\\uffff\\ud800-\\udfff]|{MISPLACED}")
 _BRIEF: Final = 160
 """Characters of a memory in a sentence about it."""
 _RECOVERY: Final = {

@@ -8,6 +8,8 @@ import re
 import unicodedata
 from typing import Any, Final
 
+from agent_memory.characters import BREAKING, FLAG, MISPLACED, UNSEEN
+
 MAX_METADATA_BYTES: Final = 8 * 1024
 MAX_METADATA_DEPTH: Final = 16
 MAX_KEY_CHARS: Final = 256
@@ -15,23 +17,13 @@ MARK_CHARS: Final = 4
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What begins a formula in a spreadsheet, full width too (https://owasp.org/www-community/attacks/CSV_Injection)."""
-_BREAKING: Final = "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u2028\\u2029"
-_UNSEEN: Final = (
-    "\\xad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180e\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2060-\\u206f\\u3164"
-    "\\ufeff\\uffa0\\ufff9-\\ufffb\\U000e0000-\\U000e01ef"
-)
-STEERING: Final = _BREAKING + _UNSEEN
-"""Characters that steer what shows them, or that are invisible, as the inside of a `re` character class.
+STEERING: Final = BREAKING + UNSEEN
+"""Characters that steer what shows them, or that are invisible anywhere, as the inside of a `re` character class.
 
-C0 without tab and newline, DEL, C1 and the separators that break lines; marks that turn the direction of text round;
-soft hyphens, zero-width spaces, fillers, byte order marks, annotations, the block of tags and the further variation
-selectors, in which orders to a model can be written that no person reads. The joiners and the first sixteen variation
-selectors, of emoji and of many scripts, are not among them.
+Invisible ones can hold instructions to a model that no person reads. `MISPLACED` finds those that some places need.
 """
-_BREAKING_ONE: Final = re.compile(f"[{_BREAKING}]")
-_UNSEEN_ONES: Final = re.compile(f"[{_UNSEEN}]+")
-_REPEATED: Final = re.compile("([\\u200c\\u200d\\ufe00-\\ufe0f])[\\u200c\\u200d\\ufe00-\\ufe0f]{2,}")
-"""More joiners and selectors in a row than any script or emoji has (a selector and a joiner): a text in itself."""
+_BREAKING_ONE: Final = re.compile(f"[{BREAKING}]")
+_UNSEEN_ONES: Final = re.compile(f"(?P<flag>{FLAG})|[{UNSEEN}]+|{MISPLACED}")
 
 
 def as_cell(text: str) -> str:
@@ -40,8 +32,12 @@ def as_cell(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return `text` as a person would read it: what breaks or steers is a space, what is invisible is left out."""
-    return _REPEATED.sub(r"\1", _UNSEEN_ONES.sub("", _BREAKING_ONE.sub(" ", text)))
+    """Return `text` as a person reads it: a space for what breaks or steers, nothing for what is invisible."""
+    return text if text.isascii() and text.isprintable() else _without_unseen(_BREAKING_ONE.sub(" ", text))
+
+
+def _without_unseen(text: str) -> str:
+    return text if text.isascii() else _UNSEEN_ONES.sub(lambda match: match["flag"] or "", text)
 
 
 def check_text(text: str, what: str = "content") -> str:

@@ -15,6 +15,8 @@ import unicodedata
 import zlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agent_memory.characters import PLACED, UNSEEN
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,11 +33,7 @@ _LOOKALIKES: Final = dict(
 )
 _LOOKALIKE: Final = f"[{''.join(_LOOKALIKES)}]"
 _MIXED_WORD: Final = re.compile(rf"(?:[A-Za-z0-9_]{{0,64}}{_LOOKALIKE}){{1,64}}[A-Za-z0-9_]{{0,64}}")
-_INVISIBLE: Final = (
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
-    "\ufff9-\ufffb\U000e0000-\U000e007f\U000e0100-\U000e01ef"
-)
-_ODD: Final = re.compile(f"[{_INVISIBLE}]")
+_ODD: Final = re.compile(f"[{UNSEEN}{PLACED}]")
 _ESCAPE: Final = re.compile(
     r"(?:%[0-9A-Fa-f]{2})+|(?:\\u[0-9A-Fa-f]{4})+|\\u\{[0-9A-Fa-f]{1,6}\}|(?:\\x[0-9A-Fa-f]{2})+|\\[0-7]{3}|\\[nrt\"'/\\]"
     r"|&(?:#\d{1,6}|#x[0-9A-Fa-f]{1,5}|quot|amp|apos|lt|gt|colon|equals|nbsp);|=3D"
