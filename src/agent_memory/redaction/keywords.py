@@ -128,6 +128,15 @@ def find_keyword_secrets(text: str) -> Iterator[Finding]:
                 yield from _beside(text, lowered, kind, match.start(), match.end())
 
 
+def remove_labels(text: str) -> str:
+    """Return `text` in lower case without the words that name a secret, such as "API key"."""
+    lowered = _lower(text)
+    for _, stem, pattern in _WORDS:
+        if stem in lowered:
+            lowered = pattern.sub(" ", lowered)
+    return lowered
+
+
 def _lower(text: str) -> str:
     """Return `text` in lower case, letter by letter: a few capitals have two small letters."""
     lowered = text.lower()

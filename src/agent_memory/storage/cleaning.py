@@ -21,6 +21,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.models import Kind, Record, describe
 from agent_memory.models.record import IdOf
 from agent_memory.redaction import SecretRedactor, redact_label, redact_value
+from agent_memory.redaction.protocol import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,12 @@ Aim = typing.Literal["stored", "changed"]
 """What was to become of a record: what an error says was not done."""
 
 _REDACTOR: Final = SecretRedactor()
-_MARKERS_AND_PUNCTUATION: Final = re.compile(r"\[redacted:[a-z0-9-]+\]|[\W_]+")
+_PUNCTUATION: Final = re.compile(r"[\W_]+")
+_WORD: Final = re.compile(r"\w*[^\W\d_]\w*")
+_FEW_WORDS: Final = 2
+"""Words such as "my" and "is" next to a label; from three on a text may say what the secret is for."""
+_MAX_LABEL: Final = 160
+"""Characters of a text that may be a label and its secret alone."""
 _CLOSED_TYPES: Final = (datetime, bool, int, float, type(None))
 # What a person or a model invents as a name: words, perhaps with a number. A password or a key is none.
 _NAME: Final = re.compile(r"(?=.{1,40}$)[a-z]{1,24}\d?(?:_(?:[a-z]{1,24}\d?|\d{1,4}))*")
@@ -206,7 +212,7 @@ def _without_secrets(
         else:
             clean = redact_session if name in _SESSIONS else redact_label
             cleaned[name], found = clean(value, redactor)
-        if name == kind.text and found and not _MARKERS_AND_PUNCTUATION.sub("", str(cleaned[name])):
+        if name == kind.text and found and _is_only_secret(str(cleaned[name])):
             raise ValidationError(
                 f"That is nothing but a secret ({', '.join(found)}); secrets are never stored.",
                 code="only_secret",
@@ -214,6 +220,20 @@ def _without_secrets(
             )
         kinds.update(dict.fromkeys(found))
     return cleaned, tuple(kinds)
+
+
+def _is_only_secret(text: str) -> bool:
+    """Return True if a redacted text says nothing: only markers, or one with its label and at most two more words."""
+    before, marker, after = MARKER.sub("\0", text).partition("\0")
+    if not _PUNCTUATION.sub("", before + after):
+        return True
+    if not marker or "\0" in after or len(text) > _MAX_LABEL:
+        return False
+    from agent_memory.redaction.keywords import remove_labels  # its patterns load only for a text with a secret
+
+    sides = [_WORD.findall(remove_labels(side)) for side in (before, after)]
+    is_labelled = sum(map(len, sides)) < len(_WORD.findall(f"{before} {after}"))
+    return is_labelled and not all(sides) and sum(map(len, sides)) <= _FEW_WORDS
 
 
 def _as_given(kind: Kind[R], values: Mapping[str, Any], record: R) -> dict[str, Any]:

@@ -366,7 +366,11 @@ def test_who_breaks_the_scratchpad_file_is_told_where_the_edit_is(bob: Run, root
 
 def test_who_writes_a_secret_into_the_scratchpad_file_is_told(bob: Run, root: Path) -> None:
     pad = root / "bob" / "scratchpad.yaml"
-    pad.write_text(pad.read_text().replace("\n- id", f"\n- content: 'The password is {'hunter2'}{'horse'}.'\n- id", 1))
+    pad.write_text(
+        pad.read_text().replace(
+            "\n- id", f"\n- content: 'The database in Lisbon opens with the password {'hunter2'}{'horse'}.'\n- id", 1
+        )
+    )
     assert "Secrets were removed from an edit" in bob("list").stderr
     assert bob("list").stderr == ""
     pad.write_text(pad.read_text().replace("\n- id", "\n- content: 5\n- id", 1))

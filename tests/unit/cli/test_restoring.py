@@ -83,7 +83,7 @@ async def test_what_was_changed_since_the_export_stays_and_is_reported(service: 
 
 
 async def test_a_secret_is_removed_and_named(service: MemoryService) -> None:
-    memory = memory_of(f"the token is {SECRET}", id=A, metadata={"again": SECRET})
+    memory = memory_of(f"the build server uploads with the token {SECRET}", id=A, metadata={"again": SECRET})
     (outcome,) = await restore(service, memory)
     assert outcome.outcome == "stored"
     assert outcome.redacted

@@ -21,9 +21,10 @@ from agent_memory.storage.cleaning import (
 )
 from tests.support import memory_of
 
+TOKEN = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zAZz12"
 SECRET = "gh" + "p_" + "x7Kq2mZ9" * 4 + "aB3d"
 HOLDING: dict[str, Any] = {
-    "content": f"the token is {SECRET}",
+    "content": f"the build server uploads with the token {SECRET}",
     "category": f"x_{SECRET.lower()}",
     "topic": f"x_{SECRET.lower()}",
     "tags": ["ops", SECRET],
@@ -63,7 +64,7 @@ def test_a_secret_leaves_every_field_of_a_change(field: str) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"content": f"the token is {SECRET}".encode()},
+        {"content": f"the build server uploads with the token {SECRET}".encode()},
         {"tags": (SECRET,)},
         {"tags": {SECRET}},
         {"source": Source(kind="tool", detail=SECRET)},
@@ -148,3 +149,34 @@ def test_only_fields_without_text_may_change_behind_the_redactor() -> None:
     assert with_fields(marked, pinned=False).value.pinned is False
     with pytest.raises(AssertionError):
         with_fields(marked, content=SECRET)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"api key is {TOKEN}",
+        f"My API key: {TOKEN}",
+        f"the password is {'Mango' + '#fest77'}",
+        f"token={TOKEN}",
+        f"{TOKEN} is my token",
+        f"Das Passwort lautet {'Mango' + '#fest77'}.",
+        f"- access token -> `{TOKEN}`",
+    ],
+)
+def test_text_of_a_label_and_its_secret_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError, match="nothing but a secret"):
+        redact_record(MEMORY, memory_of(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"The production database password is {'Mango' + '#fest77'}",
+        f"Deploy from Lisbon with {TOKEN}",
+        f"The staging token {TOKEN} rotates on Fridays",
+        f"Rotate the API key {TOKEN} tomorrow",
+        f"user anna, password {'Mango' + '#fest77'}, host db.example.com",
+    ],
+)
+def test_text_that_says_more_than_its_secret_is_stored(text: str) -> None:
+    assert "[redacted:" in redact_record(MEMORY, memory_of(text)).value.content
