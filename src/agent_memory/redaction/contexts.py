@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.redaction.plausibility import is_chosen, is_surely_password, is_worth, value_in
 from agent_memory.redaction.protocol import Finding
-from agent_memory.redaction.shapes import is_placeholder, looks_like_password, looks_random
+from agent_memory.redaction.shapes import has_all_classes, is_placeholder, looks_like_password, looks_random
 from agent_memory.redaction.values import names_a_secret
 from agent_memory.yaml_reading import load_patterns
 
@@ -118,6 +118,15 @@ _ARGUMENTS: Final = re.compile(
     r"|sign_?in)\w{0,20}\s?=?\s?\(\s{0,3}[\"'][^\"'\n]{1,64}[\"']\s{0,3},\s{0,3}"
     r"(?:\"(?P<dq>[^\"\n]{4,200}+)\"|'(?P<sq>[^'\n]{4,200}+)')"
 )
+_DATABASE_CALL: Final = re.compile(
+    r"\b(?:getConnection|createConnection|mysqli(?:_connect)?|PDO)\s?\(\s{0,3}"
+    r"(?:\"[^\"\n]{0,200}+\"|'[^'\n]{0,200}+'|[^()\"'\n,]{1,80}+),\s{0,3}[\"'][\w.@-]{1,64}[\"']\s{0,3},\s{0,3}"
+    r"(?:\"(?P<dq>[^\"\n]{3,200}+)\"|'(?P<sq>[^'\n]{3,200}+)')"
+)
+"""Address, login and password in this order."""
+_DEFINE: Final = re.compile(
+    r"\bdefine\s?\(\s{0,3}[\"'][A-Z0-9_]{2,64}[\"']\s{0,3},\s{0,3}(?:\"(?P<dq>[^\"\n]{32,300}+)\"|'(?P<sq>[^'\n]{32,300}+)')"
+)
 _TUPLE: Final = re.compile(
     r"[\"'](?P<name>[\w.-]{2,64})[\"']\s{0,3},\s{0,3}(?:\"(?P<dq>[^\"\n]{4,300}+)\"|'(?P<sq>[^'\n]{4,300}+)')"
 )
@@ -189,6 +198,8 @@ _LAST: Final = (
     # Calls and pairs of code, such as setPassword with a text, or a login and a password as two arguments.
     _Rule(("(", ","), _SET, "password", _is_argument),
     _Rule(("(", ","), _ARGUMENTS, "password", _is_argument),
+    _Rule(("getConnection", "createConnection", "mysqli", "PDO"), _DATABASE_CALL, "password"),
+    _Rule(("define",), _DEFINE, "named-secret", lambda match: has_all_classes(value_in(match)[0])),
     _Rule(("(", ","), _TUPLE, "named-secret", lambda match: _is_named(match) and is_chosen(value_in(match)[0])),
     _Rule(("{",), _BLOCK, "named-secret", _is_named),
 )

@@ -51,7 +51,7 @@ _MARKER: Final = 50
 _BEFORE: Final = 20
 _OTHER_KEYS: Final = re.compile(
     r"(?i)(?:idempotency|cache|primary|foreign|public|partition|sort|object|row|kafka|message|routing|dedup\w{0,12}|correlation|lookup"
-    r"|natural|composite|translation|s3|redis|map|hot)[ _-]?key$"
+    r"|natural|composite|translation|s3|redis|map|hot)[ _-]?key$|(?:idempotency|dedup\w{0,12}|correlation)[ _-]?token$"
 )
 _LISTED: Final = 24
 """Secrets in one list; a text of nothing but secrets would else be walked to its end from each of them."""
@@ -151,7 +151,7 @@ def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterato
     if begin >= 0 and (marker := MARKER.match(text, begin)) and marker.end() >= end:
         return  # the name of what was taken out
     kind, short = name.removesuffix("_short"), name.endswith("_short")
-    if short and _OTHER_KEYS.search(text, max(0, start - _BEFORE), end):
+    if _OTHER_KEYS.search(text, max(0, start - _BEFORE), end) and (short or kind == "token"):
         return
     queried = start > 0 and text[start - 1] in "?&"
     if short and queried:

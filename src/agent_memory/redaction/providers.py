@@ -36,6 +36,8 @@ _FORMS: Final = tuple(
     _Form(form["kind"], tuple(form.get("starts", ())), re.compile(form["pattern"]), form.get("if_random", False))
     for form in load_patterns("agent_memory.redaction", "providers")["forms"]
 )
+_FIELD_NAMES: Final = frozenset(("pass", "passwd", "password", "pwd", "secret"))
+"""What stands for a password in the address of a manual."""
 _CARD: Final = re.compile(r"(?<![\w./-])\d(?:[ -]?\d){12,18}(?![\w-])")
 _CARD_WORD: Final = re.compile(
     r"(?i)(?:\b(?:visa|amex|mastercard|kreditkarte\w*|carte|tarjeta|cart[aã]o)\b|card|\u30ab\u30fc\u30c9|\u4fe1\u7528\u5361)[^\n\d]{0,40}$"
@@ -68,6 +70,8 @@ def find_provider_secrets(text: str) -> Iterator[Finding]:
                 continue
         for match in form.pattern.finditer(text):
             group = match.lastgroup or 0
+            if form.kind == "connection-password" and match[group].lower() in _FIELD_NAMES:
+                continue
             if is_placeholder(match[group]) or (form.if_random and not looks_random(match[group])):
                 continue
             yield Finding(*match.span(group), form.kind)

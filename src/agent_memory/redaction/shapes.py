@@ -82,7 +82,7 @@ def _wraps_generated(value: str) -> bool:
     if not _WRAPPED.search(value):
         return False
     return any(
-        looks_random(part) or (len(part) >= _MIN_MIXED and _is_mixed(part) and sum(map(str.isdigit, part)) > 1)
+        looks_random(part) or (len(part) >= _MIN_MIXED and has_all_classes(part) and sum(map(str.isdigit, part)) > 1)
         for part in _SEPARATORS.split(_HIDDEN.sub(" ", value))
     )
 
@@ -143,7 +143,7 @@ def _is_worded(token: str) -> bool:
 def _is_generated_part(token: str) -> bool:
     """Tell whether a part of six or more is of all three classes, or in no order; a path has v2, x86 and S3."""
     return any(
-        (len(part) >= _MIN_MIXED and _is_mixed(part)) or (len(part) >= _MIN_SHUFFLED and _is_shuffled(part))
+        (len(part) >= _MIN_MIXED and has_all_classes(part)) or (len(part) >= _MIN_SHUFFLED and _is_shuffled(part))
         for part in _SEPARATORS.split(token)
     )
 
@@ -154,7 +154,8 @@ def _is_shuffled(part: str) -> bool:
     return turns > 1 and sum(map(len, _CAPITALISED.findall(part))) < HALF_WORDS * len(part)
 
 
-def _is_mixed(part: str) -> bool:
+def has_all_classes(part: str) -> bool:
+    """Return True if `part` holds a digit, a capital and a small letter."""
     return any(map(str.isdigit, part)) and any(map(str.isupper, part)) and any(map(str.islower, part))
 
 
@@ -184,7 +185,7 @@ def looks_random_alone(token: str) -> bool:
     """Tell whether `token` is a secret even with nothing around it: 32 or more characters of all three classes."""
     if len(token) < _MIN_STANDALONE_CHARS or is_known_harmless(token) or _HEX.fullmatch(token):
         return False
-    if sum(map(str.isdigit, token)) < _MIN_STANDALONE_DIGITS or not _is_mixed(token):
+    if sum(map(str.isdigit, token)) < _MIN_STANDALONE_DIGITS or not has_all_classes(token):
         return False
     return worded_share(token) < HALF_WORDS and entropy(token) >= _MIN_STANDALONE_ENTROPY
 

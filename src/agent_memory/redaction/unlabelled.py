@@ -57,6 +57,8 @@ _CALLED: Final = re.compile(r"[(\[]|=(?![\s=]|\Z)")
 _ALNUMS: Final = re.compile(r"[A-Za-z0-9]{16,}")
 _JOINTS: Final = re.compile(r"[-._]+")
 _HEX: Final = re.compile(r"(?i)[0-9a-f]{24,128}")
+_ULID: Final = re.compile(r"01[0-9A-HJKMNP-TV-Z]{24}")
+"""Of the years 2004 to 2039."""
 _BASE32: Final = re.compile(r"[A-Z2-7]{16,64}")
 _HEX_DIGITS: Final = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
 _CASED_RUNS: Final = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}(?![a-z])")
@@ -227,6 +229,7 @@ def _is_harmless(token: str) -> bool:
     return (
         _HEX_DIGITS.fullmatch(token) is not None
         or is_placeholder(token)
+        or _ULID.fullmatch(token) is not None
         or is_ssh_public_key(token)
         or is_identifier(token)
         or (_is_reference(token) and not any(_generated_run(run) for run in _ALNUMS.findall(token)))

@@ -83,3 +83,34 @@ def test_it_is_taken_out(text: str, secret: str) -> None:
 )
 def test_what_is_no_secret_stays(text: str) -> None:
     assert REDACTOR.redact(text).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("define('AUTH_SALT', 'k9#Lm2[xQ<7vB!z4Tn@W8e^Yc1Ru5pJd');", "k9#Lm2[xQ<7vB!z4Tn@W8e^Yc1Ru5pJd"),
+        ('define( "NONCE_SALT",  "aQ3 wE5 rT7 yU9 iO1 pA2 sD4 fG6 hJ8" );', "aQ3 wE5 rT7 yU9 iO1 pA2 sD4 fG6 hJ8"),
+        ('DriverManager.getConnection(url, "sa", "winterhat");', "winterhat"),
+        ('getConnection("jdbc:h2:mem:x", "sa", "Winter-24")', "Winter-24"),
+        ('$db = new mysqli("localhost", "root", "falcon", "shop");', "falcon"),
+        ("new PDO($dsn, 'root', 'falcon_7')", "falcon_7"),
+    ],
+)
+def test_secret_at_its_place_in_a_call_is_found(text: str, secret: str) -> None:
+    assert secret not in SecretRedactor().redact(text).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "define('WP_HOME', 'https://www.example.org/a/longer/path/to/the/site');",
+        "define('TABLE_PREFIX', 'wp_');",
+        'getConnection(url, "sa", "")',
+        "new PDO($dsn, $user, $password)",
+        "postgres://user:password@localhost:5432/app",
+        "correlation token 6f1c2b1e-8a0e-4b7c-9d2e-1a2b3c4d5e6f",
+        "user 01HQZX3V9K8J7M6N5P4Q3R2S1T logged in by the admin",
+    ],
+)
+def test_call_or_identifier_without_a_secret_stays(text: str) -> None:
+    assert SecretRedactor().redact(text).text == text
