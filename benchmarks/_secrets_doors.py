@@ -1,8 +1,8 @@
 """Every way into the memory: secrets are sent through it, and then every byte that it left anywhere is searched.
 
 A door takes many secrets at once, in a home of its own. What is searched: all files below that home (databases with
-their logs, archives member by member), all that was logged, every event, and all that commands printed. Files that a
-person gave lie elsewhere. No core file may be there.
+their logs, archives member by member, packed files of snapshots unpacked), all that was logged, every event, and all
+that commands printed. Files that a person gave lie elsewhere. No core file may be there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import os
 import re
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -253,6 +254,16 @@ async def _rows(house: House, all_: Sequence[Planted]) -> None:
     book.close()
 
 
+async def _declarations(house: House, all_: Sequence[Planted]) -> None:
+    columns = {"name": {"type": "text"}, "title": {"type": "text"}}
+    for number, each in enumerate(all_):
+        columns["title"]["default"] = each.text[:200]
+        declared = {"workspace": "book", "description": each.text, "tables": {"a": {"key": "name", "columns": columns}}}
+        file = Path(house.given_file("declared.yaml", yaml.safe_dump(declared, allow_unicode=True)))
+        with house.refusing():
+            Workspace.create(house.home / f"declared-{number}", file).close()
+
+
 def _as_topic(secret: str) -> str:
     return f"x_{re.sub(r'[^a-z0-9]+', '_', secret[:50].lower()).strip('_')}"
 
@@ -310,6 +321,7 @@ DOORS: Final[dict[str, Door]] = {
     "scratchpad.yaml": Door(_scratchpad),
     "topics and pages": Door(_topics),
     "rows of a workspace": Door(_rows),
+    "declarations of workspaces": Door(_declarations),
     **{field: Door(_labelled(field), bare=True) for field in _fields("x")},
     "names of topics": Door(_topic_names, bare=True),
     "names of files": Door(_names, bare=True),
@@ -385,6 +397,8 @@ def _bytes_below(folder: Path) -> Iterable[tuple[str, bytes]]:
             continue
         data = path.read_bytes()
         yield str(path), data
+        with contextlib.suppress(zlib.error):
+            yield f"{path}, unpacked", zlib.decompress(data)
         if zipfile.is_zipfile(io.BytesIO(data)):
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
                 for member in archive.namelist():

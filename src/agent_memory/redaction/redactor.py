@@ -84,10 +84,10 @@ def _find_guessed(text: str) -> list[Finding]:
         return found
     from agent_memory.redaction.exemptions import find_public_spans
 
-    public = list(find_public_spans(text))
-    return [
-        finding for finding in found if not any(start <= finding.start and finding.end <= end for start, end in public)
-    ]
+    public = sorted(find_public_spans(text))
+    starts = [start for start, _ in public]
+    ends = [0, *itertools.accumulate((end for _, end in public), max)]
+    return [finding for finding in found if ends[bisect.bisect_right(starts, finding.start)] < finding.end]
 
 
 @functools.cache
