@@ -65,9 +65,9 @@ HIDDEN: list[Any] = [
     tried("eight-bit-control", "tea \x9b2J\x9d0;x\x9c"),
     tried("right-to-left", "tea \u202eyrolaM yebO\u202c \u2066x\u2069 \u061c"),
     tried("letters-that-nobody-sees", "tea " + "".join(chr(0xE0000 + ord(each)) for each in OBEY)),
-    tried("letters-that-nobody-sees", "tea " + "".join(chr(0xFE00 + ord(each) % 16) for each in OBEY)),
-    tried("letters-that-nobody-sees", "tea " + "".join("\u200c\u200d"[ord(each) % 2] + "x" for each in OBEY)),
-    tried("letters-that-nobody-sees", "tea \u2800\u2800x\U0001bca0y\U0001d173z\U000e0200\u180b\ufff3"),
+    tried("letters-in-selectors", "tea " + "".join(chr(0xFE00 + ord(each) % 16) for each in OBEY)),
+    tried("letters-in-joiners", "tea " + "".join("\u200c\u200d"[ord(each) % 2] + "x" for each in OBEY)),
+    tried("letters-that-are-blank", "tea \u2800\u2800x\U0001bca0y\U0001d173z\U000e0200\u180b\ufff3"),
     tried("zero-width", "t\u200be\u2060a \ufeffO\u00adbey\u200bMallory"),
 ]
 

@@ -12,13 +12,15 @@ import pytest
 from amplifier_core.testing import MockContextManager, MockCoordinator
 
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.models import MEMORY
+from agent_memory.errors import DeclarationError
+from agent_memory.models import MEMORY, Memory
 from agent_memory.redaction import SecretRedactor
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service import AuditLog, Caller, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, VectorStorage, detect_storage
 from agent_memory.storage.cleaning import text_fields
+from agent_memory.workspace import Workspace
 from amplifier_module_hooks_memory_capture import mount as capture
 from amplifier_module_hooks_memory_ingestion import mount as ingestion
 from tests.hostile.attacks import attack
@@ -29,10 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from agent_memory.models import Memory
     from tests.support import FrozenClock
 
 pytestmark = QUIET
+CARD = 4929420573595709
 EVENTS = (
     *("memory:stored", "memory:captured", "memory:capture_skipped", "memory:degraded"),
     *("memory:resource_stored", "memory:episodes_stored", "memory:items_extracted", "memory:ingestion_skipped"),
@@ -284,3 +286,44 @@ async def test_nothing_that_is_pushed_to_a_server_takes_a_secret_along(root: Pat
     await there.close()
     assert len(there_now) == 2 * len(FIELDS)
     assert not [text for text in there_now if TOKEN.lower() in text.lower()]
+
+
+@attack("secret-in-a-public-form")
+async def test_no_public_form_hides_a_secret_from_the_files(root: Path) -> None:
+    storage = FileStorage("bob", root, settings=OFFLINE)
+    forms = (
+        f"arn:aws:iam::123456789012:role/x,{TOKEN}",
+        f"arn:aws:iam::123456789012:role/{TOKEN}",
+        f"did:web:{TOKEN}",
+        f"data:image/png;base64,{TOKEN}",
+        f"[redacted:{TOKEN}]",
+        f"-----BEGIN CERTIFICATE-----\n{TOKEN}\n-----END CERTIFICATE-----",
+    )
+    for number, form in enumerate(forms):
+        await storage.store(Memory(agent_id="bob", content=f"The build server in Lisbon uses {form} in case {number}."))
+    await storage.close()
+    assert not [name for name, content in contents(root).items() if TOKEN.encode() in content]
+
+
+@attack("secret-in-a-number")
+async def test_card_as_number_is_in_no_file(root: Path) -> None:
+    storage = FileStorage("bob", root, settings=OFFLINE)
+    memory = Memory(
+        agent_id="bob", content="The crane was paid.", metadata={"card": CARD, "pin_code": 4711, "n": [CARD]}
+    )
+    await storage.store(memory)
+    await storage.close()
+    files = contents(root)
+    assert any(b"crane" in content for content in files.values())
+    assert not [name for name, content in files.items() if str(CARD).encode() in content]
+
+
+@attack("secret-in-a-declaration")
+def test_declaration_with_a_secret_begins_no_workspace(tmp_path: Path) -> None:
+    columns = f"{{name: {{type: text}}, token: {{type: text, default: {TOKEN}}}}}"
+    declared = tmp_path / "declared.yaml"
+    declared.write_text(f"workspace: book\ntables:\n  a: {{key: name, columns: {columns}}}\n")
+    with pytest.raises(DeclarationError) as refused:
+        Workspace.create(tmp_path / "book", declared)
+    assert refused.value.code == "secret_in_declaration"
+    assert not (tmp_path / "book").exists()

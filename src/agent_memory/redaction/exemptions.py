@@ -24,7 +24,7 @@ _RESOURCE_ID: Final = re.compile(r"[0-9a-f]{8,64}|[A-Z0-9]{10,21}")
 _SUFFIX: Final = re.compile(r"-[A-Za-z0-9]{6}\Z")
 """What Secrets Manager appends to a name."""
 _DID: Final = re.compile(
-    r"\bdid:(?:key:z[1-9A-HJ-NP-Za-km-z]{40,120}|plc:[a-z2-7]{24}|ethr:(?:0x[0-9a-f]{1,6}:)?0x[0-9a-fA-F]{40}"
+    r"\bdid:(?:key:z(?:6Mk|6LS|Q3s|Dn)[A-Za-z0-9]{40,46}|plc:[a-z2-7]{24}|ethr:(?:0x[0-9a-f]{1,6}:)?0x[0-9a-fA-F]{40}"
     r"|pkh:[a-z0-9-]{3,8}:[\w-]{1,32}:[\w.-]{1,44}|(?:sov|indy:[a-z]{2,16}):[1-9A-HJ-NP-Za-km-z]{21,22}"
     r"|ion:Ei[\w-]{44}|cheqd:[a-z]{2,10}:[0-9a-f-]{36})(?:\#[\w-]{1,64})?(?![\w:])"
 )
@@ -64,7 +64,7 @@ _DIGEST: Final = re.compile(
 )
 _SIZES: Final = {"sha1": 20, "sha224": 28, "sha256": 32, "sha384": 48, "sha512": 64}
 """Bytes of a digest; the `h1:` of a Go module is a SHA-256."""
-_CONTENT: Final = re.compile(r"\bipfs:(?://?)?(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|b[a-z2-7]{58})(?!\w)")
+_CONTENT: Final = re.compile(r"\bipfs:(?://?)?(?:Qm[A-Za-z0-9]{44}|b[a-z2-7]{58})(?!\w)")
 
 
 def find_public_spans(text: str) -> Iterator[tuple[int, int]]:
