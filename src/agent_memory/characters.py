@@ -1,4 +1,4 @@
-"""Characters that are invisible, or steer what shows them, as parts of regular expressions.
+"""Invisible and steering characters, as parts of regular expressions.
 
 Invisible is what Unicode calls default ignorable (`Default_Ignorable_Code_Point` in DerivedCoreProperties.txt of the
 Unicode Character Database), the annotation marks among the format characters, and letters that are blank. Format
@@ -13,7 +13,7 @@ from typing import Final
 
 
 def _build_class(ranges: str) -> str:
-    """Return hexadecimal code points and ranges as the inside of a character class."""
+    """Return hexadecimal code point ranges as the inside of a class."""
     ends = (part.partition("-") for part in ranges.split())
     return "".join(rf"\U{int(first, 16):08x}-\U{int(last or first, 16):08x}" for first, _, last in ends)
 

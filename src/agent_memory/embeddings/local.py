@@ -234,7 +234,10 @@ def _paths(folder: Path | None) -> list[Path]:
 
 
 def find_weights() -> Path | None:
-    """Return the installed MiniLM weights, None if absent; runs no code of their package."""
+    """Return the path of the installed MiniLM weights, or None.
+
+    Runs no code of the package that carries them.
+    """
     spec = find_spec(_WEIGHTS_PACKAGE)
     folders = (spec and spec.submodule_search_locations) or ()
     return next((Path(folder) / "model.onnx" for folder in folders), None)

@@ -32,7 +32,10 @@ def as_cell(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return `text` as a person reads it: a space for what breaks or steers, nothing for what is invisible."""
+    """Return `text` as a person reads it.
+
+    What breaks or steers becomes a space, what is invisible is removed.
+    """
     return text if text.isascii() and text.isprintable() else _without_unseen(_BREAKING_ONE.sub(" ", text))
 
 

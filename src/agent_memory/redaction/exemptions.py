@@ -1,4 +1,4 @@
-"""Public values that look random: names of AWS resources, DIDs, embedded files, certificates, public keys, digests.
+"""Public values that look random, such as ARNs, certificates and digests.
 
 Each is parsed whole, never matched by its beginning. A span is public only if every part of it is what its format
 allows. Forms of providers and what an embedded text says are searched before; nothing here exempts them.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _ARN: Final = re.compile(
     r"\barn:aws(?:-[a-z]{2,8}){0,2}:[a-z0-9-]{2,40}:(?:[a-z]{2}(?:-[a-z]{2,12}){1,3}-\d)?:(?:\d{12}|aws)?:"
-    r"(?P<resource>[\w:/.*-]{1,600}+)"
+    r"(?P<path>[\w:/.*-]{1,600}+)"
 )
 """Partition, service, region, account and resource."""
 _RESOURCE_ID: Final = re.compile(r"[0-9a-f]{8,64}|[A-Z0-9]{10,21}")
@@ -70,7 +70,7 @@ _CONTENT: Final = re.compile(r"\bipfs:(?://?)?(?:Qm[A-Za-z0-9]{44}|b[a-z2-7]{58}
 def find_public_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield start and end of each public value in `text`."""
     if "arn:aws" in text:
-        yield from (match.span() for match in _ARN.finditer(text) if _is_resource(match["resource"]))
+        yield from (match.span() for match in _ARN.finditer(text) if _is_resource(match["path"]))
     if "did:" in text:
         yield from (match.span() for match in _DID.finditer(text))
     if ";base64," in text:
@@ -87,14 +87,14 @@ def find_public_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def read_embedded_files(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start and end of each base64 data URI, and its bytes as Latin-1 text."""
+    """Yield start, end and bytes (as Latin-1) of each data URI."""
     for match in _DATA.finditer(text) if ";base64," in text else ():
         if (data := decode_base64(match["body"])) is not None:
             yield *match.span("body"), data.decode("latin-1")
 
 
 def _is_resource(resource: str) -> bool:
-    """Return True if each part of an ARN's resource is a name or an id."""
+    """Return True if each part of a resource is a name or id."""
     return all(
         UUID.fullmatch(part) or _RESOURCE_ID.fullmatch(part) or looks_like(_SUFFIX.sub("", part)) <= Looks.NAMED
         for part in re.split("[:/]", resource.rstrip(".:"))
@@ -102,7 +102,7 @@ def _is_resource(resource: str) -> bool:
 
 
 def _is_file(media_type: str, body: str) -> bool:
-    """Return True if a data URI holds text, or begins as its type does."""
+    """Return True if a body is text, or begins as its type."""
     data = decode_base64(body)
     if data is None:
         return False
@@ -121,7 +121,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def _is_published(body: str) -> bool:
-    """Return True if the body of a PEM block is DER, or even lines of binary data."""
+    """Return True if a PEM body is DER, or even lines of bytes."""
     *lines, last = re.split(r"(?:\s|\\n)+", body.strip().removeprefix("\\n"))
     whole = "".join((*lines, last.rstrip("=")))
     data = decode_base64(whole)
@@ -131,7 +131,10 @@ def _is_published(body: str) -> bool:
 
 
 def _is_certificate(data: bytes | None) -> bool:
-    """Return True if DER begins as a certificate or a public key; a private key begins with its version."""
+    """Return True if DER begins as a certificate or public key.
+
+    A private key begins with its version instead.
+    """
     return data is not None and _PUBLIC_DER.match(data) is not None
 
 

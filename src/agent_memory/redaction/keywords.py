@@ -129,7 +129,7 @@ def find_keyword_secrets(text: str) -> Iterator[Finding]:
 
 
 def remove_labels(text: str) -> str:
-    """Return `text` in lower case without the words that name a secret, such as "API key"."""
+    """Return `text` in lower case without labels such as "API key"."""
     lowered = _lower(text)
     for _, stem, pattern in _WORDS:
         if stem in lowered:

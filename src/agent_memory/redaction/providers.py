@@ -79,7 +79,7 @@ def find_provider_secrets(text: str) -> Iterator[Finding]:
 
 
 def find_random_tokens(text: str) -> Iterator[Finding]:
-    """Yield every long token in `text` that is a secret with nothing around it."""
+    """Yield every long token that is a secret by itself."""
     for match in _LONG_TOKEN.finditer(text):
         if looks_random_alone(match[0]) and not is_identifier(match[0]):
             yield Finding(*match.span(), "high-entropy")

@@ -92,7 +92,7 @@ def _find_guessed(text: str) -> list[Finding]:
 
 @functools.cache
 def _known_detectors() -> tuple[Callable[[str], Iterable[Finding]], ...]:
-    """Load the forms of providers at the first text; they take 30 ms to compile."""
+    """Load the forms of providers at the first text (30 ms)."""
     from agent_memory.redaction.providers import find_provider_secrets
     from agent_memory.redaction.published import find_published
 

@@ -78,7 +78,7 @@ def is_placeholder(value: str) -> bool:
 
 
 def _wraps_generated(value: str) -> bool:
-    """Return True if `value` has the form of a placeholder around something generated: `<hunter29Xy>`."""
+    """Return True if a placeholder wraps something generated: `<hunter29Xy>`."""
     if not _WRAPPED.search(value):
         return False
     return any(
@@ -155,7 +155,7 @@ def _is_shuffled(part: str) -> bool:
 
 
 def has_all_classes(part: str) -> bool:
-    """Return True if `part` holds a digit, a capital and a small letter."""
+    """Return True if `part` has digit, capital and small letter."""
     return any(map(str.isdigit, part)) and any(map(str.isupper, part)) and any(map(str.islower, part))
 
 
@@ -191,13 +191,16 @@ def looks_random_alone(token: str) -> bool:
 
 
 def is_ssh_public_key(token: str) -> bool:
-    """Return True if `token` begins as the public keys that ssh writes: a length, and the name of an algorithm."""
+    """Return True if `token` begins as a public key of ssh.
+
+    That is the length and the name of an algorithm.
+    """
     data = decode_base64(token[:_SSH_HEAD]) if token.startswith("AAAA") else None
     return data is not None and _SSH_NAME.match(data[4 : 4 + int.from_bytes(data[:4], "big")]) is not None
 
 
 def decode_base64(text: str) -> bytes | None:
-    """Return the bytes of base64 with or without padding, None if it is not base64."""
+    """Return the bytes of base64 (padding optional), or None."""
     letters = text.rstrip("=")
     try:
         return base64.b64decode(letters + "=" * (-len(letters) % 4), validate=True)

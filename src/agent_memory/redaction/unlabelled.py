@@ -238,7 +238,7 @@ def _is_harmless(token: str) -> bool:
 
 
 def _is_reference(token: str) -> bool:
-    """Return True if `token` has the form of an address, a version, a package, a file."""
+    """Return True if `token` has the form of an address, version or file."""
     return (
         _REFERENCE.fullmatch(token) is not None
         or (is_known_harmless(token) and not _TITLED.fullmatch(token))
@@ -247,7 +247,7 @@ def _is_reference(token: str) -> bool:
 
 
 def _generated_run(run: str) -> bool:
-    """Return True if letters and digits inside such a form are a secret by themselves."""
+    """Return True if a run of letters and digits is a secret."""
     return _generated(run, sum(map(str.isdigit, run))) is Looks.SURE
 
 

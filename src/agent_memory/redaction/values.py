@@ -41,7 +41,7 @@ def names_a_secret(key: str) -> bool:
 
 
 def redact_value(value: Any, redactor: Redactor) -> tuple[Any, tuple[str, ...]]:
-    """Return `value` (any JSON) without secrets in its strings, numbers and keys, and the kinds found.
+    """Return a JSON value without secrets, and the kinds found.
 
     Everything textual or numeric under a key that names a secret is replaced whole, except numbers under plural
     `tokens`, which count. Values that are not JSON are returned as they are.
@@ -51,7 +51,7 @@ def redact_value(value: Any, redactor: Redactor) -> tuple[Any, tuple[str, ...]]:
 
 
 def _walk(value: Any, redactor: Redactor, kinds: dict[str, None], label: str, *, is_secret: bool, depth: int) -> Any:
-    """Return one value of JSON without secrets; `label` is the key that it is stored under."""
+    """Return a JSON value without secrets; `label` is its key."""
     if depth > _MAX_DEPTH:
         return None
     if isinstance(value, dict):
@@ -85,7 +85,10 @@ def _walk_dict(
 
 
 def _redact_number(value: float, redactor: Redactor, kinds: dict[str, None], label: str) -> Any:
-    """Return a number, or the marker for one whose digits are a secret also next to the words of its key."""
+    """Return a number, or the marker if it is a secret.
+
+    It is one if its digits are, also next to the words of its key.
+    """
     digits = repr(value).removesuffix(".0")
     if len(digits) < _MIN_DIGITS:
         return value

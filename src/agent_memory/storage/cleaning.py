@@ -223,7 +223,10 @@ def _without_secrets(
 
 
 def _is_only_secret(text: str) -> bool:
-    """Return True if a redacted text says nothing: only markers, or one with its label and at most two more words."""
+    """Return True if a redacted text says nothing.
+
+    It has only markers, or one with its label and at most two more words.
+    """
     before, marker, after = MARKER.sub("\0", text).partition("\0")
     if not _PUNCTUATION.sub("", before + after):
         return True

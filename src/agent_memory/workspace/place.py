@@ -110,7 +110,7 @@ def begin(folder: Path, declaration: Path, url: str | None, clock: Clock | None)
 
 
 def _check_secrets(declared: Declaration, text: str = "", old: Declaration | None = None) -> None:
-    """Refuse a declaration with a secret in a default, a description, any other value, or a comment.
+    """Refuse a declaration with a secret in a value or comment.
 
     Args:
         declared: Declaration to check.
