@@ -69,7 +69,7 @@ _SAID: Final[dict[tuple[str, str], str]] = {
     ("tool", "low"): "a tool answered it: a stranger's words",
     ("import", "high"): "who imported it vouched for the file",
     ("import", "medium"): "it stood in a file, and what a file says of itself is not believed",
-    ("import", "low"): "it stood in a file that calls it a stranger's",
+    ("import", "low"): "it was in a file that names a tool, or nothing known, as its speaker",
 }
 """Why a record whose words are its own has its trust, by the kind of its source and the trust."""
 

@@ -103,7 +103,7 @@ class Episode(Text):
     content_type: Name = "message"
     event_type: str = Field(default="", max_length=64)
     speaker: str = Field(default="", max_length=200)
-    role: Name = "user"
+    role: Name = "user"  # journals leave defaults out, so this is what stored turns of a user mean; readers state it
     order: int = Field(default=0, ge=0)
     id: Annotated[str, IdOf("epi")] = Field(default_factory=lambda: new_id("epi-"))
     supersedes: Annotated[str, IdOf("epi")] | None = None

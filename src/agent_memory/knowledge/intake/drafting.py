@@ -32,6 +32,12 @@ if TYPE_CHECKING:
     from agent_memory.models import SourceKind, Trust
     from agent_memory.redaction import Redactor
 
+UNKNOWN: Final = "unknown"
+"""Role of words whose speaker no program states: they are untrusted."""
+PERSON: Final = "person"
+"""Role of a named person in a text that people wrote: not known to be the user."""
+FORMAT: Final = "format"
+"""Key of the metadata of an imported conversation: the reader that decided its speakers; older versions had none."""
 _TITLE, _SPEAKER = 300, 200
 """Characters of a title and of a name that are kept."""
 _SEEN: Final = 20
@@ -45,7 +51,7 @@ class Turn:
 
     Attributes:
         text: What was said, at most 1,000,000 characters.
-        role: user, assistant, tool or system.
+        role: user, assistant, tool, system, person (somebody named, not known to be the user) or unknown.
         speaker: Whose words, by name.
         said_at: When.
         event_type: Of an event; empty for a message.
@@ -55,7 +61,7 @@ class Turn:
     """
 
     text: str
-    role: str = "user"
+    role: str = UNKNOWN
     speaker: str = ""
     said_at: datetime | None = None
     event_type: str = ""

@@ -8,14 +8,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.intake.drafting import Document, Turn
-from agent_memory.knowledge.intake.turns import Conversation, mended, moment_of, text_in, turn_of
+from agent_memory.knowledge.intake.drafting import UNKNOWN, Document, Turn
+from agent_memory.knowledge.intake.session_logs import read_log
+from agent_memory.knowledge.intake.turns import (
+    Conversation,
+    clean_speaker,
+    collect_text,
+    is_hidden,
+    make_turns,
+    mended,
+    moment_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _SAID: Final = frozenset({"text", "multimodal_text", "code", "execution_output"})
 """Contents that somebody said or a tool answered; others are a model's thoughts, settings of a user, pictures."""
+_SPOKEN: Final = frozenset({"audio_transcription"})
+"""Parts with a type that hold words of the message's author."""
 _MOST_NODES: Final = 1_000_000
 
 
@@ -42,9 +53,11 @@ def parts_of_export(value: Any, name: str) -> list[Conversation | Document] | No
 
 def _of_chatgpt(value: Mapping[str, Any]) -> Conversation:
     nodes = _mapping(value["mapping"])
-    turns = [turn for node in _branch(nodes, value.get("current_node")) if (turn := _turn_of_node(node)) is not None]
+    turns = [turn for node in _branch(nodes, value.get("current_node")) for turn in _read_node(node)]
     key = value.get("conversation_id") or value.get("id") or value.get("create_time")
-    return Conversation(_title(value.get("title")), f"chatgpt:{key}", turns, moment_of(value.get("create_time")))
+    return Conversation(
+        _title(value.get("title")), f"chatgpt:{key}", turns, moment_of(value.get("create_time")), "chatgpt"
+    )
 
 
 def _branch(nodes: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
@@ -72,50 +85,60 @@ def _last_leaf(nodes: Mapping[str, Any]) -> str:
     return at
 
 
-def _turn_of_node(node: Mapping[str, Any]) -> Turn | None:
+def _read_node(node: Mapping[str, Any]) -> list[Turn]:
     message = node.get("message")
     if not isinstance(message, dict):
-        return None
-    author, content = message.get("author"), message.get("content")
-    role = _name(_mapping(author).get("role"))
-    is_hidden = bool(_mapping(message.get("metadata")).get("is_visually_hidden_from_conversation"))
-    if role not in {"user", "assistant", "tool"} or is_hidden or not isinstance(content, dict):
-        return None
-    if _name(content.get("content_type")) not in _SAID or message.get("recipient") not in (None, "all"):
-        return None
-    text = text_in(content.get("parts") if content.get("parts") is not None else content.get("text"))
-    speaker = mended(_name(_mapping(author).get("name")))
-    return Turn(text, role, speaker, moment_of(message.get("create_time"))) if text.strip() else None
+        return []
+    author, content, metadata = (_mapping(message.get(name)) for name in ("author", "content", "metadata"))
+    role, kind = _name(author.get("role")), _name(content.get("content_type"))
+    if role not in {"user", "assistant", "tool"} or is_hidden(message) or metadata.get("is_user_system_message"):
+        return []
+    if kind not in _SAID or message.get("recipient") not in (None, "all"):
+        return []
+    if kind == "execution_output" or _name(_mapping(author.get("metadata")).get("real_author")).startswith("tool"):
+        role = "tool"
+    said = content.get("parts") if content.get("parts") is not None else content.get("text")
+    own = [
+        part for part in _list(said) if isinstance(part, str) or _name(_mapping(part).get("content_type")) in _SPOKEN
+    ]
+    text = collect_text(said if isinstance(said, str) else own)
+    speaker = clean_speaker(_name(author.get("name"))) if role == "tool" else ""
+    return [Turn(text, role, speaker, moment_of(message.get("create_time")))] if text.strip() else []
 
 
 def _of_claude(value: Mapping[str, Any]) -> Iterator[Conversation | Document]:
     messages = [each for each in _list(value["chat_messages"]) if isinstance(each, dict)]
-    turns = [turn for each in messages if (turn := _turn_of_claude(each)) is not None]
+    turns = [turn for message in messages for turn in _read_claude(message)]
     begun = moment_of(value.get("created_at"))
-    yield Conversation(_title(value.get("name")), f"claude:{value.get('uuid')}", turns, begun)
+    yield Conversation(_title(value.get("name")), f"claude:{value.get('uuid')}", turns, begun, "claude")
     for message in messages:
         for each in _list(message.get("attachments")):
-            text = text_in(each.get("extracted_content")) if isinstance(each, dict) else ""
+            text = collect_text(each.get("extracted_content")) if isinstance(each, dict) else ""
             if text.strip():
                 yield Document(text, _title(each.get("file_name")), said_at=moment_of(message.get("created_at")))
 
 
-def _turn_of_claude(message: Mapping[str, Any]) -> Turn | None:
-    parts = _list(message.get("content"))
-    said = [each for each in parts if isinstance(each, dict) and each.get("type") == "text"]
-    text = text_in(said) or text_in(message.get("text"))
-    return turn_of({**message, "content": text, "text": None})
+def _read_claude(message: Mapping[str, Any]) -> list[Turn]:
+    role = {"human": "user", "assistant": "assistant"}.get(_name(message.get("sender")), UNKNOWN)
+    content = message.get("content") or message.get("text")
+    return make_turns(content, role, said_at=moment_of(message.get("created_at")))
 
 
 def _of_messages(value: Any, name: str) -> list[Conversation | Document] | None:
-    """Return the one conversation of a list of messages, as APIs take them."""
+    """Return the one conversation of a list of messages, as APIs take them.
+
+    Raises:
+        UnknownShapeError: A message states its role at a place that no reader knows.
+    """
     if isinstance(value, dict):
         value = value.get("messages")
-    if not isinstance(value, list) or not value:
+    messages = [message for message in _list(value) if isinstance(message, dict)]
+    if not messages:
         return None
-    turns = [turn_of(each) for each in value if isinstance(each, dict) and ("role" in each or "speaker" in each)]
-    said = [turn for turn in turns if turn is not None and turn.role != "system"]
-    return [Conversation(name, f"{name}:messages", said, said[0].said_at)] if said else None
+    form, keyed = read_log(messages)
+    said = [turn for _, turn in keyed if turn.role != "system"]
+    is_chat = any(turn.role != UNKNOWN or turn.speaker for turn in said)
+    return [Conversation(name, f"{name}:messages", said, said[0].said_at, form)] if is_chat else None
 
 
 def _title(value: Any) -> str:

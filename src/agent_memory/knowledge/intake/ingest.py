@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import ValidationError
 from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake import drafting
-from agent_memory.knowledge.intake.drafting import Document, Draft, Origin, Turn
+from agent_memory.knowledge.intake.drafting import FORMAT, UNKNOWN, Document, Draft, Origin, Turn
 from agent_memory.knowledge.intake.parsing import parse_file
 from agent_memory.knowledge.intake.storing import Ingested, store_new
 from agent_memory.redaction import SecretRedactor
@@ -48,6 +48,7 @@ class FileIngested:
         characters: Of what is new.
         redacted: Kinds of secrets that were taken out.
         refused: Where something could not be taken in, and why, by code.
+        mistaken: IDs of conversations in which an earlier version stored turns as the user's that are not.
     """
 
     name: str
@@ -57,6 +58,7 @@ class FileIngested:
     characters: int = 0
     redacted: tuple[str, ...] = ()
     refused: list[tuple[str, str]] = field(default_factory=list)
+    mistaken: list[str] = field(default_factory=list)
 
     def add(self, ingested: Ingested[Any]) -> None:
         """Count a document or a turn."""
@@ -216,8 +218,10 @@ class Ingest:
         return Origin(trust, self._knowledge.clock(), caller.session_id, group, **more)
 
     def _episode(self, turn: Turn, part_of: str | None, order: int, origin: Origin) -> Draft[Episode]:
-        """Return the draft of a turn: the model's words count as medium at most, those of tools as a stranger's."""
-        most = {"user": origin.trust, "tool": "low"}.get(turn.role, lowest(origin.trust, "medium"))
+        """Return the draft of a turn; words of a tool and of an unknown speaker have low trust."""
+        most = {"user": origin.trust, "tool": "low", UNKNOWN: "low"}.get(turn.role, lowest(origin.trust, "medium"))
+        if turn.role == "system" and origin.file:  # a host's own events have this role, too
+            most = "low"
         own = replace(origin, trust=lowest(origin.trust, most, turn.trust))
         return drafting.episode(self._knowledge.agent_id, turn, part_of, order, own, self._redactor)
 
@@ -302,14 +306,22 @@ class Ingest:
         done: FileIngested,
         tell: Callable[[FileIngested], object],
     ) -> None:
-        begun = await self._begin(part.key, part.title, part.said_at, origin, caller)
+        of_format = replace(origin, metadata={**origin.metadata, FORMAT: part.form})
+        begun = await self._begin(part.key, part.title, part.said_at, of_format, caller)
         done.resources.append(begun.record.id)
         for some in _portions(part.turns):
             drafts, refused = await asyncio.to_thread(self._drafted, some, begun.record.id, origin)
             done.refused += [(f"turn {order + 1} of {part.title or done.name}", code) for order, code in refused]
-            for ingested in await self._turns(drafts, begun.record.id, caller):
+            for draft, ingested in zip(drafts, await self._turns(drafts, begun.record.id, caller), strict=True):
                 done.add(ingested)
+                if _is_mistaken(ingested.record, draft.record.value) and begun.record.id not in done.mistaken:
+                    done.mistaken.append(begun.record.id)
             tell(done)
+
+
+def _is_mistaken(stored: Episode, read: Episode) -> bool:
+    """Return True if a nameless turn is stored as the user's and is read as somebody else's."""
+    return stored.role == "user" and not stored.speaker and read.role != "user"
 
 
 def _portions(turns: Sequence[Turn], first: int = 0) -> Iterator[list[tuple[int, Turn]]]:

@@ -13,8 +13,9 @@ from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import read_file, translated
 from agent_memory.knowledge.intake.drafting import Document
 from agent_memory.knowledge.intake.exports import parts_of_export
+from agent_memory.knowledge.intake.session_logs import UnknownShapeError, read_log
 from agent_memory.knowledge.intake.transcripts import transcript_in
-from agent_memory.knowledge.intake.turns import Conversation, first_of, turn_of
+from agent_memory.knowledge.intake.turns import Conversation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,8 +29,8 @@ _CONFIGS: Final = frozenset({".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf"})
 _LINES: Final = frozenset({".jsonl", ".ndjson"})
 FORMS: Final = (
     "Markdown and text (.md, .txt; lines such as `Ada: words` are a chat), settings (.yaml, .toml, .ini), chats with a "
-    "JSON object a line (.jsonl: `role` or `speaker`, `content` or `text`), conversations.json of an export of ChatGPT "
-    "or Claude"
+    "JSON object a line (.jsonl: `role` or `speaker`, `content` or `text`), session logs of Claude Code, Codex, Gemini "
+    "CLI and Amplifier, messages of an API, conversations.json of an export of ChatGPT or Claude"
 )
 
 
@@ -42,7 +43,7 @@ def parse_file(path: Path) -> Iterator[Document | Conversation]:
     """
     suffix = path.suffix.lower()
     if suffix not in _TEXTS | _CONFIGS | _LINES | {".json"}:
-        raise _unknown(path, f"files that end with {suffix} are not known here")
+        raise _unknown(path.name, f"files that end with {suffix} are not known here")
     text = _text_of(path)
     if suffix in _LINES:
         yield from chats_of_lines(text, path.name)
@@ -63,29 +64,34 @@ def chats_of_lines(text: str, name: str) -> Iterator[Conversation]:
     Raises:
         ValidationError: A line is no JSON object, or no line is a turn.
     """
-    found: dict[str, list[Turn]] = {}
+    lines: dict[int, dict[str, Any]] = {}
     for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
-        value = _json(line, f"line {number} of {name}")
-        if not isinstance(value, dict):
-            raise _damaged(f"line {number} of {name} is no JSON object")
-        turn = turn_of(value)
-        if turn is not None:
-            named = first_of(value, "conversation_id", "conversation", "session_id", "session", "thread_id")
-            found.setdefault("" if named is None else str(named), []).append(turn)
+        if line.strip():
+            lines[number] = value = _json(line, f"line {number} of {name}")
+            if not isinstance(value, dict):
+                raise _damaged(f"line {number} of {name} is no JSON object")
+    try:
+        form, turns = read_log([*lines.values()])
+    except UnknownShapeError as error:
+        raise _unknown(name, _inner_role(f"line {[*lines][error.number]}")) from None
+    found: dict[str, list[Turn]] = {}
+    for key, turn in turns:
+        found.setdefault(key, []).append(turn)
     if not found:
         raise _damaged(f"{name} has no line with `content` or `text`")
     first = next(iter(found.values()))[0].text
-    for key, turns in found.items():
+    for key, own_turns in found.items():
         own = key or hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        yield Conversation(key or name, f"{name}:{own}", turns, turns[0].said_at)
+        yield Conversation(key or name, f"{name}:{own}", own_turns, own_turns[0].said_at, form)
 
 
 def _parts_of_json(text: str, path: Path) -> Iterable[Document | Conversation]:
-    found = parts_of_export(_json(text, path.name), path.name)
+    try:
+        found = parts_of_export(_json(text, path.name), path.name)
+    except UnknownShapeError as error:
+        raise _unknown(path.name, _inner_role(f"message {error.number + 1}")) from None
     if found is None:
-        raise _unknown(path, "this JSON is no chat and no export that is known")
+        raise _unknown(path.name, "this JSON is no chat and no export that is known")
     return found
 
 
@@ -129,9 +135,13 @@ def _damaged(what: str) -> ValidationError:
     )
 
 
-def _unknown(path: Path, why: str) -> ValidationError:
+def _inner_role(where: str) -> str:
+    return f"{where} says who speaks in an inner object, at a place that is not known here, so its speakers are unclear"
+
+
+def _unknown(name: str, why: str) -> ValidationError:
     return ValidationError(
-        f"{path.name} was not taken in: {why}.",
+        f"{name} was not taken in: {why}.",
         code="unknown_form",
         recovery=f"Known are {FORMS}. Unpack an archive first.",
     )

@@ -13,7 +13,7 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN, Turn
 from agent_memory.knowledge.intake.turns import ROLES, Conversation, moment_of
 from agent_memory.retrieval.spoken import turn_of
 
@@ -72,7 +72,7 @@ def transcript_in(text: str, name: str) -> Conversation | None:
             turns.append(_of(said, day) if said is not None else _going_on(turns.pop(), line))
     title = _HEADING.match(lines[0])["title"] if first else ""  # type: ignore[index]  # it matches any line
     begun = hashlib.sha256(turns[0].text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return Conversation(title or name, f"{name}:{begun}", turns, said_at)
+    return Conversation(title or name, f"{name}:{begun}", turns, said_at, "transcript")
 
 
 def _turn(line: str) -> SpokenTurn | None:
@@ -101,8 +101,9 @@ def _day_in(texts: list[str]) -> datetime | None:
 
 
 def _of(said: SpokenTurn, said_at: datetime | None) -> Turn:
-    role = ROLES.get(said.speaker.casefold())
-    return Turn(said.words.strip(), role or "user", "" if role else said.speaker, said_at)
+    """Return a turn of a person; of an unknown speaker where the label names a role, which a text cannot prove."""
+    is_role = said.speaker.casefold() in ROLES
+    return Turn(said.words.strip(), UNKNOWN if is_role else PERSON, "" if is_role else said.speaker, said_at)
 
 
 def _going_on(turn: Turn, line: str) -> Turn:

@@ -1,61 +1,190 @@
-"""Turns as files have them: whose words, which of them, when, under the many names that programs give these."""
+"""Turns as files have them: whose words, which of them, when, under the many names that programs give these.
+
+A role must be stated to count: a missing or unknown one is `unknown`, which is untrusted, and never the user. Parts of
+a message decide whose words they are: what a tool answered is the tool's, also in a message of the user's.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN, Turn
 from agent_memory.models import as_utc, from_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _MILLISECONDS: Final = 1e11
 """Seconds since 1970 are fewer than this until the year 5138; what is more counts milliseconds."""
 ROLES: Final = {
-    "human": "user", "user": "user", "assistant": "assistant", "ai": "assistant", "bot": "assistant",
-    "model": "assistant", "tool": "tool", "function": "tool", "system": "system", "developer": "system",
+    "human": "user", "user": "user", "assistant": "assistant", "ai": "assistant", "model": "assistant", "tool": "tool",
+    "function": "tool", "system": "system", "developer": "system",
 }  # fmt: skip
+_ROLE_NAMES: Final = ("role", "sender", "author", "from")
+_TEXTS: Final = ("content", "text", "message", "parts")
+_MOMENTS: Final = ("timestamp", "created_at", "said_at", "date", "time", "create_time", "ts")
+_SAID_PARTS: Final = frozenset({"", "text", "input_text", "output_text"})
+"""Types of parts that hold words of the message's role; an empty one is a part without a type."""
+_TOOL_MARKS: Final = frozenset({
+    "toolUseResult", "tool_use_id", "tool_call_id", "toolCallId", "call_id", "functionResponse", "function_response",
+})  # fmt: skip
+"""Keys of a line or a part that holds what a tool answered."""
+_TOOL_TYPE: Final = re.compile(r"tool_result|tool_response|function_response|_output\Z")
+_MESSAGE_TYPES: Final = frozenset({"message", "text", "chat", "msg"})
+_HIDDEN: Final = (
+    "isMeta", "isSidechain", "isCompactSummary", "isSynthetic", "isVisibleInTranscriptOnly", "is_meta", "is_hidden",
+    "is_visually_hidden_from_conversation",
+)  # fmt: skip
+"""Flags of lines that a program wrote for itself, under the role of somebody else."""
+_INSERTED: Final = re.compile(r"<([A-Z]{4,}+|[A-Za-z][A-Za-z0-9]*+(?:[-_][A-Za-z0-9]++)++)(?:\s[^<>]*+)?+>")
+"""A tag of two words or of capitals, such as `<system-reminder>`: programs put their own text into a user's message."""
+_DEPTH: Final = 6
+"""Levels of a value that are searched for texts and roles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation of a file; `key` is what it is called there."""
+    """A conversation of a file; `key` is what it is called there, `form` the format that its roles were read by."""
 
     title: str
     key: str
     turns: Sequence[Turn] = ()
     said_at: datetime | None = None
+    form: str = field(default="", compare=False)
 
 
-def turn_of(value: Mapping[str, Any]) -> Turn | None:
-    """Return the turn of an object with `role` (or `sender`, `author`), `content` (or `text`), `speaker`, `timestamp`.
+def read_message(value: Mapping[str, Any]) -> list[Turn]:
+    """Return the turns of a message: its own words, and what tools answered in it.
 
-    None where it has no text.
+    Args:
+        value: Object with `role` (or `sender`, `author`, `from`) and `content` (or `text`, `message`, `parts`); also
+            `speaker` or `name`, and `timestamp`. With a `speaker` and no role it is a person's.
+
+    Returns:
+        No turn where the message has no text, or is one that a program wrote for itself.
     """
-    text = text_in(first_of(value, "content", "text", "message"))
-    if not text.strip():
-        return None
-    named = first_of(value, "role", "sender", "author", "from")
-    said = str(named).strip() if isinstance(named, str) else ""
-    role = ROLES.get(said.lower(), "user")
+    if is_hidden(value):
+        return []
+    stated, name = _read_role(value)
     speaker = first_of(value, "speaker", "name")
-    who = str(speaker) if isinstance(speaker, str) else ("" if said.lower() in ROLES else said)
-    moment = moment_of(first_of(value, "timestamp", "created_at", "said_at", "date", "time", "create_time"))
-    return Turn(text, role, mended(who), moment)
+    who = clean_speaker(speaker if isinstance(speaker, str) else name)
+    is_person = (
+        who and isinstance(value.get("speaker"), str) and not value.keys() & set(_ROLE_NAMES) and "type" not in value
+    )
+    own = PERSON if stated == UNKNOWN and is_person else stated
+    moment = moment_of(first_of(value, *_MOMENTS))
+    return make_turns(first_of(value, *_TEXTS), own, who, moment)
 
 
-def text_in(content: Any) -> str:
-    """Return the text of a message: a string, or the texts among its parts."""
+def make_turns(content: Any, role: str, speaker: str = "", said_at: datetime | None = None) -> list[Turn]:
+    """Return the turns of a message's content, with the speaker of each part; untrusted where the role is unknown."""
+    turns: list[Turn] = []
+    for own, text in _split_parts(content, role):
+        for who, words in _split_inserted(text) if own == "user" else ((own, text),):
+            if not words.strip():
+                continue
+            if turns and turns[-1].role == who:
+                turns[-1] = replace(turns[-1], text=f"{turns[-1].text}\n{words}")
+            else:
+                turns.append(Turn(words, who, speaker if who == role else "", said_at))
+    return turns
+
+
+def is_hidden(value: Mapping[str, Any]) -> bool:
+    """Return True if a program wrote a message for itself, such as a summary or a sub-agent's talk."""
+    metadata = value.get("metadata")
+    own = metadata if isinstance(metadata, dict) else {}
+    return own.get("source") == "hook" or any(value.get(flag) or own.get(flag) for flag in _HIDDEN)
+
+
+def has_inner_role(value: Any, depth: int = _DEPTH) -> bool:
+    """Return True if an object inside a value states a role."""
+    if not isinstance(value, dict | list) or not depth:
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return any((isinstance(part, dict) and "role" in part) or has_inner_role(part, depth - 1) for part in inner)
+
+
+def has_role(value: Mapping[str, Any]) -> bool:
+    """Return True if a message itself says who speaks, by a role or a name."""
+    return any(isinstance(value.get(name), str) for name in (*_ROLE_NAMES, "speaker", "name"))
+
+
+def _read_role(value: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the role that a message states, and its name for the speaker where that is no role."""
+    stated = first_of(value, *_ROLE_NAMES)
+    said = stated.strip() if isinstance(stated, str) else ""
+    kind = value.get("type")
+    type_name = kind.lower() if isinstance(kind, str) else ""
+    if _TOOL_MARKS & value.keys() or _TOOL_TYPE.search(type_name):
+        return "tool", ""
+    role = ROLES.get(said.lower(), UNKNOWN)
+    if type_name and type_name not in _MESSAGE_TYPES and ROLES.get(type_name, UNKNOWN) != role:
+        return UNKNOWN, ""
+    return role, said if role == UNKNOWN else ""
+
+
+def clean_speaker(name: str) -> str:
+    """Return a speaker's name; none where it claims a role, which only the role itself says."""
+    own = mended(name).strip()
+    return "" if own.casefold().removeprefix("the ").strip() in ROLES else own
+
+
+def _split_parts(content: Any, role: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts of a content, each with the role of who said it."""
     if isinstance(content, str):
-        return mended(content)
-    if isinstance(content, list):
-        return "\n".join(text for part in content if (text := text_in(part)))
-    if isinstance(content, dict):
-        return text_in(first_of(content, "text", "parts", "content"))
-    return ""
+        yield role, mended(content)
+    elif isinstance(content, list):
+        for part in content:
+            yield from _split_parts(part, role)
+    elif isinstance(content, dict):
+        yield from _split_part(content, role)
+
+
+def _split_part(part: Mapping[str, Any], role: str) -> Iterator[tuple[str, str]]:
+    kind = part.get("type") or part.get("content_type") or ""
+    kind = kind if isinstance(kind, str) else "?"
+    if _TOOL_MARKS & part.keys() or _TOOL_TYPE.search(kind):
+        yield "tool", collect_text(part)
+    elif kind in _SAID_PARTS and not part.get("thought"):
+        inner = part.get("role")
+        same = inner is None or (isinstance(inner, str) and ROLES.get(inner.lower()) == role)
+        text = first_of(part, "text", "value", *(() if kind else ("parts", "content")))
+        yield from _split_parts(text, role if same else UNKNOWN)
+
+
+def _split_inserted(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a user's text: what a program put into it between tags is a tool's.
+
+    A block ends at the last tag that closes it, since its own text may hold such a tag, too.
+    """
+    place = 0
+    while match := _INSERTED.search(text, place):
+        closing = f"</{match[1]}>"
+        last = text.rfind(closing, match.end())
+        end = len(text) if last < 0 else last + len(closing)
+        yield "user", text[place : match.start()]
+        yield "tool", text[match.start() : end]
+        place = end
+    yield "user", text[place:]
+
+
+def collect_text(value: Any, depth: int = _DEPTH) -> str:
+    """Return all texts inside a value that a tool answered, a line each, without its names and types."""
+    if isinstance(value, str):
+        return mended(value)
+    if not isinstance(value, dict | list) or not depth:
+        return ""
+    inner = [part for key, part in value.items() if key not in _LABELS] if isinstance(value, dict) else value
+    return "\n".join(text for part in inner if (text := collect_text(part, depth - 1)).strip())
+
+
+_LABELS: Final = frozenset({"type", "id", "name", "status", "role", "toolName", "mimeType", "data"}) | _TOOL_MARKS - {
+    "functionResponse", "function_response", "toolUseResult",
+}  # fmt: skip
 
 
 def mended(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture.own import typed_part
 from agent_memory.knowledge.facade.shapes import FROM
+from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN
 from agent_memory.knowledge.items import statements
 from agent_memory.knowledge.items.extraction.claims import Claim, Passage
 from agent_memory.knowledge.items.extraction.condensing import WITHDRAWS, WORD, mends
@@ -32,7 +33,7 @@ WITHDRAWN: Final = "withdrawn"
 """Rule of an item that says that something was taken back."""
 ALSO: Final = "also_at"
 """Key of the metadata that has the places in further sources, by their ids."""
-_SAID: Final = frozenset({"user", "assistant"})
+_SAID: Final = frozenset({"user", "assistant", PERSON, UNKNOWN})
 """Roles whose turns are talk; what tools answer and systems say is kept and not drawn from."""
 _NARRATES: Final = re.compile(
     r"(?:(?:sure|ok|okay|great|done|now|next|first|of course|certainly)[,.!]?\s+)*(?:let me|let['\u2019]s|i['\u2019]ll"
@@ -154,7 +155,7 @@ def _speaker_of(record: Episode) -> str:
     """Return who spoke in a turn without a name: of the agent's own sessions it is the agent."""
     if record.role == "assistant" and record.source.kind == "assistant":
         return record.agent_id
-    return f"the {record.role}"
+    return "an unknown speaker" if record.role in {PERSON, UNKNOWN} else f"the {record.role}"
 
 
 def is_as_drawn(item: Memory) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.knowledge.intake.drafting import Document, Turn
+from agent_memory.knowledge.intake.drafting import UNKNOWN, Document, Turn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.lifecycle.facade.entries import labels_of, metadata_of
 
@@ -92,12 +92,19 @@ class Taking:
         return order
 
 
+def _read_role(entry: MemoryEntry) -> str:
+    """Return the role that an entry states, or its source implies; unknown where neither does."""
+    role = entry.content.get("role")
+    if role is not None:
+        return role if role in _ROLES else UNKNOWN
+    return UNKNOWN if not entry.source else "user" if entry.source.startswith("user") else "assistant"
+
+
 def _turn_of(entry: MemoryEntry) -> Turn:
-    speaker, role = entry.content.get("speaker"), entry.content.get("role")
-    by_user = entry.source.startswith("user") or not entry.source
+    speaker = entry.content.get("speaker")
     return Turn(
         entry.text,
-        role if role in _ROLES else ("user" if by_user else "assistant"),
+        _read_role(entry),
         speaker if isinstance(speaker, str) else "",
         entry.timestamp,
         metadata=metadata_of(entry),

@@ -124,7 +124,11 @@ async def test_turns_of_a_live_session_are_one_change_and_none_has_more_trust_th
     ingest: Ingest, knowledge: Knowledge, events: Events
 ) -> None:
     begun = await ingest.conversation("s-1", group="acme:s-1")
-    turns = [Turn("The router is upstairs."), Turn(TOKEN), Turn("So I was told.", "assistant", trust="low")]
+    turns = [
+        Turn("The router is upstairs.", "user"),
+        Turn(TOKEN, "user"),
+        Turn("So I was told.", "assistant", trust="low"),
+    ]
     for outcome in ("new", "known"):
         kept, refused = await ingest.turns(
             turns, conversation=begun.record.id, first=7, group="acme:s-1", is_live=True, caller=Caller("s-1")

@@ -48,8 +48,8 @@ def test_each_line_of_a_chat_is_a_turn_and_its_words_for_things_are_understood(t
     assert list(chat.turns) == [
         Turn("Tea, please", "user", "Ada", BEGUN),
         Turn("Green\nor black?", "assistant"),
-        Turn("Black \ufffd \ufffd", "user", "Bob", BEGUN),
-        Turn("They drink", "user", "narrator"),
+        Turn("Black \ufffd \ufffd", "person", "Bob", BEGUN),
+        Turn("They drink", "unknown", "narrator"),
     ]
     assert (chat.title, chat.said_at) == ("chat.jsonl", BEGUN)
 

@@ -50,7 +50,7 @@ async def test_what_was_said_and_written_becomes_items_that_lead_back_to_the_ver
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
     talk = await ingest.conversation("s-1", title="Network")
-    turn = Turn(f"Hi! {ROUTER} Where is yours?", speaker="Ada", said_at=SAID)
+    turn = Turn(f"Hi! {ROUTER} Where is yours?", "user", "Ada", said_at=SAID)
     said = await ingest.turn(turn, conversation=talk.record.id, order=1, is_live=True, group="acme:s-1")
     page = await ingest.resource(Document(f"# Garden\n\n{CABLE}\n"))
     await ingest.turn(Turn("A page that says much about many things.", "tool"), conversation=talk.record.id, order=2)
@@ -79,7 +79,7 @@ async def test_orders_stay_where_no_speaker_is_named_and_courtesies_go_where_one
 ) -> None:
     talk = await ingest.conversation("s-1")
     words = "You should always push to your own branch. I sold the old canoe in Bergen."
-    await ingest.turn(Turn(words, speaker=speaker), conversation=talk.record.id, order=1)
+    await ingest.turn(Turn(words, "user", speaker), conversation=talk.record.id, order=1)
     await runner_of(knowledge, service, Caller("s-1")).run()
     said = sorted(item.content for item in await items_of(service))
     kept = (
@@ -185,7 +185,7 @@ async def test_of_what_an_agent_answers_neither_code_nor_what_it_does_next_is_an
 async def test_an_id_that_was_forgotten_elsewhere_holds_for_the_same_words_of_less_trust_and_not_of_more(
     ingest: Ingest,
 ) -> None:
-    turn = (await ingest.turn(Turn(ROUTER, said_at=SAID), is_live=True)).record
+    turn = (await ingest.turn(Turn(ROUTER, "user", said_at=SAID), is_live=True)).record
     medium, high = (
         drawn.item_of(turn.model_copy(update={"trust": trust}), ROUTER, (0, len(ROUTER)), "document")
         for trust in ("medium", "high")
@@ -220,7 +220,7 @@ async def test_items_of_a_live_session_say_who_spoke_and_their_text_does_not(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
     talk = (await ingest.conversation("s-1")).record.id
-    for order, turn in enumerate([Turn(ROUTER), Turn(CABLE, "assistant")]):
+    for order, turn in enumerate([Turn(ROUTER, "user"), Turn(CABLE, "assistant")]):
         await ingest.turn(turn, conversation=talk, order=order, is_live=True)
     await ingest.turn(Turn("The engine was serviced in June.", "assistant"), conversation=talk, order=3)
     await runner_of(knowledge, service).run()
@@ -242,7 +242,7 @@ async def test_what_a_user_pasted_counts_as_what_a_file_says_and_their_own_words
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, pasted: str
 ) -> None:
     talk = (await ingest.conversation("s-1")).record.id
-    await ingest.turn(Turn(f"{ROUTER}\n\n{pasted}"), conversation=talk, order=1, is_live=True)
+    await ingest.turn(Turn(f"{ROUTER}\n\n{pasted}", "user"), conversation=talk, order=1, is_live=True)
     await runner_of(knowledge, service).run()
     trusts = {item.content: item.trust for item in await items_of(service)}
     assert trusts[ROUTER] == "high"
@@ -316,8 +316,8 @@ async def test_what_a_later_turn_withdraws_holds_no_longer(
     instead: str,
 ) -> None:
     talk = (await ingest.conversation("s-1")).record.id
-    first = Turn("I have a dog called Max. I moved to Bern in May.", speaker=speaker)
-    for order, turn in enumerate([first, Turn("Did you?", "assistant", "Bob"), Turn(words, speaker=speaker)], 1):
+    first = Turn("I have a dog called Max. I moved to Bern in May.", "user", speaker)
+    for order, turn in enumerate([first, Turn("Did you?", "assistant", "Bob"), Turn(words, "user", speaker)], 1):
         await ingest.turn(turn, conversation=talk, order=order)
         if not at_once:
             await runner_of(knowledge, service).run()
@@ -334,7 +334,9 @@ async def test_who_takes_a_statement_back_is_trusted_no_more_than_who_made_it_as
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
     talk = (await ingest.conversation("s-1")).record.id
-    for order, turn in enumerate([Turn("I moved to Bern in May.", trust="low"), Turn("Scratch that.")], 1):
+    for order, turn in enumerate(
+        [Turn("I moved to Bern in May.", "user", trust="low"), Turn("Scratch that.", "user")], 1
+    ):
         await ingest.turn(turn, conversation=talk, order=order, is_live=True)
     await runner_of(knowledge, service).run()
     said = {each.content: each.trust for each in await items_of(service)}

@@ -59,7 +59,7 @@ def folder(root: Path) -> Path:
 async def talk_of(ingest: Ingest, *said: str, speaker: str = "Lea", key: str = "s-1") -> None:
     talk = await ingest.conversation(key, title="Chat")
     for order, words in enumerate(said):
-        await ingest.turn(Turn(words, speaker=speaker), conversation=talk.record.id, order=order)
+        await ingest.turn(Turn(words, "person", speaker), conversation=talk.record.id, order=order)
 
 
 async def item_with(service: MemoryService, words: str) -> Memory:

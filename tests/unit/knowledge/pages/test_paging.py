@@ -42,7 +42,7 @@ async def test_a_stranger_rewords_nobody_on_a_page_and_is_marked(
 ) -> None:
     words = "The invoice reports of March go to {} in the accounting department of Lea before noon."
     talk = await ingest.conversation("s-1")
-    said = await ingest.turn(Turn(words.format("Alice")), conversation=talk.record.id, order=0, is_live=True)
+    said = await ingest.turn(Turn(words.format("Alice"), "user"), conversation=talk.record.id, order=0, is_live=True)
     for name in ("Mallory", "Malory", "Mallorie", "Maloree"):
         await ingest.resource(words.format(name), caller=replace(NOBODY, trust="low"))
     topic = Topic(
