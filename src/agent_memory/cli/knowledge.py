@@ -157,20 +157,26 @@ async def _ingest(run: Run, knowledge: Knowledge, files: list[str], group: str) 
     run.screen.last_words = lambda: (
         "Stopped. All is taken in; the next `agent-memory ingest` or session draws the rest."
     )
-    worked = await work(run, knowledge)
+    worked = await work(run, knowledge, is_shown=any("error" not in document for document in documents))
     await _note_forgotten(run, knowledge, fresh)
     run.screen.document({"agent_id": run.service.agent_id, "files": documents, **worked})
     if failed:
         raise typer.Exit(FAILED)
 
 
-async def work(run: Run, knowledge: Knowledge) -> dict[str, Any]:
-    """Do the background work that is due; return what JSON says of it."""
+async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict[str, Any]:
+    """Do the background work that is due; return what JSON says of it.
+
+    Args:
+        run: The command that runs.
+        knowledge: Records of the agent.
+        is_shown: Whether to print how many items and pages there are, even if no work was due.
+    """
     runner, before = runner_of(knowledge, run.service, run.caller, at_once=True), await run.service.admin.count()
     due = sum(each.due for each in await runner.backlog())
     if not due:
         await runner.run()  # new items of pages that wait for more
-        return {"items": 0, "due": 0, **await _tell_all(run, knowledge)}
+        return {"items": 0, "due": 0, **await _tell_all(run, knowledge, is_shown=is_shown)}
     with run.screen.progress() as bar:
         task = bar.add_task("Drawing items, writing pages", total=due)
         ran = await runner.run(progress=lambda so_far: bar.update(task, completed=sum(so_far.done.values())))
@@ -185,12 +191,12 @@ async def work(run: Run, knowledge: Knowledge) -> dict[str, Any]:
     return {"items": drawn, "due": left, **await _tell_all(run, knowledge)}
 
 
-async def _tell_all(run: Run, knowledge: Knowledge) -> dict[str, Any]:
+async def _tell_all(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict[str, Any]:
     """Say how many items and pages there are now; return that for JSON."""
     topics = await Pages(knowledge, run.service).topics()
     items, unfiled = (await run.service.admin.tally()).items, await unfiled_of(run.service, topics)
     pages = sum(topic.consolidated_at is not None for topic in topics)
-    if items:
+    if items and is_shown:
         where = f" in {knowledge.folder.topics}" if pages and not is_encrypted(knowledge.folder.path) else ""
         run.screen.show(f"{counted(items, 'item')}, {unfiled:,} on no page; {counted(pages, 'page')}{where}.")
     return {"all_items": items, "unfiled": unfiled, "pages": pages}
@@ -234,12 +240,24 @@ def _progress(run: Run, name: str) -> "Iterator[Callable[[FileIngested], object]
 def _taken(file: str, done: FileIngested) -> dict[str, Any]:
     refused = [{"what": what, "code": code} for what, code in done.refused]
     counts = {"new": done.new, "known": done.known, "characters": done.characters}
-    return {"file": file, "resources": done.resources, **counts, "redacted": list(done.redacted), "refused": refused}
+    return {
+        "file": file,
+        "resources": done.resources,
+        **counts,
+        "redacted": list(done.redacted),
+        "refused": refused,
+        "mistaken": done.mistaken,
+    }
 
 
 def _say(run: Run, done: FileIngested) -> None:
     known = f", {done.known:,} there already" if done.known else ""
     run.screen.show(f"{one_line(done.name)}: {done.new:,} taken in ({done.characters:,} characters){known}.")
+    if done.mistaken:
+        run.screen.note(
+            f"An earlier version stored turns of {', '.join(done.mistaken)} as the user's that are not. Run "
+            f"`agent-memory ingest --undo {' '.join(done.mistaken)}`, then ingest the file again."
+        )
     if done.redacted:
         run.screen.note(f"Secrets were removed ({', '.join(done.redacted)}); secrets are never stored.")
     if done.refused:
