@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.doctor import checks_backups, checks_blobs, checks_files, checks_home, checks_journal, checks_tasks
+from agent_memory.doctor import (
+    checks_backups,
+    checks_blobs,
+    checks_files,
+    checks_home,
+    checks_journal,
+    checks_speakers,
+    checks_tasks,
+)
 from agent_memory.doctor.context import Case, cases_of
 from agent_memory.doctor.findings import AgentReport, Finding, HomeReport, by_area
 from agent_memory.encryption import of_encryption
@@ -40,6 +48,7 @@ _OF_A_JOURNAL: Final[dict[str, Check]] = {
     "rejected": lambda case: of_rejected(case.path),
     "blobs": checks_blobs.examine_blobs,
     "tasks": checks_tasks.examine_tasks,
+    "speakers": checks_speakers.examine_speakers,
 }
 _DERIVED: Final[dict[str, Check]] = {
     "scratchpad": checks_files.examine_scratchpad,

@@ -164,6 +164,13 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "tasks_waiting": (NOTE, "records failed in background work and are tried again"),
         "tasks_failed": (WARNING, "records failed so often in background work that only a newer version tries again"),
     },
+    "speakers": {
+        "speakers_guessed": (
+            WARNING,
+            "imported logs in which an earlier version called every turn the user's",
+        ),
+        "speakers_unchecked": (NOTE, "imported logs of which an earlier version did not check who said each part"),
+    },
     "vectors": {
         "vectors": (OK, "vectors are kept"),
         "vectors_none": (OK, "no vectors are kept yet"),
