@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from agent_memory.capture.own import typed_part
 from agent_memory.lifecycle.briefing.choosing import Passage
-from agent_memory.models import EPISODE, Episode, Listing, SearchFilters, SearchRequest, of_another_project
+from agent_memory.models import EPISODE, Episode, Listing, Resource, SearchFilters, SearchRequest, of_another_project
 from agent_memory.retrieval.spoken import turn_of
 from agent_memory.service.preferring import OTHER_PROJECT
 
@@ -220,7 +220,8 @@ def _passage(record: Any, source: Source, nearness: float, talk: str) -> Passage
         text = typed_part(text)
     turn = turn_of(text)
     role = record.role if isinstance(record, Episode) else record.source.kind
-    speaker = turn.speaker.casefold() if turn else ""
+    label = turn.speaker.casefold() if turn and record.trust != "low" else ""
     words = turn.words if turn and talk else text
-    by_person = role in _PEOPLE or speaker in _PEOPLE
+    is_own = not isinstance(record, Resource)  # a document's words are not those of who stored it
+    by_person = is_own and (role in _PEOPLE or label in _PEOPLE)
     return Passage(record, words, record.observed_at or record.timestamp, talk, by_person, nearness)
