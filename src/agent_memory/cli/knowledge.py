@@ -165,7 +165,7 @@ async def _ingest(run: Run, knowledge: Knowledge, files: list[str], group: str) 
 
 
 async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict[str, Any]:
-    """Do the background work that is due; return what JSON says of it.
+    """Do the background work that is due, and return its counts.
 
     Args:
         run: The command that runs.

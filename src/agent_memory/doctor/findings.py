@@ -169,7 +169,7 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
             WARNING,
             "imported logs in which an earlier version called every turn the user's",
         ),
-        "speakers_unchecked": (NOTE, "imported logs of which an earlier version did not check who said each part"),
+        "speakers_unchecked": (NOTE, "imported logs in which an earlier version did not check who said a part"),
     },
     "vectors": {
         "vectors": (OK, "vectors are kept"),

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from agent_memory.redaction import Redactor
 
 UNKNOWN: Final = "unknown"
-"""Role of words whose speaker no program states: they are untrusted."""
+"""Role of words without a known speaker: they are untrusted."""
 PERSON: Final = "person"
-"""Role of a named person in a text that people wrote: not known to be the user."""
+"""Role of a named person, not known to be the user."""
 FORMAT: Final = "format"
-"""Key of the metadata of an imported conversation: the reader that decided its speakers; older versions had none."""
+"""Key of the metadata that names the format of a conversation."""
 _TITLE, _SPEAKER = 300, 200
 """Characters of a title and of a name that are kept."""
 _SEEN: Final = 20

@@ -97,11 +97,11 @@ def _read_node(node: Mapping[str, Any]) -> list[Turn]:
         return []
     if kind == "execution_output" or _name(_mapping(author.get("metadata")).get("real_author")).startswith("tool"):
         role = "tool"
-    said = content.get("parts") if content.get("parts") is not None else content.get("text")
+    parts = content.get("parts") if content.get("parts") is not None else content.get("text")
     own = [
-        part for part in _list(said) if isinstance(part, str) or _name(_mapping(part).get("content_type")) in _SPOKEN
+        part for part in _list(parts) if isinstance(part, str) or _name(_mapping(part).get("content_type")) in _SPOKEN
     ]
-    text = collect_text(said if isinstance(said, str) else own)
+    text = collect_text(parts if isinstance(parts, str) else own)
     speaker = clean_speaker(_name(author.get("name"))) if role == "tool" else ""
     return [Turn(text, role, speaker, moment_of(message.get("create_time")))] if text.strip() else []
 
@@ -136,9 +136,9 @@ def _of_messages(value: Any, name: str) -> list[Conversation | Document] | None:
     if not messages:
         return None
     form, keyed = read_log(messages)
-    said = [turn for _, turn in keyed if turn.role != "system"]
-    is_chat = any(turn.role != UNKNOWN or turn.speaker for turn in said)
-    return [Conversation(name, f"{name}:messages", said, said[0].said_at, form)] if is_chat else None
+    spoken = [turn for _, turn in keyed if turn.role != "system"]
+    is_chat = any(turn.role != UNKNOWN or turn.speaker for turn in spoken)
+    return [Conversation(name, f"{name}:messages", spoken, spoken[0].said_at, form)] if is_chat else None
 
 
 def _title(value: Any) -> str:

@@ -218,7 +218,7 @@ class Ingest:
         return Origin(trust, self._knowledge.clock(), caller.session_id, group, **more)
 
     def _episode(self, turn: Turn, part_of: str | None, order: int, origin: Origin) -> Draft[Episode]:
-        """Return the draft of a turn; words of a tool and of an unknown speaker have low trust."""
+        """Return the draft of a turn, with low trust for untrusted speakers."""
         most = {"user": origin.trust, "tool": "low", UNKNOWN: "low"}.get(turn.role, lowest(origin.trust, "medium"))
         if turn.role == "system" and origin.file:  # a host's own events have this role, too
             most = "low"
@@ -320,7 +320,7 @@ class Ingest:
 
 
 def _is_mistaken(stored: Episode, read: Episode) -> bool:
-    """Return True if a nameless turn is stored as the user's and is read as somebody else's."""
+    """Return True if an earlier version mistook the speaker."""
     return stored.role == "user" and not stored.speaker and read.role != "user"
 
 

@@ -74,25 +74,25 @@ def chats_of_lines(text: str, name: str) -> Iterator[Conversation]:
         form, turns = read_log([*lines.values()])
     except UnknownShapeError as error:
         raise _unknown(name, _inner_role(f"line {[*lines][error.number]}")) from None
-    found: dict[str, list[Turn]] = {}
+    talks: dict[str, list[Turn]] = {}
     for key, turn in turns:
-        found.setdefault(key, []).append(turn)
-    if not found:
+        talks.setdefault(key, []).append(turn)
+    if not talks:
         raise _damaged(f"{name} has no line with `content` or `text`")
-    first = next(iter(found.values()))[0].text
-    for key, own_turns in found.items():
+    first = next(iter(talks.values()))[0].text
+    for key, own_turns in talks.items():
         own = key or hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         yield Conversation(key or name, f"{name}:{own}", own_turns, own_turns[0].said_at, form)
 
 
 def _parts_of_json(text: str, path: Path) -> Iterable[Document | Conversation]:
     try:
-        found = parts_of_export(_json(text, path.name), path.name)
+        parts = parts_of_export(_json(text, path.name), path.name)
     except UnknownShapeError as error:
         raise _unknown(path.name, _inner_role(f"message {error.number + 1}")) from None
-    if found is None:
+    if parts is None:
         raise _unknown(path.name, "this JSON is no chat and no export that is known")
-    return found
+    return parts
 
 
 def _of_text(text: str, name: str, *, is_config: bool) -> Document | Conversation:

@@ -1,4 +1,4 @@
-"""Lines of session logs as turns: one reader for each format decides who speaks.
+"""Readers of session logs: one for each format decides who speaks.
 
 Known are the logs of Claude Code, Codex, Amplifier (`events.jsonl`) and Gemini CLI, and lines with a `role` each.
 What a program wrote for itself is left out. What a tool answered is the tool's.
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 Line = dict[str, Any]
 KeyedTurn = tuple[str, Turn]
-"""The key of a conversation in the file, and one of its turns."""
+"""Key of a conversation in the file, and a turn of it."""
 
 _KEYS: Final = ("conversation_id", "conversation", "session_id", "session", "thread_id")
 _CODEX_TYPES: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
 _IDE_REQUEST: Final = "## My request for Codex:"
-"""Heading before a user's words, where an editor put its open files into the prompt."""
+"""Heading before a user's words, after what an editor added."""
 _HOST_TEXTS: Final = (
     "[Request interrupted by user",
     "This session is being continued from a previous conversation",
@@ -61,7 +61,7 @@ class LogFormat:
 
 
 class UnknownShapeError(ValueError):
-    """A line states its roles at a place that no reader knows; `number` is its place among the lines, from 0."""
+    """Roles at an unknown place; `number` counts lines from 0."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -118,9 +118,10 @@ def _is_codex(line: Line) -> bool:
 
 
 def _read_codex(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
-    """Yield the turns of a Codex log; the user's are those of `user_message` events, where it has such events.
+    """Yield the turns of a Codex log.
 
-    The items under the user's role hold also what Codex itself puts into the conversation.
+    The user's are those of `user_message` events, if it has such events. The items under
+    the user's role hold also what Codex itself puts into the conversation.
     """
     own = [line for line in lines if _is_codex(line)]
     kinds = {(line["type"], line["payload"].get("type")) for line in own}
@@ -198,4 +199,4 @@ _FORMATS: Final = (
     LogFormat("amplifier_events", _is_amplifier_event, _read_amplifier_events),
     LogFormat("gemini", _is_gemini, _read_gemini),
 )
-"""Formats with a shape of their own; every other file of lines is read as messages."""
+"""Formats with an own shape. Other lines are read as messages."""

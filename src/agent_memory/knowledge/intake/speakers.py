@@ -1,4 +1,4 @@
-"""Report on imported conversations in which an earlier version guessed who speaks. Reads; changes nothing."""
+"""Report on imported conversations with guessed speakers. Changes nothing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ADVICE: Final = (
 
 
 def of_speakers(talks: Iterable[Record], turns: Iterable[Record]) -> Iterator[Concern]:
-    """Yield concerns about turns that are called the user's without a reader of formats.
+    """Yield concerns about turns with a guessed speaker.
 
     Args:
         talks: Records among which the imported conversations are.
@@ -49,7 +49,9 @@ def of_speakers(talks: Iterable[Record], turns: Iterable[Record]) -> Iterator[Co
     mixed = {talk_id: count for talk_id, count in users.items() if count and talk_id not in alone}
     limit = f" The check stopped after {counted(seen, 'turn')}." if seen == MOST_TURNS else ""
     if alone:
-        sentence = f"{_count_turns(alone)} the user's, and nobody else speaks there: an earlier version guessed that."
+        sentence = (
+            f"{_count_turns(alone)} the user's, without an answer of anyone else: an earlier version guessed that."
+        )
         yield Concern("speakers_guessed", sentence + limit, _ADVICE, details=_describe(alone, logs))
     if mixed:
         sentence = f"{_count_turns(mixed)} the user's by an earlier version, which did not check parts of messages."
@@ -57,7 +59,7 @@ def of_speakers(talks: Iterable[Record], turns: Iterable[Record]) -> Iterator[Co
 
 
 def _is_unread_log(talk: Resource) -> bool:
-    """Return True if an earlier version read a conversation from a log file."""
+    """Return True if an earlier version read this from a log."""
     is_import = talk.resource_type == "conversation" and talk.source.kind == "import"
     return is_import and FORMAT not in talk.metadata and talk.source.detail.lower().endswith(_LOG_SUFFIXES)
 

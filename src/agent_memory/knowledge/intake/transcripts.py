@@ -101,7 +101,7 @@ def _day_in(texts: list[str]) -> datetime | None:
 
 
 def _of(said: SpokenTurn, said_at: datetime | None) -> Turn:
-    """Return a turn of a person; of an unknown speaker where the label names a role, which a text cannot prove."""
+    """Return a turn of a person, or unknown for a role label."""
     is_role = said.speaker.casefold() in ROLES
     return Turn(said.words.strip(), UNKNOWN if is_role else PERSON, "" if is_role else said.speaker, said_at)
 

@@ -1,7 +1,7 @@
-"""Turns as files have them: whose words, which of them, when, under the many names that programs give these.
+"""Messages of files as turns: who speaks, the words, and when.
 
 A role must be stated to count: a missing or unknown one is `unknown`, which is untrusted, and never the user. Parts of
-a message decide whose words they are: what a tool answered is the tool's, also in a message of the user's.
+a message decide who speaks: what a tool answered is the tool's, also in a message of the user's.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ _ROLE_NAMES: Final = ("role", "sender", "author", "from")
 _TEXTS: Final = ("content", "text", "message", "parts")
 _MOMENTS: Final = ("timestamp", "created_at", "said_at", "date", "time", "create_time", "ts")
 _SAID_PARTS: Final = frozenset({"", "text", "input_text", "output_text"})
-"""Types of parts that hold words of the message's role; an empty one is a part without a type."""
+"""Types of parts that hold words of the message's role."""
 _TOOL_MARKS: Final = frozenset({
     "toolUseResult", "tool_use_id", "tool_call_id", "toolCallId", "call_id", "functionResponse", "function_response",
 })  # fmt: skip
-"""Keys of a line or a part that holds what a tool answered."""
+"""Keys of a line or a part with a tool's answer."""
 _TOOL_TYPE: Final = re.compile(r"tool_result|tool_response|function_response|_output\Z")
 _MESSAGE_TYPES: Final = frozenset({"message", "text", "chat", "msg"})
 _HIDDEN: Final = (
     "isMeta", "isSidechain", "isCompactSummary", "isSynthetic", "isVisibleInTranscriptOnly", "is_meta", "is_hidden",
     "is_visually_hidden_from_conversation",
 )  # fmt: skip
-"""Flags of lines that a program wrote for itself, under the role of somebody else."""
+"""Flags of lines that a program wrote for itself, under another role."""
 _INSERTED: Final = re.compile(r"<([A-Z]{4,}+|[A-Za-z][A-Za-z0-9]*+(?:[-_][A-Za-z0-9]++)++)(?:\s[^<>]*+)?+>")
-"""A tag of two words or of capitals, such as `<system-reminder>`: programs put their own text into a user's message."""
+"""Opening tag of a program's text inside a user's message: `<system-reminder>`."""
 _DEPTH: Final = 6
 """Levels of a value that are searched for texts and roles."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation of a file; `key` is what it is called there, `form` the format that its roles were read by."""
+    """A conversation of a file; `key` names it, `form` is its format."""
 
     title: str
     key: str
@@ -57,7 +57,7 @@ class Conversation:
 
 
 def read_message(value: Mapping[str, Any]) -> list[Turn]:
-    """Return the turns of a message: its own words, and what tools answered in it.
+    """Return the turns of a message, with answers of tools apart.
 
     Args:
         value: Object with `role` (or `sender`, `author`, `from`) and `content` (or `text`, `message`, `parts`); also
@@ -80,7 +80,7 @@ def read_message(value: Mapping[str, Any]) -> list[Turn]:
 
 
 def make_turns(content: Any, role: str, speaker: str = "", said_at: datetime | None = None) -> list[Turn]:
-    """Return the turns of a message's content, with the speaker of each part; untrusted where the role is unknown."""
+    """Return the turns of a content, with the role of each part."""
     turns: list[Turn] = []
     for own, text in _split_parts(content, role):
         for who, words in _split_inserted(text) if own == "user" else ((own, text),):
@@ -94,7 +94,7 @@ def make_turns(content: Any, role: str, speaker: str = "", said_at: datetime | N
 
 
 def is_hidden(value: Mapping[str, Any]) -> bool:
-    """Return True if a program wrote a message for itself, such as a summary or a sub-agent's talk."""
+    """Return True if a program wrote a message for itself."""
     metadata = value.get("metadata")
     own = metadata if isinstance(metadata, dict) else {}
     return own.get("source") == "hook" or any(value.get(flag) or own.get(flag) for flag in _HIDDEN)
@@ -109,32 +109,32 @@ def has_inner_role(value: Any, depth: int = _DEPTH) -> bool:
 
 
 def has_role(value: Mapping[str, Any]) -> bool:
-    """Return True if a message itself says who speaks, by a role or a name."""
+    """Return True if a message itself has a role or a name."""
     return any(isinstance(value.get(name), str) for name in (*_ROLE_NAMES, "speaker", "name"))
 
 
 def _read_role(value: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the role that a message states, and its name for the speaker where that is no role."""
+    """Return the role that a message states, and its other name."""
     stated = first_of(value, *_ROLE_NAMES)
-    said = stated.strip() if isinstance(stated, str) else ""
+    label = stated.strip() if isinstance(stated, str) else ""
     kind = value.get("type")
     type_name = kind.lower() if isinstance(kind, str) else ""
     if _TOOL_MARKS & value.keys() or _TOOL_TYPE.search(type_name):
         return "tool", ""
-    role = ROLES.get(said.lower(), UNKNOWN)
+    role = ROLES.get(label.lower(), UNKNOWN)
     if type_name and type_name not in _MESSAGE_TYPES and ROLES.get(type_name, UNKNOWN) != role:
         return UNKNOWN, ""
-    return role, said if role == UNKNOWN else ""
+    return role, label if role == UNKNOWN else ""
 
 
 def clean_speaker(name: str) -> str:
-    """Return a speaker's name; none where it claims a role, which only the role itself says."""
+    """Return a speaker's name, or nothing if it claims a role."""
     own = mended(name).strip()
     return "" if own.casefold().removeprefix("the ").strip() in ROLES else own
 
 
 def _split_parts(content: Any, role: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a content, each with the role of who said it."""
+    """Yield the texts of a content, with their roles."""
     if isinstance(content, str):
         yield role, mended(content)
     elif isinstance(content, list):
@@ -157,7 +157,7 @@ def _split_part(part: Mapping[str, Any], role: str) -> Iterator[tuple[str, str]]
 
 
 def _split_inserted(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a user's text: what a program put into it between tags is a tool's.
+    """Yield the parts of a user's text, with a program's blocks apart.
 
     A block ends at the last tag that closes it, since its own text may hold such a tag, too.
     """
@@ -173,7 +173,7 @@ def _split_inserted(text: str) -> Iterator[tuple[str, str]]:
 
 
 def collect_text(value: Any, depth: int = _DEPTH) -> str:
-    """Return all texts inside a value that a tool answered, a line each, without its names and types."""
+    """Return all texts inside a tool's answer, without names and types."""
     if isinstance(value, str):
         return mended(value)
     if not isinstance(value, dict | list) or not depth:

@@ -93,7 +93,7 @@ class Taking:
 
 
 def _read_role(entry: MemoryEntry) -> str:
-    """Return the role that an entry states, or its source implies; unknown where neither does."""
+    """Return the role that an entry or its source states, or unknown."""
     role = entry.content.get("role")
     if role is not None:
         return role if role in _ROLES else UNKNOWN
