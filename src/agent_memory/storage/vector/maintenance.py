@@ -128,7 +128,11 @@ class IndexMaintenance:
 
             def go_on() -> None:
                 vars(replica).update(vars(whole))  # in place: others hold the same object
-                self._indexed.candidates.elsewhere = None
+                vectors = self._indexed.candidates
+                vectors.elsewhere = None
+                # The new state never knew what was forgotten since the old one last read, so it would not remove it.
+                for record_id in vectors.texts.keys() - replica.state.table.records.keys():
+                    vectors.remove(record_id)
 
             # Between writes: one that holds the lock of the log so far would wait, with another log, for itself.
             await asyncio.to_thread(self._worker.change, lambda: lambda _: contextlib.nullcontext(), go_on)

@@ -111,6 +111,27 @@ async def test_a_session_after_the_move_reads_everything(
     await back.close()
 
 
+@pytest.mark.parametrize("replacing", [True, False])
+async def test_search_after_a_move_skips_what_was_forgotten_meanwhile(
+    sealed: Path, clock: FrozenClock, embedder: HashEmbedder, engines: Engines, *, replacing: bool
+) -> None:
+    chosen = options(start=engines.start)
+    mine, other = (MigratableStorage("bob", sealed, clock=clock, embedder=embedder, options=chosen) for _ in range(2))
+    older = await mine.store(memory_of("the router needs YAML"))
+    if replacing:  # a search then asks the state of each candidate whether it is replaced
+        await mine.store(memory_of("the router needs TOML", supersedes=older))
+    forgotten = await mine.store(memory_of(QUESTION))
+    await mine.prepare(None)
+    await other.delete(forgotten)
+
+    await mine.migrate()  # reads the journal again; the records held so far were never compared with it
+
+    assert forgotten not in [hit.memory.id for hit in await mine.search(QUESTION, limit=50)]
+    assert mine.opened.replica.index.vectors.texts.keys() == {memory.id async for memory in mine.iter_all()}
+    await mine.close()
+    await other.close()
+
+
 async def test_a_compaction_that_was_begun_before_a_move_is_finished_with_the_lock_it_knows(
     sealed: Path, clock: FrozenClock, embedder: HashEmbedder, engines: Engines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
