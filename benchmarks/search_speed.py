@@ -110,7 +110,7 @@ def _hybrid(memories: list[Memory], queries: list[str], barrier: Barrier | None 
         index.put(MEMORY.document(memory))
     index.warm()
     assert worker.drain(300)
-    questions = [index.embedded_question(_asked(query)) for query in queries]
+    questions = [index.embed_question(index.parse_question(_asked(query))) for query in queries]
     assert index.search(_asked(queries[0]), questions[0]).mode == "hybrid"
     if barrier is not None:
         barrier.wait(600)

@@ -9,7 +9,7 @@ from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.embeddings.openai_api import OpenAIEmbedder
 from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider
 from agent_memory.embeddings.registry import PROVIDERS, embedder_of, estimate_embedding, provider_of, reason_without
-from agent_memory.embeddings.service import WORTH_WAITING, EmbeddingService, without_embedder
+from agent_memory.embeddings.service import WORTH_WAITING, EmbeddingService, warm_up, without_embedder
 from agent_memory.embeddings.worker import EmbeddingWorker, WorkerLimits, WorkerStatus
 
 __all__ = [
@@ -31,5 +31,6 @@ __all__ = [
     "provider_of",
     "reason_without",
     "text_hash",
+    "warm_up",
     "without_embedder",
 ]

@@ -10,7 +10,7 @@ from agent_memory.embeddings.cache import rounded
 from agent_memory.embeddings.pieces import pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from agent_memory.embeddings.cache import VectorCache
     from agent_memory.embeddings.protocol import Embedder, Vector
@@ -53,8 +53,7 @@ class CachingEmbedder:
             load: Load the model even if the cache has all of them.
             stops: Asked between two pieces; the rest is then left out.
         """
-        identity = self.embedder.identity
-        known = self.cache.get_many(identity, texts)
+        known = self.known(texts)
         fresh = [key for key in texts if key not in known]
         if not self.ready and (fresh or not texts or load):
             self.embedder.embed_query("ready")  # loads the model; an API answers or names its trouble
@@ -68,6 +67,10 @@ class CachingEmbedder:
             self.save(exact)
             found |= {key: rounded(row) for key, row in exact.items()}  # as the cache gives them back later
         return found
+
+    def known(self, texts: Collection[bytes]) -> dict[bytes, Vector]:
+        """Return the vectors in the cache by the hashes of their texts; raises what the embedder raises."""
+        return self.cache.get_many(self.embedder.identity, texts)
 
     def save(self, vectors: dict[bytes, Vector]) -> None:
         """Keep vectors, with those that could not be kept before: a full disk may have room again."""

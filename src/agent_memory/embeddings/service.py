@@ -29,6 +29,12 @@ WORTH_WAITING: Final = 64
 """Texts that a search with a short patience waits for again and again: about half a second of local embedding. For more
 it waits once, since they may be in the cache, which is read in no time."""
 _SLICE_SECONDS: Final = 0.5
+"""Waiting is done in slices: a thread cannot be called back, and the end of an event loop waits for all of them."""
+_IDLE_SLICES: Final = 2
+_LEAST_CPU: Final = 0.005
+"""Seconds of a processor that a slice takes at least while texts are embedded, on however busy a machine."""
+AT_THE_END: Final = 64
+"""Texts that are embedded when a session ends; what is beyond is left due."""
 
 
 class VectorIndex(Protocol):
@@ -97,6 +103,11 @@ class EmbeddingService(Generic[IndexT]):
         return self._worker is not None and self._worker.ready
 
     @property
+    def is_warm(self) -> bool:
+        """Whether a search has nothing to wait for: the model is loaded and the first texts are embedded."""
+        return self._worker is None or self._worker.is_warm
+
+    @property
     def is_settled(self) -> bool:
         """Whether the model is loaded and every text that it was given has its vector, all of them kept."""
         return self._worker is not None and self._worker.status.is_settled
@@ -137,12 +148,30 @@ class EmbeddingService(Generic[IndexT]):
             return True
         self._waited = self._waited or bool(patience)
         deadline = math.inf if patience is None else time.monotonic() + patience
-        while True:  # in slices: a thread cannot be called back, and the end of an event loop waits for all of them
+        while True:
             left = deadline - time.monotonic()
             if await asyncio.to_thread(self._worker.drain, min(_SLICE_SECONDS, max(0.0, left))):
                 return True
             if left <= _SLICE_SECONDS or not self._worker.status.goes_on:
                 return False
+
+    async def warm_up(self) -> None:
+        """Wait while the model of a first search loads and its first texts are embedded; see `warm_up`."""
+        if self._worker is None or self.index is None:
+            return
+        self._worker.start()
+        if not self.index.is_empty:
+            await warm_up(self._worker)
+
+    async def finish(self) -> int:
+        """Embed the first texts that wait, as a session ends; return how many are left due."""
+        if self._worker is None:
+            return 0
+        idle = _IdleSlices(self._worker)
+        while not await asyncio.to_thread(self._worker.finish, AT_THE_END, _SLICE_SECONDS):
+            if idle.is_over():
+                break
+        return self._worker.status.pending
 
     def embedded(self, texts: Sequence[str]) -> Matrix | None:
         """Return a unit vector for each text, those in the cache without the model; None where none can be made.
@@ -196,6 +225,43 @@ class EmbeddingService(Generic[IndexT]):
         """Stop embedding; what is left to embed is found missing by the next process."""
         if self._worker is not None:
             self._worker.close()
+
+
+class _IdleSlices:
+    """Says when waiting has no more sense: an API takes too long, or nothing uses the processor.
+
+    Args:
+        worker: What is waited for.
+    """
+
+    def __init__(self, worker: EmbeddingWorker) -> None:
+        self._deadline = time.monotonic() + worker.remote_seconds if worker.is_remote else math.inf
+        self._spent = time.process_time()
+        self._idle = 0
+
+    def is_over(self, *, may_idle: bool = False) -> bool:
+        """Return True if waiting is to end after the slice just waited.
+
+        Args:
+            may_idle: A file is read, which takes no processor.
+        """
+        before, self._spent = self._spent, time.process_time()
+        has_worked = may_idle or self._spent - before >= _LEAST_CPU
+        self._idle = 0 if has_worked else self._idle + 1
+        return self._idle >= _IDLE_SLICES or time.monotonic() >= self._deadline
+
+
+async def warm_up(worker: EmbeddingWorker) -> None:
+    """Wait until a first search by meaning has what it needs: while its thread lives and gets on, however long.
+
+    No clock ends that for a model of this machine, else a busy one would find less. An API has its timeout.
+    """
+    if worker.is_warm:
+        return
+    idle = _IdleSlices(worker)
+    while (stage := await asyncio.to_thread(worker.warm_up, _SLICE_SECONDS)) != "done":
+        if idle.is_over(may_idle=stage == "loading"):
+            return
 
 
 def without_embedder(reason: str | None) -> dict[str, Any]:

@@ -13,13 +13,16 @@ import threading
 import weakref
 from collections import OrderedDict, deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.embeddings.cache import VectorCache
 from agent_memory.embeddings.caching import CachingEmbedder
 from agent_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
     from agent_memory.embeddings.protocol import Embedder, Vector
 
 
@@ -33,7 +36,8 @@ class WorkerLimits:
         rest_seconds: How long that is.
         head_start_seconds: Loading a model holds the interpreter for a third of a second. What has just been opened is
             first read, and searched by words, unless a caller waits for the model.
-        remote_seconds: What closing waits for an API; a thread that waits for a network can be left behind.
+        remote_seconds: What a first search, and closing, wait for an API; a thread that waits for a network can be left
+            behind.
     """
 
     batch: int = 32
@@ -47,6 +51,11 @@ LIMITS = WorkerLimits()
 """For workers that are given none."""
 _OF_ONE_TEXT: Final = frozenset({"http_400", "http_413", "http_422", "vector_not_finite"})
 """Errors that may lie in one text of a batch: that one is found by trying them singly, and given up."""
+_LOOKED_UP: Final = 1_000
+"""Texts looked up in the cache at once, about 10 ms."""
+
+WarmUpStage = Literal["loading", "reading", "done"]
+"""What the first search of a process waits for: the model; then vectors from the cache and of one batch of texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,10 @@ class _Backlog:
 
     def __init__(self, limits: WorkerLimits) -> None:
         self._limits = limits
+        self.unchecked: OrderedDict[bytes, str] = OrderedDict()
+        """Texts not yet looked up in the cache."""
         self.texts: OrderedDict[bytes, str] = OrderedDict()
+        """Texts to embed."""
         self.problem: EmbeddingError | None = None
         self._busy = 0
         self._failures = 0
@@ -91,7 +103,7 @@ class _Backlog:
     @property
     def pending(self) -> int:
         """How many texts have no vector yet."""
-        return len(self.texts) + self._busy
+        return len(self.unchecked) + len(self.texts) + self._busy
 
     @property
     def is_resting(self) -> bool:
@@ -105,6 +117,18 @@ class _Backlog:
     def end_rest(self) -> None:
         """Try the embedder again."""
         self._failures = 0
+
+    def withdraw(self, key: bytes) -> None:
+        """Drop a text that waits."""
+        self.unchecked.pop(key, None)
+        self.texts.pop(key, None)
+
+    def checked(self, keys: Iterable[bytes], known: Container[bytes]) -> None:
+        """Leave those texts to be embedded that were looked up and not found; one withdrawn meanwhile is not."""
+        for key in keys:
+            text = self.unchecked.pop(key, None)
+            if text is not None and key not in known:
+                self.texts[key] = text
 
     def take(self) -> dict[bytes, str]:
         """Take the texts that are tried next."""
@@ -121,6 +145,7 @@ class _Backlog:
         if ready and error.code in _OF_ONE_TEXT and len(batch) == 1:
             return
         for key, text in batch.items():
+            self.unchecked.pop(key, None)
             self.texts.setdefault(key, text)
             self.texts.move_to_end(key, last=False)
         self._singly = len(batch) if error.code in _OF_ONE_TEXT else 0
@@ -161,6 +186,9 @@ class EmbeddingWorker:
         self._ended = threading.Event()
         self._closing = False
         self._wanted = False  # a caller waits for the model
+        self._finishing = False  # a session ends: the model is loaded only for a text that needs it
+        self._least = 0  # texts that may be left due then
+        self._is_warm = False  # the first texts after loading have their vectors
 
     @property
     def embedder(self) -> Embedder:
@@ -171,6 +199,21 @@ class EmbeddingWorker:
     def ready(self) -> bool:
         """Whether the model is loaded, so that a query costs milliseconds."""
         return self._source.ready
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether vectors come from an API."""
+        return self._source.is_remote
+
+    @property
+    def remote_seconds(self) -> float:
+        """What is waited for an API."""
+        return self._limits.remote_seconds
+
+    @property
+    def is_warm(self) -> bool:
+        """Whether no search has to wait any more: the model is loaded and the first texts are embedded."""
+        return self._is_warm
 
     @property
     def status(self) -> WorkerStatus:
@@ -200,13 +243,13 @@ class EmbeddingWorker:
     def submit(self, texts: dict[bytes, str]) -> None:
         """Ask for the vectors of texts by their hashes; `collect` hands them out when they are there."""
         with self._state:
-            self._backlog.texts.update(texts)
+            self._backlog.unchecked.update(texts)
             self._begin()
 
     def withdraw(self, key: bytes) -> None:
         """Take back a request whose text is no longer wanted; one already answered is ignored by whoever asked."""
         with self._state:
-            self._backlog.texts.pop(key, None)
+            self._backlog.withdraw(key)
 
     def collect(self) -> list[tuple[bytes, Vector]]:
         """Return the vectors that became known since the last call, without waiting."""
@@ -241,6 +284,48 @@ class EmbeddingWorker:
             self._state.wait_for(lambda: is_idle() or self._closing or self._backlog.is_resting, timeout)
             return is_idle()
 
+    def warm_up(self, timeout: float) -> WarmUpStage:
+        """Wait until a first search by meaning has what it needs; return what it still waits for.
+
+        Needed are the model, the vectors in the cache, and those of the texts that wait, if they fit in one batch.
+        Waits no longer for a model that failed to load, and once in a process.
+        """
+        self.start()
+        with self._state:
+            self._state.wait_for(lambda: self._stage() == "done", timeout)
+            return self._stage()
+
+    def finish(self, most: int, timeout: float) -> bool:
+        """Wait until up to `most` texts are embedded that wait when this is first called; False while that goes on.
+
+        Loads the model only if a text needs it. The rest is left due.
+        """
+        with self._state:
+            if not self._backlog.pending:
+                return True
+            if not self._finishing:
+                self._finishing, self._least = True, max(0, self._backlog.pending - most)
+            self._begin()
+
+            def is_done() -> bool:
+                backlog = self._backlog
+                return backlog.pending <= self._least or not self._goes_on() or backlog.problem is not None
+
+            return self._state.wait_for(is_done, timeout)
+
+    def _goes_on(self) -> bool:
+        is_alive = self._thread is not None and self._thread.is_alive()
+        return is_alive and not self._closing and not self._backlog.is_resting
+
+    def _stage(self) -> WarmUpStage:
+        backlog = self._backlog
+        if not self._goes_on() or backlog.problem is not None:
+            return "done"
+        if not self._source.ready:
+            return "loading"
+        waits = backlog.unchecked or (backlog.pending and not self._is_warm and backlog.pending <= self._limits.batch)
+        return "reading" if waits else "done"
+
     def close(self) -> None:
         """Stop after the piece at hand and close the cache; what is queued is left to the next process.
 
@@ -273,33 +358,59 @@ class EmbeddingWorker:
     def _run(self, ended: threading.Event) -> None:
         try:
             with self._state:
-                self._state.wait_for(lambda: self._closing or self._wanted, self._limits.head_start_seconds)
-            while (batch := self._next()) is not None:
-                self._embed(batch)
+                self._state.wait_for(
+                    lambda: self._closing or self._wanted or self._finishing, self._limits.head_start_seconds
+                )
+            while self._wait_for_work():
+                self._embed()
         finally:
             ended.set()
 
-    def _next(self) -> dict[bytes, str] | None:
-        """Wait for texts, or for a rest to end; None when it is time to stop."""
+    def _wait_for_work(self) -> bool:
+        """Wait for texts, or for a rest to end; return False when it is time to stop."""
+
+        def has_work() -> bool:
+            backlog = self._backlog
+            return bool(backlog.unchecked or backlog.texts or not (self._source.ready or self._finishing))
+
         with self._state:
             if self._backlog.is_resting:
                 self._state.wait_for(lambda: self._closing, self._limits.rest_seconds)
                 self._backlog.end_rest()
-            self._state.wait_for(lambda: self._closing or bool(self._backlog.texts) or not self._source.ready)
-            return None if self._closing else self._backlog.take()
+            self._state.wait_for(lambda: self._closing or has_work())
+            return not self._closing
 
-    def _embed(self, batch: dict[bytes, str]) -> None:
+    def _embed(self) -> None:
+        batch: dict[bytes, str] = {}
         try:
-            found = self._source.documents(batch, load=self._wanted, stops=lambda: self._closing)
+            self._look_up()
+            with self._state:
+                batch = self._backlog.take()
+            if batch or not (self._source.ready or self._finishing):
+                found = self._source.documents(batch, load=self._wanted, stops=lambda: self._closing)
+                self._done.extend(found.items())
         except Exception as error:  # noqa: BLE001 - a model is foreign code; a dead thread would keep all waiting
             with self._state:
                 self._backlog.failed(batch, _as_embedding_error(error), ready=self._source.ready)
                 self._state.notify_all()
             return
-        self._done.extend(found.items())
         with self._state:
             self._backlog.succeeded()
+            self._is_warm = self._source.ready and (self._is_warm or bool(batch) or not self._backlog.pending)
             self._state.notify_all()
+
+    def _look_up(self) -> None:
+        """Hand out what the cache has, before a model is loaded for the rest."""
+        while not self._closing:
+            with self._state:
+                texts = dict(islice(self._backlog.unchecked.items(), _LOOKED_UP))
+            if not texts:
+                return
+            known = self._source.known(texts)
+            self._done.extend(known.items())
+            with self._state:
+                self._backlog.checked(texts, known)
+                self._state.notify_all()
 
 
 def _wait_for(ended: threading.Event, seconds: float | None) -> None:

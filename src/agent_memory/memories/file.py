@@ -10,7 +10,6 @@ from agent_memory.memories.memory_storage import MemoryStorage
 from agent_memory.models import MEMORY, Clock, utc_now
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.files import Files
-from agent_memory.storage.threaded import PATIENCE
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -32,7 +31,8 @@ class FileStorage(MemoryStorage):
         clock: Source of the present.
         embedder: One of the caller's own, instead of that of `settings`.
         grace: How long what was forgotten or replaced can be brought back.
-        patience: Seconds that a search which names none waits until what is stored is found by its embedding, too.
+        patience: Seconds that a search which names none waits until what is stored is found by its embedding, too; None
+            waits while a model loads, and for no texts.
             Loading the local model takes about one; thousands of memories that are new are waited for only once.
 
     Raises:
@@ -49,7 +49,7 @@ class FileStorage(MemoryStorage):
         clock: Clock = utc_now,
         embedder: Embedder | None = None,
         grace: timedelta = GRACE,
-        patience: float = PATIENCE,
+        patience: float | None = None,
     ) -> None:
         settings = settings or ServiceSettings()
         self.folder = folder_of(agent_id, storage_root or settings.storage_root)

@@ -14,7 +14,6 @@ from agent_memory.memories.memory_storage import MemoryStorage
 from agent_memory.models import MEMORY, Clock, utc_now
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.files import Files
-from agent_memory.storage.threaded import PATIENCE
 from agent_memory.storage.vector.indexed_files import IndexedFiles
 from agent_memory.storage.vector.maintenance import DEFAULT_OPTIONS, IndexMaintenance, IndexOptions
 from agent_memory.storage.vector.migration import MigrationProgress
@@ -59,7 +58,7 @@ class MigratableStorage(FileStorage):
         clock: Clock = utc_now,
         embedder: Embedder | None = None,
         grace: timedelta = GRACE,
-        patience: float = PATIENCE,
+        patience: float | None = None,
         wanted: bool | None = None,
         embedding_model: str | None = None,
         options: IndexOptions = DEFAULT_OPTIONS,

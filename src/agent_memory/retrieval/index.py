@@ -156,15 +156,19 @@ class SearchIndex:
         self.warm()
         return self.vectors.prune() if self.vectors is not None else 0
 
-    def embedded_question(self, request: SearchRequest) -> Question:
-        """Return a request's text, read and, if there is a model, embedded.
-
-        Safe to call before taking the owner's lock for `search`: a remote embedder may take its time.
-        """
+    def parse_question(self, request: SearchRequest) -> Question:
+        """Return a request's text, parsed with the names that documents hold, not embedded yet."""
+        self.warm()
         corpus = self.corpus if request.filters.include_items else self.notes
-        question = read_question(
+        return read_question(
             request.text, request.now, corpus.talks.speakers(), corpus.is_listener, corpus.is_stranger
         )
+
+    def embed_question(self, question: Question) -> Question:
+        """Return a question with its vector, if there is a model.
+
+        Reads no document, so that it may run in any thread: a remote embedder takes its time.
+        """
         if self.vectors is None or not question.embedded_text:
             return question
         return replace(question, vector=self.vectors.embed_query(question.embedded_text))
@@ -181,12 +185,12 @@ class SearchIndex:
 
         Args:
             request: What is asked; one without content words is answered with the latest documents.
-            question: What `embedded_question` returned for this request; asked for here when omitted.
+            question: The request's text, parsed and embedded; parsed and embedded here when omitted.
             hides: Tells of an id whether that document must not be found, whatever the filters say; None finds all.
             among: Which sealed documents may be found, whatever the filters say; None finds all.
         """
         self.warm()
-        question = question or self.embedded_question(request)
+        question = question or self.embed_question(self.parse_question(request))
         if self.notes is self.corpus and not request.filters.include_items:  # there are none
             request = replace(request, filters=request.filters.with_items)
         search = self._search(request, question, hides, among)

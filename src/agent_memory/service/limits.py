@@ -1,4 +1,4 @@
-"""`ServiceLimits`: how long the service waits, and how much it reads. Given by the constructor, for tests."""
+"""`ServiceLimits`: how long the service waits, and how much it reads. Given by the constructor."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ class ServiceLimits:
     """Seconds, and a number of memories.
 
     Attributes:
-        search_patience: A search waits for embeddings; loading the local model takes half of one, once in a process.
+        search_patience: A search waits so long for all that has no vector yet; None waits for the model alone, the first
+            time, while it loads.
         edits_patience: A reader waits for another that takes over edits; a process that was stopped may hold the lock.
         rendering_patience: A rendering waits for its turn.
         all_read: Memories up to which a request to forget looks at all; of more, at what an index finds.
     """
 
-    search_patience: float = 2.0
+    search_patience: float | None = None
     edits_patience: float = 2.0
     rendering_patience: float = 10.0
     all_read: int = 1_000

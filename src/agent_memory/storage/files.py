@@ -20,7 +20,7 @@ from agent_memory.storage.other_journals import hashes_elsewhere
 from agent_memory.storage.replica import Replica
 from agent_memory.storage.sealed.upkeep import Sealing
 from agent_memory.storage.shortlist import Shortlist
-from agent_memory.storage.threaded import PATIENCE, Backend, Opened
+from agent_memory.storage.threaded import Backend, Opened
 from agent_memory.storage.vector.requirements import cannot_migrate_error
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Files(Generic[R]):
     clock: Clock
     embedder: Embedder | None = None
     grace: timedelta = GRACE
-    patience: float = PATIENCE
+    patience: float | None = None
 
     def __post_init__(self) -> None:
         """Have whoever opens a file of this folder look for the key where the settings say."""

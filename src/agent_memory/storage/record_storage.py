@@ -253,12 +253,16 @@ class WithEngine(Threaded[R], Generic[R]):
         Raises:
             StorageError: The records cannot be read.
         """
-        all_read = await self._look(lambda _: self._replica.warm(WARM_AT_ONCE))
-        while not all_read:  # in portions, so that other calls get in between
-            all_read = await self._run(lambda replica: replica.warm(WARM_AT_ONCE))
+        await self._read_all()
         ready = await self.opened.embeddings.ready(patience)
         self._upkeep.before_search()
         return ready
+
+    async def _read_all(self) -> None:
+        """Read the words of all records, in portions, so that other calls get in between."""
+        all_read = await self._look(lambda _: self._replica.warm(WARM_AT_ONCE))
+        while not all_read:
+            all_read = await self._run(lambda replica: replica.warm(WARM_AT_ONCE))
 
     async def vectors_of(self, texts: Sequence[str]) -> Matrix | None:
         """Return a unit vector for each text, by the embedder of the records; None where there is none or it fails."""
@@ -291,13 +295,24 @@ class RecordStorage(WithTraces[R], WithPast[R], WithLists[R], WithEngine[R], Gen
     async def answer(self, request: SearchRequest) -> Answer[R]:
         """See `Storage.answer`."""
         self._upkeep.before_search()
-        patience = self._backend.patience if request.patience is None else request.patience
-        if patience and (not self._is_open or self.opened.embeddings.is_there):
-            await self.prepare(patience)
+        await self._get_ready(request)
         question = None
         if self._is_open and self.opened.embeddings.is_ready:
-            question = await asyncio.to_thread(self._replica.index.embedded_question, request)
+            # Documents are looked at in the one thread that changes them; only the model is asked in another.
+            question = await self._run(lambda replica: replica.parse_question(request))
+            question = await asyncio.to_thread(self._replica.index.embed_question, question)
         return await self._run(lambda replica: replica.search(request, question))
+
+    async def _get_ready(self, request: SearchRequest) -> None:
+        """Wait for the model of a first search or, where a patience is given, so long for all that has no vector."""
+        patience = self._backend.patience if request.patience is None else request.patience
+        if patience == 0 or (self._is_open and not self.opened.embeddings.is_there):
+            return
+        if patience is not None:
+            await self.prepare(patience)
+        elif not (self._is_open and self.opened.embeddings.is_warm):
+            await self._read_all()
+            await self.opened.embeddings.warm_up()
 
     async def nearest(self, vector: Vector, request: SearchRequest) -> list[tuple[R, float]]:
         """Return the records nearest to a vector of the storage's own embedder, with their cosines, best first.
@@ -306,7 +321,7 @@ class RecordStorage(WithTraces[R], WithPast[R], WithLists[R], WithEngine[R], Gen
             vector: Shape (dimension,), of length 1.
             request: Its limit and filters count; its text does not.
         """
-        await self.prepare(self._backend.patience if request.patience is None else request.patience)
+        await self._get_ready(request)
         question = Question({}, frozenset(), asks_time=False, embedded_text="", vector=vector)
         answer = await self._run(lambda replica: replica.search(replace(request, text=""), question))
         pairs = zip(answer.records, answer.ranking.hits, strict=True)

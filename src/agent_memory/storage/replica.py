@@ -89,8 +89,13 @@ class Replica(Generic[R]):
         self._absorb(self.log.poll())
         return self.state
 
+    def parse_question(self, request: SearchRequest) -> Question:
+        """Return a request's text, parsed with the names that are known now."""
+        self.refresh()
+        return self.index.parse_question(request)
+
     def search(self, request: SearchRequest, question: Question | None = None) -> Answer[R]:
-        """See `Storage.search`; `question` is what `SearchIndex.embedded_question` returned for this request."""
+        """See `Storage.search`; `question` is the request's text, parsed and embedded."""
         state, now = self.refresh(), request.now
         periods = named_periods(request.text, now) if state.replacements and not request.include_superseded else ()
         past = [period for period in periods if period.is_over(now)]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.lock import WAIT_SECONDS
+from agent_memory.logs import get_logger
 from agent_memory.models.kind import R
 from agent_memory.retrieval import embedded_texts
 from agent_memory.storage.shown import Shown
@@ -32,10 +33,11 @@ if TYPE_CHECKING:
     from agent_memory.storage.shortlist import Shortlist
     from agent_memory.storage.state import State
 
+log = get_logger(__name__)
+
 S = TypeVar("S")
 T = TypeVar("T")
 
-PATIENCE = 5.0
 BETWEEN_TRIES = 0.05
 """Seconds until somebody who asked for a compaction tries again."""
 WARM_AT_ONCE = 200
@@ -54,6 +56,10 @@ class Embeddings(Protocol):
         """Whether queries can be embedded."""
 
     @property
+    def is_warm(self) -> bool:
+        """Whether a search has nothing to wait for."""
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing that could be found by its embedding."""
 
@@ -63,6 +69,12 @@ class Embeddings(Protocol):
 
     async def ready(self, patience: float | None) -> bool:
         """Wait until searches go by embeddings too; tell whether they do."""
+
+    async def warm_up(self) -> None:
+        """Wait while what a first search needs makes progress: the model, and a batch of texts."""
+
+    async def finish(self) -> int:
+        """Embed the first texts that wait, as a session ends; return how many are left due."""
 
     def embedded(self, texts: Sequence[str]) -> Matrix | None:
         """Return a unit vector for each text; None where none can be made. Blocking."""
@@ -108,7 +120,8 @@ class Backend(Generic[R]):
         upkeep: What is said while nothing is open; None opens at once, where the storage is made.
         grace: How long at least the text of what is forgotten stays and can be brought back; None: not at all.
         wait: Seconds that a write waits for other writers.
-        patience: Seconds that a search which names none waits until what is stored is found by its embedding, too.
+        patience: Seconds that a search which names none waits until what is stored is found by its embedding, too; None
+            waits while a model loads, and for no texts.
         shortlist: Where to keep what a start needs.
     """
 
@@ -120,7 +133,7 @@ class Backend(Generic[R]):
     upkeep: Upkeep | None = None
     grace: timedelta | None = None
     wait: float = WAIT_SECONDS
-    patience: float = PATIENCE
+    patience: float | None = None
     shortlist: Shortlist[R] | None = None
 
 
@@ -271,6 +284,8 @@ class Threaded(Generic[R]):
         """
         opened = self._open if self._pid == os.getpid() else None
         if opened is not None:
+            if left := await opened.embeddings.finish():
+                log.info("texts_left_due", kind=self.kind.name, count=left)
             await opened.upkeep.close()
             if self._shown.wants_keeping:
                 await self._worker.run(self._shown.keep, opened.replica)

@@ -300,7 +300,7 @@ class TestHybrid:
 
     def test_a_question_can_be_read_and_embedded_before_the_search(self, hybrid: SearchIndex) -> None:
         request = asked("database picked")
-        question = hybrid.embedded_question(request)
+        question = hybrid.embed_question(hybrid.parse_question(request))
         assert question.vector is not None
         assert hybrid.search(request, question) == hybrid.search(request)
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
 
-from agent_memory.embeddings import WORTH_WAITING, text_hash, without_embedder
-from agent_memory.errors import AgentMemoryError
+from agent_memory.embeddings import WORTH_WAITING, text_hash, warm_up, without_embedder
+from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.logs import get_logger
 from agent_memory.retrieval import VectorSource
 from agent_memory.storage.worker import Worker
@@ -192,6 +192,11 @@ class ServerEmbeddings:
         return self.vectors is not None and self.vectors.ready
 
     @property
+    def is_warm(self) -> bool:
+        """Whether a search has nothing to wait for."""
+        return self.vectors is None or (self.vectors.ready and not self.vectors.missing)
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing that could be found by its embedding."""
         return self.vectors is not None and self.vectors.is_empty
@@ -229,6 +234,27 @@ class ServerEmbeddings:
             return await asyncio.wait_for(asyncio.shield(filling), patience)
         filling.add_done_callback(_log_failure)  # no caller waits for it any more
         return self.vectors.ready
+
+    async def warm_up(self) -> None:
+        """Wait while the model loads, and then so long as an API for the few memories without a vector.
+
+        Raises:
+            StorageError: The server does not answer.
+        """
+        if self.vectors is None or self._worker is None:
+            return
+        self._worker.start()
+        if not self.vectors.is_empty:
+            await warm_up(self._worker)
+            await self.ready(self._worker.remote_seconds)
+
+    async def finish(self) -> int:
+        """Embed the memories that wait, if they are few; return how many are left to another client."""
+        if self.vectors is None or self._worker is None or not self.vectors.missing:
+            return 0
+        with suppress(StorageError):  # the server is gone: the next client embeds them
+            await self.ready(self._worker.remote_seconds)
+        return self.vectors.missing
 
     def describe(self) -> dict[str, Any]:
         """Return how embedding stands, for people."""
