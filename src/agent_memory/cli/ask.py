@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 import typer
 
@@ -13,6 +13,7 @@ from agent_memory.cli.filtering import filters_given
 from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, resolved
 from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory
 from agent_memory.cli.running import NOT_FOUND, Run, command
+from agent_memory.embeddings.service import AT_THE_END
 from agent_memory.files.wording import counted
 from agent_memory.models import (
     Listed,
@@ -25,6 +26,8 @@ from agent_memory.models import (
     utc_now,
 )
 from agent_memory.service.views import DOUBTS, answer, around_whole, whole_hit, whole_memory
+
+T = TypeVar("T")
 
 _COLUMNS: Final = ("id", "category", "timestamp", "content")
 _LIMIT: Final = 10
@@ -164,11 +167,9 @@ async def _note_items(run: Run) -> None:
 _HIT_COLUMNS: Final = ("id", "relevance_score", "category", "timestamp", "content")
 _EXPLAINED: Final = 10
 """What was left out, shown to a person at most."""
-PATIENCE: Final = 60.0
-"""Seconds a search waits at most: some 10,000 new memories of a local model. What is read once is kept."""
 _LOOK_EVERY: Final = 0.2
-_WORTH_SHOWING: Final = 64
-"""Fewer are read before a person would notice the wait."""
+_BEFORE_LOADING: Final = 0.5
+"""Seconds until a person is told what a search waits for."""
 
 
 @command(Filters, OfferedFilters, rows=True)
@@ -186,14 +187,16 @@ async def search(
     superseded: Annotated[bool, typer.Option("--superseded", help="Also find what a newer memory replaced.")] = False,
     archived: Annotated[bool, typer.Option("--archived", help="Also find what was archived.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Show long texts whole, not what they say about it.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="First read all texts by meaning, however many.")] = False,
 ) -> None:
     """Find memories by meaning and by words, best first. Does not count as an access.
 
     Shown are those near the best, and of long ones what they say about it.
     """
     filters = await filters_given(run)
-    await wait_for_embeddings(run)
-    found = await run.service.search(
+    if wait:
+        await wait_for_embeddings(run)
+    asked = run.service.search(
         query,
         limit,
         filters,
@@ -201,12 +204,14 @@ async def search(
         explain=explain,
         caller=run.caller,
     )
+    found = await report_loading(run, asked)
     put_away = await found_archived(run, query, limit, filters) if archived else None
     results, replaced = found.results, found.replaced
     hits = [whole_hit(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in found.near]
     document = {"agent_id": run.service.agent_id, **answer(found, hits, explain=explain), **as_document(put_away)}
     if found.degraded:
-        run.screen.note(found.degraded)
+        left = int(run.service.admin.embedding_status().get("pending", 0)) > AT_THE_END
+        run.screen.note(found.degraded + (" `agent-memory search --wait` reads all first." if left else ""))
     if is_memory_id(query.strip()):
         run.screen.note(f"A search is for words; `agent-memory show {query.strip()}` shows the memory of this id.")
     if results and results.not_known:
@@ -228,31 +233,37 @@ async def search(
         raise typer.Exit(NOT_FOUND)
 
 
-async def wait_for_embeddings(run: Run, patience: float = PATIENCE) -> None:
+async def wait_for_embeddings(run: Run) -> None:
     """Wait until memories are found by meaning, too, with a progress bar if that takes a while.
 
-    Returns when that is so, when it will not be (no embedder, or one that fails), or after `patience` seconds.
+    Returns when that is so, or will not be: there is no embedder, or it fails.
 
     Raises:
         StorageError: The memories cannot be read.
     """
-    admin = run.service.admin
-    loop = asyncio.get_running_loop()
-    deadline, most = loop.time() + patience, 0
+    admin, most = run.service.admin, 0
     preparing = asyncio.ensure_future(admin.prepare(None))
     try:
         with run.screen.progress() as progress:
             bar = progress.add_task("Reading memories by meaning", total=None, visible=False)
-            while not preparing.done() and loop.time() < deadline:
-                await asyncio.wait({preparing}, timeout=min(_LOOK_EVERY, max(0.0, deadline - loop.time())))
+            while not preparing.done():
+                await asyncio.wait({preparing}, timeout=_LOOK_EVERY)
                 pending = int(admin.embedding_status().get("pending", 0))
                 most = max(most, pending)
-                progress.update(bar, total=most, completed=most - pending, visible=most > _WORTH_SHOWING)
-        if preparing.done():
-            preparing.result()
+                progress.update(bar, total=most, completed=most - pending, visible=most > AT_THE_END)
+        preparing.result()
     finally:
         preparing.cancel()  # its thread ends when the storage is closed
         await asyncio.gather(preparing, return_exceptions=True)
+
+
+async def report_loading(run: Run, answering: Awaitable[T]) -> T:
+    """Return an answer; after half a second of waiting for the model, say so on stderr."""
+    answer = asyncio.ensure_future(answering)
+    done, _ = await asyncio.wait({answer}, timeout=_BEFORE_LOADING)
+    if not done and run.service.admin.embedding_status().get("status") == "loading":
+        run.screen.note("loading model …", style="dim")
+    return await answer
 
 
 async def _explain(run: Run, results: SearchResults, replaced: Mapping[str, str]) -> None:

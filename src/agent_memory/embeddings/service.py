@@ -30,7 +30,7 @@ WORTH_WAITING: Final = 64
 it waits once, since they may be in the cache, which is read in no time."""
 _SLICE_SECONDS: Final = 0.5
 """Waiting is done in slices: a thread cannot be called back, and the end of an event loop waits for all of them."""
-_IDLE_SLICES: Final = 2
+_IDLE_SLICES: Final = 10
 _LEAST_CPU: Final = 0.005
 """Seconds of a processor that a slice takes at least while texts are embedded, on however busy a machine."""
 AT_THE_END: Final = 64
@@ -209,17 +209,21 @@ class EmbeddingService(Generic[IndexT]):
             return without_embedder(self._absent)
         status = self._worker.status
         if not status.begun:
-            missing = getattr(self._embedder, "missing", lambda: None)()
-            return (
-                {"status": "failing", "problem": missing, "code": "model_missing"} if missing else {"status": "found"}
-            )
+            if missing := getattr(self._embedder, "missing", lambda: None)():
+                return {"status": "failing", "problem": missing, "code": "model_missing", **self._loaded(is_ready=False)}
+            return {"status": "found"}
         report: dict[str, Any] = {"status": "ready" if status.ready else "loading", "pending": status.pending}
         if (warning := reports()) is not None:
             report["warning"] = warning
         if status.problem:
             report |= {"status": "failing", "problem": status.problem, "code": status.code}
+            report |= self._loaded(is_ready=status.ready)
             report |= {"recovery": status.recovery} if status.recovery else {}
         return report
+
+    def _loaded(self, *, is_ready: bool) -> dict[str, bool]:
+        """Return what a report of a failure says of a model of this machine that is not loaded."""
+        return {"loaded": False} if self._worker is not None and not self._worker.is_remote and not is_ready else {}
 
     def close(self) -> None:
         """Stop embedding; what is left to embed is found missing by the next process."""

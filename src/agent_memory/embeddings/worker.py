@@ -301,7 +301,7 @@ class EmbeddingWorker:
         Loads the model only if a text needs it. The rest is left due.
         """
         with self._state:
-            if not self._backlog.pending:
+            if not (most and self._backlog.pending):
                 return True
             if not self._finishing:
                 self._finishing, self._least = True, max(0, self._backlog.pending - most)

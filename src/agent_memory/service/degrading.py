@@ -69,12 +69,15 @@ class Degradation:
         return trouble.sentence.strip()
 
     async def after_search(self, results: SearchResults, caller: Caller) -> str | None:
-        """Return why this answer is weaker than it could be, unless the session has been informed since that began."""
+        """Return why this answer is weaker than it could be; a trouble that lasts is reported once.
+
+        How many texts wait is reported with each answer: the next one may find more.
+        """
         self.worked("storage")
         await self.look(caller)
-        state = results.degraded and self._known.get("embedder", "pending")
-        before, self._answered = self._answered, state
-        return results.degraded if state != before else None
+        trouble = self._known.get("embedder") if results.degraded else None
+        before, self._answered = self._answered, trouble
+        return None if trouble is not None and trouble == before else results.degraded
 
     async def note(self, audit: AuditLog, event: str, data: Mapping[str, Any], caller: Caller) -> None:
         """Write a line of the audit log, together with those that come in the same turn of the event loop.

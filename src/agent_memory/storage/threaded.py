@@ -284,6 +284,7 @@ class Threaded(Generic[R]):
         """
         opened = self._open if self._pid == os.getpid() else None
         if opened is not None:
+            await self._worker.run(bool)  # after what asks for vectors behind a write
             if left := await opened.embeddings.finish():
                 log.info("texts_left_due", kind=self.kind.name, count=left)
             await opened.upkeep.close()

@@ -45,7 +45,9 @@ def trouble_of_embedder(state: Mapping[str, Any]) -> Trouble | None:
     if state.get("status") == "off" and not state.get("chosen"):
         return Trouble("embedder", "no_embedder", f"There is no search by meaning: {state['reason']}", "")
     if state.get("status") == "failing":
-        message = f"Search by meaning does not work: {str(state['problem']).rstrip('.')}."
+        problem = str(state["problem"]).rstrip(".")
+        what = problem if state.get("loaded", True) else f"model not loaded ({problem})"
+        message = f"Search by meaning does not work: {what}."
         return Trouble(
             "embedder", str(state.get("code", "embedder_failed")), message, state.get("recovery", _EXPLAINED)
         )

@@ -176,7 +176,10 @@ async def test_the_first_search_waits_for_meaning_and_says_when_it_could_not(roo
     )
     at_once = await storage.search("db", patience=0)
     assert at_once.degraded == late.degraded
+    unlimited = await storage.search("db")  # no patience named: the model is loaded, and texts are not waited for
+    assert unlimited.degraded == late.degraded
     embedder.gate.set()
+    await storage.prepare()
     assert len(await storage.search("db")) == 2
     await storage.close()
 
