@@ -76,6 +76,7 @@ class Core:
         with self.opened.database.writing() as connection:
             transaction = self._transaction(connection, replace(writer, agent=agent, session=session))
             yield transaction
+            self.working.reopen_for_rows(transaction)
             self._flagging.flag(transaction)
 
     def steps(self) -> list[Step]:

@@ -23,6 +23,7 @@ class Steps:
     def __init__(self, core: Core, snapshots: Snapshots) -> None:
         self._core = core
         self._snapshots = snapshots
+        self._claims: dict[tuple[str, int], Claim] = {}  # taken here, and not given back
 
     def all(self) -> list[Step]:
         """Return all steps, phase by phase."""
@@ -41,6 +42,7 @@ class Steps:
         with self._core.changing(Caller(agent)) as transaction:
             claim = self._core.working.claim(transaction, owner, step=step, agent=agent, seconds=seconds)
         if claim is not None:
+            self._claims[claim.lease, claim.fence] = claim
             self._core.tell(
                 "workspace:claimed", Caller(claim.agent), step=claim.step, attempt=claim.attempt, owner=owner
             )
@@ -50,7 +52,9 @@ class Steps:
         """Claim a row, so that nobody else writes it; errors as of `Working.claim_row`."""
         owner = self._core.name("owner", owner)
         with self._core.changing(NOBODY) as transaction:
-            return self._core.working.claim_row(transaction, owner, table, key, seconds)
+            claim = self._core.working.claim_row(transaction, owner, table, key, seconds)
+        self._claims[claim.lease, claim.fence] = claim
+        return claim
 
     def renew(self, claim: Claim, *, seconds: float = 600) -> Claim:
         """Let a claim last `seconds` from now.
@@ -59,7 +63,9 @@ class Steps:
             LeaseError: It has ended.
         """
         with self._core.changing(NOBODY) as transaction:
-            return self._core.leases.renew(transaction, claim, seconds)
+            renewed = self._core.leases.renew(transaction, claim, seconds)
+        self._claims[claim.lease, claim.fence] = renewed
+        return renewed
 
     def finish(self, claim: Claim, caller: Caller | None = None) -> str | None:
         """Call a step done; return the name of the phase that is done by it. Errors as of `Working.finish`.
@@ -72,6 +78,7 @@ class Steps:
             phase = self._core.working.finish(transaction, claim)
             if phase is not None and self._core.declaration.phase(phase).snapshot is not None:
                 self._core.set_meta(transaction.connection, "due", f"{phase} {transaction.at}")
+        self._claims.pop((claim.lease, claim.fence), None)
         self._core.tell("workspace:finished", by, step=claim.step, attempt=claim.attempt, phase_done=phase)
         if phase is not None:
             try:
@@ -87,6 +94,7 @@ class Steps:
         """Give a claim back; what the attempt wrote is taken back."""
         with self._core.changing(Caller(claim.agent)) as transaction:
             self._core.working.release(transaction, claim)
+        self._claims.pop((claim.lease, claim.fence), None)
         self._core.tell("workspace:released", Caller(claim.agent), step=claim.step, attempt=claim.attempt)
 
     def fail(self, claim: Claim, kind: FailureType, message: str, caller: Caller | None = None) -> int:
@@ -95,10 +103,19 @@ class Steps:
         by = replace(caller or Caller(claim.agent), claim=None)  # what it wrote is taken back, and what is said stays
         with self._core.changing(by) as transaction:
             left = self._core.working.fail(transaction, claim, kind, cleaned)
+        self._claims.pop((claim.lease, claim.fence), None)
         self._core.tell(
             "workspace:failed", Caller(claim.agent), step=claim.step, attempt=claim.attempt, kind=kind, left=left
         )
         return left
+
+    def hand_over(self) -> None:
+        """Let claims that were taken here last for their time: this process closes the workspace and may end."""
+        claims, self._claims = list(self._claims.values()), {}
+        if claims:
+            with self._core.changing(NOBODY) as transaction:
+                for claim in claims:
+                    self._core.leases.hand_over(transaction, claim)
 
     def validate(self, step: str, validator: str, failures: Sequence[str] = ()) -> list[str]:
         """Write down how a step was judged; with failures it is to be done again. See `Working.validate`."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.errors import ValidationError
+from agent_memory.errors import BusyError, StorageError, ValidationError
 from agent_memory.workspace.carrying import bring, export
 from agent_memory.workspace.core import Core
 from agent_memory.workspace.database.history import recent
@@ -140,7 +140,11 @@ class Workspace:
             return recent(transaction.connection, transaction.schema, keys, table, row_id, step, limit)
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database; claims that are still held last for their time, for whoever goes on with them."""
+        try:
+            self.steps.hand_over()
+        except (BusyError, StorageError):  # they last for their time, or until this process ends
+            pass
         self._opened.database.close()
 
     def next_steps(self, agent: str | None = None) -> list[Step]:

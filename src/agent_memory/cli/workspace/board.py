@@ -205,7 +205,8 @@ def _told(place: Place, steps: Sequence[Step], proposals: dict[str, int], issues
         told = f"{each.name} · again, {tries} left: {one_line(each.feedback or '')}"
         place.screen.show(told, style="yellow", max_lines=1)
     for each in left[:_MOST_LINES]:
-        told = f"{each.name} · left by {each.left_by}, attempt {each.attempts}; whoever claims it begins anew"
+        why = ", whose process has ended" if each.owner_ended else ""
+        told = f"{each.name} · left by {each.left_by}{why}, attempt {each.attempts}; whoever claims it begins anew"
         place.screen.show(told, style="yellow", max_lines=2)
     groups = ((held, "at work"), (failed, "failed"), (again, "to be done again"), (left, "left"))
     for group, word in groups:

@@ -102,6 +102,7 @@ class Transaction:
         epoch: How often the workspace was restored.
         at: The time of every change in it, as ISO 8601 in UTC.
         proposed: Tables in which a row became a proposal, or is none any more.
+        shown: Tables in which a row was added to those that are shown.
     """
 
     connection: sa.Connection
@@ -110,6 +111,7 @@ class Transaction:
     epoch: int
     at: str
     proposed: set[str] = field(default_factory=set)
+    shown: set[str] = field(default_factory=set)
 
     def insert(self, table: str, values: Mapping[str, Any], op: str = "insert") -> int:
         """Add a row; return its id."""
@@ -120,6 +122,8 @@ class Transaction:
         row_id = int(self.connection.execute(_insertion(into), row).scalar_one())
         if row.get("ws_state") == State.PROPOSAL:
             self.proposed.add(table)
+        if row.get("ws_state") == State.SHOWN:
+            self.shown.add(table)
         self._record(table, row_id, op, {name: value for name, value in row.items() if value is not None}, {})
         return row_id
 
@@ -146,6 +150,8 @@ class Transaction:
             return False
         if "ws_state" in changed and State.PROPOSAL in (row["ws_state"], changed["ws_state"]):
             self.proposed.add(table)
+        if op == "settle" and changed.get("ws_state") == State.SHOWN:
+            self.shown.add(table)
         # Also where the row is of low trust already: when the change before is taken back, this one still stands.
         changed |= self._trust(op)
         into = self.schema.versioned(table)

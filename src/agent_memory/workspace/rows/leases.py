@@ -8,22 +8,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
 from agent_memory.errors import LeaseError
+from agent_memory.files.processes import ProcessIdentity, get_own_identity
 from agent_memory.redaction import quoted
 from agent_memory.workspace.rows.naming import check_seconds
 
 if TYPE_CHECKING:
-    from agent_memory.workspace.database import Transaction
+    from agent_memory.workspace.database import Schema, Transaction
     from agent_memory.workspace.rows.claim import Claim
+
+
+_HOLDER: Final = "holder:"
+"""Begins the names under which `ws_meta` keeps which process holds a lease: older versions read past them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A lease as it is stored; `owner` is None where nobody has it."""
+    """A lease as it is stored; `owner` is None where nobody has it.
+
+    `is_abandoned`: the process that claimed it has ended without giving it back.
+    """
 
     name: str
     owner: str | None
@@ -31,9 +39,14 @@ class Lease:
     attempt: int
     epoch: int
     expires_at: datetime | None
+    is_abandoned: bool = False
 
     def held(self, now: datetime, epoch: int) -> bool:
-        """Tell whether somebody has it at this moment."""
+        """Tell whether somebody has it at this moment, so that others must wait."""
+        return self.lasts(now, epoch) and not self.is_abandoned
+
+    def lasts(self, now: datetime, epoch: int) -> bool:
+        """Return True if its time is not over: whoever has the claim may go on, in whatever process."""
         alive = self.expires_at is not None and self.expires_at > now
         return self.owner is not None and alive and self.epoch == epoch
 
@@ -55,7 +68,18 @@ class Leases:
         """Return a lease, None if it was never claimed."""
         leases = transaction.schema.leases
         found = transaction.connection.execute(sa.select(leases).where(leases.c.name == name)).first()
-        return None if found is None else lease_of(found)
+        if found is None:
+            return None
+        lease = lease_of(found)
+        return _judged(lease, transaction.connection.execute(_holder(transaction.schema, lease)).scalar())
+
+    def every(self, connection: sa.Connection, schema: Schema) -> dict[str, Lease]:
+        """Return all leases by their names."""
+        meta = schema.meta
+        kept = connection.execute(sa.select(meta.c.key, meta.c.value).where(meta.c.key.startswith(_HOLDER)))
+        holders = {key: value for key, value in kept}
+        leases = map(lease_of, connection.execute(sa.select(schema.leases)))
+        return {lease.name: _judged(lease, holders.get(_holder_key(lease))) for lease in leases}
 
     def take(
         self, transaction: Transaction, name: str, owner: str, now: datetime, seconds: float, *, attempt: bool
@@ -86,6 +110,7 @@ class Leases:
             now + timedelta(seconds=seconds),
         )
         self._write(transaction, lease, is_new=before is None)
+        self._keep_holder(transaction, before, lease)
         return lease
 
     def check(self, transaction: Transaction, claim: Claim | None) -> None:
@@ -133,6 +158,7 @@ class Leases:
                 self.check(transaction, claim)
             if lease is not None:
                 self._write(transaction, replace(lease, expires_at=until), is_new=False)
+                self._keep_holder(transaction, lease, lease)  # another process may have been handed the claim
         return replace(claim, expires_at=until)
 
     def end(self, transaction: Transaction, claim: Claim) -> None:
@@ -141,6 +167,14 @@ class Leases:
             lease = self.find(transaction, name)
             if lease is not None and lease.fence == fence:
                 self._write(transaction, replace(lease, owner=None, expires_at=None), is_new=False)
+                self._drop_holder(transaction, lease)
+
+    def hand_over(self, transaction: Transaction, claim: Claim) -> None:
+        """Let a claim last for its time, even if this process ends: another one may go on with it."""
+        for name, fence in zip(names_of(claim), (claim.fence, claim.row_fence), strict=False):
+            lease = self.find(transaction, name)
+            if lease is not None and lease.fence == fence:
+                self._drop_holder(transaction, lease)
 
     def _check(self, transaction: Transaction, claim: Claim, name: str, fence: int) -> None:
         lease = self.find(transaction, name)
@@ -160,12 +194,24 @@ class Leases:
             )
         if lease.owner != claim.owner or (name == claim.lease and lease.attempt != claim.attempt):
             raise _altered(claim)
-        if not lease.held(datetime.fromisoformat(transaction.at), transaction.epoch):
+        if not lease.lasts(datetime.fromisoformat(transaction.at), transaction.epoch):
             raise LeaseError(
                 f"The claim on {what} ended at {_minute(lease)}. Nothing was written.",
                 code="claim_ended",
                 recovery="Claim it again; renew a claim before it ends if the work takes longer.",
             )
+
+    def _keep_holder(self, transaction: Transaction, before: Lease | None, lease: Lease) -> None:
+        """Write down that this process holds a lease."""
+        if before is not None:
+            self._drop_holder(transaction, before)
+        if (own := get_own_identity()) is not None:
+            values = {"key": _holder_key(lease), "value": own.to_json()}
+            transaction.connection.execute(sa.insert(transaction.schema.meta).values(values))
+
+    def _drop_holder(self, transaction: Transaction, lease: Lease) -> None:
+        meta = transaction.schema.meta
+        transaction.connection.execute(sa.delete(meta).where(meta.c.key == _holder_key(lease)))
 
     def _write(self, transaction: Transaction, lease: Lease, *, is_new: bool) -> None:
         leases = transaction.schema.leases
@@ -180,6 +226,21 @@ class Leases:
             transaction.connection.execute(sa.insert(leases).values(name=lease.name, **values))
         else:
             transaction.connection.execute(sa.update(leases).where(leases.c.name == lease.name).values(values))
+
+
+def _holder_key(lease: Lease) -> str:
+    """Return under which name the workspace keeps the process that holds a lease; another claim has another one."""
+    return f"{_HOLDER}{lease.fence}:{lease.name}"
+
+
+def _holder(schema: Schema, lease: Lease) -> sa.Select[tuple[str]]:
+    return sa.select(schema.meta.c.value).where(schema.meta.c.key == _holder_key(lease))
+
+
+def _judged(lease: Lease, holder: str | None) -> Lease:
+    """Return a lease, abandoned where the process that holds it has ended."""
+    process = ProcessIdentity.from_json(holder) if holder is not None and lease.owner is not None else None
+    return replace(lease, is_abandoned=True) if process is not None and process.has_ended() else lease
 
 
 def _is_whole(claim: Claim) -> bool:

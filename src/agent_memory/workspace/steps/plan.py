@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import sqlalchemy as sa
 
 from agent_memory.workspace.database import LOW, Schema, State
-from agent_memory.workspace.rows.leases import Lease, lease_of, step_lease
+from agent_memory.workspace.rows.leases import Lease, Leases, step_lease
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,6 +34,7 @@ class Step:
         feedback: What was wrong with the last attempt.
         is_low: A stranger's words may be in the key, where it is a text, or in the feedback.
         left_by: Whose claim on it ended by itself: what that attempt wrote is taken back with the next claim.
+        owner_ended: The process of that owner, on this machine, has ended.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Step:
     feedback: str | None = None
     is_low: bool = False
     left_by: str | None = None
+    owner_ended: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return what a driver needs, as JSON can carry it."""
@@ -59,7 +61,7 @@ class Step:
             "status": self.status, "attempts": self.attempts, "retries_left": self.retries_left, "owner": self.owner,
             "expires_at": self.expires_at.isoformat(timespec="seconds") if self.expires_at else None,
             "waits_for": self.waits_for, "feedback": self.feedback, "trust": LOW if self.is_low else None,
-            "left_by": self.left_by,
+            "left_by": self.left_by, "owner_ended": self.owner_ended or None,
         }  # fmt: skip
         return {name: value for name, value in told.items() if value is not None}
 
@@ -87,7 +89,7 @@ def plan(connection: sa.Connection, schema: Schema, declaration: Declaration, no
             phase.over: _keys(connection, schema, declaration, phase.over) for phase in declaration.phases if phase.over
         },
         steps={row.name: row for row in connection.execute(sa.select(schema.steps))},
-        leases={row.name: lease_of(row) for row in connection.execute(sa.select(schema.leases))},
+        leases=Leases().every(connection, schema),
         now=now,
         epoch=epoch,
     )
@@ -100,6 +102,8 @@ def plan(connection: sa.Connection, schema: Schema, declaration: Declaration, no
         left = Counter(each.phase for each in steps if each.status != "done")[phase.name]
         if left and blocked is None:
             blocked = f"{phase.name} has {left} of {len(steps)} steps to do"
+        if not steps and blocked is None:
+            blocked = f"{phase.over} has no rows yet, so nothing of {phase.name} is done"
         if phase.over is None and left:
             missing[("", None)] = f"{phase.name} is not done"
         for each in steps:
@@ -148,11 +152,12 @@ def _step(
         if row is not None and row.held(state.now, state.epoch):
             status, waits = "waiting", f"{row.owner} writes {locked} {key!r}"
     told = stored if stored is not None and status != "done" and stored.message is not None else None
+    left_by = _left_by(lease, state) if status in ("ready", "waiting") else None
     return Step(
         name, phase.name, agent, phase.over, key, row_id, status,
         lease.attempt if lease else 0, max(0, phase.retries - failures + 1) if status != "done" else 0,
         owner, expires, waits, told.message if told else None, told is not None and told.ws_trust == LOW,
-        _left_by(lease, state) if status in ("ready", "waiting") else None,
+        left_by, left_by is not None and lease is not None and lease.is_abandoned,
     )  # fmt: skip
 
 

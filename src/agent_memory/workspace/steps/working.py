@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
@@ -13,7 +14,7 @@ from agent_memory.workspace.database import LOW, STEPS, State, Transaction
 from agent_memory.workspace.database.history import stored_row
 from agent_memory.workspace.rows import Caller, Claim, Leases, Reading, Writing, settle
 from agent_memory.workspace.rows.leases import row_lease, step_lease
-from agent_memory.workspace.steps.plan import Step, plan
+from agent_memory.workspace.steps.plan import Step, plan, step_name
 from agent_memory.workspace.steps.undoing import Undone, undo
 
 if TYPE_CHECKING:
@@ -126,7 +127,10 @@ class Working:
             ids = list(transaction.connection.execute(sa.select(source.c.id).where(own)).scalars())
             if ids:
                 settle(transaction, self._declaration, table, ids)
-        self._mark(transaction, claim.step, status="done", done_attempt=claim.attempt, message=None)
+        if self._is_early(transaction, claim):
+            self._mark(transaction, claim.step, status="open", done_attempt=None, message=None)
+        else:
+            self._mark(transaction, claim.step, status="done", done_attempt=claim.attempt, message=None)
         self._leases.end(transaction, claim)
         left = [each for each in self.steps(transaction) if each.phase == claim.phase and each.status != "done"]
         return None if left else claim.phase
@@ -201,6 +205,25 @@ class Working:
         for step in steps:
             self._mark(transaction, step, status="open", done_attempt=None, failures=0, message=None)
         return undone
+
+    def reopen_for_rows(self, transaction: Transaction) -> None:
+        """Have done steps of the whole workspace done again that wait for a phase over a table with new rows."""
+        phases = self._declaration.phases
+        first = next((at for at, phase in enumerate(phases) if phase.over in transaction.shown), len(phases))
+        for phase in phases[first + 1 :]:
+            for agent in phase.agents if phase.over is None and phase.after == "all" else ():
+                step = step_name(phase.name, agent.agent, None)
+                steps = transaction.schema.steps
+                is_done = sa.select(steps.c.id).where(steps.c.name == step, steps.c.status == "done")
+                if step != transaction.writer.step and transaction.connection.execute(is_done).first() is not None:
+                    self._mark(transaction, step, status="open", done_attempt=None)
+
+    def _is_early(self, transaction: Transaction, claim: Claim) -> bool:
+        """Return True if a step of the whole workspace ends while an earlier phase has work again: rows came."""
+        if claim.table is not None or self._declaration.phase(claim.phase or "").after != "all":
+            return False
+        earlier = itertools.takewhile(lambda step: step.phase != claim.phase, self.steps(transaction))
+        return any(step.status != "done" for step in earlier)
 
     def _chosen(self, steps: Sequence[Step], step: str | None, agent: str | None) -> Step | None:
         if step is None:
