@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from agent_memory.workspace.database import LOW, State, Transaction
 from agent_memory.workspace.database.history import in_parts
+from agent_memory.workspace.rows.naming import unique_form
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,9 +25,39 @@ _Order = tuple[bool, int, _Key, int, int, int]
 _WHOLE: Final[_Key] = (0, "")
 
 
-def is_taken(transaction: Transaction, table: sa.Table, columns: Iterable[str], row: Mapping[str, Any]) -> int | None:
+def form_of(value: Any) -> Any:
+    """Return what a unique value is compared by: of a text, as `unique_form` says."""
+    return unique_form(value) if isinstance(value, str) else value
+
+
+def kept_forms(transaction: Transaction, table: sa.Table, column: str, values: Iterable[Any]) -> list[Any]:
+    """Return values as rows may have them: as given, and as older versions kept them, with what is trimmed now.
+
+    Those are looked up once, and again after a restore.
+    """
+    name = f"ws_forms.{column}"
+    if table.info.get(name, (None,))[0] != transaction.epoch:
+        found: dict[str, list[str]] = {}
+        if isinstance(table.c[column].type, sa.Text):
+            every = sa.select(table.c[column]).where(table.c[column].is_not(None)).distinct()
+            for value in transaction.connection.execute(every).scalars():
+                if (form := unique_form(value)) != value:
+                    found.setdefault(form, []).append(value)
+        table.info[name] = (transaction.epoch, found)
+    older = table.info[name][1]
+    return [form for value in values for form in dict.fromkeys((value, form_of(value), *older.get(form_of(value), ())))]
+
+
+def is_taken(
+    transaction: Transaction,
+    table: sa.Table,
+    columns: Iterable[str],
+    row: Mapping[str, Any],
+    *,
+    by_others: int | None = None,
+) -> int | None:
     """Return the id of a row, shown or pending in the same attempt, that has a unique value of `row`; or None."""
-    same = [table.c[name] == row[name] for name in columns if row.get(name) is not None]
+    same = _same(transaction, table, columns, row)
     if not same:
         return None
     writer = transaction.writer
@@ -34,17 +65,26 @@ def is_taken(transaction: Transaction, table: sa.Table, columns: Iterable[str], 
         table.c.ws_state == int(State.PENDING), table.c.ws_step == writer.step, table.c.ws_attempt == writer.attempt
     )
     there = sa.or_(table.c.ws_state == int(State.SHOWN), own) if writer.step else table.c.ws_state == int(State.SHOWN)
-    found = transaction.connection.execute(sa.select(table.c.id).where(sa.or_(*same), there).limit(1)).scalar()
+    others = sa.true() if by_others is None else table.c.id != by_others
+    statement = sa.select(table.c.id).where(sa.or_(*same), there, others).limit(1)
+    found = transaction.connection.execute(statement).scalar()
     return None if found is None else int(found)
 
 
 def rivals(transaction: Transaction, table: sa.Table, columns: Iterable[str], row: Mapping[str, Any]) -> set[int]:
     """Return the ids of proposals that may take the place of a row whose values are free now."""
-    same = [table.c[name] == row[name] for name in columns if row[name] is not None]
+    same = _same(transaction, table, columns, row)
     if not same:
         return set()
     waiting = sa.and_(sa.or_(*same), table.c.ws_state == int(State.PROPOSAL), table.c.id != row["id"])
     return set(transaction.connection.execute(sa.select(table.c.id).where(waiting)).scalars())
+
+
+def _same(
+    transaction: Transaction, table: sa.Table, columns: Iterable[str], row: Mapping[str, Any]
+) -> list[sa.ColumnElement[bool]]:
+    values = {name: row[name] for name in columns if row.get(name) is not None}
+    return [table.c[name].in_(kept_forms(transaction, table, name, [value])) for name, value in values.items()]
 
 
 def settle(transaction: Transaction, declaration: Declaration, name: str, ids: Iterable[int]) -> None:
@@ -57,13 +97,29 @@ def settle(transaction: Transaction, declaration: Declaration, name: str, ids: I
     rows = _sharing(transaction, table, columns, finished) if columns else _by_id(transaction, table, finished)
     taken: set[tuple[str, Any]] = set()
     decided: list[tuple[dict[str, Any], State]] = []
+    # What an older version showed though it is the same now, but for its ends, stays; new rows find it taken.
+    stays = [row for row in rows.values() if row["ws_state"] == State.SHOWN and _is_older(row, columns)]
+    older = {value for row in stays for value in _values(row, columns)}
     for row in sorted(rows.values(), key=lambda each: _order(declaration, each)):
-        values = {(each, row[each]) for each in columns if row[each] is not None}
-        decided.append((row, State.PROPOSAL if values & taken else State.SHOWN))
+        values = _values(row, columns)
+        is_new = row["ws_state"] != State.SHOWN
+        if row in stays:
+            decided.append((row, State.SHOWN))
+            continue
+        decided.append((row, State.PROPOSAL if values & taken or (is_new and values & older) else State.SHOWN))
         taken |= values
     # What is no longer shown goes first: the database refuses two shown rows of one value even for a moment.
     for row, state in sorted(decided, key=lambda each: each[1] == State.SHOWN):
         transaction.update(name, row, {"ws_state": int(state)}, op="settle")
+
+
+def _values(row: Mapping[str, Any], columns: Iterable[str]) -> set[tuple[str, Any]]:
+    return {(name, form_of(row[name])) for name in columns if row[name] is not None}
+
+
+def _is_older(row: Mapping[str, Any], columns: Iterable[str]) -> bool:
+    """Return True if an older version wrote a unique text of a row, which would be kept otherwise now."""
+    return any(form_of(row[name]) != row[name] for name in columns if row[name] is not None)
 
 
 def _sharing(transaction: Transaction, table: sa.Table, columns: list[str], ids: set[int]) -> dict[int, dict[str, Any]]:
@@ -74,7 +130,7 @@ def _sharing(transaction: Transaction, table: sa.Table, columns: list[str], ids:
         more: dict[int, dict[str, Any]] = {}
         for name in columns:
             values = sorted(value for each, value in wanted - looked_for if each == name)
-            for some in in_parts(values):
+            for some in in_parts(kept_forms(transaction, table, name, values)):
                 same = sa.and_(table.c[name].in_(some), table.c.ws_state.in_(_SETTLED))
                 more |= _rows(transaction, table, same)
         looked_for |= wanted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ValidationError
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 MAX_NAME_CHARS: Final = 200
 MAX_SAID_CHARS: Final = 10_000
 """Characters of what was wrong with an attempt: it is handed to whoever tries next."""
+_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Letters and symbols that show nothing."""
+_TAGS: Final = ("\U000e0020", "\U000e007f")
+"""First and last of the invisible characters that end the flags of some countries."""
 MAX_SECONDS: Final = 86_400
 """A claim lasts a day at most, as the declared `lease_seconds`."""
 
@@ -50,6 +55,18 @@ def check_seconds(seconds: float) -> None:
         raise ValidationError(
             f"A claim lasts more than 0 and at most {MAX_SECONDS:,} seconds, not {seconds!r}.", code="wrong_seconds"
         )
+
+
+def unique_form(value: str) -> str:
+    """Return a unique text as it is kept and compared: NFC, without white space and invisible characters at its ends."""
+    seen = [at for at, character in enumerate(value) if not _is_unseen(character)]
+    return unicodedata.normalize("NFC", value[seen[0] : seen[-1] + 1]) if seen else ""
+
+
+def _is_unseen(character: str) -> bool:
+    if character.isspace() or character in _BLANK:
+        return True
+    return unicodedata.category(character) in {"Cc", "Cf"} and not _TAGS[0] <= character <= _TAGS[1]
 
 
 def is_text(value: str) -> bool:

@@ -13,6 +13,7 @@ from agent_memory.redaction import quoted
 from agent_memory.workspace.database import LOW, Schema, State, Words
 from agent_memory.workspace.declaration import OWN_COLUMNS, Declaration
 from agent_memory.workspace.rows.columns import column_of, columns_of
+from agent_memory.workspace.rows.naming import unique_form
 from agent_memory.workspace.rows.sight import seen_by, shown_to, within_reach
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Reading:
         Raises:
             RowNotFoundError: There is none, or the caller's phase may not see it.
         """
-        condition = self.named(table, key)
+        condition = self.table(table).c.id == self.row_id(connection, table, key, caller)
         found = self._rows(connection, table, [condition], caller, columns, limit=1)
         if not found:
             raise RowNotFoundError(f"{table} has no row {quoted(key)}.")
@@ -112,9 +113,9 @@ class Reading:
     ) -> sa.Row[Any]:
         source = self.table(table)
         seen = shown_to(source, caller) if all_rows else self._seen(table, caller)
-        statement = (
-            sa.select(*wanted).where(self.named(table, key), seen).order_by(source.c.ws_state.desc()).limit(1)
-        )  # its own first
+        named = self.named(table, key)
+        order = [source.c.ws_state.desc(), *([sa.case((named[0], 0), else_=1)] if len(named) > 1 else [])]
+        statement = sa.select(*wanted).where(sa.or_(*named), seen).order_by(*order).limit(1)  # its own first
         found = connection.execute(statement).first()
         if found is None:
             raise RowNotFoundError(f"{table} has no row {quoted(key)}.")
@@ -193,18 +194,18 @@ class Reading:
         statement = statement.where(source.c.ws_state == int(State.PROPOSAL), reach).order_by(source.c.id)
         return self._shown(table, names, connection.execute(statement), caller)
 
-    def named(self, table: str, key: Any) -> sa.ColumnElement[bool]:
-        """Return the condition that holds for the row of this key."""
+    def named(self, table: str, key: Any) -> list[sa.ColumnElement[bool]]:
+        """Return the conditions of which one holds for the row of this key: as it is given, and as it is kept."""
         source, declared = self.table(table), self.declaration.tables[table]
         if declared.kind == "singleton":
-            return sa.true()
+            return [sa.true()]
         name = declared.key or "id"
         kind = "integer" if name == "id" else declared.columns[name].type
         if isinstance(key, bool) or not isinstance(key, int if kind == "integer" else str):
             example = "a number" if kind == "integer" else "a text"
             raise ValidationError(f"A row of {table} is named by its {name}, {example}.", code="wrong_key")
-        condition: sa.ColumnElement[bool] = source.c[name] == key
-        return condition
+        kept = unique_form(key) if kind == "text" else key
+        return [source.c[name] == each for each in dict.fromkeys((key, kept))]
 
     def _equals(
         self, connection: sa.Connection, table: str, name: str, value: Any, caller: Caller
@@ -217,7 +218,10 @@ class Reading:
             value = self.row_id(connection, column.references, value, caller, all_rows=True)
         else:
             value = _compared(table, name, column.type if column is not None else _OWN_TYPES[name], value)
-        condition: sa.ColumnElement[bool] = column_of(self.declaration, self.schema, table, name) == value
+        same = {value: None}
+        if column is not None and column.type == "text" and name in self.declaration.tables[table].unique_columns():
+            same[unique_form(value)] = None
+        condition: sa.ColumnElement[bool] = column_of(self.declaration, self.schema, table, name).in_(list(same))
         return condition
 
     def _rows(

@@ -27,7 +27,7 @@ from agent_memory.workspace.declaration import (
     Table,
     canonical_json,
 )
-from agent_memory.workspace.rows.naming import is_text
+from agent_memory.workspace.rows.naming import is_text, unique_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -164,7 +164,12 @@ class Values:
             return value
         cleaned = self.redactor.redact(value)
         kinds.update(dict.fromkeys(cleaned.kinds))
-        return cleaned.text
+        if not column.unique and name != self.table.key:
+            return cleaned.text
+        text = unique_form(cleaned.text)
+        if not text and name == self.table.key:
+            raise self._wrong(name, "names the row and must hold a character that is seen")
+        return text
 
     def _moment(self, name: str, value: str) -> str:
         try:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from agent_memory.errors import ConflictError, NotAllowedError, ValidationError
 from agent_memory.redaction import quoted
 from agent_memory.workspace.database import State, Transaction
-from agent_memory.workspace.rows.duplicates import is_taken, rivals, settle
+from agent_memory.workspace.rows.duplicates import form_of, is_taken, rivals, settle
 from agent_memory.workspace.rows.sight import owner_column
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Writing:
             self._check_expected(transaction, table, stored, expected, caller)
         row = prepared.encoded.values | self._resolved(transaction, table, prepared.encoded.references, caller)
         new = {name: row[name] for name in declared.unique_columns() if name in row and row[name] != stored[name]}
-        if new and is_taken(transaction, source, new, new) is not None:
+        if new and is_taken(transaction, source, new, new, by_others=stored["id"]) is not None:
             raise ConflictError(
                 f"Another row of {table} has this {' and this '.join(new)} already. Nothing was written.",
                 recovery="Change that row, or choose another value.",
@@ -191,7 +191,9 @@ class Writing:
     ) -> None:
         wanted = self._values[table].encoded(expected, whole=False)
         then = wanted.values | self._resolved(transaction, table, wanted.references, caller)
-        other = [name for name, value in then.items() if stored[name] != value]
+        unique = self._declaration.tables[table].unique_columns()
+        now = {name: form_of(stored[name]) if name in unique else stored[name] for name in then}
+        other = [name for name, value in then.items() if now[name] != value]
         if other:
             raise ConflictError(
                 f"This row of {table} was changed meanwhile: {', '.join(other)} is no longer what was expected. "
