@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal
 
 import typer
 
@@ -25,9 +25,8 @@ from agent_memory.models import (
     is_memory_id,
     utc_now,
 )
+from agent_memory.service.results import Found
 from agent_memory.service.views import DOUBTS, answer, around_whole, whole_hit, whole_memory
-
-T = TypeVar("T")
 
 _COLUMNS: Final = ("id", "category", "timestamp", "content")
 _LIMIT: Final = 10
@@ -172,7 +171,20 @@ _BEFORE_LOADING: Final = 0.5
 """Seconds until a person is told what a search waits for."""
 
 
-@command(Filters, OfferedFilters, rows=True)
+@dataclass(frozen=True, kw_only=True)
+class AnswerOptions:
+    """What a search does beyond answering.
+
+    Attributes:
+        full: Long texts are shown whole.
+        wait: All texts are embedded first.
+    """
+
+    full: Annotated[bool, typer.Option("--full", help="Show long texts whole, not what they say about it.")] = False
+    wait: Annotated[bool, typer.Option("--wait", help="First read all texts by meaning, however many.")] = False
+
+
+@command(Filters, OfferedFilters, AnswerOptions, rows=True)
 async def search(
     run: Run,
     query: Annotated[
@@ -186,16 +198,13 @@ async def search(
     explain: Annotated[bool, typer.Option("--explain", help="Show raw scores and what was left out, and why.")] = False,
     superseded: Annotated[bool, typer.Option("--superseded", help="Also find what a newer memory replaced.")] = False,
     archived: Annotated[bool, typer.Option("--archived", help="Also find what was archived.")] = False,
-    full: Annotated[bool, typer.Option("--full", help="Show long texts whole, not what they say about it.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="First read all texts by meaning, however many.")] = False,
 ) -> None:
     """Find memories by meaning and by words, best first. Does not count as an access.
 
     Shown are those near the best, and of long ones what they say about it.
     """
     filters = await filters_given(run)
-    if wait:
-        await wait_for_embeddings(run)
+    full = run.given(AnswerOptions).full
     asked = run.service.search(
         query,
         limit,
@@ -204,14 +213,12 @@ async def search(
         explain=explain,
         caller=run.caller,
     )
-    found = await report_loading(run, asked)
+    found = await _answered(run, asked)
     put_away = await found_archived(run, query, limit, filters) if archived else None
     results, replaced = found.results, found.replaced
     hits = [whole_hit(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in found.near]
     document = {"agent_id": run.service.agent_id, **answer(found, hits, explain=explain), **as_document(put_away)}
-    if found.degraded:
-        left = int(run.service.admin.embedding_status().get("pending", 0)) > AT_THE_END
-        run.screen.note(found.degraded + (" `agent-memory search --wait` reads all first." if left else ""))
+    _note_degraded(run, found)
     if is_memory_id(query.strip()):
         run.screen.note(f"A search is for words; `agent-memory show {query.strip()}` shows the memory of this id.")
     if results and results.not_known:
@@ -257,13 +264,21 @@ async def wait_for_embeddings(run: Run) -> None:
         await asyncio.gather(preparing, return_exceptions=True)
 
 
-async def report_loading(run: Run, answering: Awaitable[T]) -> T:
+async def _answered(run: Run, answering: Awaitable[Found]) -> Found:
     """Return an answer; after half a second of waiting for the model, say so on stderr."""
+    if run.given(AnswerOptions).wait:
+        await wait_for_embeddings(run)
     answer = asyncio.ensure_future(answering)
     done, _ = await asyncio.wait({answer}, timeout=_BEFORE_LOADING)
     if not done and run.service.admin.embedding_status().get("status") == "loading":
         run.screen.note("loading model …", style="dim")
     return await answer
+
+
+def _note_degraded(run: Run, found: Found) -> None:
+    if found.degraded:
+        left = int(run.service.admin.embedding_status().get("pending", 0)) > AT_THE_END
+        run.screen.note(found.degraded + (" `agent-memory search --wait` reads all first." if left else ""))
 
 
 async def _explain(run: Run, results: SearchResults, replaced: Mapping[str, str]) -> None:

@@ -210,7 +210,12 @@ class EmbeddingService(Generic[IndexT]):
         status = self._worker.status
         if not status.begun:
             if missing := getattr(self._embedder, "missing", lambda: None)():
-                return {"status": "failing", "problem": missing, "code": "model_missing", **self._loaded(is_ready=False)}
+                return {
+                    "status": "failing",
+                    "problem": missing,
+                    "code": "model_missing",
+                    **self._loaded(is_ready=False),
+                }
             return {"status": "found"}
         report: dict[str, Any] = {"status": "ready" if status.ready else "loading", "pending": status.pending}
         if (warning := reports()) is not None:

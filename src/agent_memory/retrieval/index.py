@@ -160,9 +160,7 @@ class SearchIndex:
         """Return a request's text, parsed with the names that documents hold, not embedded yet."""
         self.warm()
         corpus = self.corpus if request.filters.include_items else self.notes
-        return read_question(
-            request.text, request.now, corpus.talks.speakers(), corpus.is_listener, corpus.is_stranger
-        )
+        return read_question(request.text, request.now, corpus.talks.speakers(), corpus.is_listener, corpus.is_stranger)
 
     def embed_question(self, question: Question) -> Question:
         """Return a question with its vector, if there is a model.

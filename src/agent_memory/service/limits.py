@@ -10,8 +10,7 @@ class ServiceLimits:
     """Seconds, and a number of memories.
 
     Attributes:
-        search_patience: A search waits so long for all that has no vector yet; None waits for the model alone, the first
-            time, while it loads.
+        search_patience: A search waits so long for all that has no vector; None waits while a model loads.
         edits_patience: A reader waits for another that takes over edits; a process that was stopped may hold the lock.
         rendering_patience: A rendering waits for its turn.
         all_read: Memories up to which a request to forget looks at all; of more, at what an index finds.

@@ -11,6 +11,7 @@ Everything blocks; each call is one transaction, all of which is there at its en
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import BusyError, StorageError, ValidationError
@@ -141,10 +142,8 @@ class Workspace:
 
     def close(self) -> None:
         """Close the database; claims that are still held last for their time, for whoever goes on with them."""
-        try:
+        with contextlib.suppress(BusyError, StorageError):  # else they last until this process ends
             self.steps.hand_over()
-        except (BusyError, StorageError):  # they last for their time, or until this process ends
-            pass
         self._opened.database.close()
 
     def next_steps(self, agent: str | None = None) -> list[Step]:

@@ -140,13 +140,14 @@ async def test_close_embeds_the_first_texts_that_wait(root: Path, stored: int, l
     assert least <= len(known) <= most
 
 
-async def test_close_with_nothing_waiting_loads_no_model(root: Path) -> None:
+async def test_close_with_nothing_waiting_loads_no_model(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "LIMITS", WorkerLimits(head_start_seconds=SECONDS))
     storage = FileStorage("bob", root, embedder=HashEmbedder())
     await storage.store(memory_of("the database is PostgreSQL"))
     await storage.close()
     fresh = SlowModel()
     storage = FileStorage("bob", root, embedder=fresh)
-    await storage._read_all()  # asks for the vectors, which the cache has
+    await storage.search("database", patience=0)  # asks for the vectors, which the cache has
     await storage.close()
     assert not fresh.is_loading.is_set()
 

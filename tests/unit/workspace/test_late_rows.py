@@ -128,7 +128,7 @@ def _own() -> ProcessIdentity:
 
 def _name_holder(book: Workspace, holder: ProcessIdentity | None) -> None:
     """Write down another process as the one that holds all claims."""
-    opened = book._opened
+    opened = book._opened  # noqa: SLF001 - what an older version, or another process, writes
     meta, text = opened.schema.meta, holder.to_json() if holder is not None else "{]"
     with opened.database.writing() as connection:
         done = connection.execute(sa.update(meta).where(meta.c.key.startswith("holder:")).values(value=text))
@@ -168,7 +168,7 @@ def test_flags_of_countries_are_different_keys(book: Workspace) -> None:
 
 def test_rows_of_an_older_version_that_look_alike_stay(book: Workspace, url: str | None) -> None:
     saved = [book.tables.save("terms", {"term": term, "definition": term}).row_id for term in ("oak", "elm")]
-    opened = book._opened
+    opened = book._opened  # noqa: SLF001 - what an older version, or another process, writes
     terms = opened.schema.declared["terms"]
     with opened.database.writing() as connection:  # as an older version kept it
         connection.execute(sa.update(terms).where(terms.c.id == saved[1]).values(term="oak "))

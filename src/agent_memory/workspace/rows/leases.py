@@ -77,7 +77,7 @@ class Leases:
         """Return all leases by their names."""
         meta = schema.meta
         kept = connection.execute(sa.select(meta.c.key, meta.c.value).where(meta.c.key.startswith(_HOLDER)))
-        holders = {key: value for key, value in kept}
+        holders = {row.key: row.value for row in kept}
         leases = map(lease_of, connection.execute(sa.select(schema.leases)))
         return {lease.name: _judged(lease, holders.get(_holder_key(lease))) for lease in leases}
 

@@ -58,7 +58,10 @@ def check_seconds(seconds: float) -> None:
 
 
 def unique_form(value: str) -> str:
-    """Return a unique text as it is kept and compared: NFC, without white space and invisible characters at its ends."""
+    """Return a unique text as it is kept and compared.
+
+    In NFC, without white space and invisible characters at its ends.
+    """
     seen = [at for at, character in enumerate(value) if not _is_unseen(character)]
     return unicodedata.normalize("NFC", value[seen[0] : seen[-1] + 1]) if seen else ""
 
