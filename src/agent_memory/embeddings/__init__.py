@@ -3,6 +3,7 @@
 Importing this loads no model and no numpy.
 """
 
+from agent_memory.embeddings.backlog import WorkerLimits
 from agent_memory.embeddings.cache import VectorCache, text_hash
 from agent_memory.embeddings.generator import EmbeddingGenerator
 from agent_memory.embeddings.local import LocalEmbedder
@@ -10,7 +11,7 @@ from agent_memory.embeddings.openai_api import OpenAIEmbedder
 from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider
 from agent_memory.embeddings.registry import PROVIDERS, embedder_of, estimate_embedding, provider_of, reason_without
 from agent_memory.embeddings.service import WORTH_WAITING, EmbeddingService, warm_up, without_embedder
-from agent_memory.embeddings.worker import EmbeddingWorker, WorkerLimits, WorkerStatus
+from agent_memory.embeddings.worker import EmbeddingWorker, WorkerStatus
 
 __all__ = [
     "PROVIDERS",

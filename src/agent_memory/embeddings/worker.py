@@ -11,46 +11,22 @@ import contextlib
 import os
 import threading
 import weakref
-from collections import OrderedDict, deque
+from collections import deque
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal
 
+from agent_memory.embeddings.backlog import Backlog, WorkerLimits
 from agent_memory.embeddings.cache import VectorCache
 from agent_memory.embeddings.caching import CachingEmbedder
 from agent_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
-
     from agent_memory.embeddings.protocol import Embedder, Vector
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerLimits:
-    """How much a worker does at once, and how long it waits.
-
-    Attributes:
-        batch: Texts looked up together, and sent together to an API; a model in this process gets them in pieces.
-        failures: Batches that fail in a row before the embedder is left alone for a while; words still find.
-        rest_seconds: How long that is.
-        head_start_seconds: Loading a model holds the interpreter for a third of a second. What has just been opened is
-            first read, and searched by words, unless a caller waits for the model.
-        remote_seconds: What a first search, and closing, wait for an API; a thread that waits for a network can be left
-            behind.
-    """
-
-    batch: int = 32
-    failures: int = 3
-    rest_seconds: float = 30.0
-    head_start_seconds: float = 0.5
-    remote_seconds: float = 5.0
 
 
 LIMITS = WorkerLimits()
 """For workers that are given none."""
-_OF_ONE_TEXT: Final = frozenset({"http_400", "http_413", "http_422", "vector_not_finite"})
-"""Errors that may lie in one text of a batch: that one is found by trying them singly, and given up."""
 _LOOKED_UP: Final = 1_000
 """Texts looked up in the cache at once, about 10 ms."""
 
@@ -85,78 +61,6 @@ class WorkerStatus:
     goes_on: bool = True
 
 
-class _Backlog:
-    """Texts that wait for their vector, and what became of those that were tried. Used under the worker's lock."""
-
-    def __init__(self, limits: WorkerLimits) -> None:
-        self._limits = limits
-        self.unchecked: OrderedDict[bytes, str] = OrderedDict()
-        """Texts not yet looked up in the cache."""
-        self.texts: OrderedDict[bytes, str] = OrderedDict()
-        """Texts to embed."""
-        self.problem: EmbeddingError | None = None
-        self._busy = 0
-        self._failures = 0
-        self._singly = 0
-        """Texts still to be tried one by one."""
-
-    @property
-    def pending(self) -> int:
-        """How many texts have no vector yet."""
-        return len(self.unchecked) + len(self.texts) + self._busy
-
-    @property
-    def is_resting(self) -> bool:
-        """Whether the embedder failed so often that it is left alone."""
-        return self._failures >= self._limits.failures
-
-    def rest(self, error: EmbeddingError) -> None:
-        """Leave the embedder alone, so that no caller waits for it."""
-        self.problem, self._failures = error, self._limits.failures
-
-    def end_rest(self) -> None:
-        """Try the embedder again."""
-        self._failures = 0
-
-    def withdraw(self, key: bytes) -> None:
-        """Drop a text that waits."""
-        self.unchecked.pop(key, None)
-        self.texts.pop(key, None)
-
-    def checked(self, keys: Iterable[bytes], known: Container[bytes]) -> None:
-        """Leave those texts to be embedded that were looked up and not found; one withdrawn meanwhile is not."""
-        for key in keys:
-            text = self.unchecked.pop(key, None)
-            if text is not None and key not in known:
-                self.texts[key] = text
-
-    def take(self) -> dict[bytes, str]:
-        """Take the texts that are tried next."""
-        size = 1 if self._singly else self._limits.batch
-        batch = dict(self.texts.popitem(last=False) for _ in range(min(size, len(self.texts))))
-        self._singly = max(0, self._singly - len(batch))
-        self._busy = len(batch)
-        return batch
-
-    def failed(self, batch: dict[bytes, str], error: EmbeddingError, *, ready: bool) -> None:
-        """Put a batch back, first in the queue; a single text that the loaded model refuses is given up."""
-        self._busy = 0
-        self.problem = error
-        if ready and error.code in _OF_ONE_TEXT and len(batch) == 1:
-            return
-        for key, text in batch.items():
-            self.unchecked.pop(key, None)
-            self.texts.setdefault(key, text)
-            self.texts.move_to_end(key, last=False)
-        self._singly = len(batch) if error.code in _OF_ONE_TEXT else 0
-        self._failures += error.code not in _OF_ONE_TEXT
-
-    def succeeded(self) -> None:
-        """Forget what went wrong before."""
-        self._busy = self._failures = 0
-        self.problem = None
-
-
 class EmbeddingWorker:
     """Fills a vector cache in the background and embeds queries.
 
@@ -180,7 +84,7 @@ class EmbeddingWorker:
         self.cache = cache or VectorCache(None)
         self._source = CachingEmbedder(embedder, self.cache)
         self._state = threading.Condition()
-        self._backlog = _Backlog(self._limits)
+        self._backlog = Backlog(self._limits)
         self._done: deque[tuple[bytes, Vector]] = deque()
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()

@@ -286,11 +286,7 @@ class WithEngine(Threaded[R], Generic[R]):
 
 
 class RecordStorage(WithTraces[R], WithPast[R], WithLists[R], WithEngine[R], Generic[R]):
-    """A `Storage` that is `Versioned` and `Movable`: promises and errors are said there.
-
-    Args:
-        backend: How the records are opened.
-    """
+    """A `Storage` that is `Versioned` and `Movable`: promises and errors are said there."""
 
     async def answer(self, request: SearchRequest) -> Answer[R]:
         """See `Storage.answer`."""
@@ -298,21 +294,19 @@ class RecordStorage(WithTraces[R], WithPast[R], WithLists[R], WithEngine[R], Gen
         await self._get_ready(request)
         question = None
         if self._is_open and self.opened.embeddings.is_ready:
-            # Documents are looked at in the one thread that changes them; only the model is asked in another.
-            question = await self._run(lambda replica: replica.parse_question(request))
-            question = await asyncio.to_thread(self._replica.index.embed_question, question)
+            # Documents are looked at in the one thread that changes them.
+            parsed = await self._run(lambda replica: replica.parse_question(request))
+            question = await asyncio.to_thread(self._replica.index.embed_question, parsed)
         return await self._run(lambda replica: replica.search(request, question))
 
     async def _get_ready(self, request: SearchRequest) -> None:
         """Wait for the model of a first search or, where a patience is given, so long for all that has no vector."""
         patience = self._backend.patience if request.patience is None else request.patience
-        if patience == 0 or (self._is_open and not self.opened.embeddings.is_there):
-            return
-        if patience is not None:
-            await self.prepare(patience)
-        elif not (self._is_open and self.opened.embeddings.is_warm):
+        if patience is None and not (self._is_open and self.opened.embeddings.is_warm):
             await self._read_all()
             await self.opened.embeddings.warm_up()
+        elif patience and (not self._is_open or self.opened.embeddings.is_there):
+            await self.prepare(patience)
 
     async def nearest(self, vector: Vector, request: SearchRequest) -> list[tuple[R, float]]:
         """Return the records nearest to a vector of the storage's own embedder, with their cosines, best first.

@@ -204,7 +204,7 @@ class Reading:
         if isinstance(key, bool) or not isinstance(key, int if kind == "integer" else str):
             example = "a number" if kind == "integer" else "a text"
             raise ValidationError(f"A row of {table} is named by its {name}, {example}.", code="wrong_key")
-        kept = unique_form(key) if kind == "text" else key
+        kept = unique_form(key) if isinstance(key, str) and kind == "text" else key
         return [source.c[name] == each for each in dict.fromkeys((key, kept))]
 
     def _equals(
