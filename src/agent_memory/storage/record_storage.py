@@ -1,7 +1,4 @@
-"""`RecordStorage`: one agent's records of one kind, for callers on an event loop. One for all backends and kinds.
-
-What each method promises stands in `agent_memory.storage.protocols`.
-"""
+"""`RecordStorage`: one agent's records of one kind, on an event loop; promises are in `agent_memory.storage.protocols`."""
 
 from __future__ import annotations
 
@@ -260,9 +257,8 @@ class WithEngine(Threaded[R], Generic[R]):
 
     async def _read_all(self) -> None:
         """Read the words of all records, in portions, so that other calls get in between."""
-        all_read = await self._look(lambda _: self._replica.warm(WARM_AT_ONCE))
-        while not all_read:
-            all_read = await self._run(lambda replica: replica.warm(WARM_AT_ONCE))
+        while not await self._look(lambda _: self._replica.warm(WARM_AT_ONCE)):
+            pass
 
     async def vectors_of(self, texts: Sequence[str]) -> Matrix | None:
         """Return a unit vector for each text, by the embedder of the records; None where there is none or it fails."""
@@ -294,7 +290,6 @@ class RecordStorage(WithTraces[R], WithPast[R], WithLists[R], WithEngine[R], Gen
         await self._get_ready(request)
         question = None
         if self._is_open and self.opened.embeddings.is_ready:
-            # Documents are looked at in the one thread that changes them.
             parsed = await self._run(lambda replica: replica.parse_question(request))
             question = await asyncio.to_thread(self._replica.index.embed_question, parsed)
         return await self._run(lambda replica: replica.search(request, question))

@@ -233,7 +233,7 @@ def _holder_key(lease: Lease) -> str:
     return f"{_HOLDER}{lease.fence}:{lease.name}"
 
 
-def _holder(schema: Schema, lease: Lease) -> sa.Select[tuple[str]]:
+def _holder(schema: Schema, lease: Lease) -> sa.Select[Any]:
     return sa.select(schema.meta.c.value).where(schema.meta.c.key == _holder_key(lease))
 
 
