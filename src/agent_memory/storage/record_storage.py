@@ -1,4 +1,4 @@
-"""`RecordStorage`: one agent's records of one kind, on an event loop; promises are in `agent_memory.storage.protocols`."""
+"""`RecordStorage`: one agent's records of one kind, on an event loop; promises are in `storage.protocols`."""
 
 from __future__ import annotations
 
