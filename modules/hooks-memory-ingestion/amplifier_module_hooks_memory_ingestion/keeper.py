@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, IdentityError
 from agent_memory.host.registry import ServiceShare
-from agent_memory.ingestion import MemoryIngestionConfig
+from agent_memory.ingestion import EntityExtractionConfig, MemoryIngestionConfig
 from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.turns import mended
@@ -111,7 +112,9 @@ class Keeper:
         service, knowledge = await self._opened()
         caller = self._session.caller.as_person().of_no_group()
         steps = MemoryIngestionConfig(
-            entity_extraction_enabled=self._settings.entities, summarization_enabled=self._settings.summaries
+            entity_extraction_enabled=self._settings.entities,
+            summarization_enabled=self._settings.summaries,
+            entity_extraction=EntityExtractionConfig(timeout_ms=math.ceil(self._settings.model_timeout * 1000)),
         )
         ran = await runner_of(knowledge, service, caller, steps, self._asking()).run(_PORTIONS, progress)
         if any(ran.done.values()) or ran.failed:

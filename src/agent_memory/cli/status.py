@@ -63,4 +63,6 @@ def _sentence(backlog: "Backlog") -> str:
     since = f", the first since {minute(backlog.oldest)}" if backlog.oldest is not None else ""
     why = f"; {backlog.failed:,} failed ({', '.join(backlog.codes)})" if backlog.failed else ""
     ended = f", of which {backlog.given_up:,} are not tried again" if backlog.given_up else ""
-    return f"{backlog.stage} of {backlog.source}s: {backlog.due:,} wait{since}{why}{ended}"
+    asked = f"{backlog.for_model:,} wait for a language model, which failed {backlog.model_failures:,} times"
+    for_model = f"; {asked} (rules did them)" if backlog.for_model else ""
+    return f"{backlog.stage} of {backlog.source}s: {backlog.due:,} wait{since}{why}{ended}{for_model}"

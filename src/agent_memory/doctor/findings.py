@@ -162,6 +162,10 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
     },
     "tasks": {
         "tasks_waiting": (NOTE, "records failed in background work and are tried again"),
+        "tasks_for_model": (
+            NOTE,
+            "a language model failed on records, which have the result of rules, and is asked again",
+        ),
         "tasks_failed": (WARNING, "records failed so often in background work that only a newer version tries again"),
     },
     "speakers": {

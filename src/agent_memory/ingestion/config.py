@@ -22,7 +22,9 @@ class EntityExtractionConfig(Settings):
     max_tokens: int = Field(default=1024, ge=1)
     temperature: float = Field(default=0.3, ge=0, le=2)
     batch_size: int = Field(default=10, ge=1, le=1000)
-    timeout_ms: int = Field(default=3000, ge=1, description="Time for one episode; a slower one has no entities yet.")
+    timeout_ms: int = Field(
+        default=3000, ge=1, description="For one answer of a language model; rules have no timeout."
+    )
     min_confidence: Literal["high", "medium", "low"] = "medium"
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_memory.entities import described
 from agent_memory.entities.merging import merge
 from agent_memory.ingestion import metrics
 from agent_memory.ingestion.config import EntityDeduplicationConfig, EntityExtractionConfig
-from agent_memory.ingestion.entities.by_model import named_by_model
+from agent_memory.ingestion.entities.by_model import ask_for_entities, merge_results
 from agent_memory.ingestion.entities.drawing import drawn
+from agent_memory.ingestion.entities.forgetting import STAGE
 from agent_memory.ingestion.entities.known import KnownEntities
 from agent_memory.ingestion.shapes import EntityExtractionResult, checked_group
 from agent_memory.logs import get_logger
@@ -33,11 +35,11 @@ log = get_logger(__name__)
 class EntityExtractor:
     """Draws entities and relations from texts, by rules, or by a language model that a program gives.
 
-    What a model names must stand in the text. Where it fails, is silent or talks nonsense, rules draw, and the result
-    says so.
+    Rules always draw, for as long as they need. A model adds what it names and what stands in the text. Where it
+    fails, is late or gives nonsense, the result is that of the rules.
 
     Args:
-        config: What is drawn, and how long that may take.
+        config: What is drawn, and how long one answer of a model is waited for.
         asking: How a language model is asked; rules do without.
     """
 
@@ -45,11 +47,11 @@ class EntityExtractor:
         self.config, self._asking = config or EntityExtractionConfig(), asking
 
     async def extract(self, episode: Episode) -> EntityExtractionResult:
-        """Return what an episode names; nothing where it is disabled, or where that takes too long, which is logged.
+        """Return what an episode names; nothing if extraction is disabled.
 
         The text of an episode above 8,192 characters is its beginning.
         """
-        return await self._drawn(episode.id, episode.content, "", None, self._asking)
+        return (await self._draw(episode.id, episode.content, "", None, self._asking))[0]
 
     async def extract_batch(self, episodes: Sequence[Episode]) -> list[EntityExtractionResult]:
         """Return what some episodes name, in their order; one that fails has an empty result."""
@@ -63,25 +65,34 @@ class EntityExtractor:
 
     async def of_text(
         self, source: EpisodeRecord | Resource, text: str, gazetteer: Gazetteer | None
-    ) -> EntityExtractionResult:
-        """Return what the whole text of a stored record names."""
+    ) -> tuple[EntityExtractionResult, str]:
+        """Return what the whole text of a stored record names, and the code of a model's failure or an empty one."""
         speaker = str(getattr(source, "speaker", ""))
         asking = self._asking if self._asking is not None and self._asking.may_see(source.group) else None
-        return await self._drawn(source.id, text, speaker, gazetteer, asking)
+        result, code = await self._draw(source.id, text, speaker, gazetteer, asking)
+        if code and asking is not None:
+            asking.budget.count_failure(STAGE, source.id)
+        return result, code
 
-    async def _drawn(
+    def may_ask(self, record_id: str) -> bool:
+        """Return True if a model that failed on a record may be asked about it again."""
+        asking = self._asking
+        return asking is not None and asking.model is not None and asking.budget.may_retry(STAGE, record_id)
+
+    async def _draw(
         self, episode_id: str, text: str, speaker: str, gazetteer: Gazetteer | None, asking: Asking | None
-    ) -> EntityExtractionResult:
+    ) -> tuple[EntityExtractionResult, str]:
         if not self.config.enabled:
-            return EntityExtractionResult()
-        began = time.perf_counter()
+            return EntityExtractionResult(), ""
+        began, code, least = time.perf_counter(), "", self.config.min_confidence
         with span("memory.extract_entities", episode_id=episode_id) as told:
-            try:
-                async with asyncio.timeout(self.config.timeout_ms / 1000):
-                    result = await self._by_model_or_rules(text, speaker, gazetteer, asking)
-            except TimeoutError:
-                log.warning("extraction_timeout", episode_id=episode_id, timeout_ms=self.config.timeout_ms)
-                return EntityExtractionResult()
+            result = await asyncio.to_thread(drawn, text, speaker=speaker, gazetteer=gazetteer, least=least)
+            if asking is not None and asking.model is not None:
+                bounded = replace(asking, timeout=min(asking.timeout, self.config.timeout_ms / 1000))
+                named, code = await ask_for_entities(bounded, text, speaker, least)
+                result = merge_results(result, named)
+            if code:
+                log.warning("extraction_timeout", episode_id=episode_id, code=code, timeout_ms=self.config.timeout_ms)
             spent = (time.perf_counter() - began) * 1000
             told.set_attribute("latency_ms", round(spent, 3))
         metrics.EXTRACTION_LATENCY.observe(spent, operation="entity_extract")
@@ -94,17 +105,7 @@ class EntityExtractor:
             relationship_count=len(result.relationships),
             latency_ms=round(spent, 3),
         )
-        return result
-
-    async def _by_model_or_rules(
-        self, text: str, speaker: str, gazetteer: Gazetteer | None, asking: Asking | None
-    ) -> EntityExtractionResult:
-        if asking is not None:
-            found = await named_by_model(asking, text, speaker, self.config.min_confidence)
-            if found is not None:
-                return found
-        least = self.config.min_confidence
-        return await asyncio.to_thread(drawn, text, speaker=speaker, gazetteer=gazetteer, least=least)
+        return result, code
 
 
 class EntityDeduplicator:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agent_memory.files.concerns import Concern
 from agent_memory.files.wording import counted, few
 from agent_memory.models import Mark
-from agent_memory.tasks.marks import ATTEMPTS
+from agent_memory.tasks.marks import ATTEMPTS, is_for_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,8 +18,10 @@ def of_marks(records: Iterable[object]) -> Iterator[Concern]:
     for mark in records:
         if not isinstance(mark, Mark):
             continue
-        ended = [each for each in mark.failures if each.attempts >= ATTEMPTS]
-        waiting = [each for each in mark.failures if each.attempts < ATTEMPTS]
+        failures = [failure for failure in mark.failures if not is_for_model(failure)]
+        ended = [failure for failure in failures if failure.attempts >= ATTEMPTS]
+        waiting = [failure for failure in failures if failure.attempts < ATTEMPTS]
+        unread = [failure for failure in mark.failures if is_for_model(failure)]
         what = f"{mark.stage} of {mark.source_kind}s"
         if ended:
             yield Concern(
@@ -34,4 +36,11 @@ def of_marks(records: Iterable[object]) -> Iterator[Concern]:
                 "tasks_waiting",
                 f"{what}: {counted(len(waiting), 'record')} failed and will be tried again.",
                 details=few([f"{each.id}: {each.code}" for each in waiting]),
+            )
+        if unread:
+            yield Concern(
+                "tasks_for_model",
+                f"{what}: {counted(len(unread), 'record has', 'records have')} the result of rules; a language model "
+                "failed on them and is asked again in a session that has one.",
+                details=few([f"{failure.id}: {failure.code}" for failure in unread]),
             )

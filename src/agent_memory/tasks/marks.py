@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.models import MARK, Failure, Mark, derived_id
 from agent_memory.storage.cleaning import redact_fields
+from agent_memory.tasks.stage import OF_MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -21,6 +22,8 @@ _FIRST_PAUSE: Final = 60
 MOST_FAILURES: Final = 500
 """With more of them a step is broken rather than its records: it stops."""
 _MOST_NEVER: Final = 20_000
+_MOST_FOR_MODEL: Final = 500
+"""Records that wait for a language model: of more than these the oldest keep what rules made of them."""
 
 
 class Marks:
@@ -76,12 +79,14 @@ def moved(mark: Mark, through: int, failed: Mapping[str, str], tried: Collection
         tried: All of them.
         now: The present.
     """
-    before = {each.id: each for each in mark.failures}
-    kept = [each for each in mark.failures if each.id not in tried]
+    before = {failure.id: failure for failure in mark.failures}
+    failures = [failure for failure in mark.failures if failure.id not in tried]
     for record_id, code in failed.items():
         attempts = before[record_id].attempts + 1 if record_id in before else 1
-        kept.append(Failure(id=record_id, attempts=attempts, code=code[:64], at=int(now.timestamp())))
-    return mark.model_copy(update={"through": max(mark.through, through), "failures": kept})
+        failures.append(Failure(id=record_id, attempts=attempts, code=code[:64], at=int(now.timestamp())))
+    too_many = {failure.id for failure in [*filter(is_for_model, failures)][:-_MOST_FOR_MODEL]}
+    failures = [failure for failure in failures if failure.id not in too_many]
+    return mark.model_copy(update={"through": max(mark.through, through), "failures": failures})
 
 
 def with_never(mark: Mark, gone: Collection[str]) -> Mark:
@@ -90,7 +95,14 @@ def with_never(mark: Mark, gone: Collection[str]) -> Mark:
     return mark.model_copy(update={"never": [*mark.never, *new][-_MOST_NEVER:]}) if new else mark
 
 
+def is_for_model(failure: Failure) -> bool:
+    """Return True if rules worked on a record and a language model is still to be asked about it."""
+    return failure.code in OF_MODEL
+
+
 def is_to_be_tried(failure: Failure, now: datetime) -> bool:
-    """Tell whether a record that failed is to be tried again by now."""
+    """Return True if a record that failed is to be tried again by now."""
+    if is_for_model(failure):
+        return False
     pause = _FIRST_PAUSE * 2 ** (failure.attempts - 1)
     return failure.attempts < ATTEMPTS and now.timestamp() >= failure.at + pause

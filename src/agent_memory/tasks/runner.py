@@ -8,20 +8,30 @@ here deletes.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.only_one import only_one
 from agent_memory.logs import get_logger
-from agent_memory.tasks.marks import ATTEMPTS, MOST_FAILURES, Marks, begun, is_to_be_tried, moved, with_never
-from agent_memory.tasks.stage import Backlog, Batch, Ran
+from agent_memory.tasks.marks import (
+    ATTEMPTS,
+    MOST_FAILURES,
+    Marks,
+    begun,
+    is_for_model,
+    is_to_be_tried,
+    moved,
+    with_never,
+)
+from agent_memory.tasks.stage import OF_MODEL, Backlog, Batch, ModelStage, Ran
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
     from pathlib import Path
 
-    from agent_memory.models import Clock, Mark
+    from agent_memory.models import Clock, Failure, Mark
     from agent_memory.storage.record_storage import RecordStorage
     from agent_memory.tasks.stage import Stage, Whole
 
@@ -121,7 +131,7 @@ class Runner:
         stood = await self._marks.of(stage)
         mark = begun(stood, stage, (await source.changed_after(stood.through)).last)
         is_again, is_new = 0 < stood.version < stage.version or (mark.through < stood.through), True
-        again = [(0, each.id) for each in mark.failures if is_to_be_tried(each, self._clock())]
+        again = [(0, failure.id) for failure in mark.failures if self._is_due(stage, failure)]
         while True:
             changed = await source.changed_after(mark.through)
             if not changed.records and not again:
@@ -133,11 +143,18 @@ class Runner:
                 tried = {one for _, one in some}
                 mark = moved(mark, some[-1][0], failures, tried, self._clock())
                 await self._marks.keep(mark)
-                yield len(some) - len(failures), len(failures)
-                if len(mark.failures) > MOST_FAILURES:
+                failed = sum(code not in OF_MODEL for code in failures.values())
+                yield len(some) - failed, failed
+                if sum(not is_for_model(failure) for failure in mark.failures) > MOST_FAILURES:
                     log.warning("stage_stopped", stage=stage.name, failures=len(mark.failures))
                     return
             again = []
+
+    def _is_due(self, stage: Stage, failure: Failure) -> bool:
+        """Return True if a record that failed, or on which a model failed, is to be worked on in this run."""
+        if is_for_model(failure):
+            return isinstance(stage, ModelStage) and stage.may_ask(failure.id)
+        return is_to_be_tried(failure, self._clock())
 
     async def _attempt(
         self, stage: Stage, source: RecordStorage[Any], some: Portion, mark: Mark, *, is_again: bool
@@ -145,7 +162,8 @@ class Runner:
         """Have some records worked on; where that fails, one after the other. Returns why some failed, by id."""
         found = [await source.get(one) for _, one in some]
         records = [record for record in found if record is not None]
-        batch = Batch(records, await self._before(source, some), frozenset(mark.never), is_again)
+        for_model = frozenset(failure.id for failure in mark.failures if is_for_model(failure))
+        batch = Batch(records, await self._before(source, some), frozenset(mark.never), is_again, for_model)
         try:
             return dict(await stage.do(batch))
         except StorageError:
@@ -155,7 +173,7 @@ class Runner:
         failures: dict[str, str] = {}
         for record in records:
             try:
-                failures |= await stage.do(Batch([record], batch.before, batch.never, is_again))
+                failures |= await stage.do(replace(batch, records=[record]))
             except StorageError:
                 raise
             except _FAILS as error:
@@ -177,12 +195,16 @@ class Runner:
         mark = begun(mark, stage, changed.last)
         if mark.through == 0:
             changed = await source.changed_after(0)
-        given_up = sum(each.attempts >= ATTEMPTS for each in mark.failures)
-        waiting = {one for _, one in changed.records} | {each.id for each in mark.failures if each.attempts < ATTEMPTS}
+        failures = [failure for failure in mark.failures if not is_for_model(failure)]
+        unread = [failure for failure in mark.failures if is_for_model(failure)]
+        given_up = sum(failure.attempts >= ATTEMPTS for failure in failures)
+        waiting = {record_id for _, record_id in changed.records}
+        waiting |= {failure.id for failure in failures if failure.attempts < ATTEMPTS}
         first = await source.get(changed.records[0][1]) if changed.records else None
-        codes = tuple(dict.fromkeys(each.code for each in mark.failures))
+        codes = tuple(dict.fromkeys(failure.code for failure in failures))
         oldest = None if first is None else first.timestamp
-        return Backlog(stage.name, stage.source, len(waiting), len(mark.failures), given_up, oldest, codes)
+        asked = len(unread), sum(failure.attempts for failure in unread)
+        return Backlog(stage.name, stage.source, len(waiting), len(failures), given_up, oldest, codes, *asked)
 
 
 def _portions(again: Portion, due: Portion, at_once: int) -> Iterator[Portion]:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
     from datetime import datetime
+
+MODEL_SILENT: Final = "model_silent"
+"""Code of a record on which a language model gave no answer in time, or raised."""
+MODEL_UNREADABLE: Final = "model_unreadable"
+"""Code of a record on which a language model gave an answer that cannot be read."""
+OF_MODEL: Final = frozenset({MODEL_SILENT, MODEL_UNREADABLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +25,14 @@ class Batch:
         before: The few that changed just before them, as context; nothing is made of these.
         never: Ids of what the step made and somebody forgot since: not to be made again.
         is_again: Whether an older version of the step may have worked on them.
+        for_model: Ids of those that rules worked on before, and a language model failed on.
     """
 
     records: Sequence[Any]
     before: Sequence[Any] = ()
     never: Collection[str] = frozenset()
     is_again: bool = False
+    for_model: Collection[str] = frozenset()
 
 
 class Marked(Protocol):
@@ -51,11 +59,20 @@ class Stage(Marked, Protocol):
         """Work on some records; when this returns, what was made is on the disk.
 
         Returns:
-            By id, why one could not be worked on, as a code; it is tried again later. The others are done.
+            By id, why one could not be worked on, as a code; it is tried again later. The others are done. A code of
+            `OF_MODEL` says that rules did it and a language model failed: `ModelStage` asks again.
 
         Raises:
             StorageError: Nothing can be written or read now; all of them are tried again in the next run.
         """
+
+
+@runtime_checkable
+class ModelStage(Stage, Protocol):
+    """A step that can ask a language model, and adds what it says to what rules made."""
+
+    def may_ask(self, record_id: str) -> bool:
+        """Return True if a model that failed on a record may be asked about it again, now and by this process."""
 
 
 class Whole(Marked, Protocol):
@@ -84,6 +101,8 @@ class Backlog:
         given_up: Those of them that are not tried again before the step has a new version.
         oldest: When the first of those that wait came in; None where none waits.
         codes: Why records failed, each code once.
+        for_model: Records with a result by rules that wait for a language model which failed on them.
+        model_failures: How often it failed on these.
     """
 
     stage: str
@@ -93,6 +112,8 @@ class Backlog:
     given_up: int = 0
     oldest: datetime | None = None
     codes: tuple[str, ...] = ()
+    for_model: int = 0
+    model_failures: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,10 @@ class Row(BaseModel):
     quote: str = Field(default="", max_length=1_000)
 
 
-async def named_by_model(asking: Asking, text: str, speaker: str, least: Confidence) -> EntityExtractionResult | None:
-    """Return what a model names of a text and stands there; None where it fails, or where nothing of that does.
+async def ask_for_entities(
+    asking: Asking, text: str, speaker: str, least: Confidence
+) -> tuple[EntityExtractionResult, str]:
+    """Return what a model names of a text, and the code of its failure or an empty one.
 
     Args:
         asking: How it is asked.
@@ -62,14 +64,24 @@ async def named_by_model(asking: Asking, text: str, speaker: str, least: Confide
     prompt = _ASKED.format(types=", ".join(_TYPES), text=f"<text>{said}</text>")
     reply = await asking.ask(prompt, lambda answer: read_rows(answer, Row), "drawn")
     if reply.value is None:
-        return None
+        return EntityExtractionResult(), reply.code
     rows = reply.value[0]
     entities = [found for row in rows if row.name and (found := _entity(row, given, least)) is not None]
     names = {each.name for each in entities} | ({speaker} if speaker else set())
     relations = [_relation(row) for row in rows if _stands(row, given, names)]
     if not entities:
-        return None
-    return EntityExtractionResult(list({each.name: each for each in entities}.values()), relations, form="model")
+        return EntityExtractionResult(), ""
+    return EntityExtractionResult(list({each.name: each for each in entities}.values()), relations, form="model"), ""
+
+
+def merge_results(rules: EntityExtractionResult, model: EntityExtractionResult) -> EntityExtractionResult:
+    """Return what rules drew with what a model adds; where both name something, the model says what it is."""
+    if model.form == rules.form:
+        return rules
+    entities = {each.name: each for each in rules.entities} | {each.name: each for each in model.entities}
+    related = {(each.from_name, each.relation_type, each.to_name) for each in rules.relationships}
+    more = [each for each in model.relationships if (each.from_name, each.relation_type, each.to_name) not in related]
+    return EntityExtractionResult(list(entities.values()), [*rules.relationships, *more], form=model.form)
 
 
 def _entity(row: Row, text: str, least: Confidence) -> ExtractedEntity | None:

@@ -61,7 +61,13 @@ class Drafts:
     raised: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
-def resolve(source: Episode | Resource, result: EntityExtractionResult, known: KnownEntities, now: datetime) -> Drafts:
+def resolve(
+    source: Episode | Resource,
+    result: EntityExtractionResult,
+    known: KnownEntities,
+    now: datetime,
+    mentions: Sequence[Mentions] = (),
+) -> Drafts:
     """Return the records of what was drawn from a source; what is new is known to `known` then.
 
     Args:
@@ -69,6 +75,7 @@ def resolve(source: Episode | Resource, result: EntityExtractionResult, known: K
         result: What was drawn.
         known: The entities of the source's group.
         now: The present.
+        mentions: Records of what the source mentions, to which more is added.
     """
     drafts = Drafts()
     ids: dict[str, str] = {}
@@ -80,8 +87,12 @@ def resolve(source: Episode | Resource, result: EntityExtractionResult, known: K
                 entity = _new(source, each, known, now, drafts)
             elif may_raise(source.trust, entity.trust) and entity.id not in drafts.raised:
                 drafts.raised[entity.id] = _raised(source, each)
+            elif mentions and _says_kind(source, each, entity):
+                drafts.raised[entity.id] = {"entity_type": each.entity_type}
             ids[each.name] = entity.id
-    drafts.mentions = list(_mentions(source, drawn, ids, now))
+    mentioned = {entity_id for record in mentions for entity_id in record.entities}
+    more = [each for each in drawn if ids[each.name] not in mentioned]
+    drafts.mentions = list(_mentions(source, more, ids, now, len(mentions)))
     for number, related in enumerate(result.relationships):
         ends = ids.get(related.from_name), ids.get(related.to_name)
         if ends[0] is not None and ends[1] is not None and ends[0] != ends[1]:
@@ -93,6 +104,11 @@ def may_raise(trust: str, before: str) -> bool:
     """Tell whether a trust is higher than another one."""
     order = ("low", "medium", "high")
     return order.index(trust) > order.index(before)
+
+
+def _says_kind(source: Episode | Resource, drawn: ExtractedEntity, entity: Entity) -> bool:
+    """Return True if a source may say what an entity is of which rules could not."""
+    return drawn.entity_type != entity.entity_type == "other" and may_stand_for(source.trust, entity.trust)
 
 
 def _raised(source: Episode | Resource, drawn: ExtractedEntity) -> dict[str, Any]:
@@ -146,14 +162,14 @@ def _told(match: Match) -> dict[str, Any]:
 
 
 def _mentions(
-    source: Episode | Resource, drawn: Sequence[ExtractedEntity], ids: Mapping[str, str], now: datetime
+    source: Episode | Resource, drawn: Sequence[ExtractedEntity], ids: Mapping[str, str], now: datetime, first_part: int
 ) -> Iterator[Redacted[Mentions]]:
     first: dict[str, ExtractedEntity] = {}
     for each in drawn:
         if each.end or each.name == getattr(source, "speaker", ""):  # it stands there, or speaks
             first.setdefault(ids[each.name], each)
     rows = list(first.items())
-    for part, at in enumerate(range(0, len(rows), _MOST_NAMES)):
+    for part, at in enumerate(range(0, len(rows), _MOST_NAMES), first_part):
         some = rows[at : at + _MOST_NAMES]
         links = [{"rel": FROM, "id": source.id}, *({"rel": NAMES, "id": one} for one, _ in some)]
         values = _head(source, now, *links) | {

@@ -68,8 +68,13 @@ class EntityStage:
                         raise
                     failed[record.id] = error.code
                     continue
-                await self._one(record, text, batch.never)
+                code = await self._one(record, text, batch.never, is_known=record.id in batch.for_model)
+                failed |= {record.id: code} if code else {}
         return failed
+
+    def may_ask(self, record_id: str) -> bool:
+        """See `ModelStage.may_ask`."""
+        return self._extractor.may_ask(record_id)
 
     async def _refresh(self, groups: Collection[str]) -> None:
         """Read the entities of some groups, unless nothing changed since they were read."""
@@ -83,16 +88,28 @@ class EntityStage:
                 own = [each for each in every if each.group == group]
                 self._known[group] = await asyncio.to_thread(KnownEntities, own, group, self._config.deduplication)
 
-    async def _one(self, record: Episode | Resource, text: str, never: Collection[str]) -> None:
+    async def _one(
+        self, record: Episode | Resource, text: str, never: Collection[str], *, is_known: bool = False
+    ) -> str:
+        """Keep what a record names; return the code of a model's failure, or an empty one.
+
+        Args:
+            record: The source.
+            text: All of it.
+            never: Ids of entities that were forgotten.
+            is_known: Rules drew from it before, so that a model adds to what it mentions.
+        """
         known = self._known[record.group]
-        result = await self._extractor.of_text(record, text, known.gazetteer())
+        result, code = await self._extractor.of_text(record, text, known.gazetteer())
         kept = [each for each in result.entities if not any(one in never for one in ids_of(each.name, record.group))]
         result = replace(result, entities=kept)
         with span("memory.deduplicate_entity", count=len(result.entities)):
-            drafts = await asyncio.to_thread(resolve, record, result, known, self._knowledge.clock())
+            mentions = await self._knowledge.mentions.linked_to(record.id) if is_known else ()
+            drafts = await asyncio.to_thread(resolve, record, result, known, self._knowledge.clock(), mentions)
         for stage in drafts.merged:
             metrics.DEDUPLICATION_MATCHES.add(stage=stage)
         await self._keep(drafts)
+        return code
 
     async def _keep(self, drafts: Drafts) -> None:
         """Store what is new, entities before what names them."""

@@ -83,11 +83,13 @@ class Drawn:
 class Harvest:
     """What was drawn from some texts, and what is to be told of it, in a sentence each.
 
-    `left` has the ids of the texts that a model said nothing of, so that rules drew what there is.
+    `left` has the ids of the texts that a model said nothing of, so that rules drew what there is; `failed` those of
+    them on which it failed, with the code of that.
     """
 
     drawn: list[Drawn] = field(default_factory=list)
     left: set[str] = field(default_factory=set)
+    failed: dict[str, str] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     problem: str | None = None
 
@@ -160,7 +162,9 @@ async def by_model(asking: Asking, passages: Sequence[Passage], topics: Sequence
             drawn = _grounded(said, windows, {topic.name for topic in allowed}, left_out)
         problem = reply.problem
         if not drawn:
-            harvest.left |= {each.passage.source for each in windows}
+            sources = {window.passage.source for window in windows}
+            harvest.left |= sources
+            harvest.failed |= dict.fromkeys(sources, reply.code) if reply.code else {}
             drawn = await rules.of(windows)
             problem = problem or (_NOTHING if drawn else None)
         harvest.drawn += drawn

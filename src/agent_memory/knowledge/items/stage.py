@@ -86,7 +86,7 @@ class Items:
         drawn: list[dict[str, Any]] = []
         texts = await self._texts(batch.records, failed)
         may = [] if batch.is_again else [each for each in batch.records if each.id in texts]
-        by_model = await self._by_model(may, texts)
+        by_model, unread = await self._by_model(may, texts, batch.for_model)
         for record in batch.records:
             if record.id not in texts:
                 continue
@@ -105,7 +105,12 @@ class Items:
         stamp = {"timestamp": to_text(self._knowledge.clock())}
         stored = await self._store([{**stamp, **each} for each in drawn], batch.never)
         await self._tell(stored, batch.records, began)
-        return failed
+        return failed | unread
+
+    def may_ask(self, record_id: str) -> bool:
+        """See `ModelStage.may_ask`."""
+        asking = self._asking
+        return asking is not None and asking.model is not None and asking.budget.may_retry(self.name, record_id)
 
     async def _texts(self, records: Sequence[Any], failed: dict[str, str]) -> dict[str, str]:
         """Return the whole texts of records by their ids; note why one cannot be read."""
@@ -119,15 +124,23 @@ class Items:
                 failed[record.id] = error.code
         return texts
 
-    async def _by_model(self, records: Sequence[Any], texts: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
-        """Return what a language model drew, by the ids of those records that it read; none without a model."""
+    async def _by_model(
+        self, records: Sequence[Any], texts: Mapping[str, str], again: Collection[str]
+    ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, str]]:
+        """Return what a language model drew, by the ids of those records that it read, and why it failed on others.
+
+        Args:
+            records: Those that it may be asked about.
+            texts: Theirs, by id.
+            again: Ids of those on which it failed before.
+        """
         asking = self._asking
         if asking is None:
-            return {}
+            return {}, {}
         worth_it = [each for each in records if is_drawn_from(each) and len(texts[each.id].split()) >= _LEAST_WORDS]
         seen = [each for each in worth_it if asking.may_see(each.group)]
         # Asked again it says the same otherwise, so that it would be there twice.
-        read = [each for each in seen if not await self._service.admin.linked_to(each.id)]
+        read = [each for each in seen if each.id in again or not await self._service.admin.linked_to(each.id)]
         harvest = await by_model(asking, [passage_of(each, texts[each.id]) for each in read], ())
         if read:
             await asking.budget.tell(harvest.problem, self._service, self._caller)
@@ -138,7 +151,9 @@ class Items:
                 record, place = of[one.passage.source], (one.start, one.end)
                 said = as_said(record, texts[record.id], [place])[0]
                 own[record.id].append(item_of(said, one.text, place, one.rule))
-        return own
+        for record_id in harvest.failed:
+            asking.budget.count_failure(self.name, record_id)
+        return own, harvest.failed
 
     async def _new_of(
         self, source_id: str, own: list[dict[str, Any]], known: Sequence[Memory], batch: Batch
@@ -157,6 +172,8 @@ class Items:
             older = [one for one in alike if one.id not in ids and one.id not in replaced]
             if any(one.pinned or not is_as_drawn(one) or not may_stand_for(each["trust"], one.trust) for one in older):
                 continue  # somebody said it otherwise
+            if older and source_id in batch.for_model:
+                continue  # rules drew it from the same words
             if batch.is_again and older:
                 kept.append({**each, "topic": older[0].topic, "supersedes": await self._as_one(older)})
             else:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent_memory.logs import get_logger
 from agent_memory.scratchpad import estimate_tokens
+from agent_memory.tasks.stage import MODEL_SILENT, MODEL_UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -35,6 +36,8 @@ _MOST_ANSWER: Final = 200_000
 """Characters of an answer that is looked at: a longer one is none."""
 _SECONDS: Final = 30.0
 _MOST_SILENT: Final = 3
+_MOST_TRIES: Final = 2
+"""How often a session asks a model about a record on which it fails."""
 _REST: Final = 60.0
 _QUERY_CHARS: Final = 2_000
 _TEXT_CHARS: Final = 600
@@ -96,13 +99,14 @@ class ModelBudget:
         self.calls = self.tokens = 0
         self.failures: Counter[str] = Counter()
         self._told: str | None = None
+        self._tries = Counter[tuple[str, str]]()
 
     def refusal(self, prompt: str) -> str | None:
         """Return why a prompt may not be sent, None if it may; what may be is counted as sent."""
         tokens = estimate_tokens(prompt)
         if tokens > self.max_prompt_tokens:
             return f"was not asked: one prompt may have {self.max_prompt_tokens:,} tokens"
-        if self._silent >= self._max_silent and self._now() < self._asked_again_at:
+        if self.is_resting:
             return f"was not asked: it gave no answer {self._max_silent} times in a row, and is left alone for a while"
         if self.calls >= self.max_calls:
             return f"was not asked: the limit of {self.max_calls:,} calls is reached"
@@ -111,6 +115,20 @@ class ModelBudget:
         self.calls += 1
         self.tokens += tokens
         return None
+
+    @property
+    def is_resting(self) -> bool:
+        """True while a model that gave no answer is asked nothing."""
+        return self._silent >= self._max_silent and self._now() < self._asked_again_at
+
+    def may_retry(self, stage: str, record_id: str) -> bool:
+        """Return True if a model that failed on a record in a step may be asked about it again."""
+        is_spent = self.calls >= self.max_calls or self.tokens >= self.max_tokens
+        return not self.is_resting and not is_spent and self._tries[stage, record_id] < _MOST_TRIES
+
+    def count_failure(self, stage: str, record_id: str) -> None:
+        """Count that a model failed on a record in a step."""
+        self._tries[stage, record_id] += 1
 
     async def tell(self, problem: str | None, service: MemoryService, caller: Caller) -> None:
         """Tell a session that rules had to do for the model, each time that this begins.
@@ -155,10 +173,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
-    """What was read in a model's answer; or why there is nothing, in a sentence."""
+    """What was read in a model's answer; or why there is nothing, in a sentence.
+
+    `code` is set if the model failed, so that it is worth asking again: not where it may not be asked at all.
+    """
 
     value: T | None = None
     problem: str | None = None
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +238,9 @@ class Asking:
             if value is not None:
                 return Reply(value)
         self.budget.failures[why] += 1
-        return Reply(problem=_FAILED.format(why=why, done=done))
+        is_silent = why == _SILENT or self.budget.is_resting
+        code = MODEL_UNREADABLE if why == _UNREADABLE else MODEL_SILENT if is_silent else ""
+        return Reply(problem=_FAILED.format(why=why, done=done), code=code)
 
     async def _answer(self, model: LanguageModel, prompt: str) -> tuple[str, str | None]:
         """Return the answer, and why there is none."""
