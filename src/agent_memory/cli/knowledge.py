@@ -44,25 +44,38 @@ _WHY: Final = {
 async def ingest(
     run: Run,
     files: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="FILE",
             help="Markdown, text, chats as .jsonl, conversations.json of ChatGPT or Claude; with --undo also res- ids.",
             show_default=False,
         ),
-    ],
+    ] = None,
     *,
     group: Annotated[
         str,
         typer.Option("--group", help="Of this group (tenant:session), apart from what others gave.", metavar="GROUP"),
     ] = "",
     undo_: Annotated[bool, typer.Option("--undo", help="Take back what was taken in from these files.")] = False,
+    retry: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--retry", help="Try a record again that failed or is quarantined, as status names it.", metavar="ID"
+        ),
+    ] = None,
     yes: Yes = False,
 ) -> None:
     """Take in documents and conversations, each once; what was interrupted goes on where it stopped."""
     if group:
         checked_group(group)
+    if not files and not retry:
+        raise ValidationError("No file is named.", code="no_file", recovery="Name a file, or an ID with --retry.")
+    files = files or []
     async with opened_knowledge(run) as knowledge:
+        if retry:
+            await _retry(run, knowledge, retry)
+        if not files:
+            return
         if undo_:
             await _undo(run, knowledge, files, yes=yes)
         else:
@@ -162,6 +175,34 @@ async def _ingest(run: Run, knowledge: Knowledge, files: list[str], group: str) 
     run.screen.document({"agent_id": run.service.agent_id, "files": documents, **worked})
     if failed:
         raise typer.Exit(FAILED)
+
+
+async def _retry(run: Run, knowledge: Knowledge, ids: list[str]) -> None:
+    """Work on records again that failed; say which of them failed again."""
+    runner = runner_of(knowledge, run.service, run.caller, at_once=True)
+    failed = await _failures(knowledge)
+    unknown = [record_id for record_id in ids if record_id not in failed]
+    if unknown:
+        raise UnknownIdError(
+            f"No record {quoted(unknown[0])} failed; nothing was tried.",
+            recovery="`agent-memory status` names those that did.",
+        )
+    ran = await runner.run(retry=ids)
+    left = await _failures(knowledge)
+    again = [record_id for record_id in ids if record_id in left]
+    run.screen.document({"retried": ids, "failed": again, "is_busy": ran.is_busy})
+    if ran.is_busy:
+        run.screen.note("Another process does the background work now; try again when it is done.")
+    for record_id in ids:
+        outcome = f"failed again ({left[record_id]})" if record_id in again else "was worked on"
+        run.screen.show(f"{record_id} {outcome}.")
+    if again:
+        raise typer.Exit(FAILED)
+
+
+async def _failures(knowledge: Knowledge) -> dict[str, str]:
+    """Return why records failed in background work, by their ids."""
+    return {failure.id: failure.code for mark in await knowledge.marks.valid() for failure in mark.failures}
 
 
 async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import typer
 from agent_memory.cli.archive import count_archived
 from agent_memory.cli.render import row, show_status
 from agent_memory.cli.running import FAILED, Run, command
-from agent_memory.cli.text import minute
+from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
@@ -17,6 +17,7 @@ from agent_memory.models import to_text
 from agent_memory.privacy.inbox import count_waiting
 
 if TYPE_CHECKING:
+    from agent_memory.tasks.quarantine import QuarantinedRecord
     from agent_memory.tasks.stage import Backlog
 
 
@@ -41,6 +42,8 @@ async def status(run: Run) -> None:
         row(run.screen, "inbox", f"{waiting:,} may be remembered if you say so; `agent-memory inbox` shows them")
     for each in background:
         row(run.screen, "background", _sentence(each))
+        for record in each.quarantined:
+            row(run.screen, "quarantined", _describe(record))
     if trouble:
         row(run.screen, "background", trouble)
     if state.health.get("status") == "unreadable":
@@ -56,7 +59,15 @@ async def _background(run: Run) -> "tuple[list[Backlog], str]":
 
 
 def _document(backlog: "Backlog") -> dict[str, Any]:
-    return {**asdict(backlog), "oldest": None if backlog.oldest is None else to_text(backlog.oldest)}
+    quarantined = [{**asdict(record), "since": to_text(record.since)} for record in backlog.quarantined]
+    oldest = None if backlog.oldest is None else to_text(backlog.oldest)
+    return {**asdict(backlog), "oldest": oldest, "quarantined": quarantined}
+
+
+def _describe(record: "QuarantinedRecord") -> str:
+    since = f"since {minute(record.since)}: {record.reason}"
+    hint = f"`agent-memory ingest --retry {record.id}` tries again"
+    return f"{record.id} {one_line(record.title)}, {since}; stored, and nothing is derived from it. {hint}"
 
 
 def _sentence(backlog: "Backlog") -> str:

@@ -166,6 +166,10 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
             NOTE,
             "a language model failed on records, which have the result of rules, and is asked again",
         ),
+        "tasks_quarantined": (
+            WARNING,
+            "reading a record ended the process, and one of its own; nothing is derived from it",
+        ),
         "tasks_failed": (WARNING, "records failed so often in background work that only a newer version tries again"),
     },
     "speakers": {

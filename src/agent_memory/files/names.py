@@ -39,6 +39,8 @@ KEPT: Final = "kept.encrypted"
 TASKS: Final = "tasks.yaml"
 """The journal of how far background work is."""
 TASKS_LOCK: Final = "tasks.lock"
+TASKS_CURRENT: Final = "tasks.current.json"
+"""Which records are being worked on in the background, and in how many deaths of a process they were."""
 ARCHIVE_LOCK: Final = "archive.lock"
 BUILD_LOCK: Final = "build.lock"
 HOLDER_LOCK: Final = "holder.lock"
@@ -100,6 +102,7 @@ _PATTERNS: Final[tuple[tuple[Sort, str], ...]] = (
                     OLDER_AUDIT,
                     LOCK,
                     TASKS_LOCK,
+                    TASKS_CURRENT,
                     ARCHIVE_LOCK,
                     RESTORING,
                     PURGE_KEY,

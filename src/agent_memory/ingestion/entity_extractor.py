@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_memory.entities import described
@@ -20,7 +21,7 @@ from agent_memory.logs import get_logger
 from agent_memory.signals import span
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from agent_memory.entities import Gazetteer
     from agent_memory.ingestion.shapes import Episode
@@ -51,7 +52,9 @@ class EntityExtractor:
 
         The text of an episode above 8,192 characters is its beginning.
         """
-        return (await self._draw(episode.id, episode.content, "", None, self._asking))[0]
+        draw = partial(asyncio.to_thread, drawn, episode.content)
+        result, _ = await self._draw(episode.id, draw, episode.content, "", self._asking)
+        return result
 
     async def extract_batch(self, episodes: Sequence[Episode]) -> list[EntityExtractionResult]:
         """Return what some episodes name, in their order; one that fails has an empty result."""
@@ -64,12 +67,24 @@ class EntityExtractor:
         return list(await asyncio.gather(*map(one, episodes)))
 
     async def of_text(
-        self, source: EpisodeRecord | Resource, text: str, gazetteer: Gazetteer | None
+        self,
+        source: EpisodeRecord | Resource,
+        text: str,
+        gazetteer: Gazetteer | None,
+        run: Callable[..., Awaitable[EntityExtractionResult]] = asyncio.to_thread,
     ) -> tuple[EntityExtractionResult, str]:
-        """Return what the whole text of a stored record names, and the code of a model's failure or an empty one."""
+        """Return what the whole text of a stored record names, and the code of a model's failure or an empty one.
+
+        Args:
+            source: The record.
+            text: All of its text.
+            gazetteer: Names that are known.
+            run: Runs the rules, off the event loop: see `agent_memory.tasks.stage.Batch`.
+        """
         speaker = str(getattr(source, "speaker", ""))
         asking = self._asking if self._asking is not None and self._asking.may_see(source.group) else None
-        result, code = await self._draw(source.id, text, speaker, gazetteer, asking)
+        draw = partial(run, drawn, text, speaker=speaker, gazetteer=gazetteer)
+        result, code = await self._draw(source.id, draw, text, speaker, asking)
         if code and asking is not None:
             asking.budget.count_failure(STAGE, source.id)
         return result, code
@@ -80,13 +95,18 @@ class EntityExtractor:
         return asking is not None and asking.model is not None and asking.budget.may_retry(STAGE, record_id)
 
     async def _draw(
-        self, episode_id: str, text: str, speaker: str, gazetteer: Gazetteer | None, asking: Asking | None
+        self,
+        episode_id: str,
+        draw: Callable[..., Awaitable[EntityExtractionResult]],
+        text: str,
+        speaker: str,
+        asking: Asking | None,
     ) -> tuple[EntityExtractionResult, str]:
         if not self.config.enabled:
             return EntityExtractionResult(), ""
         began, code, least = time.perf_counter(), "", self.config.min_confidence
         with span("memory.extract_entities", episode_id=episode_id) as told:
-            result = await asyncio.to_thread(drawn, text, speaker=speaker, gazetteer=gazetteer, least=least)
+            result = await draw(least=least)
             if asking is not None and asking.model is not None:
                 bounded = replace(asking, timeout=min(asking.timeout, self.config.timeout_ms / 1000))
                 named, code = await ask_for_entities(bounded, text, speaker, least)

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from agent_memory.files.concerns import Concern
 from agent_memory.files.wording import counted, few
 from agent_memory.models import Mark
 from agent_memory.tasks.marks import ATTEMPTS, is_for_model
+from agent_memory.tasks.quarantine import get_reason, is_quarantined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from agent_memory.models import Failure
 
 
-def of_marks(records: Iterable[object]) -> Iterator[Concern]:
-    """Yield what failed in each step: what is tried again, and what is not."""
+def of_marks(records: Iterable[object], titles: Callable[[str], str] = str) -> Iterator[Concern]:
+    """Yield what failed in each step: what is tried again, and what is not.
+
+    Args:
+        records: The marks.
+        titles: Returns how the record of an id is called.
+    """
     for mark in records:
         if not isinstance(mark, Mark):
             continue
-        failures = [failure for failure in mark.failures if not is_for_model(failure)]
+        failures = [each for each in mark.failures if not is_for_model(each) and not is_quarantined(each)]
+        quarantined = [failure for failure in mark.failures if is_quarantined(failure)]
         ended = [failure for failure in failures if failure.attempts >= ATTEMPTS]
         waiting = [failure for failure in failures if failure.attempts < ATTEMPTS]
         unread = [failure for failure in mark.failures if is_for_model(failure)]
@@ -37,6 +47,14 @@ def of_marks(records: Iterable[object]) -> Iterator[Concern]:
                 f"{what}: {counted(len(waiting), 'record')} failed and will be tried again.",
                 details=few([f"{each.id}: {each.code}" for each in waiting]),
             )
+        if quarantined:
+            yield Concern(
+                "tasks_quarantined",
+                f"{what}: {counted(len(quarantined), 'record is', 'records are')} quarantined: reading the text ended "
+                "the process twice, and a process of its own. It is stored and found by words; nothing is derived.",
+                "`agent-memory ingest --retry ID` tries again, and so does each new version.",
+                details=few([_describe(failure, titles) for failure in quarantined]),
+            )
         if unread:
             yield Concern(
                 "tasks_for_model",
@@ -44,3 +62,9 @@ def of_marks(records: Iterable[object]) -> Iterator[Concern]:
                 "failed on them and is asked again in a session that has one.",
                 details=few([f"{failure.id}: {failure.code}" for failure in unread]),
             )
+
+
+def _describe(failure: Failure, titles: Callable[[str], str]) -> str:
+    """Return which record is quarantined, since when, and why."""
+    since = f"{datetime.fromtimestamp(failure.at, UTC):%Y-%m-%d %H:%M}"
+    return f"{failure.id} ({titles(failure.id)}) since {since}: {get_reason(failure)}"

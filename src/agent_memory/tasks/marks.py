@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.models import MARK, Failure, Mark, derived_id
 from agent_memory.storage.cleaning import redact_fields
+from agent_memory.tasks.quarantine import is_quarantined
 from agent_memory.tasks.stage import OF_MODEL
 
 if TYPE_CHECKING:
@@ -83,7 +84,10 @@ def moved(mark: Mark, through: int, failed: Mapping[str, str], tried: Collection
     failures = [failure for failure in mark.failures if failure.id not in tried]
     for record_id, code in failed.items():
         attempts = before[record_id].attempts + 1 if record_id in before else 1
-        failures.append(Failure(id=record_id, attempts=attempts, code=code[:64], at=int(now.timestamp())))
+        failure = Failure(id=record_id, attempts=attempts, code=code[:64], at=int(now.timestamp()))
+        if is_quarantined(failure):
+            failure = failure.model_copy(update={"attempts": ATTEMPTS})  # an older version of this package reads that
+        failures.append(failure)
     too_many = {failure.id for failure in [*filter(is_for_model, failures)][:-_MOST_FOR_MODEL]}
     failures = [failure for failure in failures if failure.id not in too_many]
     return mark.model_copy(update={"through": max(mark.through, through), "failures": failures})

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
+from agent_memory.files.names import TASKS_CURRENT
 from agent_memory.files.only_one import only_one
 from agent_memory.logs import get_logger
+from agent_memory.tasks.current import CurrentNote
 from agent_memory.tasks.marks import (
     ATTEMPTS,
     MOST_FAILURES,
@@ -25,10 +28,22 @@ from agent_memory.tasks.marks import (
     moved,
     with_never,
 )
+from agent_memory.tasks.quarantine import (
+    LEAST_DEATHS,
+    MOST_DEATHS,
+    QuarantinedRecord,
+    ReaderDiedError,
+    get_reason,
+    is_of_older_version,
+    is_quarantined,
+    make_code,
+    title_of,
+)
+from agent_memory.tasks.reader_process import read_alone
 from agent_memory.tasks.stage import OF_MODEL, Backlog, Batch, ModelStage, Ran
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from agent_memory.models import Clock, Failure, Mark
@@ -76,13 +91,21 @@ class Runner:
         self._lock, self._marks, self._source = lock, Marks(marks), source
         self.stages, self._clock, self._at_once = tuple(stages), clock, at_once
         self._after, self.last = after, tuple(last)
+        self._note, self._retry = CurrentNote(lock.with_name(TASKS_CURRENT)), frozenset[str]()
 
-    async def run(self, portions: int | None = None, progress: Callable[[Ran], object] | None = None) -> Ran:
+    async def run(
+        self,
+        portions: int | None = None,
+        progress: Callable[[Ran], object] | None = None,
+        *,
+        retry: Collection[str] = (),
+    ) -> Ran:
         """Do what is due.
 
         Args:
             portions: How many at most; all when omitted.
             progress: Called with what was done so far, after each portion that is on the disk.
+            retry: Ids of records that are worked on again though they failed for good or are quarantined.
 
         Returns:
             At once with `is_busy` where another process works.
@@ -93,22 +116,28 @@ class Runner:
         with only_one(self._lock) as is_ours:
             if not is_ours:
                 return Ran({}, is_busy=True)
-            done, failed, left = dict.fromkeys((stage.name for stage in self.stages), 0), 0, portions
-            for name, begin in self._steps():
-                async with contextlib.aclosing(begin()) as portion:
-                    async for count, errors in portion:
-                        done[name] = done.get(name, 0) + count
-                        failed += errors
-                        left = None if left is None else left - 1
-                        if progress is not None:
-                            progress(Ran(dict(done), failed))
-                        if left is not None and left <= 0:
-                            return Ran(done, failed)
-            after, self._after = (self._after, None) if any(done.values()) else (None, self._after)
-            if after is not None:
-                with contextlib.suppress(StorageError):  # the next run tidies up
-                    await after()
-            return Ran(done, failed, is_over=True)
+            self._retry = frozenset(retry)
+            with self._note.opened():
+                return await self._run(portions, progress)
+
+    async def _run(self, portions: int | None, progress: Callable[[Ran], object] | None) -> Ran:
+        done, failed, left = dict.fromkeys((stage.name for stage in self.stages), 0), 0, portions
+        for name, begin in self._steps():
+            async with contextlib.aclosing(begin()) as portion:
+                async for count, errors in portion:
+                    done[name] = done.get(name, 0) + count
+                    failed += errors
+                    left = None if left is None else left - 1
+                    if progress is not None:
+                        progress(Ran(dict(done), failed))
+                    if left is not None and left <= 0:
+                        return Ran(done, failed)
+        after, self._after = (self._after, None) if any(done.values()) else (None, self._after)
+        if after is not None:
+            with contextlib.suppress(StorageError):  # the next run tidies up
+                await after()
+        self._note.forget_deaths()
+        return Ran(done, failed, is_over=True)
 
     async def backlog(self) -> list[Backlog]:
         """Return how much each step has to do. Reads; needs no lock.
@@ -132,6 +161,7 @@ class Runner:
         mark = begun(stood, stage, (await source.changed_after(stood.through)).last)
         is_again, is_new = 0 < stood.version < stage.version or (mark.through < stood.through), True
         again = [(0, failure.id) for failure in mark.failures if self._is_due(stage, failure)]
+        quarantined = frozenset(failure.id for failure in stood.failures if is_quarantined(failure))
         while True:
             changed = await source.changed_after(mark.through)
             if not changed.records and not again:
@@ -139,7 +169,8 @@ class Runner:
             if is_new:
                 mark, is_new = with_never(mark, await stage.gone()), False
             for some in _portions(again, changed.records, self._at_once):
-                failures = await self._attempt(stage, source, some, mark, is_again=is_again)
+                batch = await self._batch(source, some, mark, is_again=is_again)
+                failures = await self._attempt(stage, batch, quarantined)
                 tried = {one for _, one in some}
                 mark = moved(mark, some[-1][0], failures, tried, self._clock())
                 await self._marks.keep(mark)
@@ -154,31 +185,61 @@ class Runner:
         """Return True if a record that failed, or on which a model failed, is to be worked on in this run."""
         if is_for_model(failure):
             return isinstance(stage, ModelStage) and stage.may_ask(failure.id)
-        return is_to_be_tried(failure, self._clock())
+        if failure.id in self._retry:
+            return True
+        return is_of_older_version(failure) or is_to_be_tried(failure, self._clock())
 
-    async def _attempt(
-        self, stage: Stage, source: RecordStorage[Any], some: Portion, mark: Mark, *, is_again: bool
-    ) -> dict[str, str]:
-        """Have some records worked on; where that fails, one after the other. Returns why some failed, by id."""
-        found = [await source.get(one) for _, one in some]
+    async def _batch(self, source: RecordStorage[Any], some: Portion, mark: Mark, *, is_again: bool) -> Batch:
+        """Return some records with what a step is to know of them."""
+        found = [await source.get(record_id) for _, record_id in some]
         records = [record for record in found if record is not None]
         for_model = frozenset(failure.id for failure in mark.failures if is_for_model(failure))
-        batch = Batch(records, await self._before(source, some), frozenset(mark.never), is_again, for_model)
-        try:
-            return dict(await stage.do(batch))
-        except StorageError:
-            raise
-        except _FAILS as error:
-            log.info("stage_goes_one_by_one", stage=stage.name, error=type(error).__name__)
-        failures: dict[str, str] = {}
-        for record in records:
+        return Batch(records, await self._before(source, some), frozenset(mark.never), is_again, for_model)
+
+    async def _attempt(self, stage: Stage, batch: Batch, quarantined: frozenset[str]) -> dict[str, str]:
+        """Have some records worked on, one after the other if that fails, or failed before.
+
+        Returns:
+            Why some failed, by id.
+        """
+        ids = [record.id for record in batch.records]
+        if self._note.deaths.keys().isdisjoint(ids) and quarantined.isdisjoint(ids):
             try:
-                failures |= await stage.do(replace(batch, records=[record]))
+                with self._note.naming(ids):
+                    return dict(await stage.do(batch))
+            except StorageError:
+                raise
+            except _FAILS as error:
+                log.info("stage_goes_one_by_one", stage=stage.name, error=type(error).__name__)
+        failures: dict[str, str] = {}
+        for record in batch.records:
+            is_alone = record.id in quarantined or self._note.deaths.get(record.id, 0) >= LEAST_DEATHS
+            try:
+                failures |= await self._do_one(stage, replace(batch, records=[record]), is_alone=is_alone)
             except StorageError:
                 raise
             except _FAILS as error:
                 failures[record.id] = error.code if isinstance(error, AgentMemoryError) else type(error).__name__
         return failures
+
+    async def _do_one(self, stage: Stage, batch: Batch, *, is_alone: bool) -> Mapping[str, str]:
+        """Have one record worked on, its text read in a process of its own if `is_alone`."""
+        record_id = batch.records[0].id
+
+        async def read(reader: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+            self._note.set_current(())  # what dies now is the child
+            value = await read_alone(reader, *args, **kwargs)
+            self._note.set_current([record_id])
+            return value
+
+        if self._note.deaths.get(record_id, 0) >= MOST_DEATHS and record_id not in self._retry:
+            return {record_id: make_code("killed")}
+        try:
+            with self._note.naming([record_id]):
+                return await stage.do(replace(batch, run=read) if is_alone else batch)
+        except ReaderDiedError as error:
+            log.warning("record_quarantined", stage=stage.name, record_id=record_id, reason=error.reason)
+            return {record_id: make_code(error.reason)}
 
     async def _before(self, source: RecordStorage[Any], some: Portion) -> list[Any]:
         """Return the records that changed just before a portion; none for records that are tried again."""
@@ -202,9 +263,21 @@ class Runner:
         waiting |= {failure.id for failure in failures if failure.attempts < ATTEMPTS}
         first = await source.get(changed.records[0][1]) if changed.records else None
         codes = tuple(dict.fromkeys(failure.code for failure in failures))
+        quarantined = [
+            QuarantinedRecord(
+                failure.id,
+                title_of(await source.get(failure.id)),
+                datetime.fromtimestamp(failure.at, UTC),
+                get_reason(failure),
+            )
+            for failure in failures
+            if is_quarantined(failure)
+        ]
         oldest = None if first is None else first.timestamp
         asked = len(unread), sum(failure.attempts for failure in unread)
-        return Backlog(stage.name, stage.source, len(waiting), len(failures), given_up, oldest, codes, *asked)
+        return Backlog(
+            stage.name, stage.source, len(waiting), len(failures), given_up, oldest, codes, *asked, tuple(quarantined)
+        )
 
 
 def _portions(again: Portion, due: Portion, at_once: int) -> Iterator[Portion]:

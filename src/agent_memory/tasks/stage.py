@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
     from datetime import datetime
+
+    from agent_memory.tasks.quarantine import QuarantinedRecord
 
 MODEL_SILENT: Final = "model_silent"
 """Code of a record on which a language model gave no answer in time, or raised."""
@@ -26,6 +29,7 @@ class Batch:
         never: Ids of what the step made and somebody forgot since: not to be made again.
         is_again: Whether an older version of the step may have worked on them.
         for_model: Ids of those that rules worked on before, and a language model failed on.
+        run: Runs a function that reads a text, off the event loop: called with it and its arguments.
     """
 
     records: Sequence[Any]
@@ -33,6 +37,12 @@ class Batch:
     never: Collection[str] = frozenset()
     is_again: bool = False
     for_model: Collection[str] = frozenset()
+    run: Callable[..., Awaitable[Any]] = asyncio.to_thread
+
+    @property
+    def is_alone(self) -> bool:
+        """True if the reader of its only record runs in a process of its own."""
+        return self.run is not asyncio.to_thread
 
 
 class Marked(Protocol):
@@ -103,6 +113,7 @@ class Backlog:
         codes: Why records failed, each code once.
         for_model: Records with a result by rules that wait for a language model which failed on them.
         model_failures: How often it failed on these.
+        quarantined: Those of the failed that killed the process, and the one that read them alone.
     """
 
     stage: str
@@ -114,6 +125,7 @@ class Backlog:
     codes: tuple[str, ...] = ()
     for_model: int = 0
     model_failures: int = 0
+    quarantined: tuple[QuarantinedRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

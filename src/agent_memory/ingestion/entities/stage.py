@@ -68,7 +68,7 @@ class EntityStage:
                         raise
                     failed[record.id] = error.code
                     continue
-                code = await self._one(record, text, batch.never, is_known=record.id in batch.for_model)
+                code = await self._one(record, text, batch)
                 failed |= {record.id: code} if code else {}
         return failed
 
@@ -88,23 +88,16 @@ class EntityStage:
                 own = [each for each in every if each.group == group]
                 self._known[group] = await asyncio.to_thread(KnownEntities, own, group, self._config.deduplication)
 
-    async def _one(
-        self, record: Episode | Resource, text: str, never: Collection[str], *, is_known: bool = False
-    ) -> str:
-        """Keep what a record names; return the code of a model's failure, or an empty one.
-
-        Args:
-            record: The source.
-            text: All of it.
-            never: Ids of entities that were forgotten.
-            is_known: Rules drew from it before, so that a model adds to what it mentions.
-        """
+    async def _one(self, record: Episode | Resource, text: str, batch: Batch) -> str:
+        """Keep what a record names; return the code of a model's failure, or an empty one."""
         known = self._known[record.group]
-        result, code = await self._extractor.of_text(record, text, known.gazetteer())
-        kept = [each for each in result.entities if not any(one in never for one in ids_of(each.name, record.group))]
+        result, code = await self._extractor.of_text(record, text, known.gazetteer(), batch.run)
+        kept = [
+            each for each in result.entities if not any(one in batch.never for one in ids_of(each.name, record.group))
+        ]
         result = replace(result, entities=kept)
         with span("memory.deduplicate_entity", count=len(result.entities)):
-            mentions = await self._knowledge.mentions.linked_to(record.id) if is_known else ()
+            mentions = await self._knowledge.mentions.linked_to(record.id) if record.id in batch.for_model else ()
             drafts = await asyncio.to_thread(resolve, record, result, known, self._knowledge.clock(), mentions)
         for stage in drafts.merged:
             metrics.DEDUPLICATION_MATCHES.add(stage=stage)

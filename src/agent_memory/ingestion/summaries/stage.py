@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import metrics
@@ -23,13 +23,15 @@ from agent_memory.ingestion.summaries.summarizing import (
 from agent_memory.logs import get_logger
 from agent_memory.models import EPISODE
 from agent_memory.signals import span
+from agent_memory.tasks.quarantine import ReaderDiedError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from agent_memory.ingestion.config import SummarizationConfig
     from agent_memory.ingestion.shapes import SummaryType
+    from agent_memory.knowledge.items.extraction.claims import Passage
     from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Episode, Summary
@@ -80,7 +82,7 @@ class Summaries:
             elif await self._may_be_due(conversation, new):
                 known = self._open[conversation] = await Conversation.read(self._knowledge, conversation, batch.never)
             if known is not None:
-                await known.summarise(self._knowledge, self._config, self._asking)
+                await known.summarise(self._knowledge, self._config, self._asking, batch.run)
         return {}
 
     async def _may_be_due(self, conversation: str, new: Sequence[Episode]) -> bool:
@@ -127,7 +129,11 @@ class Conversation:
                 self._count += 1
 
     async def summarise(
-        self, knowledge: Knowledge, config: SummarizationConfig, asking: Asking | None = None
+        self,
+        knowledge: Knowledge,
+        config: SummarizationConfig,
+        asking: Asking | None = None,
+        run: Callable[..., Awaitable[Any]] = asyncio.to_thread,
     ) -> list[Summary]:
         """Make and keep the summaries that are due; return them, those of summaries last.
 
@@ -139,7 +145,7 @@ class Conversation:
         waiting = sorted(self._waiting.values(), key=_order)
         for at in range(0, len(waiting) - size + 1, size):
             covered = waiting[at : at + size]
-            made = await _kept(knowledge, await window(knowledge, covered, config, asking, is_due=True))
+            made = await _kept(knowledge, await window(knowledge, covered, config, asking, is_due=True, run=run))
             self._covered |= {each.id for each in covered}
             self._waiting = {one: each for one, each in self._waiting.items() if one not in self._covered}
             self._windows += made
@@ -162,6 +168,7 @@ async def window(
     asking: Asking | None = None,
     *,
     is_due: bool = False,
+    run: Callable[..., Awaitable[Any]] = asyncio.to_thread,
 ) -> Redacted[Summary]:
     """Return the summary of some turns, not kept.
 
@@ -170,7 +177,8 @@ async def window(
         episodes: The turns.
         config: How long it may be.
         asking: How a language model is asked; rules do without.
-        is_due: Make one also of turns that state nothing: of their first words.
+        is_due: Make one also of turns that state nothing, or on which a reader dies alone: of their first words.
+        run: Runs the rules, off the event loop: see `agent_memory.tasks.stage.Batch`.
 
     Raises:
         SummarizationError: They state nothing, or are of several groups.
@@ -183,10 +191,19 @@ async def window(
         may_ask = asking is not None and all(asking.may_see(each.group) for each in episodes)
         form, content = MODEL, await worded(asking, passages, most) if asking is not None and may_ask else None
         if content is None:
-            form, content = RULES, as_lines(await asyncio.to_thread(quotes_of, passages, most))
+            form, content = RULES, await _quote(passages, most, run)
         if not content and is_due:
             content = " ".join(" ".join(texts).split())[: max(1, most)]
         return made("window", episodes, content, sum(map(len, texts)), knowledge.clock(), form=form)
+
+
+async def _quote(passages: Sequence[Passage], most: int, run: Callable[..., Awaitable[Any]]) -> str:
+    """Return the quotes of some turns, a line each; none if the reader died on them alone."""
+    try:
+        return as_lines(await run(quotes_of, passages, most))
+    except ReaderDiedError as error:
+        log.warning("summary_without_quotes", covered=len(passages), reason=error.reason)
+        return ""
 
 
 async def meta(

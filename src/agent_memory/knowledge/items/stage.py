@@ -6,7 +6,6 @@ words in the first of them.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -85,7 +84,7 @@ class Items:
         preceding = Preceding(self._knowledge, [*batch.before, *batch.records])
         drawn: list[dict[str, Any]] = []
         texts = await self._texts(batch.records, failed)
-        may = [] if batch.is_again else [each for each in batch.records if each.id in texts]
+        may = [] if batch.is_again or batch.is_alone else [each for each in batch.records if each.id in texts]
         by_model, unread = await self._by_model(may, texts, batch.for_model)
         for record in batch.records:
             if record.id not in texts:
@@ -94,7 +93,7 @@ class Items:
             before = await preceding.of(record) if isinstance(record, Episode) else []
             own = by_model.get(record.id)
             if own is None:
-                own = await asyncio.to_thread(drawn_from, record, text, before)
+                own = await batch.run(drawn_from, record, text, before)
             known = await self._service.admin.linked_to(record.id)
             if any(one.source.detail == MODEL for one in known):
                 continue  # what was said is said, in other words than those of rules

@@ -1,0 +1,79 @@
+"""Quarantined records: a reader died on them in a process of its own, so that nothing is derived from them for now."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from agent_memory import __version__
+from agent_memory.errors import AgentMemoryError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from agent_memory.models import Failure
+
+LEAST_DEATHS: Final = 2
+"""Deaths of the process in which a record was current, and from which on it is read alone."""
+MOST_DEATHS: Final = 10
+"""Deaths from which on a record is quarantined though its reader ends well alone: something behind the reader kills."""
+_TITLE_CHARS: Final = 60
+_CODE: Final = re.compile(r"quarantined (\S{1,32}) (\S{1,24})")
+
+
+class ReaderDiedError(AgentMemoryError):
+    """A reader that ran alone died, or raised.
+
+    Attributes:
+        reason: Why, in one word: `killed`, `memory`, `time`, or the class of what it raised.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"A text could not be read: {reason}.", code="reader_died")
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantinedRecord:
+    """A record of which nothing is derived.
+
+    Attributes:
+        id: Of the record.
+        title: What it is called, or how it begins.
+        since: When it was quarantined.
+        reason: Why, in one word, as in `ReaderDiedError`.
+    """
+
+    id: str
+    title: str
+    since: datetime
+    reason: str
+
+
+def title_of(record: object) -> str:
+    """Return what a record is called, or how it begins; empty if there is no such record."""
+    text = getattr(record, "title", "") or getattr(record, "content", "")
+    return " ".join(str(text).split())[:_TITLE_CHARS]
+
+
+def make_code(reason: str) -> str:
+    """Return the code of a failure that quarantines: with the version, as each new one tries again."""
+    return f"quarantined {__version__[:32]} {reason[:24]}"
+
+
+def is_quarantined(failure: Failure) -> bool:
+    """Return True if nothing is derived from the record of a failure."""
+    return _CODE.fullmatch(failure.code) is not None
+
+
+def is_of_older_version(failure: Failure) -> bool:
+    """Return True if another version of this package quarantined the record of a failure."""
+    match = _CODE.fullmatch(failure.code)
+    return match is not None and match[1] != __version__[:32]
+
+
+def get_reason(failure: Failure) -> str:
+    """Return why a record was quarantined, in one word."""
+    match = _CODE.fullmatch(failure.code)
+    return match[2] if match else failure.code
