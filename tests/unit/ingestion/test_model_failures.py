@@ -139,7 +139,10 @@ async def test_items_failed_model_adds_later_what_rules_did_not_draw(
     assert len(by_rules) == 1
 
     async def model(prompt: str) -> str:
-        rows = [{"source": 1, "quote": quote, "text": quote} for quote in ("The harbour opens at nine", "the tortoise asleep")]
+        rows = [
+            {"source": 1, "quote": quote, "text": quote}
+            for quote in ("The harbour opens at nine", "the tortoise asleep")
+        ]
         return json.dumps(rows) if "<texts>" in prompt else "[]"
 
     assert "items" not in await work(knowledge, service, asking_of(model))

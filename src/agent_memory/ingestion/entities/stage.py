@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from agent_memory.ingestion.config import MemoryIngestionConfig
     from agent_memory.ingestion.entity_extractor import EntityExtractor
+    from agent_memory.ingestion.shapes import EntityExtractionResult
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Relation, Resource
     from agent_memory.tasks.stage import Batch
@@ -92,10 +93,7 @@ class EntityStage:
         """Keep what a record names; return the code of a model's failure, or an empty one."""
         known = self._known[record.group]
         result, code = await self._extractor.of_text(record, text, known.gazetteer(), batch.run)
-        kept = [
-            each for each in result.entities if not any(one in batch.never for one in ids_of(each.name, record.group))
-        ]
-        result = replace(result, entities=kept)
+        result = await asyncio.to_thread(_without_forgotten, result, record.group, batch.never)
         with span("memory.deduplicate_entity", count=len(result.entities)):
             mentions = await self._knowledge.mentions.linked_to(record.id) if record.id in batch.for_model else ()
             drafts = await asyncio.to_thread(resolve, record, result, known, self._knowledge.clock(), mentions)
@@ -148,6 +146,14 @@ class EntityStage:
             and each.from_id in subjects
         ]
         await end_relations(self._knowledge, ends_of(new, others, known.cluster(new.to_id)))
+
+
+def _without_forgotten(result: EntityExtractionResult, group: str, never: Collection[str]) -> EntityExtractionResult:
+    """Return what was drawn without the entities that were forgotten."""
+    if not never:
+        return result
+    entities = [each for each in result.entities if never.isdisjoint(ids_of(each.name, group))]
+    return replace(result, entities=entities)
 
 
 def _told_by(relation: Relation) -> tuple[str, ...]:

@@ -204,7 +204,8 @@ class Ingest:
         """
         done = FileIngested(path.name)
         tell = progress or (lambda _: None)
-        origin = replace(self._origin(caller, group), file=self._redactor.redact(path.name).text[:200])
+        name = await asyncio.to_thread(self._redactor.redact, path.name)
+        origin = replace(self._origin(caller, group), file=name.text[:200])
         for part in await asyncio.to_thread(lambda: list(parse_file(path))):
             if isinstance(part, Document):
                 await self._take_document(part, origin, caller, done)

@@ -104,6 +104,8 @@ def as_said(record: Resource | Episode, text: str, places: Sequence[tuple[int, i
 
 def is_forgotten(item: Mapping[str, Any], never: Collection[str]) -> bool:
     """Tell whether somebody forgot what an item says, from a source that was trusted as much or more."""
+    if not never:
+        return False
     own = _TRUSTS.index(item["trust"])
     return any(_id_of({**item, "trust": trust}) in never for trust in _TRUSTS[own:])
 

@@ -6,6 +6,7 @@ words in the first of them.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -158,17 +159,11 @@ class Items:
         self, source_id: str, own: list[dict[str, Any]], known: Sequence[Memory], batch: Batch
     ) -> list[dict[str, Any]]:
         """Return those of the items of one source that are to be stored; a new version replaces its predecessor's."""
-        said, ids = {each.content for each in known}, {each["id"] for each in own}
-        new = [each for each in own if not is_forgotten(each, batch.never) and each["content"] not in said]
-        replaced = {each.supersedes for each in known}
+        ids, replaced = {each["id"] for each in own}, {each.supersedes for each in known}
+        older_ones = [one for one in known if one.id not in ids and one.id not in replaced]
         kept: list[dict[str, Any]] = []
-        for each in new:
-            alike = [
-                one
-                for one in known
-                if not says_the_same(one, each) and _overlap(one, source_id, each["metadata"]["at"])
-            ]
-            older = [one for one in alike if one.id not in ids and one.id not in replaced]
+        for each, alike in await asyncio.to_thread(_compare, source_id, own, known, batch.never, older_ones):
+            older = [one for one in alike if not says_the_same(one, each)]
             if any(one.pinned or not is_as_drawn(one) or not may_stand_for(each["trust"], one.trust) for one in older):
                 continue  # somebody said it otherwise
             if older and source_id in batch.for_model:
@@ -271,6 +266,19 @@ class Items:
             )
 
 
-def _overlap(item: Memory, source_id: str, at: Sequence[int]) -> bool:
-    own = place_of(item, source_id)
-    return own is not None and own[0] < at[1] and at[0] < own[1]
+def _compare(
+    source_id: str,
+    own: Sequence[dict[str, Any]],
+    known: Sequence[Memory],
+    never: Collection[str],
+    older: Sequence[Memory],
+) -> list[tuple[dict[str, Any], list[Memory]]]:
+    """Return the items of one source that nothing known says, each with the older ones of the same words."""
+    said = {memory.content for memory in known}
+    new = [item for item in own if item["content"] not in said and not is_forgotten(item, never)]
+    places = [(place, memory) for memory in older if (place := place_of(memory, source_id)) is not None]
+    return [
+        (item, [memory for place, memory in places if place[0] < end and start < place[1]])
+        for item in new
+        for start, end in [item["metadata"]["at"]]
+    ]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import MEMORY
+from agent_memory.redaction.memo import RepeatedRedactor
+from agent_memory.retrieval.scores import numpy_if_there
 from agent_memory.storage.cleaning import make_record
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from agent_memory.service.caller import Caller
     from agent_memory.service.writing.path import WritePath
     from agent_memory.storage.cleaning import Redacted
+
+
+_MANY: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,8 @@ class Deriving:
         """
         done = Derived()
         drafts = await asyncio.to_thread(self._drafted, items, caller, done)
+        if len(drafts) >= _MANY:  # they are sealed when they are stored: numpy, imported there, would hold the loop
+            await asyncio.to_thread(numpy_if_there)
         known = await self._storage.texts_of([draft.value.id for draft in drafts])
         forgotten = await self._storage.forgotten_among([draft.value.content for draft in drafts])
         new: dict[str, Redacted[Memory]] = {}
@@ -84,10 +91,11 @@ class Deriving:
 
     def _drafted(self, items: Sequence[Mapping[str, Any]], caller: Caller, done: Derived) -> list[Redacted[Memory]]:
         drafts: list[Redacted[Memory]] = []
+        redactor = RepeatedRedactor(self._writing.redactor)
         for values in items:
             own = {**values, "created_by_session": caller.session_id}
             try:
-                drafts.append(make_record(MEMORY, own, self._storage.agent_id, self._writing.redactor))
+                drafts.append(make_record(MEMORY, own, self._storage.agent_id, redactor))
             except ValidationError as error:
                 done.refused[str(values.get("id"))] = error.code
         return drafts

@@ -1,0 +1,31 @@
+"""`RepeatedRedactor`: reads a short text that comes again and again only once, such as a label of many records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from agent_memory.redaction.protocol import Redaction, Redactor
+
+_SHORT: Final = 80
+"""Characters of a text that is remembered; longer ones rarely come twice."""
+
+
+class RepeatedRedactor:
+    """A redactor for many records of one change: what it says of a short text is remembered while it is there.
+
+    Args:
+        redactor: Reads each text the first time.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor, self._known = redactor, dict[str, "Redaction"]()
+
+    def redact(self, text: str) -> Redaction:
+        """See `Redactor.redact`."""
+        if len(text) > _SHORT:
+            return self._redactor.redact(text)
+        known = self._known.get(text)
+        if known is None:
+            known = self._known[text] = self._redactor.redact(text)
+        return known
