@@ -21,10 +21,12 @@ class Held:
     Attributes:
         seconds: Processor time: what other programs took of it is not counted.
         wall: By the clock.
+        process: Processor time of the process: also of a thread that keeps the interpreter to itself.
     """
 
     seconds: float = 0.0
     wall: float = 0.0
+    process: float = 0.0
 
 
 @contextlib.asynccontextmanager
@@ -34,9 +36,10 @@ async def longest_hold() -> AsyncIterator[Held]:
 
     async def watch() -> None:
         while not is_over.is_set():
-            cpu, wall = time.thread_time(), time.perf_counter()
+            cpu, wall, process = time.thread_time(), time.perf_counter(), time.process_time()
             await asyncio.sleep(_EVERY)
             held.seconds = max(held.seconds, time.thread_time() - cpu)
+            held.process = max(held.process, time.process_time() - process)
             held.wall = max(held.wall, time.perf_counter() - wall - _EVERY)
 
     watching = asyncio.create_task(watch())
