@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.doctor.reading import Reading
-from agent_memory.models import EPISODE, RESOURCE
+from agent_memory.service.kinds import KINDS
 from agent_memory.tasks.inspection import of_marks
 from agent_memory.tasks.quarantine import title_of
 
@@ -23,8 +23,11 @@ def examine_tasks(case: Case) -> Iterator[Concern]:
 
 
 def _find_title(case: Case, record_id: str) -> str:
-    """Return how a resource or episode is called; empty if there is no such record."""
-    kind = RESOURCE if record_id.startswith(RESOURCE.prefix) else EPISODE
-    kinds = (kind, *kind.beside())
-    reading = Reading(case.folder.path / kind.journal, case.folder.agent_id, kinds)
-    return title_of(reading.load().get(record_id))
+    """Return how a record is called; empty if there is none."""
+    journals = {kind.journal for kind in KINDS if record_id.startswith(kind.prefix)}
+    for name in journals:
+        kinds = tuple(kind for kind in KINDS if kind.journal == name)
+        record = Reading(case.folder.path / name, case.folder.agent_id, kinds).load().get(record_id)
+        if record is not None:
+            return title_of(record)
+    return ""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
+from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
-from agent_memory import __version__
 from agent_memory.errors import AgentMemoryError
 
 if TYPE_CHECKING:
@@ -51,6 +52,15 @@ class QuarantinedRecord:
     reason: str
 
 
+@functools.cache
+def get_version() -> str:
+    """Return the version of this package, as one word."""
+    try:
+        return metadata.version("amplifier-bundle-agent-memory")[:32]
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
 def title_of(record: object) -> str:
     """Return what a record is called, or how it begins; empty if there is no such record."""
     text = getattr(record, "title", "") or getattr(record, "content", "")
@@ -59,7 +69,7 @@ def title_of(record: object) -> str:
 
 def make_code(reason: str) -> str:
     """Return the code of a failure that quarantines: with the version, as each new one tries again."""
-    return f"quarantined {__version__[:32]} {reason[:24]}"
+    return f"quarantined {get_version()} {reason[:24]}"
 
 
 def is_quarantined(failure: Failure) -> bool:
@@ -70,7 +80,7 @@ def is_quarantined(failure: Failure) -> bool:
 def is_of_older_version(failure: Failure) -> bool:
     """Return True if another version of this package quarantined the record of a failure."""
     match = _CODE.fullmatch(failure.code)
-    return match is not None and match[1] != __version__[:32]
+    return match is not None and match[1] != get_version()
 
 
 def get_reason(failure: Failure) -> str:

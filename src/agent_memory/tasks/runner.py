@@ -14,10 +14,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
+from agent_memory.files.current_note import CurrentNote
 from agent_memory.files.names import TASKS_CURRENT
 from agent_memory.files.only_one import only_one
 from agent_memory.logs import get_logger
-from agent_memory.tasks.current import CurrentNote
 from agent_memory.tasks.marks import (
     ATTEMPTS,
     MOST_FAILURES,

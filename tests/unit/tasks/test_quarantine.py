@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.files.current_note import CurrentNote
 from agent_memory.models import Episode
 from agent_memory.tasks import quarantine
-from agent_memory.tasks.current import CurrentNote
 from agent_memory.tasks.quarantine import ReaderDiedError
 from agent_memory.tasks.reader_process import CPU_SECONDS, read_alone
 from tests.concurrency.processes import REPOSITORY, environment
@@ -96,7 +96,7 @@ async def test_run_new_version_and_retry_read_quarantined_again(
     assert (await runner.run()).failed == 0, "the same version tries no more"
     assert (await runner.run(retry=[record_id])).failed == 1
     with monkeypatch.context() as patched:
-        patched.setattr(quarantine, "__version__", "9.9.9")
+        patched.setattr(quarantine, "get_version", lambda: "9.9.9")
         assert (await runner.run()).failed == 1
         assert (await runner.run()).failed == 0
     await knowledge.episodes.update(record_id, {"content": "thorn"})

@@ -152,7 +152,7 @@ def _without_forgotten(result: EntityExtractionResult, group: str, never: Collec
     """Return what was drawn without the entities that were forgotten."""
     if not never:
         return result
-    entities = [each for each in result.entities if never.isdisjoint(ids_of(each.name, group))]
+    entities = [each for each in result.entities if not any(one in never for one in ids_of(each.name, group))]
     return replace(result, entities=entities)
 
 
