@@ -178,7 +178,7 @@ async def _ingest(run: Run, knowledge: Knowledge, files: list[str], group: str) 
 
 
 async def _retry(run: Run, knowledge: Knowledge, ids: list[str]) -> None:
-    """Work on records again that failed; say which of them failed again."""
+    """Work on failed records again."""
     runner = runner_of(knowledge, run.service, run.caller, at_once=True)
     failed = await _failures(knowledge)
     unknown = [record_id for record_id in ids if record_id not in failed]
@@ -201,7 +201,7 @@ async def _retry(run: Run, knowledge: Knowledge, ids: list[str]) -> None:
 
 
 async def _failures(knowledge: Knowledge) -> dict[str, str]:
-    """Return why records failed in background work, by their ids."""
+    """Return failure codes by record ID."""
     return {failure.id: failure.code for mark in await knowledge.marks.valid() for failure in mark.failures}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agent_memory.doctor.reading import Reading
 from agent_memory.service.kinds import KINDS
 from agent_memory.tasks.inspection import of_marks
-from agent_memory.tasks.quarantine import title_of
+from agent_memory.tasks.quarantine import get_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,11 +23,11 @@ def examine_tasks(case: Case) -> Iterator[Concern]:
 
 
 def _find_title(case: Case, record_id: str) -> str:
-    """Return how a record is called; empty if there is none."""
+    """Return the title of a record, or nothing."""
     journals = {kind.journal for kind in KINDS if record_id.startswith(kind.prefix)}
     for name in journals:
         kinds = tuple(kind for kind in KINDS if kind.journal == name)
         record = Reading(case.folder.path / name, case.folder.agent_id, kinds).load().get(record_id)
         if record is not None:
-            return title_of(record)
+            return get_title(record)
     return ""

@@ -1,4 +1,4 @@
-"""`CurrentNote`: which records are being worked on, so that a death of the process is counted against them.
+"""`CurrentNote`: the records being worked on, to count deaths against them.
 
 One small file, written in place and not synced: it outlives a killed process. A power cut may lose it, which costs one
 more death until a record is read alone.
@@ -26,7 +26,7 @@ _DECODER: Final = json.JSONDecoder()
 
 
 class CurrentNote:
-    """The note of one agent, for as long as this process does its background work.
+    """The note of one agent.
 
     Args:
         path: The file; its folder may not exist yet, and then nothing is noted.
@@ -42,8 +42,8 @@ class CurrentNote:
         self.deaths: dict[str, int] = {}
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[None]:
-        """Count the deaths of the process before, then keep the note open for the block.
+    def open_note(self) -> Iterator[None]:
+        """Count earlier deaths; keep the note open for the block.
 
         If the block is cancelled, the work may go on in its thread: the note is removed when the process ends well.
         """
@@ -65,7 +65,7 @@ class CurrentNote:
 
     @contextlib.contextmanager
     def naming(self, record_ids: Sequence[str]) -> Iterator[None]:
-        """Note that records are current while the block runs; they stay noted if it is cancelled."""
+        """Name records as current; they stay named after a cancellation."""
         self.set_current(record_ids)
         try:
             yield
@@ -78,12 +78,12 @@ class CurrentNote:
         self.set_current(())
 
     def set_current(self, record_ids: Sequence[str]) -> None:
-        """Note which records are current; none if empty."""
+        """Name the current records; none if empty."""
         self._current = list(record_ids)
         self._write()
 
     def forget_deaths(self) -> None:
-        """Count no death against any record: all that was due is done."""
+        """Count no death against any record."""
         if self.deaths:
             self.deaths = {}
             self._write()
@@ -113,10 +113,10 @@ class CurrentNote:
                 self._path.unlink()
 
     def _end(self) -> None:
-        """Remove the note of work that was cancelled: this process ends well."""
+        """Remove the note of cancelled work."""
         if _read_note(self._path).get("owner") == self._owner == _name_process():
             self._current = []
-            with self.opened():
+            with self.open_note():
                 pass
 
 
@@ -127,7 +127,7 @@ def _name_process() -> str:
 
 
 def _read_note(path: Path) -> dict[str, Any]:
-    """Return what a note says; nothing if there is none, or it cannot be read."""
+    """Return the content of a note, empty if unreadable."""
     try:
         note, _ = _DECODER.raw_decode(read_file(path).decode())  # behind it may be the rest of a longer one
         return {

@@ -73,7 +73,7 @@ class EntityExtractor:
         gazetteer: Gazetteer | None,
         run: Callable[..., Awaitable[EntityExtractionResult]] = asyncio.to_thread,
     ) -> tuple[EntityExtractionResult, str]:
-        """Return what the whole text of a stored record names, and the code of a model's failure or an empty one.
+        """Return the entities of a record, and a model's failure code.
 
         Args:
             source: The record.
@@ -90,7 +90,7 @@ class EntityExtractor:
         return result, code
 
     def may_ask(self, record_id: str) -> bool:
-        """Return True if a model that failed on a record may be asked about it again."""
+        """Return True if a model may be asked again about a record."""
         asking = self._asking
         return asking is not None and asking.model is not None and asking.budget.may_retry(STAGE, record_id)
 

@@ -1,4 +1,4 @@
-"""`RepeatedRedactor`: reads a short text that comes again and again only once, such as a label of many records."""
+"""`RepeatedRedactor`: redacts labels that many records share once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHORT: Final = 80
 
 
 class RepeatedRedactor:
-    """A redactor for many records of one change: what it says of a short text is remembered while it is there.
+    """A redactor that remembers the short texts of one change.
 
     Args:
         redactor: Reads each text the first time.

@@ -65,6 +65,6 @@ def of_marks(records: Iterable[object], titles: Callable[[str], str] = str) -> I
 
 
 def _describe(failure: Failure, titles: Callable[[str], str]) -> str:
-    """Return which record is quarantined, since when, and why."""
+    """Return a line about a quarantined record."""
     since = f"{datetime.fromtimestamp(failure.at, UTC):%Y-%m-%d %H:%M}"
     return f"{failure.id} ({titles(failure.id)}) since {since}: {get_reason(failure)}"

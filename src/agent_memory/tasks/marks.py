@@ -100,12 +100,12 @@ def with_never(mark: Mark, gone: Collection[str]) -> Mark:
 
 
 def is_for_model(failure: Failure) -> bool:
-    """Return True if rules worked on a record and a language model is still to be asked about it."""
+    """Return True if a record waits for a language model."""
     return failure.code in OF_MODEL
 
 
 def is_to_be_tried(failure: Failure, now: datetime) -> bool:
-    """Return True if a record that failed is to be tried again by now."""
+    """Return True if a failed record is due again."""
     if is_for_model(failure):
         return False
     pause = _FIRST_PAUSE * 2 ** (failure.attempts - 1)

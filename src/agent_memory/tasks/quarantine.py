@@ -1,4 +1,4 @@
-"""Quarantined records: a reader died on them in a process of its own, so that nothing is derived from them for now."""
+"""Quarantined records: a reader died on them, so nothing is derived from them."""
 
 from __future__ import annotations
 
@@ -61,29 +61,29 @@ def get_version() -> str:
         return "unknown"
 
 
-def title_of(record: object) -> str:
-    """Return what a record is called, or how it begins; empty if there is no such record."""
+def get_title(record: object) -> str:
+    """Return the title of a record, or its first words."""
     text = getattr(record, "title", "") or getattr(record, "content", "")
     return " ".join(str(text).split())[:_TITLE_CHARS]
 
 
 def make_code(reason: str) -> str:
-    """Return the code of a failure that quarantines: with the version, as each new one tries again."""
+    """Return the code of a quarantine, with the version."""
     return f"quarantined {get_version()} {reason[:24]}"
 
 
 def is_quarantined(failure: Failure) -> bool:
-    """Return True if nothing is derived from the record of a failure."""
+    """Return True if a failure quarantines its record."""
     return _CODE.fullmatch(failure.code) is not None
 
 
 def is_of_older_version(failure: Failure) -> bool:
-    """Return True if another version of this package quarantined the record of a failure."""
+    """Return True if another version quarantined a record."""
     match = _CODE.fullmatch(failure.code)
     return match is not None and match[1] != get_version()
 
 
 def get_reason(failure: Failure) -> str:
-    """Return why a record was quarantined, in one word."""
+    """Return the reason of a quarantine, in one word."""
     match = _CODE.fullmatch(failure.code)
     return match[2] if match else failure.code

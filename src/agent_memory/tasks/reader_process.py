@@ -1,4 +1,4 @@
-"""Run one reader alone in a child process with limits: `python -m agent_memory.tasks.reader_process`.
+"""Run one reader alone in a child process with limits.
 
 The function and its arguments come in on the standard input, its result goes out on the standard output. The child
 opens no memory and needs no key; it has none in its environment.
@@ -33,7 +33,7 @@ _REASONS: Final = {-signal.SIGXCPU: "time", -signal.SIGKILL: "killed", -signal.S
 
 
 async def read_alone(reader: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Return what a reader returns that runs alone in a child process.
+    """Return the result of a reader that runs alone.
 
     Args:
         reader: A function of a module, which the child imports.
@@ -74,14 +74,14 @@ async def read_alone(reader: Callable[..., Any], /, *args: Any, **kwargs: Any) -
 
 
 def make_environment() -> dict[str, str]:
-    """Return the environment of a child: no key of this process, and numeric libraries held to one thread."""
+    """Return the environment of a child, without keys."""
     own = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")}
     places = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**own, "PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
 
 
 def main() -> None:
-    """Read a job, run it within the limits, and write what became of it."""
+    """Run the job on the standard input; write its result."""
     keep_to_itself()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a reader prints is not its result
@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def _limit() -> None:
-    """Limit time and memory of this process from here on."""
+    """Limit CPU time and memory of this process."""
     spent = resource.getrusage(resource.RUSAGE_SELF)
     seconds = int(spent.ru_utime + spent.ru_stime) + CPU_SECONDS
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))

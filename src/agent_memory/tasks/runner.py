@@ -34,10 +34,10 @@ from agent_memory.tasks.quarantine import (
     QuarantinedRecord,
     ReaderDiedError,
     get_reason,
+    get_title,
     is_of_older_version,
     is_quarantined,
     make_code,
-    title_of,
 )
 from agent_memory.tasks.reader_process import read_alone
 from agent_memory.tasks.stage import OF_MODEL, Backlog, Batch, ModelStage, Ran
@@ -117,7 +117,7 @@ class Runner:
             if not is_ours:
                 return Ran({}, is_busy=True)
             self._retry = frozenset(retry)
-            with self._note.opened():
+            with self._note.open_note():
                 return await self._run(portions, progress)
 
     async def _run(self, portions: int | None, progress: Callable[[Ran], object] | None) -> Ran:
@@ -182,7 +182,7 @@ class Runner:
             again = []
 
     def _is_due(self, stage: Stage, failure: Failure) -> bool:
-        """Return True if a record that failed, or on which a model failed, is to be worked on in this run."""
+        """Return True if a failed record is due in this run."""
         if is_for_model(failure):
             return isinstance(stage, ModelStage) and stage.may_ask(failure.id)
         if failure.id in self._retry:
@@ -190,14 +190,14 @@ class Runner:
         return is_of_older_version(failure) or is_to_be_tried(failure, self._clock())
 
     async def _batch(self, source: RecordStorage[Any], some: Portion, mark: Mark, *, is_again: bool) -> Batch:
-        """Return some records with what a step is to know of them."""
+        """Return a batch of records for a step."""
         found = [await source.get(record_id) for _, record_id in some]
         records = [record for record in found if record is not None]
         for_model = frozenset(failure.id for failure in mark.failures if is_for_model(failure))
         return Batch(records, await self._before(source, some), frozenset(mark.never), is_again, for_model)
 
     async def _attempt(self, stage: Stage, batch: Batch, quarantined: frozenset[str]) -> dict[str, str]:
-        """Have some records worked on, one after the other if that fails, or failed before.
+        """Work on records, one by one after a failure.
 
         Returns:
             Why some failed, by id.
@@ -223,7 +223,7 @@ class Runner:
         return failures
 
     async def _do_one(self, stage: Stage, batch: Batch, *, is_alone: bool) -> Mapping[str, str]:
-        """Have one record worked on, its text read in a process of its own if `is_alone`."""
+        """Work on one record; read it in a child if `is_alone`."""
         record_id = batch.records[0].id
 
         async def read(reader: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -266,7 +266,7 @@ class Runner:
         quarantined = [
             QuarantinedRecord(
                 failure.id,
-                title_of(await source.get(failure.id)),
+                get_title(await source.get(failure.id)),
                 datetime.fromtimestamp(failure.at, UTC),
                 get_reason(failure),
             )

@@ -82,7 +82,7 @@ class ModelStage(Stage, Protocol):
     """A step that can ask a language model, and adds what it says to what rules made."""
 
     def may_ask(self, record_id: str) -> bool:
-        """Return True if a model that failed on a record may be asked about it again, now and by this process."""
+        """Return True if a model may be asked again about a record."""
 
 
 class Whole(Marked, Protocol):

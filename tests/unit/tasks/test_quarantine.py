@@ -125,10 +125,10 @@ def test_note_cancelled_work_stays_named_and_exception_does_not(tmp_path: Path) 
     path = tmp_path / "note"
     for raised, current in ((KeyError, []), (asyncio.CancelledError, ["epi-1"])):
         note = CurrentNote(path)
-        with note.opened(), suppress(KeyError, asyncio.CancelledError), note.naming(["epi-1"]):
+        with note.open_note(), suppress(KeyError, asyncio.CancelledError), note.naming(["epi-1"]):
             raise raised
         assert (json.loads(path.read_text())["current"] if path.exists() else []) == current
-        with CurrentNote(path).opened():
+        with CurrentNote(path).open_note():
             assert json.loads(path.read_text())["deaths"] == {}, "this process runs"
 
 
@@ -137,7 +137,7 @@ def test_note_unreadable_counts_nothing(tmp_path: Path, content: str) -> None:
     path = tmp_path / "note"
     path.write_bytes(content.encode(errors="surrogateescape"))
     note = CurrentNote(path)
-    with note.opened():
+    with note.open_note():
         assert note.deaths == {}
 
 
@@ -145,7 +145,7 @@ def test_note_torn_by_a_shorter_one_is_read(tmp_path: Path) -> None:
     path = tmp_path / "note"
     path.write_text('{"owner": [1, "an older process"], "current": ["epi-1"], "deaths": {}}"deaths": {}}')
     note = CurrentNote(path)
-    with note.opened():
+    with note.open_note():
         assert note.deaths == {"epi-1": 1}
 
 

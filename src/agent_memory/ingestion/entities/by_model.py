@@ -51,7 +51,7 @@ class Row(BaseModel):
 async def ask_for_entities(
     asking: Asking, text: str, speaker: str, least: Confidence
 ) -> tuple[EntityExtractionResult, str]:
-    """Return what a model names of a text, and the code of its failure or an empty one.
+    """Return a model's entities, and the code of its failure.
 
     Args:
         asking: How it is asked.
@@ -75,7 +75,7 @@ async def ask_for_entities(
 
 
 def merge_results(rules: EntityExtractionResult, model: EntityExtractionResult) -> EntityExtractionResult:
-    """Return what rules drew with what a model adds; where both name something, the model says what it is."""
+    """Merge a model's entities into those of rules; its types win."""
     if model.form == rules.form:
         return rules
     entities = {each.name: each for each in rules.entities} | {each.name: each for each in model.entities}

@@ -107,7 +107,7 @@ def may_raise(trust: str, before: str) -> bool:
 
 
 def _says_kind(source: Episode | Resource, drawn: ExtractedEntity, entity: Entity) -> bool:
-    """Return True if a source may say what an entity is of which rules could not."""
+    """Return True if a source may set an unknown type."""
     return drawn.entity_type != entity.entity_type == "other" and may_stand_for(source.trust, entity.trust)
 
 

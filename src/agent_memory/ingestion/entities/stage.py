@@ -90,7 +90,7 @@ class EntityStage:
                 self._known[group] = await asyncio.to_thread(KnownEntities, own, group, self._config.deduplication)
 
     async def _one(self, record: Episode | Resource, text: str, batch: Batch) -> str:
-        """Keep what a record names; return the code of a model's failure, or an empty one."""
+        """Keep the entities of a record; return a model's failure code."""
         known = self._known[record.group]
         result, code = await self._extractor.of_text(record, text, known.gazetteer(), batch.run)
         result = await asyncio.to_thread(_without_forgotten, result, record.group, batch.never)
@@ -149,7 +149,7 @@ class EntityStage:
 
 
 def _without_forgotten(result: EntityExtractionResult, group: str, never: Collection[str]) -> EntityExtractionResult:
-    """Return what was drawn without the entities that were forgotten."""
+    """Return a result without forgotten entities."""
     if not never:
         return result
     entities = [each for each in result.entities if not any(one in never for one in ids_of(each.name, group))]

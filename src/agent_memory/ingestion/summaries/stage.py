@@ -198,7 +198,7 @@ async def window(
 
 
 async def _quote(passages: Sequence[Passage], most: int, run: Callable[..., Awaitable[Any]]) -> str:
-    """Return the quotes of some turns, a line each; none if the reader died on them alone."""
+    """Return quotes of turns, none if the reader died."""
     try:
         return as_lines(await run(quotes_of, passages, most))
     except ReaderDiedError as error:

@@ -127,7 +127,7 @@ class Items:
     async def _by_model(
         self, records: Sequence[Any], texts: Mapping[str, str], again: Collection[str]
     ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, str]]:
-        """Return what a language model drew, by the ids of those records that it read, and why it failed on others.
+        """Return a model's items by record, and its failures.
 
         Args:
             records: Those that it may be asked about.
@@ -273,7 +273,7 @@ def _compare(
     never: Collection[str],
     older: Sequence[Memory],
 ) -> list[tuple[dict[str, Any], list[Memory]]]:
-    """Return the items of one source that nothing known says, each with the older ones of the same words."""
+    """Return new items of a source with overlapping older ones."""
     said = {memory.content for memory in known}
     new = [item for item in own if item["content"] not in said and not is_forgotten(item, never)]
     places = [(place, memory) for memory in older if (place := place_of(memory, source_id)) is not None]

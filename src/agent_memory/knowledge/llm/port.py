@@ -122,12 +122,12 @@ class ModelBudget:
         return self._silent >= self._max_silent and self._now() < self._asked_again_at
 
     def may_retry(self, stage: str, record_id: str) -> bool:
-        """Return True if a model that failed on a record in a step may be asked about it again."""
+        """Return True if a step may ask again about a record."""
         is_spent = self.calls >= self.max_calls or self.tokens >= self.max_tokens
         return not self.is_resting and not is_spent and self._tries[stage, record_id] < _MOST_TRIES
 
     def count_failure(self, stage: str, record_id: str) -> None:
-        """Count that a model failed on a record in a step."""
+        """Count a failure of the model on a record."""
         self._tries[stage, record_id] += 1
 
     async def tell(self, problem: str | None, service: MemoryService, caller: Caller) -> None:
