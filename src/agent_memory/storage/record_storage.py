@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 _LOADED_AT_ONCE: Final = 500
 """Sealed records that are loaded while other callers wait: some 20 ms."""
-
 _MOST_UNREAD: Final = 64
 """Records whose words are read while a store waits: some 0.1 ms each."""
 
