@@ -9,11 +9,13 @@ import resource
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_memory.files.current_note import CurrentNote
+from agent_memory.files.processes import get_own_identity
 from agent_memory.models import Episode
 from agent_memory.tasks import quarantine
 from agent_memory.tasks.quarantine import ReaderDiedError
@@ -27,6 +29,13 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.tasks.stage import Backlog
+
+
+def name_ended_process() -> str:
+    """Return the name of a process of this machine that has ended."""
+    identity = get_own_identity()
+    assert identity is not None
+    return replace(identity, started="0").to_json()
 
 
 @pytest.fixture
@@ -79,7 +88,7 @@ async def test_run_record_that_raises_alone_is_quarantined(
     knowledge: Knowledge, out: Path, text: str, reason: str
 ) -> None:
     ids = await say(knowledge, "a", text)
-    note = {"owner": [1, "an older process"], "current": [], "deaths": {ids[1]: 2}}
+    note = {"owner": name_ended_process(), "current": [], "deaths": {ids[1]: 2}}
     (knowledge.folder.path / "tasks.current.json").write_text(json.dumps(note))
     await deadly.runner_of(knowledge, out).run()
     assert [record.reason for record in (await backlog_of(knowledge, out)).quarantined] == [reason]
@@ -89,7 +98,7 @@ async def test_run_new_version_and_retry_read_quarantined_again(
     knowledge: Knowledge, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (record_id,) = await say(knowledge, "thistle")
-    note = {"owner": [1, "an older process"], "current": [record_id], "deaths": {record_id: 1}}
+    note = {"owner": name_ended_process(), "current": [record_id], "deaths": {record_id: 1}}
     (knowledge.folder.path / "tasks.current.json").write_text(json.dumps(note))
     runner = deadly.runner_of(knowledge, out)
     assert (await runner.run()).failed == 1
@@ -143,10 +152,11 @@ def test_note_unreadable_counts_nothing(tmp_path: Path, content: str) -> None:
 
 def test_note_torn_by_a_shorter_one_is_read(tmp_path: Path) -> None:
     path = tmp_path / "note"
-    path.write_text('{"owner": [1, "an older process"], "current": ["epi-1"], "deaths": {}}"deaths": {}}')
-    note = CurrentNote(path)
-    with note.open_note():
-        assert note.deaths == {"epi-1": 1}
+    note = {"owner": name_ended_process(), "current": ["epi-1"], "deaths": {}}
+    path.write_text(f'{json.dumps(note)}"deaths": {{}}}}')
+    opened = CurrentNote(path)
+    with opened.open_note():
+        assert opened.deaths == {"epi-1": 1}
 
 
 _POISONED = """\
