@@ -62,19 +62,24 @@ _INTRODUCTION: Final = """\
 Generated from `agent_memory/settings/` and `scripts/configuration_page.py` by `make docs`;
 tests keep it true and mount each example.
 
-All settings are optional. The agent, and whether there is to be memory at all, are the session's:
+All settings are optional. For all your sessions they belong into `~/.amplifier/settings.yaml`:
 
 ```yaml
-session:
-  capabilities:
-    agent_identity: bob
-    memory:
-      enabled: true      # false: no memory, and no tools that could switch it on
+overrides:
+  tool-memory-semantic:
+    config:
+      agent_id: bob
+      enabled: true      # false: no memory, and no tool but memory_status
       mode: autonomous   # ask: captures wait in an inbox; manual: only what the user asks for is kept
+  context-memory-scratchpad:
+    config:
+      token_budget: 1000
 ```
 
-Everything else belongs to a module. In a bundle of your own it stands under `config:` (`source:` may be left out where
-the memory bundle is included):
+Any module but `tool-memory-workspace` takes `enabled`, `mode`, `categories`, and `projects` as a mapping; they
+hold for all, and of several the strictest counts. More ways to limit memory are in [Consent](consent.md).
+
+In a bundle of your own settings are under `config:` (`source:` may be left out where the memory bundle is included):
 
 ```yaml
 tools:
@@ -88,16 +93,16 @@ hooks:
       min_confidence: 0.9
 ```
 
-and for all your sessions in `~/.amplifier/settings.yaml`:
+A bundle may also name the agent and limit memory in its `session:` section. The host reads this section from bundles
+only: in `settings.yaml` it has no effect, and `memory_status`, `agent-memory status` and `doctor` say so.
 
 ```yaml
-overrides:
-  tool-memory-semantic:
-    config:
-      agent_id: bob
-  context-memory-scratchpad:
-    config:
-      token_budget: 1000
+session:
+  capabilities:
+    agent_identity: bob
+    memory:
+      enabled: true
+      mode: autonomous
 ```
 
 Vectors by OpenAI instead of the local model; its key comes from the environment variable `OPENAI_API_KEY`, and the
@@ -111,10 +116,10 @@ overrides:
 ```
 
 An unknown key is a warning in the log and in `memory_status`; a wrong value, or two values that contradict each other,
-switch memory off for the session, and every tool says why. Under `memory:` whatever is not understood limits: an
-`enabled` that is neither true nor false, or an unknown key, means no memory; an unknown `mode` means `manual`; modes by
-project and by category are in [Consent](consent.md). A plain
-`enabled: false` also takes the tools away; "no", or anything else than a plain `false`, leaves them to say what is off.
+switch memory off for the session, and every tool says why. What limits memory and is not understood limits it: an
+`enabled` that is neither true nor false, or a misspelt key, means no memory; an unknown `mode` means `manual`. A plain
+`enabled: false` also takes all tools but `memory_status` away; "no", or anything else than a plain `false`, leaves them
+to say what is off.
 """
 _PRICES: Final = """\
 ## What the tools cost
@@ -125,8 +130,8 @@ line about the memory-assistant in a tool that delegates:
 _PRICES_END: Final = """\
 `tools:` offers fewer, for example `tools: [memory_search, memory_store, memory_update, memory_forget]`.
 The scratchpad comes on top (`token_budget`, at most 2,000 by default, nothing while it is empty). With
-`memory: {enabled: false}` all of this is 0: no tool, no assistant and no scratchpad is offered. (Where a session has
-few other tools, `amplifier` then logs "Partial tool failure" for a module that offers none; nothing failed.)
+`enabled: false` only `memory_status` is left: no other tool, no assistant and no scratchpad. (`amplifier` may then log
+"Partial tool failure", because there are fewer tools than modules; nothing failed.)
 """
 _SHARED_NOTE: Final = (
     "Give them to any one of the modules. Two different values for one key are an error that names both modules."

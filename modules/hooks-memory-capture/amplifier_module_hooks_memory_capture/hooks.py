@@ -99,7 +99,7 @@ class CaptureHooks:
         await self._take_text(last_assistant_text(messages), "assistant")
 
     async def _take_text(self, text: str, source: str) -> None:
-        if text.strip():
+        if text.strip() and not self._session.consent.is_stopped:
             self._turn_open = True
             await self._recorder.take(
                 SessionMessage(text, source, low_trust=self._session.taint.by is not None and source != "user")

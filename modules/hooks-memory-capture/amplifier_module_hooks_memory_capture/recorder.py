@@ -208,14 +208,14 @@ class Recorder:
 
     def _may_keep_any(self) -> bool:
         identity = self._session.identity()
-        return identity.enabled and (mode_of(self._session) != "manual" or bool(identity.modes.categories))
+        return identity.enabled and identity.consent.may_capture(self._session.project())
 
     def _by_mode(
         self, observations: list[Observation], skipped: Counter[str]
     ) -> tuple[list[Observation], list[Observation]]:
         """Return what is kept at once, and what waits for a yes; a wish to remember is one."""
         modes = [mode_of(self._session, each.category) for each in observations]
-        skipped.update(+Counter(manual=modes.count("manual")))
+        skipped.update(mode for mode in modes if mode in {"manual", "stopped"})
         now: list[Observation] = []
         later: list[Observation] = []
         for each, mode in zip(observations, modes, strict=True):

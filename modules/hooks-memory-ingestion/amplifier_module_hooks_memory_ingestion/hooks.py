@@ -117,7 +117,7 @@ class IngestionHooks:
             self._take(answer, "assistant")
 
     def _take(self, text: str, role: str, speaker: str = "") -> None:
-        if text.strip():
+        if text.strip() and not self._session.consent.is_stopped:
             self._is_open = True
             is_low = role != "user" and self._session.taint.by is not None
             self._intake.take(Turn(text, role, speaker, utc_now(), trust="low" if is_low else "high"))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amplifier_core import ChatRequest, Message
 
-from agent_memory.host import MemorySession, is_memory_assistant, is_switched_off
+from agent_memory.host import MemorySession, is_memory_assistant
 from agent_memory.host.provider import SessionModel
 from agent_memory.knowledge import ModelBudget
 from agent_memory.knowledge.tool_settings import KNOWLEDGE_TOOLS, KnowledgeToolSettings
@@ -27,11 +27,11 @@ __all__ = ["MODULE_ID", "mount"]
 async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
     """Offer the tools to a session. Opens nothing; a wrong configuration is what every tool then answers.
 
-    Where the configuration switches memory off, nothing is offered: no request of the session gets longer by it.
+    Where memory is switched off, nothing is offered: no request of the session gets longer by it.
     """
     session = MemorySession.of(coordinator)
     settings = session.configure(MODULE_ID, KnowledgeToolSettings, config)
-    if is_switched_off(coordinator):
+    if session.consent.is_switched_off(session.settings):
         return session.leaving().aclose
     if settings is not None:
         session.belonging.say(settings.tenant_id, settings.group)

@@ -8,6 +8,7 @@ from amplifier_core import ToolResult
 from pydantic import BeforeValidator, Field
 
 from agent_memory.errors import AgentMemoryError, CategoryNotFoundError, refused_by_system
+from agent_memory.host.consent import check_not_stopped
 from agent_memory.knowledge.facade import printing
 from agent_memory.models.arguments import ToolArguments, read_arguments
 
@@ -73,6 +74,8 @@ class KnowledgeTool:
         """Run the tool on whatever the model sent."""
         try:
             args = read_arguments(self.name, self.takes, {} if input is None else input)
+            if not self.only_reads:
+                check_not_stopped(self.shelf.session)
             text = await self._run(await self.shelf.manager(), args)
             return ToolResult(
                 success=True, output="\n".join([text, *(f"Warning: {warning}" for warning in args.warnings)])

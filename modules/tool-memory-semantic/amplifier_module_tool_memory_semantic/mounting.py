@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.host import MemorySession, is_memory_assistant, is_switched_off, withdraw_assistant
+from agent_memory.host import MemorySession, is_memory_assistant, withdraw_assistant
 from agent_memory.settings import OFFERED_TOOLS, ToolSettings
-from amplifier_module_tool_memory_semantic.tools import ALL_TOOLS, MemoryTool
+from amplifier_module_tool_memory_semantic.tools import ALL_TOOLS, MemoryTool, StatusTool
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -20,14 +20,14 @@ __all__ = ["ALL_TOOLS", "MODULE_ID", "READING_TOOLS", "MemoryTool", "mount"]
 async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
     """Offer the memory tools to a session. Opens nothing; a wrong configuration is what every tool then answers.
 
-    Where the configuration switches memory off, nothing is offered: no request of the session gets longer by it.
+    Where memory is switched off, only the status is offered, which says who decided.
     """
     session = MemorySession.of(coordinator)
     settings = session.configure(MODULE_ID, ToolSettings, config)
-    if is_switched_off(coordinator):
-        withdraw_assistant(coordinator)
-        return session.leaving().aclose
     names = settings.tools if settings else OFFERED_TOOLS
+    if session.consent.is_switched_off(session.settings):
+        withdraw_assistant(coordinator)
+        names = (StatusTool.name,)
     if session.is_child and is_memory_assistant(coordinator):
         # The host joins an agent's list with the parent's instead of replacing it, so reading only is held here.
         names = tuple(name for name in names if name in READING_TOOLS)

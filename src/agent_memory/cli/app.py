@@ -62,6 +62,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         ),
         "inbox": _Entry("inbox", "Decide what may be remembered: with mode ask, what was captured waits here."),
         "undo": _Entry("undo", "List the last 20 changes: who, what, when; or take one back."),
+        "consent": _Entry("consent_limits", "Show or limit what may be stored, of one agent or all.", PlaceCommand),
         "restore": _Entry("past", "Bring back what forgetting, replacing, changing or archiving took."),
     },
     "Be given": {

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from agent_memory.cli.archive import count_archived
+from agent_memory.cli.consent_limits import consent_document, read_consent, show_consent
 from agent_memory.cli.render import row, show_status
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.text import minute, one_line
@@ -27,15 +28,18 @@ async def status(run: Run) -> None:
     state = await run.service.status()
     folder = folder_of(state.agent_id, run.root)
     background, trouble = await _background(run)
-    known = {"background": [_document(each) for each in background]} | (
+    known = {"background": [_backlog_fields(each) for each in background]} | (
         {"background_error": trouble} if trouble else {}
     )
     archived = await count_archived(run)
     put_away = {"archived": archived} if archived else {}
     if waiting := await count_waiting(run.service):
         put_away["inbox"] = waiting
-    run.screen.document({**asdict(state), **put_away, **known, "folder": str(folder.path)})
+    held = read_consent(run.root, state.agent_id)
+    consent = {"consent": consent_document(held)}
+    run.screen.document({**asdict(state), **put_away, **known, **consent, "folder": str(folder.path)})
     show_status(run.screen, state, folder.path)
+    show_consent(run.screen, held)
     if archived:
         row(run.screen, "archive", f"{counted(archived, 'memory', 'memories')}; `agent-memory archive` looks into it")
     if waiting:
@@ -58,7 +62,7 @@ async def _background(run: Run) -> "tuple[list[Backlog], str]":
         return [], error.message
 
 
-def _document(backlog: "Backlog") -> dict[str, Any]:
+def _backlog_fields(backlog: "Backlog") -> dict[str, Any]:
     quarantined = [{**asdict(record), "since": to_text(record.since)} for record in backlog.quarantined]
     oldest = None if backlog.oldest is None else to_text(backlog.oldest)
     return {**asdict(backlog), "oldest": oldest, "quarantined": quarantined}

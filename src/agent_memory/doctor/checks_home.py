@@ -20,6 +20,8 @@ from agent_memory.files.layout import is_agent_id
 from agent_memory.files.names import JOURNAL, SESSIONS
 from agent_memory.files.wording import counted, human
 from agent_memory.installing import REQUIREMENTS, advice
+from agent_memory.privacy.consent_sources import ConsentFiles, find_misplaced
+from agent_memory.privacy.consent_state import ConsentState
 from agent_memory.storage import unfinished_agents
 
 if TYPE_CHECKING:
@@ -121,7 +123,7 @@ def examine_sessions(root: Path) -> Iterator[Concern]:
         agent = noted_agent(folder / name)
         if agent is None:
             broken.append(name)
-        elif agent.lower() not in agents:
+        elif agent and agent.lower() not in agents:
             dangling[agent] += 1
     if broken:
         yield Concern(
@@ -146,9 +148,25 @@ def examine_sessions(root: Path) -> Iterator[Concern]:
         )
 
 
+def examine_consent(root: Path) -> Iterator[Concern]:
+    """Check the files by which a person limits memory."""
+    folder = Path.cwd()
+    for sentence in find_misplaced(folder):
+        yield Concern("settings_without_effect", sentence)
+    rules = ConsentFiles().read([root, *(root / name for name in agent_names(root))], folder)
+    for sentence in ConsentState(rules).warnings:
+        yield Concern("consent_unreadable", sentence)
+
+
 def noted_agent(path: Path) -> str | None:
-    """Return the agent a session note names, None if it cannot be read."""
-    name = (read_json(path) or {}).get("agent_id")
+    """Return the agent of a session note, or None if it is unreadable.
+
+    Empty for a session without an activated agent.
+    """
+    note = read_json(path) or {}
+    name = note.get("agent_id")
+    if name is None and "agent_id" in note:
+        return ""
     return name if isinstance(name, str) and is_agent_id(name) else None
 
 

@@ -42,6 +42,7 @@ Progress = Callable[[str, int, int], None]
 _OF_THE_HOME: Final[dict[str, Check]] = {
     "home": checks_home.examine_home,
     "sessions": checks_home.examine_sessions,
+    "consent": checks_home.examine_consent,
 }
 _OF_A_JOURNAL: Final[dict[str, Check]] = {
     "journal": checks_journal.examine_journal,

@@ -55,6 +55,11 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "home": (OK, "the folder of all agents can be used"),
         "home_missing": (NOTE, "there is no such folder yet"),
         "home_unusable": (PROBLEM, "it is no folder, or cannot be listed"),
+        "settings_without_effect": (
+            WARNING,
+            "the host's settings have a `session:` block, which it reads from bundles only",
+        ),
+        "consent_unreadable": (WARNING, "a file that limits memory has an error; memory is off, or stores nothing"),
         "name_unusable": (NOTE, "a folder with memories has a name that no agent can have"),
         "home_open": (WARNING, "others on this machine can put, rename or replace folders of agents"),
         "agents_unfinished": (WARNING, "a deletion or a copying of an agent was interrupted"),

@@ -21,7 +21,8 @@ class IdentityError(ConfigurationError):
     number = "MEM-011"
     default_code = "no_identity"
     default_recovery = (
-        "Say 'start as NAME with memory enabled', or set session.capabilities.agent_identity in the configuration."
+        "Say 'start as NAME with memory enabled', or set agent_id below overrides: tool-memory-semantic: config: in "
+        "~/.amplifier/settings.yaml."
     )
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 JOURNAL: Final = "memories.yaml"
 SCRATCHPAD: Final = "scratchpad.yaml"
+CONSENT: Final = "consent.yaml"
+"""What a person allows to be stored: of one agent in its folder, of all in the folder of all agents."""
 METADATA: Final = "metadata.json"
 SHORTLIST: Final = "shortlist.json"
 VECTORS: Final = "embeddings.sqlite3"
@@ -129,7 +131,7 @@ def sort_of(name: str) -> Sort:
 
 def may_be_journal(name: str) -> bool:
     """Return whether a name may be that of a journal: each kind of record has one, so its first line decides."""
-    return name != SCRATCHPAD and re.fullmatch(r"[a-z]+\.yaml", name) is not None
+    return name not in {SCRATCHPAD, CONSENT} and re.fullmatch(r"[a-z]+\.yaml", name) is not None
 
 
 def shortlist_of(journal: str, kind: str = "") -> str:

@@ -4,7 +4,6 @@ from agent_memory.host.identity import (
     MEMORY_ASSISTANT,
     Configured,
     is_memory_assistant,
-    is_switched_off,
     withdraw_assistant,
 )
 from agent_memory.host.session import MemorySession
@@ -18,6 +17,5 @@ __all__ = [
     "Taint",
     "TurnState",
     "is_memory_assistant",
-    "is_switched_off",
     "withdraw_assistant",
 ]

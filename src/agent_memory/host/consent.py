@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.capture import asks_to_keep, orders, orders_for_good
 from agent_memory.errors import ValidationError
@@ -12,11 +12,12 @@ from agent_memory.service.proposals import proposal_id
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_memory.host.modes import Mode
     from agent_memory.host.session import MemorySession
     from agent_memory.models import Memory
+    from agent_memory.privacy.consent_modes import Mode
 
 Consent = Literal["given", "to_be_asked"]
+STORED_BEFORE: Final = "Memories that were stored before stay and can be searched."
 
 
 def mode_of(session: MemorySession, category: str = "") -> Mode:
@@ -25,15 +26,36 @@ def mode_of(session: MemorySession, category: str = "") -> Mode:
     Raises:
         ValidationError: The configured name cannot name an agent.
     """
-    return session.identity().modes.of(category, session.project())
+    return session.identity().consent.get_mode(category, session.project())
+
+
+def check_not_stopped(session: MemorySession) -> None:
+    """Refuse to store a text of a model where all storing is stopped.
+
+    Raises:
+        ValidationError: The user said so in this conversation, or the project's file cannot be read (`stopped`).
+    """
+    consent, project = session.identity().consent, session.project()
+    if consent.get_mode(project=project) != "stopped":
+        return
+    by = consent.decided_by(project=project)
+    raise ValidationError(
+        f"Nothing was stored: {by} stops all storing. {STORED_BEFORE}",
+        code="stopped",
+        recovery="Do not try again. The user may say: you can store again."
+        if session.consent.is_stopped
+        else f"Ask the user to correct {by}.",
+    )
 
 
 async def consent_to_store(session: MemorySession, content: str, category: str) -> Consent:
     """Return whether a model may store this now, or whether it is to wait for a person's yes.
 
     Raises:
-        ValidationError: The mode is `manual`, and the user has not asked for it in this turn (`needs_user`).
+        ValidationError: The mode is `manual`, and the user has not asked for it in this turn (`needs_user`); or
+            nothing may be stored (`stopped`).
     """
+    check_not_stopped(session)
     mode = mode_of(session, category)
     if mode == "autonomous":
         return "given"

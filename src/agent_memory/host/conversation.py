@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.host.messages import text_of_content
 from agent_memory.host.model_writes import ModelWrites
 from agent_memory.host.strangers import LOW_TRUST, Strangers, Taint, calls_in
 from agent_memory.host.turn import TurnState, text_of
@@ -90,11 +91,14 @@ class Conversation:
         unseen = replace(root.caller(), proposals=ProposalBook())  # the user is shown nothing of an edit
         return unseen if self.model_writes.wrote_at(moment, is_tainted=self.taint.by is not None) else None
 
-    def listen(self, notice_edits: Callable[[], Awaitable[None]]) -> list[Callable[[], None]]:
+    def listen(
+        self, notice_edits: Callable[[], Awaitable[None]], hear: Callable[[str], Awaitable[None]]
+    ) -> list[Callable[[], None]]:
         """Follow the session by its hooks; return how to end that.
 
         Args:
             notice_edits: Takes over what the model saved, before another process takes it for a person's.
+            hear: Takes what the user typed, before other hooks do; not called in a sub-session.
         """
         register = self._coordinator.hooks.register
 
@@ -105,8 +109,13 @@ class Conversation:
             if self.model_writes.end_call(data, self._session_id):
                 await notice_edits()
 
+        async def on_prompt(event: str, data: dict[str, Any]) -> None:
+            await self._on_prompt(event, data)
+            if not self._is_child:
+                await hear(text_of_content(data.get("prompt")))
+
         return [
-            register("prompt:submit", self._on_prompt, priority=_EARLY, name="agent-memory-turn"),
+            register("prompt:submit", on_prompt, priority=_EARLY, name="agent-memory-turn"),
             register("tool:post", on_tool, priority=_EARLY, name="agent-memory-trust"),
             # A server writes what it likes into an error, too.
             register("tool:error", on_tool, priority=_EARLY, name="agent-memory-trust-error"),

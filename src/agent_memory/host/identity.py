@@ -9,45 +9,45 @@ no identity.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-import pydantic
-
-from agent_memory.host.modes import NARROWER, Modes, read_modes
 from agent_memory.models import check_agent_id
-from agent_memory.settings import did_you_mean
+from agent_memory.privacy.consent_state import ConsentRule, ConsentState, read_rule
 
 if TYPE_CHECKING:
-    from agent_memory.host.modes import Mode
+    from agent_memory.privacy.consent_modes import Mode
 
 MEMORY_ASSISTANT: Final = "memory-assistant"
 _ACTIVATED: Final = "agent_memory_activated"
-_KEYS: Final = ("enabled", "mode", *NARROWER)
-_YES_OR_NO: Final = pydantic.TypeAdapter(bool)
 _WHERE: Final = "session.capabilities.memory"
 
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """What the host's configuration says: the agent (if any), whether memory is wanted, and in which modes.
-
-    `warnings` name what was not understood.
-    """
+    """Agent and consent of a session."""
 
     agent_id: str | None = None
-    enabled: bool = True
-    modes: Modes = field(default_factory=Modes)
-    warnings: tuple[str, ...] = ()
+    consent: ConsentState = field(default_factory=ConsentState)
+
+    @property
+    def enabled(self) -> bool:
+        """True while memory is on."""
+        return self.consent.enabled
 
     @property
     def mode(self) -> Mode:
         """The mode where neither a project nor a category has its own."""
-        return self.modes.mode
+        return self.consent.get_mode()
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Settings that were not understood."""
+        return self.consent.warnings
 
     def may_listen(self, project: str) -> bool:
-        """Tell whether what is said in a project may be kept whole, without being asked for."""
-        return self.enabled and self.agent_id is not None and self.modes.of(project=project) == "autonomous"
+        """Return True if conversations in a project may be kept whole unasked."""
+        return self.enabled and self.agent_id is not None and self.consent.get_mode(project=project) == "autonomous"
 
 
 def configured(coordinator: Any, module_agent_id: str | None) -> Configured:
@@ -57,8 +57,7 @@ def configured(coordinator: Any, module_agent_id: str | None) -> Configured:
         ValidationError: The configured name cannot name an agent.
     """
     name = next(filter(None, _given(coordinator, module_agent_id)), None)
-    switches = read_switches(_capabilities(coordinator).get("memory"))
-    return replace(switches, agent_id=check_agent_id(name) if name else None)
+    return Configured(check_agent_id(name) if name else None, ConsentState(read_host_rules(coordinator)))
 
 
 def named(coordinator: Any, module_agent_id: str | None) -> list[str]:
@@ -72,36 +71,10 @@ def _given(coordinator: Any, module_agent_id: str | None) -> tuple[Any, ...]:
     return coordinator.get_capability("agent_identity"), configured, module_agent_id
 
 
-def read_switches(memory: object) -> Configured:
-    """Read `session.capabilities.memory`: is memory wanted, in which modes, and what was not understood.
-
-    Fails closed: a configuration that has this key is to limit memory. What is neither yes nor no, and a key that is
-    not known, switch memory off; a mode that is not known counts as `manual` and leaves the tools.
-    """
-    given: dict[object, object] = memory if isinstance(memory, dict) else {"enabled": memory}
-    enabled, warnings = True, list[str]()
-    for key, value in given.items():
-        if key not in _KEYS:
-            enabled = False
-            near = did_you_mean(str(key), _KEYS) or "."
-            warnings.append(f"{_WHERE}: unknown key {str(key)[:40]!r}{near} Memory stays off until it is corrected.")
-        elif key == "enabled" and value is not None:
-            wanted = _yes_or_no(value)
-            enabled = enabled and bool(wanted)
-            if wanted is None:
-                warnings.append(f"{_WHERE}.enabled is neither true nor false. Memory stays off until it is corrected.")
-            elif value is not wanted and not wanted:
-                warnings.append(f"{_WHERE}.enabled is taken for false; write false, without quotes, to drop the tools.")
-    modes, not_understood = read_modes(given, _WHERE)
-    return Configured(None, enabled, modes, (*warnings, *not_understood))
-
-
-def _yes_or_no(value: object) -> bool | None:
-    """Return what YAML or an environment variable means by `value`; None if it is no yes and no no."""
-    try:
-        return _YES_OR_NO.validate_python(value)
-    except pydantic.ValidationError:
-        return None
+def read_host_rules(coordinator: Any) -> tuple[ConsentRule, ...]:
+    """Return the rule in `session.capabilities.memory`, if it is there."""
+    capabilities = _capabilities(coordinator)
+    return (read_rule(capabilities["memory"], _WHERE),) if "memory" in capabilities else ()
 
 
 def write_activation(coordinator: Any, agent_id: str | None) -> None:
@@ -143,15 +116,6 @@ def withdraw_assistant(coordinator: Any) -> None:
     agents = _section(coordinator.config, "agents")
     for name in [name for name in agents if re.search(rf"(?:^|:){MEMORY_ASSISTANT}$", str(name))]:
         del agents[name]
-
-
-def is_switched_off(coordinator: Any) -> bool:
-    """Tell whether the configuration explicitly switches memory off.
-
-    What was not understood also means no memory, but is reported by the tools, which therefore stay.
-    """
-    found = read_switches(_capabilities(coordinator).get("memory"))
-    return not found.enabled and not found.warnings
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError
@@ -30,10 +30,17 @@ _REMEMBERED_SESSIONS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What is kept of a session for its resume: the agent it was activated with, whether a stranger's text came in."""
+    """State of a session that is kept for its resume.
+
+    Attributes:
+        agent_id: The agent it was activated with, or None.
+        is_tainted: Whether an untrusted text came in.
+        is_stopped: Whether the user asked that nothing of the conversation is stored.
+    """
 
     agent_id: str | None = None
     is_tainted: bool = False
+    is_stopped: bool = False
 
 
 class SessionMemory:
@@ -50,7 +57,7 @@ class SessionMemory:
         """
         make_private_folder(self._folder)
         path = self._path(session_id)
-        kept = {"session_id": session_id, "agent_id": note.agent_id, "is_tainted": note.is_tainted}
+        kept = {"session_id": session_id, **asdict(note)}
         with translated(path, "write"):
             replace_file(path, json.dumps(kept).encode(), durable=True)
             self._forget_oldest()
@@ -61,7 +68,8 @@ class SessionMemory:
         try:
             kept = json.loads(self._path(session_id).read_text(encoding="utf-8"))
             name = kept["agent_id"]
-            return Note(check_agent_id(name) if name is not None else None, kept.get("is_tainted", False) is not False)
+            flags = {flag: kept.get(flag, False) is not False for flag in ("is_tainted", "is_stopped")}
+            return Note(check_agent_id(name) if name is not None else None, **flags)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, AgentMemoryError):
             return Note()
 
@@ -92,9 +100,9 @@ class Resume:
         self._background = Background()
         self.settle = self._background.settle
 
-    def recall(self) -> Note:
-        """Return what was kept of this session before a resume."""
-        return SessionMemory(self._root()).recall(self._session_id)
+    def recall(self, session_id: str = "") -> Note:
+        """Return the note of this session, or of another session."""
+        return SessionMemory(self._root()).recall(session_id or self._session_id)
 
     async def remember(self) -> None:
         """Keep the note as it is now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.files.project_root import find_project_root
 from agent_memory.models import MAX_PROJECT_CHARS, visible
 
 if TYPE_CHECKING:
@@ -23,8 +24,14 @@ def working_on(settings: ServiceSettings, coordinator: Any) -> str:
     """Return the project of a session, also where memories are to be noted without one; empty for none."""
     if settings.project is not None:
         return settings.project
+    folder = working_folder(coordinator)
+    return "" if folder is None else name_of(folder)
+
+
+def working_folder(coordinator: Any) -> Path | None:
+    """Return the working folder of a session, or None."""
     folder = coordinator.get_capability(WORKING_DIR)
-    return name_of(Path(folder)) if isinstance(folder, str | Path) and str(folder) else ""
+    return Path(folder) if isinstance(folder, str | Path) and str(folder) else None
 
 
 def name_of(folder: Path) -> str:
@@ -32,15 +39,8 @@ def name_of(folder: Path) -> str:
 
     Empty for a person's home, for what lies around it, and for the root: nobody works on these.
     """
-    try:
-        place, home = folder.expanduser().resolve(), Path.home().resolve()
-        around = {home, *home.parents}
-        for each in (place, *place.parents):
-            if each not in around and (each / ".git").exists():
-                return _named(each)
-    except (OSError, RuntimeError):  # a loop of links, or no home
-        return ""
-    return "" if place in around else _named(place)
+    root = find_project_root(folder)
+    return "" if root is None else _named(root)
 
 
 def _named(folder: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import IdentityError
+from agent_memory.files.names import CONSENT
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -16,11 +17,13 @@ def memory_off(identity: Configured) -> IdentityError:
     """Return why memory is off, and what switches it on."""
     if identity.enabled:
         return IdentityError("Memory is off in this session: no agent is active.")
+    by = identity.consent.decided_by()
+    is_by_command = CONSENT in by
+    how = "Run `agent-memory consent on`." if is_by_command else "Set enabled to true there and start a new session."
     return IdentityError(
-        " ".join(["Memory is off in this session: it is switched off in the configuration.", *identity.warnings]),
+        " ".join([f"Memory is off in this session: it is switched off by {by}.", *identity.warnings]),
         code="switched_off",
-        recovery="Set enabled to true under session.capabilities.memory of the configuration and start a new session; "
-        "nothing said in this one switches memory on.",
+        recovery=f"{how} Nothing said in this session switches memory on.",
     )
 
 
@@ -41,7 +44,10 @@ def not_wished(name: str, now: Configured, *, is_heard: bool) -> IdentityError:
         now: What is active.
         is_heard: Whether there is a user, as far as is known.
     """
-    headless = " Where there is no user to ask, set agent_identity in the configuration."
+    headless = (
+        " Where there is no user to ask, set agent_id in a module's configuration, or agent_identity in the session "
+        "section of a bundle."
+    )
     return IdentityError(
         f"{f'The memory of {now.agent_id} is active' if now.agent_id else 'No agent is active'}, and the user has not "
         f"asked for {name} in words of their own in this turn.",

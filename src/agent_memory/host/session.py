@@ -29,10 +29,14 @@ from agent_memory.host.notes import Note, Resume
 from agent_memory.host.projects import project_of, working_on
 from agent_memory.host.refusals import child_session, ineffective, memory_off, not_wished
 from agent_memory.host.registry import ServiceShare
+from agent_memory.host.session_consent import SessionConsent
+from agent_memory.lifecycle.archive.retention import archive_expired
 from agent_memory.lifecycle.health.watching import watch
 from agent_memory.logs import get_logger
 from agent_memory.models import utc_now
+from agent_memory.privacy.consent_state import ConsentState
 from agent_memory.service import EVENTS, Caller, MemoryService
+from agent_memory.service.background import Background
 from agent_memory.settings import SettingsT, merge_shared, parse_module_config
 from agent_memory.storage import folder_of
 
@@ -63,6 +67,7 @@ class MemorySession:
         belonging: Whose the conversation is, as the host and settings say it; the root's for its children.
         group: Returns its group, `tenant:session`; empty where none is named. Raises ValidationError where it cannot be
             said.
+        consent: What may be stored, by all sources.
         counters: By the name of a part, what returns how much it did in this session, for `memory_status`.
     """
 
@@ -82,11 +87,14 @@ class MemorySession:
         self.turn, self.taint = self.conversation.turn, self.conversation.taint
         self.proposals = self.conversation.proposals
         self.distrust, self.note_returned = self.conversation.distrust, self.conversation.note_returned
+        self.consent: SessionConsent = SessionConsent(
+            coordinator, self._root.consent if self._root is not None else None
+        )
         self._shared: dict[str, dict[str, Any]] = {}
         self._resume = Resume(
             self.session_id,
             lambda: root_of(self.settings.storage_root),
-            lambda: Note(self._activated, is_tainted=self.taint.by is not None),
+            lambda: Note(self._activated, is_tainted=self.taint.by is not None, is_stopped=self.consent.is_stopped),
         )
         self.project: Callable[[], str] = lambda: working_on(self.settings, coordinator)
         self.named: Callable[[], list[str]] = lambda: named(coordinator, self.settings.agent_id)
@@ -95,7 +103,7 @@ class MemorySession:
         self.group = self.belonging.group
         self._activated: str | None = None
         self._recalled = self._said_whose = False
-        self._share = ServiceShare()
+        self._share, self._upkeep = ServiceShare(), Background()
         self._users = 0
         self._undo: list[Callable[[], None]] = []
 
@@ -107,7 +115,7 @@ class MemorySession:
             session = cls(coordinator)
             coordinator.register_capability(CAPABILITY, session)
         if not session._users:
-            session._listen()
+            session._register_hooks()
         session._users += 1
         return session
 
@@ -116,7 +124,7 @@ class MemorySession:
     def configure(self, module: str, own: type[SettingsT], raw: Any) -> SettingsT | None:
         """Take over a module's configuration; on a wrong value return None and keep the reason in `problem`."""
         try:
-            settings, shared, warnings = parse_module_config(module, own, raw)
+            settings, shared, warnings = parse_module_config(module, own, self.consent.take_limits(module, own, raw))
             merge_shared({**self._shared, module: shared}, partial=True)
         except AgentMemoryError as error:
             log.warning_once("memory_disabled", module=module, code=error.code, error=error.message)
@@ -166,17 +174,26 @@ class MemorySession:
                 if warning := ineffective(own, self._root.named(), delegate_name(self._coordinator)):
                     for session in (self, self._root):
                         session.warn([warning])
-            return self._root.identity()
-        found = configured(self._coordinator, self.settings.agent_id)
-        self.warn(found.warnings)
-        if not self._recalled and getattr(getattr(self._coordinator, "session", None), "is_resumed", False):
+            of_root = self._root.identity()
+            return replace(of_root, consent=ConsentState((*of_root.consent.rules, *self.consent.read_modules())))
+        given = configured(self._coordinator, self.settings.agent_id).agent_id
+        if not self._recalled:
             self._recalled = True
-            note = self._resume.recall()
-            self._activated = note.agent_id
-            if note.is_tainted:  # as noted: there is nothing to note anew
-                self.taint.by = self.taint.by or "what was read before the resume"
-        activated = self._activated or activation(self._coordinator)
-        return Configured(activated, modes=found.modes) if activated and found.enabled else found
+            if getattr(getattr(self._coordinator, "session", None), "is_resumed", False):
+                note = self._resume.recall()
+                self._activated = note.agent_id
+                if note.is_tainted:  # as noted: there is nothing to note anew
+                    self.taint.by = self.taint.by or "what was read before the resume"
+                self.consent.restore(is_stopped=note.is_stopped)
+            if self.parent_id is not None:  # its root is in another process
+                self.consent.restore(is_stopped=self._resume.recall(self.parent_id).is_stopped)
+                if self.consent.is_stopped:
+                    self._resume.remember_soon()  # for sub-sessions of this one in other processes
+            self.warn(self.consent.find_misplaced())
+        agent_id = self._activated or activation(self._coordinator) or given
+        found = Configured(agent_id, self.consent.resolve(self.settings, agent_id))
+        self.warn(found.warnings)
+        return found
 
     async def activate(self, agent_id: str) -> Activated:
         """Make this session use the memory of `agent_id`.
@@ -232,6 +249,9 @@ class MemorySession:
             service.pad.attribute_edits(self.conversation.model_at)
             watch(service, utc_now)
             service.warm_up()
+            days, project = identity.consent.retain_days, self.project()
+            if days is not None and project and self._root is None:
+                self._upkeep.run(archive_expired(service, project, days, utc_now(), self.caller))
 
         return await self._share.opened(self.root_id, identity.agent_id, self.settings, begin)
 
@@ -277,9 +297,10 @@ class MemorySession:
         if activation(self._coordinator) is not None:
             write_activation(self._coordinator, None)
         await self._resume.settle()
+        await self._upkeep.settle()
         await self._share.close()
 
-    def _listen(self) -> None:
+    def _register_hooks(self) -> None:
         _ROOTS[self.session_id] = self.root_id
         if not self.is_child:
             _SESSIONS[self.session_id] = self
@@ -304,7 +325,15 @@ class MemorySession:
             if self._share.service is not None:
                 await self._share.service.pad.notice(self.caller)
 
-        self._undo = self.conversation.listen(notice_edits)
+        async def hear(prompt: str) -> None:
+            """Follow a request about storing and keep it with the session."""
+            identity = Configured()
+            with contextlib.suppress(AgentMemoryError):
+                identity = self.identity()  # also takes over what was said before a resume
+            if await self.consent.hear(prompt, identity.agent_id) and identity.enabled:
+                await self._resume.remember()
+
+        self._undo = self.conversation.listen(notice_edits, hear)
 
 
 _ROOTS: Final[dict[str, str]] = {}

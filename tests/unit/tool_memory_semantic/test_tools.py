@@ -121,12 +121,14 @@ async def test_a_wrong_configuration_is_what_every_tool_answers(mounted: Any, co
     assert_refused(await tools["memory_activate"].execute({"agent_id": "bob"}))
 
 
-async def test_a_clear_no_of_the_configuration_offers_nothing_and_one_not_understood_says_so(mounted: Any) -> None:
+async def test_a_clear_no_of_the_configuration_leaves_the_status_and_one_not_understood_says_so(mounted: Any) -> None:
     unclear = await mounted({}, session_id="unclear", config=plan(agent_identity="bob", memory={"enable": False}))
     assert tuple(unclear.get("tools")) == OFFERED_TOOLS
     agents = {"agent-memory:memory-assistant": {"description": "reads"}, "other:explorer": {}}
     coordinator = await mounted({}, config={**plan(agent_identity="bob", memory={"enabled": False}), "agents": agents})
-    assert not coordinator.get("tools")
+    (status,) = coordinator.get("tools").values()
+    answer = (await status.execute({})).output
+    assert (answer["enabled"], answer["decided_by"]) == (False, "session.capabilities.memory")
     assert list(agents) == ["other:explorer"]
 
 

@@ -1,0 +1,118 @@
+"""The command that shows or limits consent to store."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import typer
+
+from agent_memory.cli.options import Anyone, choose_agent
+from agent_memory.cli.render import row
+from agent_memory.cli.running import Place, command
+from agent_memory.files.atomic import make_private_folder, replace_file, translated
+from agent_memory.files.layout import folder_of
+from agent_memory.files.names import CONSENT
+from agent_memory.files.project_root import find_project_root
+from agent_memory.privacy.consent_modes import NARROWER
+from agent_memory.privacy.consent_sources import (
+    ConsentFiles,
+    find_misplaced,
+    find_own_folders,
+    read_module_rules,
+    read_overrides,
+    read_settings,
+)
+from agent_memory.privacy.consent_state import ConsentState
+
+if TYPE_CHECKING:
+    from agent_memory.cli.screen import Screen
+
+_LIMITS: Final[dict[str, dict[str, Any]]] = {
+    "off": {"enabled": False},
+    "on": {"enabled": True},
+    "ask": {"enabled": True, "mode": "ask"},
+    "manual": {"enabled": True, "mode": "manual"},
+}
+_Limit = Annotated[
+    Literal["off", "on", "ask", "manual"] | None,
+    typer.Argument(
+        metavar="off|on|ask|manual", help="What holds from now on; show what holds if left out.", show_default=False
+    ),
+]
+
+
+@command(Anyone)
+async def consent(place: Place, limit: _Limit = None) -> None:
+    """Show or limit what may be stored, of one agent or all."""
+    named = place.given(Anyone).agent
+    agent = None if named is None else choose_agent(named, place.root, may_be_new=False)
+    if limit is not None:
+        _write_limit(place.root if agent is None else folder_of(agent, place.root).path, limit)
+    state = read_consent(place.root, agent)
+    place.screen.document({"agent_id": agent, **consent_document(state)})
+    show_consent(place.screen, state)
+    for rule in state.rules:
+        row(place.screen, "source", f"{rule.source}: {'on' if rule.enabled else 'off'}, mode {rule.modes.mode}")
+    if limit == "on" and not state.enabled:
+        place.screen.note(f"Memory stays off: {state.decided_by()} switches it off.")
+
+
+def read_consent(root: Path, agent: str | None) -> ConsentState:
+    """Return the consent of sessions in this folder.
+
+    A bundle's configuration and a spoken request are not known here.
+
+    Args:
+        root: Folder of all agents.
+        agent: Name of an agent; None for none.
+    """
+    folder = Path.cwd()
+    rules = ConsentFiles().read(find_own_folders(str(root), agent), folder)
+    return ConsentState((*rules, *read_module_rules(read_overrides(folder), folder)))
+
+
+def consent_document(state: ConsentState) -> dict[str, Any]:
+    """Return a consent as a part of an answer."""
+    project = _project_here()
+    return {
+        "enabled": state.enabled,
+        "mode": state.get_mode(project=project),
+        "decided_by": state.decided_by(project=project) or None,
+        "sources": [{"source": rule.source, "enabled": rule.enabled, "mode": rule.modes.mode} for rule in state.rules],
+        "warnings": [*state.warnings, *find_misplaced(Path.cwd())],
+    }
+
+
+def show_consent(screen: "Screen", state: ConsentState) -> None:
+    """Print a consent, its deciding source and its warnings."""
+    answer = consent_document(state)
+    what = f"mode {answer['mode']}" if state.enabled else "off: nothing is stored, and no memory is shown"
+    row(screen, "consent", f"{what}, by {answer['decided_by'] or 'default'}")
+    for warning in answer["warnings"]:
+        row(screen, "warning", warning)
+
+
+def _write_limit(folder: Path, limit: str) -> None:
+    """Write a limit to the consent file of a folder.
+
+    Modes of projects and categories in it stay.
+
+    Raises:
+        StorageError: It could not be written.
+    """
+    import yaml
+
+    path = folder / CONSENT
+    with translated(path, "write"):
+        make_private_folder(folder)
+        try:
+            content, _ = read_settings(path)
+        except (FileNotFoundError, ValueError):
+            content = None  # not there, or not YAML: what a person says now counts
+        narrower = {key: content[key] for key in NARROWER if isinstance(content, dict) and key in content}
+        text = yaml.safe_dump({**_LIMITS[limit], **narrower}, allow_unicode=True, sort_keys=False)
+        replace_file(path, text.encode(), durable=True)
+
+
+def _project_here() -> str:
+    root = find_project_root(Path.cwd())
+    return "" if root is None else " ".join(root.name.split())
