@@ -101,7 +101,7 @@ def _read(wording: _WordLists, sentence: str, *, is_alone: bool) -> StoringReque
 
 
 def _is_of_words(piece: str) -> bool:
-    """Return True if a piece of a prompt consists of words of one language's lists."""
+    """Return True if a piece has only words of one language."""
     return any(wording.only_words.fullmatch(piece) for wording in _wordings())
 
 

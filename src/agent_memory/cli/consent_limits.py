@@ -52,7 +52,7 @@ async def consent(place: Place, limit: _Limit = None) -> None:
     show_consent(place.screen, state)
     for rule in state.rules:
         row(place.screen, "source", f"{rule.source}: {'on' if rule.enabled else 'off'}, mode {rule.modes.mode}")
-    if limit == "on" and not state.enabled:
+    if limit == "on" and not state.is_enabled:
         place.screen.note(f"Memory stays off: {state.decided_by()} switches it off.")
 
 
@@ -74,7 +74,7 @@ def consent_document(state: ConsentState) -> dict[str, Any]:
     """Return a consent as a part of an answer."""
     project = _project_here()
     return {
-        "enabled": state.enabled,
+        "enabled": state.is_enabled,
         "mode": state.get_mode(project=project),
         "decided_by": state.decided_by(project=project) or None,
         "sources": [{"source": rule.source, "enabled": rule.enabled, "mode": rule.modes.mode} for rule in state.rules],
@@ -85,7 +85,7 @@ def consent_document(state: ConsentState) -> dict[str, Any]:
 def show_consent(screen: "Screen", state: ConsentState) -> None:
     """Print a consent, its deciding source and its warnings."""
     answer = consent_document(state)
-    what = f"mode {answer['mode']}" if state.enabled else "off: nothing is stored, and no memory is shown"
+    what = f"mode {answer['mode']}" if state.is_enabled else "off: nothing is stored, and no memory is shown"
     row(screen, "consent", f"{what}, by {answer['decided_by'] or 'default'}")
     for warning in answer["warnings"]:
         row(screen, "warning", warning)

@@ -159,7 +159,7 @@ def examine_consent(root: Path) -> Iterator[Concern]:
 
 
 def noted_agent(path: Path) -> str | None:
-    """Return the agent of a session note, or None if it is unreadable.
+    """Return the agent of a session note; None if it is unreadable.
 
     Empty for a session without an activated agent.
     """

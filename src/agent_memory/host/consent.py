@@ -30,7 +30,7 @@ def mode_of(session: MemorySession, category: str = "") -> Mode:
 
 
 def check_not_stopped(session: MemorySession) -> None:
-    """Refuse to store a text of a model where all storing is stopped.
+    """Refuse to store a model's text where all storing is stopped.
 
     Raises:
         ValidationError: The user said so in this conversation, or the project's file cannot be read (`stopped`).

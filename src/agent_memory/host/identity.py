@@ -33,7 +33,7 @@ class Configured:
     @property
     def enabled(self) -> bool:
         """True while memory is on."""
-        return self.consent.enabled
+        return self.consent.is_enabled
 
     @property
     def mode(self) -> Mode:

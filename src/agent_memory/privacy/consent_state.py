@@ -57,7 +57,7 @@ class ConsentState:
     rules: tuple[ConsentRule, ...] = ()
 
     @property
-    def enabled(self) -> bool:
+    def is_enabled(self) -> bool:
         """True while memory is on."""
         return all(rule.enabled for rule in self.rules)
 
@@ -125,7 +125,7 @@ def read_rule(block: object, source: str, places: Mapping[str, str] | None = Non
 
 
 def read_project_rule(block: object, source: str, places: Mapping[str, str], host: str) -> ConsentRule:
-    """Read the limits in a project's file; an error in it stops storing.
+    """Read the limits in a project's file; an error stops storing.
 
     Args:
         block: Content of the file.

@@ -1,4 +1,4 @@
-"""Retention: old memories of a project go to the archive; none is deleted."""
+"""Retention: old memories of a project go to the archive, not deleted."""
 
 from __future__ import annotations
 
