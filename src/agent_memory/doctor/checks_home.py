@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 from collections import Counter
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings.local import MINILM_SHA256, find_weights
@@ -26,7 +27,6 @@ from agent_memory.storage import unfinished_agents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from agent_memory.installing import Part
 
