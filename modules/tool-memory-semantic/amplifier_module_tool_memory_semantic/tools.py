@@ -10,7 +10,7 @@ from amplifier_core import ToolResult
 from typing_extensions import get_original_bases
 
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError, refused_by_system
-from agent_memory.host.consent import STORED_BEFORE, check_not_stopped, check_rewording, consent_to_store, mode_of
+from agent_memory.host.consent import check_not_stopped, check_rewording, consent_to_store, describe_consent
 from agent_memory.models import is_memory_id, is_told, may_stand_for, sees, to_text
 from agent_memory.models.arguments import read_arguments
 from agent_memory.privacy import count_waiting, opened_inbox
@@ -51,7 +51,6 @@ class MemoryTool(Generic[InputT]):
     description: ClassVar[str]
     takes: ClassVar[type[inputs.Input]]
     only_reads: ClassVar[bool] = False
-    writes_text: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         """Keep the model that the class is declared with."""
@@ -65,8 +64,7 @@ class MemoryTool(Generic[InputT]):
         """Run the tool on whatever the model sent."""
         try:
             args = read_arguments(self.name, self.takes, input)
-            if self.writes_text:
-                check_not_stopped(self.session)
+            check_not_stopped(self.session, self.name)
             output = await self._run(cast("InputT", args))
             if warnings := [*args.warnings, *output.get("warnings", ())]:
                 output["warnings"] = warnings
@@ -123,7 +121,6 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
     """memory_store."""
 
     name = "memory_store"
-    writes_text = True
     description = (
         "Remember one self-contained fact when the user asks, or when later sessions will need it: a preference, a "
         "decision with its reason, a convention, a verified fix. No passwords or keys, no passing states, nothing "
@@ -207,7 +204,6 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
     """memory_update."""
 
     name = "memory_update"
-    writes_text = True
     description = "Correct a memory, let it expire, or pin it: the scratchpad then always shows it."
 
     async def _run(self, args: inputs.UpdateInput) -> dict[str, Any]:
@@ -313,14 +309,13 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
             service = await self.session.require()
         except AgentMemoryError as error:
             off = {"agent_id": None, "enabled": False, "reason": error.message, "what_to_do": error.recovery}
-            if error.code == "switched_off":
-                off["decided_by"] = self.session.identity().consent.decided_by()
             folder = self.session.folder() if isinstance(error, StorageError) else None
-            return {**off, **_present(folder=folder, warnings=list(self.session.warnings))}
+            by = self.session.identity().consent.decided_by() if error.code == "switched_off" else None
+            return {**off, **_present(decided_by=by, folder=folder, warnings=list(self.session.warnings))}
         with contextlib.suppress(StorageError):  # what cannot be read is told by the status itself
             await service.scratchpad(self.session.caller)
         status = await service.status(self.session.caller)
-        counts, mode = dict(status.counts), mode_of(self.session)
+        counts = dict(status.counts)
         full = {"by_category": counts.pop("by_category", {}), "by_trust": counts.pop("by_trust", {})}
         full |= {name: count() for name, count in self.session.counters.items()}
         output: dict[str, Any] = {
@@ -331,9 +326,7 @@ class StatusTool(MemoryTool[inputs.StatusInput]):
             **({"encrypted": True} if status.encrypted else {}),
             "counts": counts,
             **{name: getattr(status, name) for name in ("embedder", "health", "last_write", "suggestions")},
-            **_present(mode=mode if mode != "autonomous" else None, inbox=await count_waiting(service)),
-            **_present(decided_by=self.session.identity().consent.decided_by(project=self.session.project())),
-            **_present(note=STORED_BEFORE if mode == "stopped" else None),
+            **_present(**describe_consent(self.session), inbox=await count_waiting(service)),
             **_present(low_trust_since=self.session.taint.by, warnings=list(self.session.warnings)),
         }
         return {**output, **(full if args.detail == "full" else {})}

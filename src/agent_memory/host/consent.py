@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from agent_memory.privacy.consent_modes import Mode
 
 Consent = Literal["given", "to_be_asked"]
+_STORES_TEXT: Final = ("memory_store", "memory_update")
+"""Tools by which a model stores a text."""
 STORED_BEFORE: Final = "Memories that were stored before stay and can be searched."
 
 
@@ -29,12 +31,28 @@ def mode_of(session: MemorySession, category: str = "") -> Mode:
     return session.identity().consent.get_mode(category, session.project())
 
 
-def check_not_stopped(session: MemorySession) -> None:
+def describe_consent(session: MemorySession) -> dict[str, str | None]:
+    """Return mode, deciding source and a note for an answer; None for what is not limited."""
+    mode = mode_of(session)
+    return {
+        "mode": mode if mode != "autonomous" else None,
+        "decided_by": session.identity().consent.decided_by(project=session.project()) or None,
+        "note": STORED_BEFORE if mode == "stopped" else None,
+    }
+
+
+def check_not_stopped(session: MemorySession, tool: str = "memory_store") -> None:
     """Refuse to store a model's text where all storing is stopped.
+
+    Args:
+        session: Session of the model.
+        tool: Name of the tool that was called; one that stores no text is let through.
 
     Raises:
         ValidationError: The user said so in this conversation, or the project's file cannot be read (`stopped`).
     """
+    if tool not in _STORES_TEXT:
+        return
     consent, project = session.identity().consent, session.project()
     if consent.get_mode(project=project) != "stopped":
         return
