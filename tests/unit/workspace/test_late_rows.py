@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from agent_memory.errors import ConflictError, LeaseError, ValidationError
 from agent_memory.files.processes import ProcessIdentity, get_own_identity
 from agent_memory.workspace import Caller, Workspace
+from agent_memory.workspace.place import open_place
 from tests.unit.workspace.conftest import analyse, do, prepare, write
 
 _CLAIMS = """
@@ -101,10 +102,10 @@ def test_claim_of_a_process_that_closed_lasts_for_its_time(book: Workspace, url:
         book.steps.claim("bob", step="prepare/librarian/")
 
 
-def test_claim_used_after_its_process_ended_still_writes(book: Workspace) -> None:
+def test_claim_used_after_its_process_ended_still_writes(book: Workspace, url: str | None) -> None:
     claim = book.steps.claim("ann")
     assert claim is not None
-    _name_holder(book, ProcessIdentity(_own().machine, _own().pid, "another start"))
+    _name_holder(book, url, ProcessIdentity(_own().machine, _own().pid, "another start"))
     assert book.steps.all()[0].status == "ready"
     book.tables.save("chapters", {"number": 1}, Caller("librarian", claim=claim))
     book.steps.renew(claim)
@@ -112,10 +113,12 @@ def test_claim_used_after_its_process_ended_still_writes(book: Workspace) -> Non
 
 
 @pytest.mark.parametrize("holder", ["another machine", "nonsense"])
-def test_claim_of_an_unknown_process_lasts_for_its_time(book: Workspace, holder: str) -> None:
+def test_claim_of_an_unknown_process_lasts_for_its_time(book: Workspace, url: str | None, holder: str) -> None:
     assert book.steps.claim("ann") is not None
     own = _own()
-    _name_holder(book, ProcessIdentity("another boot pid:[1]", own.pid, "1") if holder == "another machine" else None)
+    _name_holder(
+        book, url, ProcessIdentity("another boot pid:[1]", own.pid, "1") if holder == "another machine" else None
+    )
     assert book.steps.all()[0].status == "claimed"
 
 
@@ -126,9 +129,9 @@ def _own() -> ProcessIdentity:
     return own
 
 
-def _name_holder(book: Workspace, holder: ProcessIdentity | None) -> None:
+def _name_holder(book: Workspace, url: str | None, holder: ProcessIdentity | None) -> None:
     """Write down another process as the one that holds all claims."""
-    opened = book._opened  # noqa: SLF001 - what an older version, or another process, writes
+    opened = open_place(book.folder, url, None)
     meta, text = opened.schema.meta, holder.to_json() if holder is not None else "{]"
     with opened.database.writing() as connection:
         done = connection.execute(sa.update(meta).where(meta.c.key.startswith("holder:")).values(value=text))
@@ -168,7 +171,7 @@ def test_flags_of_countries_are_different_keys(book: Workspace) -> None:
 
 def test_rows_of_an_older_version_that_look_alike_stay(book: Workspace, url: str | None) -> None:
     saved = [book.tables.save("terms", {"term": term, "definition": term}).row_id for term in ("oak", "elm")]
-    opened = book._opened  # noqa: SLF001 - what an older version, or another process, writes
+    opened = open_place(book.folder, url, None)
     terms = opened.schema.declared["terms"]
     with opened.database.writing() as connection:  # as an older version kept it
         connection.execute(sa.update(terms).where(terms.c.id == saved[1]).values(term="oak "))
