@@ -13,7 +13,9 @@ from agent_memory.files.entries import kind_of, lock_at, names_of, size_of
 from agent_memory.files.names import COPIES, JOURNAL, sort_of
 from agent_memory.files.wording import counted, few, human
 from agent_memory.journal import GRACE, inspect_journal, rejected_items
+from agent_memory.journal.agent_file import JournalState, read_states
 from agent_memory.journal.format import ids_in
+from agent_memory.journal.presence import journal_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -205,11 +207,12 @@ def _absent(case: Case) -> Concern:
             "scratchpad.yaml, which shows the latest memories (copy it before a session renders it anew; `agent-memory "
             "import` reads it)"
         )
+    missing = journal_missing(case.path, (read_states(case.folder.path) or {}).get(case.name, JournalState("")))
     left = f"What may still hold memories: {'; '.join(sources)}." if sources else "Nothing here holds their text."
     return Concern(
         "journal_missing",
         f"{case.name} {what}, though this agent had memories. Vectors and indexes hold none of their text. {left}",
-        f"Close all sessions and put back a backup of {case.name}, if there is one.",
+        f"Close all sessions and put {case.name} back; or {missing.recovery}.",
     )
 
 

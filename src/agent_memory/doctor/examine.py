@@ -11,6 +11,7 @@ from agent_memory.doctor import (
     checks_backups,
     checks_blobs,
     checks_files,
+    checks_generation,
     checks_home,
     checks_journal,
     checks_speakers,
@@ -46,6 +47,7 @@ _OF_THE_HOME: Final[dict[str, Check]] = {
 }
 _OF_A_JOURNAL: Final[dict[str, Check]] = {
     "journal": checks_journal.examine_journal,
+    "generation": checks_generation.examine_generation,
     "rejected": lambda case: of_rejected(case.path),
     "blobs": checks_blobs.examine_blobs,
     "tasks": checks_tasks.examine_tasks,
@@ -59,6 +61,7 @@ _DERIVED: Final[dict[str, Check]] = {
 """What is made from one journal alone."""
 _OF_AN_AGENT: Final[dict[str, Check]] = {
     "place": lambda case: of_place(case.folder),
+    "presence": checks_generation.examine_presence,
     "copies": checks_journal.examine_copies,
     "lock": lambda case: of_lock(case.folder),
     "metadata": lambda case: of_metadata(case.folder),

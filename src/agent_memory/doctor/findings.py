@@ -88,9 +88,13 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "journal_new": (NOTE, "nothing was stored yet"),
         "journal_missing": (
             PROBLEM,
-            "`memories.yaml` is gone, or empty, though there were memories",
+            "a journal is missing, or empty, though it had records",
             "keeps a copy of the scratchpad",
             False,
+        ),
+        "journal_returned": (
+            WARNING,
+            "it is not the file that was last in use: put back, copied, or another version's",
         ),
         "journal_unreadable": (PROBLEM, "it is a link or a folder, or reading it fails"),
         "journal_newer": (WARNING, "a newer version wrote it: it is read, not written, nor repaired"),

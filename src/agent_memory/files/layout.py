@@ -151,7 +151,7 @@ def folder_of(agent_id: str, storage_root: str | Path = DEFAULT_ROOT) -> AgentFo
 
 
 def agents_under(root: Path) -> list[str]:
-    """Return the names of all agents that have any journal below `root`, sorted; none if there is no such folder.
+    """Return the names of all agents that have or had a journal below `root`, sorted; none without such a folder.
 
     Raises:
         StorageError: The folder cannot be listed.
@@ -171,7 +171,7 @@ def is_agent_id(name: str) -> bool:
 
 
 def _has_journal(folder: AgentFolder) -> bool:
-    if folder.journal.exists():
+    if folder.journal.exists() or (folder.path / names.AGENT).exists():
         return True
     try:
         return bool(folder.journals())

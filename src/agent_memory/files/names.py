@@ -34,6 +34,8 @@ PURGED: Final = "purged.yaml"
 """What must never come back: ids and keyed fingerprints, no text."""
 PURGE_KEY: Final = "purge.key"
 """The key of these fingerprints."""
+AGENT: Final = "agent.yaml"
+"""Names the journals of the agent, and the generation of each that is current."""
 ENCRYPTION: Final = "encryption.json"
 """The key of the agent's files, wrapped by the person's; only there where they are encrypted."""
 KEPT: Final = "kept.encrypted"
@@ -54,6 +56,9 @@ BACKUPS: Final = "_backups"
 """There, too."""
 RESTORING: Final = ".restoring"
 """Holds what takes the place of an agent's files, from the moment on at which that is settled."""
+
+BACKUP: Final = re.compile(r"(?P<agent>.+)-(?P<at>\d{8}T\d{6})Z(?P<before>-before-restore)?(?:-\d+)?\.zip")
+"""The name of a backup: `bob-20260301T120000Z.zip`."""
 
 Sort = Literal[
     "ours", "rejected", "temporary", "taken_out", "lost", "rewritten", "before_repair", "broken_pad", "broken_vectors",

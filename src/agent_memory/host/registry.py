@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.encryption import take_keys_from, unlock
 from agent_memory.files.layout import folder_of
+from agent_memory.journal.presence import check_all_present
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.lifecycle.archive.watching import keep_archive
 from agent_memory.privacy.inbox import keep_inbox
@@ -43,10 +44,15 @@ def _opened(agent_id: str, settings: ServiceSettings) -> MemoryService:
 
 
 def _unlock(agent_id: str, settings: ServiceSettings) -> None:
-    """Get the key of encrypted files beside the event loop: a passphrase takes 0.3 s to be made one."""
+    """Get the key of encrypted files outside the event loop: a passphrase takes 0.3 s to be made one.
+
+    Raises:
+        StorageError: There is no key, or a journal is missing.
+    """
     folder = folder_of(agent_id, settings.storage_root).path
     take_keys_from(folder.parent, settings.encryption)
     unlock(folder)
+    check_all_present(folder)
 
 
 class ServiceShare:

@@ -159,10 +159,12 @@ class Inspection:
         start = self.starts[place]
         raw = read_at(self.descriptor, start, start + self.lengths[place])
         try:
-            entry = decoded_entry(self.reader.codec, decode_entry(raw))
+            entry = self.reader.clean(decoded_entry(self.reader.codec, decode_entry(raw)))
         except MalformedLineError as error:
             name = self.reader.path.name
             raise StorageError(f"{name} was changed in place while it was being read: {error}.") from error
+        if entry is None:
+            raise StorageError(f"{self.reader.path.name} was purged of a record while it was being read.")
         numbers = [self.where.get(hash(change.id)) for change in entry.changes]
         if all(number == portion for number in numbers):
             return Line(place, entry, entry, is_first=True)
@@ -172,13 +174,14 @@ class Inspection:
         first = min(number for number in numbers if number is not None)
         return Line(place, entry, part, is_first=portion == first)
 
-    def take(self, entries: list[Entry]) -> None:
-        """Note where the records of further entries are."""
-        for entry in entries:
+    def take(self, entries: list[Entry], starts: list[tuple[int, int]]) -> None:
+        """Note where the records of further entries are, whose lines begin at `starts` and are so long."""
+        for entry, (start, length) in zip(entries, starts, strict=True):
             place = len(self.seqs)
             self.seqs.append(entry.seq)
             self.moments.append(microseconds(datetime.fromisoformat(entry.at)))
-            self.lengths.append(len(entry.raw))
+            self.starts.append(start)
+            self.lengths.append(length)
             kinds = frozenset(change.kind for change in entry.changes)
             if entry.opaque or entry.beyond or len(kinds) > 1:
                 self.odd.append(Odd(place, kinds, entry.opaque, entry.beyond))
@@ -256,13 +259,14 @@ def inspect_journal(
     try:
         found = Inspection(reader, descriptor=open_private(path, os.O_RDONLY))
         weakref.finalize(found, os.close, found.descriptor)
-        reader.starts = found.starts
         header_in(reader, found.descriptor)
         found.size = os.fstat(found.descriptor).st_size
         before = -1
         while before < reader.offset:
             before = reader.offset
-            found.take(reader.read_lines(found.descriptor, found.size, _BYTES_AT_ONCE)[0])
+            reader.starts = []
+            entries, _ = reader.read_lines(found.descriptor, found.size, _BYTES_AT_ONCE)
+            found.take(entries, reader.starts)
             if progress is not None:
                 progress(reader.offset, found.size)
         tail = read_at(found.descriptor, reader.offset, found.size)

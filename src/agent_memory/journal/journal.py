@@ -15,9 +15,10 @@ from agent_memory.files.atomic import translated
 from agent_memory.files.changeover import is_settled
 from agent_memory.files.entries import names_of
 from agent_memory.files.filesystem import shared_file_system
-from agent_memory.files.lock import WAIT_SECONDS, finish_settled
+from agent_memory.files.lock import WAIT_SECONDS, finish_settled, folder_lock
 from agent_memory.files.names import COPIES
 from agent_memory.files.temporary import remove_leftovers
+from agent_memory.journal.agent_file import JournalState, header_at, note_journal, note_returned, read_states
 from agent_memory.journal.codec import AS_IT_STANDS
 from agent_memory.journal.compaction import Folded, first_young, fold, fold_unread
 from agent_memory.journal.opening import Held, JournalFile
@@ -94,6 +95,30 @@ class Journal:
     def watermark(self) -> tuple[str, int]:
         """(generation, seq) up to which this object has read."""
         return self.reader.watermark
+
+    @property
+    def is_returned(self) -> bool:
+        """Whether this is an earlier journal that was put back and may have what was purged; as it was last read."""
+        return self.reader.purge_filter is not None and self.reader.purge_filter.is_returned
+
+    def note_current(self, count: int | None) -> None:
+        """Write down in `agent.yaml` that this is the current journal, unless it was put back; never raises.
+
+        Args:
+            count: How many records it has; unknown when None.
+        """
+        reader, folder = self.reader, self.path.parent
+        header = reader.header
+        if header is None or reader.withheld or (self.is_returned and reader.read.begin):
+            return
+        known = (read_states(folder) or {}).get(self.path.name)
+        if known is not None and not known.follows(header, reader.last_seq):
+            return
+        if known == JournalState(header.generation, reader.last_seq, count):
+            return
+        with contextlib.suppress(StorageError), folder_lock(folder, 0):
+            if (present := header_at(self.path)) is not None and present.generation == header.generation:
+                note_journal(self.path, header, reader.last_seq, count)
 
     @property
     def notes(self) -> list[str]:
@@ -204,6 +229,8 @@ class Journal:
                     code="newer_format",
                     recovery="Upgrade amplifier-bundle-agent-memory.",
                 )
+            if self.is_returned and self.reader.header is not None:
+                note_returned(self.path, self.reader.header, self.reader.last_seq)
             self._file.mend_tail(held.descriptor, to_text(self._clock()))
             self._file.sweep(held.lock)
             writer = JournalWriter(self.reader, held, self._clock, self._deliver(), self._file.proof)
@@ -296,7 +323,8 @@ class Journal:
         def folding(entries: Sequence[Entry], codec: Codec) -> Folded:
             return without(entries, record_ids, hide, codec, words_alone=words_alone)
 
-        return rewriting(self.path, Folding(folding, None, by_number=False, codec=self._codec), self._wait)
+        new = Folding(folding, None, by_number=False, codec=self._codec, with_purged=True)
+        return rewriting(self.path, new, self._wait)
 
     def put_in_place(self, new: Rewriting) -> None:
         """Put a new version in the place of the journal, with what was appended since; takes milliseconds.

@@ -24,6 +24,7 @@ from agent_memory.files.lock import file_lock, folder_lock, locks_work, make_loc
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal.durability import SyncState
 from agent_memory.journal.format import MalformedLineError
+from agent_memory.journal.presence import check_present
 from agent_memory.journal.reader import Problem, decode_next, gone
 from agent_memory.journal.salvage import keep_rejected, rejected_path
 
@@ -112,6 +113,7 @@ class JournalFile:
         with translated(self._path, "read"):
             if self._reader.offset and not self._path.exists():
                 raise gone(self._reader.path)
+        check_present(self._path)
         make_private_folder(folder)
         if not self._lock_works:
             make_lock(folder)
@@ -208,6 +210,7 @@ class JournalFile:
                     code="not_downloaded",
                     recovery="Have the folder downloaded and kept on this machine, or move it out of the cloud folder.",
                 ) from None
+            check_present(self._path)
             return open_private(self._path, flags | os.O_CREAT)
 
     def _tail(self, descriptor: int) -> bytes:

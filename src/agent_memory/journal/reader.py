@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.encryption import data_key
 from agent_memory.errors import StorageError
 from agent_memory.files.aside import set_aside
-from agent_memory.files.atomic import blocks_of, open_private, opened, read_at, signature_of, translated
+from agent_memory.files.atomic import blocks_of, open_private, read_at, signature_of, translated
 from agent_memory.files.names import aside_path
 from agent_memory.journal.codec import IDENTITY, IN_LINE, check_key, codec_for_new, codec_of, decoded_entry
 from agent_memory.journal.fingerprint import Fingerprint
@@ -29,14 +29,17 @@ from agent_memory.journal.format import (
     seq_of,
 )
 from agent_memory.journal.place import LAST_LINES, Place, goes_on, place_behind
+from agent_memory.journal.presence import check_present
+from agent_memory.journal.purge_filter import check_purges, filter_for
+from agent_memory.journal.purge_list import PurgeList
 
 if TYPE_CHECKING:
-    from array import array
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from agent_memory.journal.codec import Codec
     from agent_memory.journal.place import Sign
+    from agent_memory.journal.purge_filter import PurgeFilter
 
 BLOCKS: Final = 1 << 24
 """Bytes that are read in one go."""
@@ -76,16 +79,25 @@ class JournalReader:
         read: Their checksums.
         rewritten: How often the file was found changed under us by something that is not this package.
         finds_codec: Whether none was given, so that it is found by the header and the keys that this process has.
-        starts: Where the line of each entry begins; noted only where it was set to an empty array.
+        starts: Where the line of each entry begins, and its length; noted only where it was set to an empty list.
+        purge_filter: Cleans what is read; None if nothing was purged, or before anything was read.
+        withheld: How many lines had something that was purged.
 
     Args:
         path: The journal.
         naming: Decode only lines that hold one of these; all of them when empty.
         codec: What the fields of a record stand as; by the keys that this process has when omitted.
+        with_purged: Read records that were purged, too: for the purge itself.
     """
 
-    def __init__(self, path: Path, naming: Collection[bytes] = (), codec: Codec | None = None) -> None:
+    def __init__(
+        self, path: Path, naming: Collection[bytes] = (), codec: Codec | None = None, *, with_purged: bool = False
+    ) -> None:
         self.path = path
+        self._with_purged = with_purged
+        self.purge_filter: PurgeFilter | None = None
+        self._is_filter_due = not with_purged
+        self.withheld = 0
         self.codec: Codec = IDENTITY if codec is None else codec
         self.finds_codec = codec is None
         self._naming = tuple(naming)
@@ -98,7 +110,7 @@ class JournalReader:
         self.offset = 0
         self.lines = 0
         self.read = Fingerprint()
-        self.starts: array[int] | None = None
+        self.starts: list[tuple[int, int]] | None = None
         self._signature: tuple[int, int, int] | None = None
         self._last: deque[bytes] = deque(maxlen=LAST_LINES)  # lines, without their newlines
         self._signs: frozenset[Sign] = frozenset()  # of those before the place where reading began
@@ -123,8 +135,8 @@ class JournalReader:
             most: Stop behind the line that reaches so many bytes; the next call goes on there.
 
         Raises:
-            StorageError: The file cannot be read, it was there and is gone (`gone`), or the codec is not the one for it
-                (`encrypted`, `wrong_key`, `not_encrypted`).
+            StorageError: The file cannot be read, it was there and is gone (`gone`, `journal_missing`), or the codec is
+                not the one for it (`encrypted`, `wrong_key`, `not_encrypted`).
         """
         with translated(self.path, "read"):
             try:
@@ -132,6 +144,7 @@ class JournalReader:
             except FileNotFoundError:
                 if self.offset:
                     raise gone(self.path) from None
+                check_present(self.path)
                 return Update()
             try:
                 if thorough and not self.read.is_kept(descriptor):
@@ -145,6 +158,8 @@ class JournalReader:
         stat = os.fstat(descriptor)
         if signature_of(stat) == self._signature:
             return Update()
+        if not stat.st_size and not self.offset:
+            check_present(self.path)
         header = header_in(self, descriptor)
         is_another = self.offset > 0 and not self._still_ours(descriptor, header, stat.st_ino, stat.st_size)
         if is_another:
@@ -186,6 +201,7 @@ class JournalReader:
         self.offset = self.lines = self.read_seq = 0
         self.read = Fingerprint()
         self.problems, self.reversed, self._before = [], [], 0
+        self.withheld = 0
 
     def _still_ours(self, descriptor: int, header: Header | None, inode: int, size: int) -> bool:
         """Decide whether the file merely grew; if it was rewritten by an outsider, keep a copy and report it."""
@@ -213,7 +229,18 @@ class JournalReader:
         # What is in place is what the copy would hold: without room for it, reading still goes on.
         with contextlib.suppress(OSError):
             if not copy.exists():
-                set_aside(self.path, copy, blocks_of(descriptor, 0, size), durable=False)
+                set_aside(self.path, copy, self._readable_blocks(descriptor, size), durable=False)
+
+    def _readable_blocks(self, descriptor: int, size: int) -> Iterator[bytes]:
+        """Yield what an open file holds, without what was purged."""
+        if not PurgeList(self.path.parent).ids:
+            yield from blocks_of(descriptor, 0, size)
+            return
+        reader = JournalReader(self.path, codec=self.codec)
+        entries, _ = reader.read_lines(descriptor, size, None)
+        yield reader.header.encode() if reader.header is not None else b""
+        yield from (problem.raw for problem in reader.problems)
+        yield from (entry.raw for entry in entries)
 
     def read_lines(self, descriptor: int, size: int, most: int | None) -> tuple[list[Entry], int]:
         """Take in the whole lines up to `size`, or about `most` bytes; return their entries, and how far that was.
@@ -221,6 +248,9 @@ class JournalReader:
         Looks neither at the name of the file nor at what was read before.
         """
         entries: list[Entry] = []
+        if not self._with_purged:
+            check_purges(self.path)
+            self._is_filter_due = True
         begun: list[bytes] = []  # of a line whose end is in a later block
         read_to = start = self.offset
         for block in blocks_of(descriptor, start, size, most or BLOCKS):
@@ -257,18 +287,35 @@ class JournalReader:
             raw = line + b"\n"
             if self._known and (seq_of(raw) or self._known + 1) <= self._known:
                 continue
-            try:
-                entry = decoded_entry(self.codec, decode_entry(raw, _form(self.header)))
-            except MalformedLineError as error:
-                self.problems.append(Problem(number, str(error), raw))
+            entry = self._read_entry(raw, number)
+            if entry is None:
                 continue
-            if entry.seq < self._before:
-                self.reversed.append(number)
-            self._before = entry.seq
-            self.read_seq, self.last_seq = max(self.read_seq, entry.seq), max(self.last_seq, entry.seq)
             entries.append(entry)
             if self.starts is not None:
-                self.starts.append(start)
+                self.starts.append((start, len(raw)))
+
+    def _read_entry(self, raw: bytes, number: int) -> Entry | None:
+        """Return the entry in a line, without what was purged; None if it has none, or nothing is left of it."""
+        if self._is_filter_due:
+            self._is_filter_due = False
+            self.purge_filter = filter_for(self.path, self.header)
+        purges = self.purge_filter
+        try:
+            entry = decoded_entry(self.codec, decode_entry(raw, _form(self.header)))
+        except MalformedLineError as error:
+            self.problems.append(Problem(number, str(error), purges.clean_damaged(raw) if purges else raw))
+            return None
+        if entry.seq < self._before:
+            self.reversed.append(number)
+        self._before = entry.seq
+        self.read_seq, self.last_seq = max(self.read_seq, entry.seq), max(self.last_seq, entry.seq)
+        cleaned = self.clean(entry)
+        self.withheld += cleaned is not entry
+        return cleaned
+
+    def clean(self, entry: Entry) -> Entry | None:
+        """Return an entry without what was purged, the same object if it has nothing of that; see `PurgeFilter`."""
+        return self.purge_filter.clean(entry, self.codec) if self.purge_filter else entry
 
     def _take_header(self, line: bytes) -> bool:
         try:
@@ -319,30 +366,6 @@ def header_in(reader: JournalReader, descriptor: int) -> Header | None:
         return None
     choose_codec(reader, header)
     return header
-
-
-def place_of(reader: JournalReader) -> Place | None:
-    """Return where a reader stands, None where there is no file.
-
-    Raises:
-        StorageError: The file cannot be read.
-    """
-    if reader.header is None:
-        return None
-    with translated(reader.path, "read"), opened(reader.path, os.O_RDONLY) as descriptor:
-        return Place.of(descriptor, reader.header, reader.read_seq, reader.offset, reader.lines)
-
-
-def go_on(reader: JournalReader, place: Place) -> bool:
-    """Let a reader that has read nothing go on from a place; tell whether the file still has it."""
-    try:
-        with opened(reader.path, os.O_RDONLY) as descriptor:
-            found = place.in_file(descriptor, os.fstat(descriptor).st_size)
-    except OSError:
-        return False
-    if found is not None:
-        reader.begin_at(found)
-    return found is not None
 
 
 def _needs_none(whole: bytes, naming: Collection[bytes], known: int) -> bool:

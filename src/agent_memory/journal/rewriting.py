@@ -26,15 +26,18 @@ from agent_memory.files.atomic import (
 )
 from agent_memory.files.held import lock_at_once, unlock_and_close
 from agent_memory.files.lock import WAIT_SECONDS, folder_lock
+from agent_memory.journal.agent_file import note_journal
 from agent_memory.journal.codec import AS_IT_STANDS, decoded_entry, encoded_entry
 from agent_memory.journal.compaction import Folded, refused
-from agent_memory.journal.format import Header, MalformedLineError, decode_entry, ids_in, sealed
+from agent_memory.journal.format import Header, MalformedLineError, decode_entry, ids_in, sealed, seq_of
 from agent_memory.journal.opening import changed_meanwhile
+from agent_memory.journal.purge_filter import is_returned
+from agent_memory.journal.purge_list import PurgeList
 from agent_memory.journal.reader import JournalReader, Problem
 from agent_memory.journal.salvage import drop_forgotten, keep_rejected, rejected_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from agent_memory.journal.codec import Codec
@@ -59,6 +62,7 @@ class Folding:
         by_number: As there.
         codec: What the fields of a record stand as in the lines; as `JournalReader` finds it when None.
         into: What they are to stand as, with whatever was appended since; None leaves it at that.
+        with_purged: As in `JournalReader`.
     """
 
     fold: Callable[[Sequence[Entry], Codec], Folded]
@@ -66,6 +70,7 @@ class Folding:
     by_number: bool
     codec: Codec | None = None
     into: Codec | None = None
+    with_purged: bool = False
 
     def of(self, whole: JournalReader, entries: list[Entry]) -> tuple[Header, Folded, list[Problem]]:
         """Return the new header, the new lines, and what is no entry or none that its owner can read."""
@@ -78,7 +83,8 @@ class Folding:
         folded, before = self.fold(entries, whole.codec), whole.header
         known = (before.purged_seq if before else None) or 0
         # What has expired, and what is no entry, goes without a deletion that a reader could know of.
-        purged = whole.last_seq if folded.over or bad or whole.reversed else max(known, folded.purged_seq)
+        is_cut = folded.over or bad or whole.reversed or whole.withheld
+        purged = whole.last_seq if is_cut else max(known, folded.purged_seq)
         if before is None and whole.codec is AS_IT_STANDS:
             raise StorageError(
                 f"{whole.path.name} has no header that can be read; who has no key makes none. Nothing was changed."
@@ -95,15 +101,16 @@ class Rewriting:
         path: The journal.
         descriptor: Of the new file.
         temporary: Its name.
-        codec, into: As in `Folding`.
+        folding: What becomes of the lines.
     """
 
-    def __init__(
-        self, path: Path, descriptor: int, temporary: Path, codec: Codec | None = None, into: Codec | None = None
-    ) -> None:
+    def __init__(self, path: Path, descriptor: int, temporary: Path, folding: Folding) -> None:
         self._path, self._new, self._temporary = path, descriptor, temporary
-        self._whole = JournalReader(path, codec=codec)
-        self._into = into
+        self._folding = folding
+        self._whole = JournalReader(path, codec=folding.codec, with_purged=folding.with_purged)
+        self._into = folding.into
+        self._header: Header | None = None
+        self._count = 0
         self._file: tuple[int, int] = (0, 0)
         self._folded = Folded([], set(), set(), 0)
         self._bad: list[Problem] = []
@@ -114,7 +121,7 @@ class Rewriting:
         """Of the journal that was read."""
         return self._whole.watermark[0]
 
-    def fill(self, folding: Folding, make_room: Callable[[], bool]) -> None:
+    def fill(self, make_room: Callable[[], bool]) -> None:
         """Read the journal as it is, and write and sync the new version.
 
         Raises:
@@ -125,7 +132,9 @@ class Rewriting:
             status = os.fstat(source)
             self._file = (status.st_dev, status.st_ino)
             entries = self._whole.poll_open(source).entries
-        header, self._folded, self._bad = folding.of(self._whole, entries)
+        self._count = count_records(entries)
+        header, self._folded, self._bad = self._folding.of(self._whole, entries)
+        self._header = header
         content = header.encode() + b"".join(self._folded.lines)
         try:
             self._write(content)
@@ -172,7 +181,9 @@ class Rewriting:
             raise changed_meanwhile(self._path)
         if self._bad:
             keep_rejected(rejected_path(self._path), self._bad, at)
-        drop_forgotten(self._path, self._folded.forgotten - written)
+        purged = PurgeList(self._path.parent).ids if self._whole.withheld else {}
+        drop_forgotten(self._path, self._folded.forgotten.union(purged) - written)
+        is_clean = self._is_clean()
         if tail:
             write_all(self._new, b"".join(map(self._carried, tail.splitlines(keepends=True))))
             sync_file(self._new)
@@ -180,6 +191,16 @@ class Rewriting:
         self._temporary.replace(self._path)
         self.is_in_place = True
         sync_folder(self._path.parent)
+        if is_clean and self._header is not None:
+            last = max([self._whole.last_seq, *(seq_of(line) or 0 for line in tail.splitlines(keepends=True))])
+            note_journal(self._path, self._header, last, self._count)
+
+    def _is_clean(self) -> bool:
+        """Return True if the new version has nothing that was purged earlier."""
+        if self._folding.with_purged:
+            return not is_returned(self._path)
+        has_key = self._whole.header is None or self._whole.header.key in {None, self._whole.codec.key}
+        return has_key or not is_returned(self._path)
 
     def _carried(self, line: bytes) -> bytes:
         """Return a line that was appended since as the new version has it; a damaged one stays as it is."""
@@ -208,13 +229,13 @@ def rewriting(path: Path, folding: Folding, wait: float) -> Iterator[Rewriting]:
     temporary = path.with_name(f".{path.name}.{_MARK}.tmp")
     with translated(path, "compact"):
         descriptor = open_private(temporary, os.O_RDWR | os.O_CREAT)
-        new = Rewriting(path, descriptor, temporary, folding.codec, folding.into)
+        new = Rewriting(path, descriptor, temporary, folding)
         is_ours = False
         try:
             is_ours = _is_claimed(temporary, descriptor)
             if not is_ours:
                 raise BusyError(f"Another process is compacting {path.name}.")
-            new.fill(folding, make_room)
+            new.fill(make_room)
             yield new
         finally:
             if is_ours and not new.is_in_place:
@@ -255,6 +276,17 @@ def encoded_anew(entries: Sequence[Entry], codec: Codec) -> Folded:
             )
     lines = [encoded_entry(codec, entry.seq, entry.at, entry.changes) for entry in entries]
     return Folded(lines, set(), set(), max((entry.seq for entry in entries), default=0))
+
+
+def count_records(entries: Iterable[Entry]) -> int:
+    """Return how many records are there after all of these changes."""
+    present: set[tuple[str, str]] = set()
+    for change in (change for entry in entries for change in entry.changes):
+        if change.op == "put":
+            present.add((change.kind, change.id))
+        elif change.op == "delete":
+            present.discard((change.kind, change.id))
+    return len(present)
 
 
 def _is_claimed(temporary: Path, descriptor: int) -> bool:

@@ -187,13 +187,15 @@ def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path |
 
 
 def lost_in(path: Path) -> bytes:
-    """Return the content of a file, of one of lost records plain: a line that is encrypted is decrypted.
+    """Return the content of a file, of one of lost records plain and without those that were purged since.
 
     Raises:
         OSError: It cannot be read.
         StorageError: There is no key.
     """
-    return _decrypted(path, path.read_bytes())
+    content = _decrypted(path, path.read_bytes())
+    purged = PurgeList(path.parent).ids if sort_of(path.name) == "lost" else {}
+    return without_lines(content, purged.keys()) if purged else content
 
 
 def _decrypted(path: Path, content: bytes) -> bytes:

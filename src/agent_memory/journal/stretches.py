@@ -8,20 +8,23 @@ has the signatures alone can try no words against them.
 from __future__ import annotations
 
 import hmac
+import math
 import re
 from collections import defaultdict
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.journal.comparing import can_be_told, compared, is_most, placed
 from agent_memory.journal.withholding import BAR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 _STRETCH: Final = 40
 """Words."""
 _BYTES: Final = 16
+_SUM: Final = (1 << 24) - 1
+_MOST_WORDS: Final = 1 << 18
 _UNSPACED: Final = "\u2e80-\ua4cf\uf900-\ufaff\U00020000-\U0003ffff"
 """Scripts of which each character counts as a word."""
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+")
@@ -32,34 +35,42 @@ class Stretches:
 
     Args:
         key: Under which they were signed; without one nothing is found.
-        signed: Signatures, hexadecimal, by the number of words.
+        signed: Signatures, hexadecimal, by the number of words. As a mapping, with the moment of the purge in seconds
+            since 1970: a text that was stored later keeps these words.
         texts: What was signed, where that is known: it is found at a fraction of the cost.
+        sums: Sums of the words, by their number, as of `sums_of`; a number without any is looked for by its signatures.
     """
 
     def __init__(
-        self, key: bytes = b"", signed: Mapping[int, Iterable[str]] | None = None, texts: Iterable[str] = ()
+        self,
+        key: bytes = b"",
+        signed: Mapping[int, Iterable[str]] | None = None,
+        texts: Iterable[str] = (),
+        sums: Mapping[int, Collection[int]] | None = None,
     ) -> None:
         self._key = key
         self._begin_with = {some[0] for text in texts for some in _stretches(text)}
-        self._signed = {count: {bytes.fromhex(each) for each in some} for count, some in (signed or {}).items()}
+        self._signed = {count: _with_moments(signatures) for count, signatures in (signed or {}).items()}
+        self._sums = {count: frozenset(known) for count, known in (sums or {}).items()}
+        self._hashes = _WordHashes(key)
 
     def __bool__(self) -> bool:
         """Tell whether anything can be found."""
         return bool(self._key and self._signed)
 
-    def count(self, text: str) -> int:
-        """Return how many stretches stand in a text."""
-        return sum(1 for _ in self._found(_WORD.findall(compared(text)))) if self else 0
+    def count(self, text: str, moment: float = 0.0) -> int:
+        """Return how many stretches stand in a text that was stored at a moment, in seconds since 1970."""
+        return sum(1 for _ in self._found(_WORD.findall(compared(text)), moment)) if self else 0
 
-    def hidden(self, text: str) -> str:
-        """Return a text with `BAR` for each character of these stretches in it."""
-        if not self.count(text):
+    def hidden(self, text: str, moment: float = 0.0) -> str:
+        """Return a text with `BAR` for each character of the stretches that `count` finds."""
+        if not self.count(text, moment):
             return text
         folded, places = placed(text)
         words = [match.span() for match in _WORD.finditer(folded)]
         barred = [
             (places[words[begin][0]][0], places[words[end - 1][1] - 1][1])
-            for begin, end in self._found([folded[begin:end] for begin, end in words])
+            for begin, end in self._found([folded[begin:end] for begin, end in words], moment)
         ]
         parts, behind = list[str](), 0
         for begin, end in _joined(barred):
@@ -67,14 +78,55 @@ class Stretches:
             behind = end
         return "".join([*parts, text[behind:]])
 
-    def _found(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    def _found(self, words: Sequence[str], moment: float) -> Iterator[tuple[int, int]]:
         """Yield where stretches begin and end, in words."""
+        sums = list(accumulate(map(self._hashes.__getitem__, words), initial=0)) if self._sums else []
         for count, signed in self._signed.items():
-            for begin in range(len(words) - count + 1):
-                if self._begin_with and words[begin] not in self._begin_with:
-                    continue
-                if _signature(self._key, words[begin : begin + count]) in signed:
+            for begin in self._candidates(words, count, sums):
+                signature = _signature(self._key, words[begin : begin + count])
+                if signed.get(signature, -1.0) >= moment:
                     yield begin, begin + count
+
+    def _candidates(self, words: Sequence[str], count: int, sums: Sequence[int]) -> Iterable[int]:
+        """Return where a stretch of so many words may begin."""
+        if self._begin_with:
+            return [begin for begin in range(len(words) - count + 1) if words[begin] in self._begin_with]
+        if (known := self._sums.get(count)) is None:
+            return range(len(words) - count + 1)
+        pairs = zip(sums, sums[count:], strict=False)
+        return [begin for begin, (before, after) in enumerate(pairs) if (after - before) & _SUM in known]
+
+
+class _WordHashes(dict[str, int]):
+    """A number for each word, under a key; computed when it is first met."""
+
+    def __init__(self, key: bytes) -> None:
+        super().__init__()
+        self._key = key
+
+    def __missing__(self, word: str) -> int:
+        if len(self) >= _MOST_WORDS:
+            self.clear()
+        digest = hmac.digest(self._key, word.encode("utf-8", "surrogatepass"), "sha256")
+        self[word] = number = int.from_bytes(digest[:4])
+        return number
+
+
+def _with_moments(signatures: Iterable[str]) -> dict[bytes, float]:
+    moments = signatures if isinstance(signatures, dict) else dict.fromkeys(signatures, math.inf)
+    return {bytes.fromhex(signature): moment for signature, moment in moments.items()}
+
+
+def sums_of(key: bytes, texts: Iterable[str]) -> dict[int, list[int]]:
+    """Return the sum of the numbers of the words of each stretch, 24 bits of it, by how many words that has.
+
+    It takes all words of a stretch to compute one, as for its signature; words that have another sum need not be
+    signed to be told from these.
+    """
+    hashes, sums = _WordHashes(key), dict[int, set[int]]()
+    for words in (words for text in texts for words in _stretches(text)):
+        sums.setdefault(len(words), set()).add(sum(map(hashes.__getitem__, words)) & _SUM)
+    return {count: sorted(known) for count, known in sorted(sums.items())}
 
 
 def signed_stretches(key: bytes, texts: Iterable[str]) -> dict[int, list[str]]:

@@ -20,6 +20,7 @@ from agent_memory.errors import AgentMemoryError, BusyError
 from agent_memory.files.atomic import read_file, replace_file, translated
 from agent_memory.files.entries import names_in
 from agent_memory.files.names import (
+    AGENT,
     BLOBS,
     DERIVED,
     ENCRYPTION,
@@ -123,7 +124,7 @@ def erase_beside(folder: AgentFolder, hiding: Hiding, done: Erased, spared: Coll
         done: What was done so far.
         spared: Names of files that are left as they are.
     """
-    left = {path.name for path in folder.journals()} | {PURGED, PURGE_KEY, ENCRYPTION, KEPT, *spared}
+    left = {path.name for path in folder.journals()} | {AGENT, PURGED, PURGE_KEY, ENCRYPTION, KEPT, *spared}
     for path in files_in(folder):
         inside = path.relative_to(folder.path)
         if inside.parts[0] in _LEFT or inside.name in left or inside.name.startswith(VECTORS):
@@ -239,7 +240,7 @@ def _rewrite(journal: Journal, record_ids: Collection[str], hide: Callable[[str]
 
 def _is_concerned(path: Path, record_ids: Collection[str], hide: Callable[[str], str], *, words_alone: bool) -> bool:
     """Tell whether a journal, or what was set aside of it, has anything that has to go."""
-    entries = JournalReader(path).poll().entries
+    entries = JournalReader(path, with_purged=True).poll().entries
     new = without(entries, record_ids, hide, words_alone=words_alone)
     if new.lines != [sealed(entry.raw) for entry in entries]:
         return True

@@ -106,7 +106,7 @@ class Survey:
         self._blobs = AgentBlobs(folder)
         self._known: dict[str, _Known] = {}
         for journal in folder.journals():
-            for entry in JournalReader(journal).poll().entries:
+            for entry in JournalReader(journal, with_purged=True).poll().entries:
                 for change in entry.changes:
                     self._known.setdefault(change.id, _Known(change.kind)).take(change)
         self._linked: defaultdict[str, set[str]] = defaultdict(set)

@@ -23,6 +23,7 @@ from agent_memory.errors import UnknownIdError, UnsupportedError, ValidationErro
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import SCRATCHPAD
 from agent_memory.journal import PurgeList
+from agent_memory.journal.agent_file import note_unnamed
 from agent_memory.journal.comparing import can_be_told
 from agent_memory.journal.format import MalformedLineError, decode_entry
 from agent_memory.journal.withholding import without
@@ -223,6 +224,8 @@ class Purging:
 
     def _begin(self, plan: Plan) -> Purge:
         with folder_lock(self._folder.path, PERSON_SECONDS):
+            if not self.list.ids:
+                note_unnamed(self._folder.journals())
             return self.list.begin(plan.ids, plan.texts, to_text(self._clock()), plan.resting)
 
     async def _go_on(self, purge: Purge, texts: Collection[str], caller: Caller) -> Receipt:

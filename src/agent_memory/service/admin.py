@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ValidationError
+from agent_memory.journal import rewrite_returned
 from agent_memory.models import CATEGORIES
 from agent_memory.redaction import quoted
 from agent_memory.service.writing import Deriving, Import
@@ -95,8 +97,13 @@ class Admin:
         )
 
     async def compact(self, grace: timedelta | None = None) -> None:
-        """See `MemoryStorage.compact`; with `timedelta(0)` what was forgotten or replaced is gone for good."""
+        """See `MemoryStorage.compact`; with `timedelta(0)` what was forgotten or replaced is gone for good.
+
+        Journals that were put back after a purge are rewritten without what was purged.
+        """
         await self._storage.compact(grace)
+        if self.folder is not None and self.folder.path.is_dir():
+            await asyncio.to_thread(rewrite_returned, self.folder.journals())
         self._pad.schedule()  # the file may show what has expired
         await self._pad.settle()
 

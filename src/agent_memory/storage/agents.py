@@ -32,6 +32,9 @@ from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of, root_of
 from agent_memory.files.lock import folder_lock, make_lock
 from agent_memory.files.names import ENCRYPTION, PURGE_KEY, PURGED
+from agent_memory.journal import rewrite_returned
+from agent_memory.journal.agent_file import read_states, write_states
+from agent_memory.journal.presence import check_all_present
 from agent_memory.settings import PERSON_SECONDS
 from agent_memory.storage.other_journals import records_in
 
@@ -133,6 +136,8 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
     """
     copied = new_folder(name, storage_root)
     hidden = copied.path.with_name(f"_copy-{secrets.token_hex(6)}")
+    check_all_present(folder.path)
+    rewrite_returned(folder.journals())
     with translated(copied.path, "copy an agent to"), contextlib.ExitStack() as ending:
         hidden.mkdir(mode=PRIVATE_FOLDER)
         if (held := hold_folder(hidden)) is not None:
@@ -145,6 +150,8 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
             for journal in folder.journals() or [folder.journal]:
                 replace_file(hidden / journal.name, read_file(journal), durable=True)
             AgentBlobs(folder).copy_to(AgentFolder(hidden).blobs)
+            if (states := read_states(folder.path)) is not None:
+                write_states(hidden, states)
             for each in (PURGE_KEY, PURGED):  # what was purged stays so in the copy
                 if (folder.path / each).exists():
                     replace_file(hidden / each, read_file(folder.path / each), durable=True)

@@ -120,6 +120,9 @@ class ChangeLog(Protocol):
     def report(self) -> tuple[list[str], list[str]]:
         """Return what is wrong, and what else a person should know, a sentence each."""
 
+    def note_current(self, count: int) -> None:
+        """Write down which state of the changes is the current one, with its number of records; never raises."""
+
     def keep_lost(self, records: Mapping[str, Mapping[str, Any]]) -> object:
         """Write down records that another program removed.
 
@@ -208,7 +211,7 @@ class FileLog:
     def pays_to_compact(self, state: State[Any]) -> bool:
         """See `ChangeLog`."""
         now = self._clock()
-        return self.policy.pays(len(state.records), now) or self._has_ended(state, now)
+        return self.journal.is_returned or self.policy.pays(len(state.records), now) or self._has_ended(state, now)
 
     @contextlib.contextmanager
     def compacting(self, grace: timedelta | None = None) -> Iterator[Callable[[Absorb], bool]]:
@@ -250,6 +253,10 @@ class FileLog:
         if reader.rewritten:
             problems.append(f"{name} was rewritten by another program; a copy was kept beside it")
         return problems, self.journal.notes
+
+    def note_current(self, count: int) -> None:
+        """See `ChangeLog`."""
+        self.journal.note_current(None if self._kind.beside() else count)
 
     def keep_lost(self, records: Mapping[str, Mapping[str, Any]]) -> object:
         """See `ChangeLog`."""

@@ -313,7 +313,8 @@ def test_files_are_private_and_so_are_folders(journal: Journal, path: Path, root
     put(journal, "b")
     journal.compact()
     modes = {entry.name: entry.stat().st_mode & 0o777 for entry in path.parent.iterdir()}
-    assert modes == {"memories.yaml": 0o600, ".lock": 0o600, "memories.rejected.yaml": 0o600}
+    names = {"memories.yaml", ".lock", "memories.rejected.yaml", "agent.yaml"}
+    assert modes == dict.fromkeys(names, 0o600)
     assert {folder.stat().st_mode & 0o777 for folder in (root, path.parent)} == {0o700}
 
 

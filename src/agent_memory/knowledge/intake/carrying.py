@@ -145,7 +145,8 @@ async def _store(
             done.refused[line] = error.message
             continue
         record = draft.record.value
-        if await asyncio.to_thread(purged.bars, record.id, record.to_record()):
+        # An entry that does not say when it was stored counts as older than any purge.
+        if await asyncio.to_thread(purged.bars, record.id, {**record.to_record(), "timestamp": entry.get("timestamp")}):
             done.purged[kind.name] += 1
             continue
         is_there = await knowledge.of(kind.name).get(record.id) is not None or getattr(record, "name", None) in names

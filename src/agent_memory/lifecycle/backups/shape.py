@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, ValidationError
-from agent_memory.files.names import BACKUPS, ENCRYPTION, SCRATCHPAD, STAMP, may_be_journal
+from agent_memory.files.names import BACKUP, BACKUPS, ENCRYPTION, SCRATCHPAD, STAMP, may_be_journal
 from agent_memory.models import check_agent_id
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ ON_FILE: Final = (
     "file how long it is and which sha256 it has. Unpacked into a folder of its own below ~/.amplifier/memory, these\n"
     "are an agent of that folder's name. Indexes and vectors are not here: they are made anew from the journals.\n"
 )
-_NAME: Final = re.compile(r"(?P<agent>.+)-(?P<at>\d{8}T\d{6})Z(?P<before>-before-restore)?(?:-\d+)?\.zip")
 _PAGE: Final = re.compile(r"topics/\.?[a-z0-9_-]{1,200}(?:\.[a-z]+(?:-[0-9a-f]+)?)?\.md")
 _BLOB: Final = re.compile(r"blobs/[0-9a-f]{64}")
 _SUM: Final = re.compile(r"[0-9a-f]{64}")
@@ -205,13 +204,13 @@ def name_of(agent_id: str, moment: datetime, reason: str) -> str:
 
 def agent_in(name: str) -> str | None:
     """Return whose backup a file of this name is, None if it is none."""
-    match = _NAME.fullmatch(name)
+    match = BACKUP.fullmatch(name)
     return match["agent"] if match else None
 
 
 def moment_in(name: str) -> datetime | None:
     """Return of when a backup of this name is, None if it is none."""
-    match = _NAME.fullmatch(name)
+    match = BACKUP.fullmatch(name)
     try:
         return datetime.strptime(match["at"], STAMP).replace(tzinfo=UTC) if match else None
     except ValueError:

@@ -34,6 +34,8 @@ from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import ENCRYPTION
 from agent_memory.files.temporary import claim, remove_leftovers
 from agent_memory.installing import installed_version
+from agent_memory.journal import rewrite_returned
+from agent_memory.journal.presence import check_all_present
 from agent_memory.lifecycle.backups.reading import check_written
 from agent_memory.lifecycle.backups.shape import (
     ASKED,
@@ -93,11 +95,17 @@ class Cut:
 def create_backup(folder: AgentFolder, *, reason: str = ASKED, clock: Clock = utc_now) -> Backup:
     """Make a backup of an agent, read it again, and put it among the others.
 
+    A journal that was put back after a purge is rewritten first, without what was purged.
+
     Raises:
         ValidationError: There is nothing to keep.
         BusyError: A process has been writing for too long.
-        StorageError: It could not be written, or was not what had been written; there is no new backup.
+        StorageError: It could not be written, or was not what had been written, or a journal is missing; there is no
+            new backup.
     """
+    check_all_present(folder.path)
+    if folder.path.is_dir():
+        rewrite_returned(folder.journals())
     with contextlib.ExitStack() as reading:
         with folder_lock(folder.path, PERSON_SECONDS):
             moment, cut = clock(), reading.enter_context(cut_of(folder))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import (
@@ -149,9 +149,16 @@ class Import:
         """Return a memory without words of what was purged here."""
         if (purged := self.writing.purged) is None:
             return memory
-        said = memory.to_record()
+        said = self._dated(memory)
         readable = purged.readable(memory.id, said)
-        return memory if readable == said else MEMORY.model.from_record(memory.agent_id, memory.id, dict(readable))
+        if readable == said:
+            return memory
+        return MEMORY.model.from_record(memory.agent_id, memory.id, {**readable, "timestamp": memory.timestamp})
+
+    def _dated(self, memory: Memory) -> dict[str, Any]:
+        """Return the fields of a memory, without its moment if the export did not say when it was stored."""
+        fields = memory.to_record()
+        return fields if memory.timestamp < self.now else {**fields, "timestamp": None}
 
     async def _judge(
         self, cleaned: _Cleaned, known: Mapping[str, str], forgotten: Collection[str]
@@ -174,7 +181,7 @@ class Import:
                 return Imported(memory.id, "differs"), None
             believes = self.trusted and not self.is_transfer
             return (await self._raise(memory) if believes else Imported(memory.id, "present")), None
-        if memory.content in forgotten or self.writing.is_purged(content, memory.id):
+        if memory.content in forgotten or self._bars(memory, content):
             return Imported(memory.id, "forgotten"), None
         self._texts[memory.id] = content
         return Imported(memory.id, "stored", draft.kinds, lowered), draft
@@ -189,6 +196,10 @@ class Import:
         return await self._judge(
             replace(cleaned, memory=memory, draft=with_fields(draft, id=memory_id)), known, forgotten
         )
+
+    def _bars(self, memory: Memory, content: str) -> bool:
+        purged = self.writing.purged
+        return purged is not None and purged.bars(memory.id, {**self._dated(memory), "content": content})
 
     async def _keep(
         self, drafts: Sequence[Redacted[Memory]]

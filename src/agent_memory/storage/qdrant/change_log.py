@@ -116,6 +116,9 @@ class ServerChangeLog:
         """See `ChangeLog`."""
         return [], []
 
+    def note_current(self, count: int) -> None:
+        """Do nothing: the server keeps one state."""
+
     def keep_lost(self, records: Mapping[str, Mapping[str, Any]]) -> object:
         """See `ChangeLog`; no other program rewrites what a server has."""
 

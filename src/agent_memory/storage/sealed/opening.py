@@ -14,8 +14,8 @@ from agent_memory.embeddings.hashes import PREFIX_BYTES, Hashes
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal import Journal
-from agent_memory.journal.place import Place
-from agent_memory.journal.reader import go_on
+from agent_memory.journal.place import Place, go_on
+from agent_memory.journal.purge_filter import is_returned
 from agent_memory.models import Trace
 from agent_memory.models.kind import R
 from agent_memory.retrieval import SearchIndex
@@ -206,11 +206,12 @@ def chain_of(place: Path, kind: Kind[Any], journal: Journal) -> tuple[Chain, dic
 def _fitting(place: Path, kind: Kind[Any], journal: Journal) -> tuple[Chain, dict[str, Any]]:
     try:
         chain = open_chain(place, kind.name) if is_ours(place) else Chain()
+        is_current = not chain.segments or not is_returned(journal.path)
     except StorageError:  # damaged, or of another version: they are made anew
         return Chain(), {}
     notes = listed(place)[1]
     ends = Place.from_json(notes.get(PLACE, {}))
-    fits = ends is not None and ends.seq == chain.last_seq and go_on(journal.reader, ends)
+    fits = is_current and ends is not None and ends.seq == chain.last_seq and go_on(journal.reader, ends)
     return (chain, notes) if fits else (Chain(), {})
 
 

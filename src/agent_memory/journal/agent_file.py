@@ -1,0 +1,138 @@
+"""`agent.yaml`: which journals an agent has, and which generation of each is the current one.
+
+It is kept outside the journals, so that a journal that is missing, or that was put back from a copy, is noticed. It is
+written when a journal is rewritten or closed, not at each store. Without it, as in folders of earlier versions, a
+journal counts as current, unless something was purged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import StorageError
+from agent_memory.files.atomic import opened, read_at, read_file, replace_file
+from agent_memory.files.names import AGENT
+from agent_memory.journal.format import MalformedLineError, decode_header, decode_line, encode_line, sealed
+from agent_memory.logs import get_logger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from agent_memory.journal.format import Header
+
+log = get_logger(__name__)
+_HEADER_BYTES: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class JournalState:
+    """What `agent.yaml` says of one journal.
+
+    Attributes:
+        generation: Of the current file.
+        last_seq: The last number when this was written; the journal may have gone on since.
+        count: How many records it had then; None if unknown.
+        returned: Last numbers of files of other generations, when each was first met in its place.
+    """
+
+    generation: str
+    last_seq: int = 0
+    count: int | None = None
+    returned: Mapping[str, int] = field(default_factory=dict)
+
+    def names(self, header: Header) -> bool:
+        """Return True if a journal is the current one, or a compaction of it that was not written down."""
+        return self.generation in {header.generation, header.parent}
+
+    def follows(self, header: Header, last_seq: int) -> bool:
+        """Return True if a journal may be written down as the current one instead of this."""
+        is_older = header.generation == self.generation and last_seq < self.last_seq
+        return not self.generation or (self.names(header) and not is_older)
+
+
+def read_states(folder: Path) -> dict[str, JournalState] | None:
+    """Return the states by the name of the journal; None without a file that can be read."""
+    try:
+        journals = decode_line(read_file(folder / AGENT))["journals"]
+        return {str(name): JournalState(**state) for name, state in journals.items()}
+    except (OSError, MalformedLineError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def encode_states(folder: Path, states: Mapping[str, JournalState]) -> bytes:
+    """Return the content of `agent.yaml` with these states; the ID of the agent stays if the folder has one."""
+    journals = {name: asdict(states[name]) for name in sorted(states)}
+    return sealed(encode_line({"agent": _read_id(folder) or str(uuid.uuid4()), "journals": journals}))
+
+
+def _read_id(folder: Path) -> str | None:
+    try:
+        agent_id = decode_line(read_file(folder / AGENT))["agent"]
+    except (OSError, MalformedLineError, KeyError):
+        return None
+    return agent_id if isinstance(agent_id, str) else None
+
+
+def write_states(folder: Path, states: Mapping[str, JournalState]) -> None:
+    """Write `agent.yaml`, with the lock of the folder held; a failure is logged, and costs a check later."""
+    try:
+        replace_file(folder / AGENT, encode_states(folder, states), durable=True)
+    except OSError as error:
+        log.info("agent_file_not_written", folder=folder.name, error=error.strerror or str(error))
+
+
+def note_journal(path: Path, header: Header, last_seq: int, count: int | None) -> None:
+    """Write down that a journal is the current one; the lock of the folder is held.
+
+    Args:
+        path: The journal.
+        header: Its header.
+        last_seq: Its last number.
+        count: How many records it has; the number known before when None.
+    """
+    states = read_states(path.parent) or {}
+    known = states.get(path.name)
+    count = known.count if count is None and known is not None else count
+    state = JournalState(header.generation, last_seq, count)
+    if state != known:
+        write_states(path.parent, {**states, path.name: state})
+
+
+def note_unnamed(journals: Iterable[Path]) -> None:
+    """Write down journals that `agent.yaml` does not name, before anything is purged; the lock is held."""
+    for path in journals:
+        header = header_at(path)
+        if header is not None and path.name not in (read_states(path.parent) or {}):
+            note_journal(path, header, 0, None)
+
+
+def note_returned(path: Path, header: Header, last_seq: int) -> None:
+    """Write down up to which number a journal of another generation was when it was met; the lock is held.
+
+    What is appended behind that number was stored on purpose.
+    """
+    states = read_states(path.parent) or {}
+    known = states.get(path.name, JournalState(""))
+    if header.generation not in known.returned:
+        returned = {**known.returned, header.generation: last_seq}
+        state = JournalState(known.generation, known.last_seq, known.count, returned)
+        write_states(path.parent, {**states, path.name: state})
+
+
+def header_at(path: Path) -> Header | None:
+    """Return the header of a journal as it is now; None if it cannot be read."""
+    with contextlib.suppress(OSError, StorageError, MalformedLineError), opened(path, os.O_RDONLY) as descriptor:
+        return decode_header(read_at(descriptor, 0, _HEADER_BYTES).split(b"\n", 1)[0])
+    return None
+
+
+def other_generations(folder: Path, journals: Iterable[Path]) -> list[Path]:
+    """Return the journals that are not of the generation that `agent.yaml` names."""
+    states = read_states(folder) or {}
+    headers: dict[Path, Any] = {path: header_at(path) for path in journals if path.name in states}
+    return [path for path, header in headers.items() if header is not None and not states[path.name].names(header)]

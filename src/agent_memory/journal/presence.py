@@ -1,0 +1,122 @@
+"""Notice that a journal is missing, so that no empty memory is begun in its place.
+
+`agent.yaml` names the journals of an agent. Folders of earlier versions have none: there the segments, the log of
+changes or the note about the folder say that memories were stored.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import StorageError
+from agent_memory.files.atomic import read_file, read_json
+from agent_memory.files.changeover import is_settled
+from agent_memory.files.names import (
+    AGENT,
+    AUDIT,
+    BACKUP,
+    BACKUPS,
+    DERIVED,
+    JOURNAL,
+    METADATA,
+    OLDER_AUDIT,
+    SEGMENTS,
+    TASKS,
+    may_be_journal,
+)
+from agent_memory.files.wording import counted
+from agent_memory.journal.agent_file import JournalState, read_states
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_DERIVABLE: Final = frozenset({TASKS})
+"""Journals that may be begun again: they say how far work is, and it is done again."""
+_CHANGE: Final = b'"memory_id"'
+
+
+def check_present(path: Path) -> None:
+    """Make sure that a journal that is not there never was.
+
+    Raises:
+        StorageError: It was there (`journal_missing`); nothing was written.
+    """
+    if path.name in _DERIVABLE or _is_there(path) or is_settled(path.parent):
+        return
+    state = _state_of(path)
+    if state is not None and not is_settled(path.parent) and not _is_there(path):  # a restore may have ended meanwhile
+        raise journal_missing(path, state)
+
+
+def _is_there(path: Path) -> bool:
+    """Return True if a journal is there and not empty, or something else is there in its place."""
+    try:
+        return path.lstat().st_size > 0
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+def check_all_present(folder: Path) -> None:
+    """Make sure that no journal of an agent is missing; raises as `check_present`."""
+    for name in sorted({JOURNAL, *(read_states(folder) or ())}):
+        check_present(folder / name)
+
+
+def journal_missing(path: Path, state: JournalState) -> StorageError:
+    """Return the error for a journal that was there, with what brings memories back."""
+    agent, which = path.parent.name, "" if path.name == JOURNAL else f" {path.name}"
+    facts = [f"generation {state.generation}"] if state.generation else []
+    facts += [counted(state.count, "record")] if state.count is not None else []
+    details = f" ({', '.join(facts)})" if facts else ""
+    reset = f"agent-memory agents reset {agent} (keeps what is left in {BACKUPS})"
+    newest = newest_backup(path.parent)
+    restore = f"agent-memory restore {agent} (newest backup {newest}), or " if newest else ""
+    return StorageError(
+        f'the journal{which} of "{agent}" is missing{details}',
+        code="journal_missing",
+        recovery=f"run {restore}{reset}",
+        path=path,
+    )
+
+
+def newest_backup(folder: Path) -> str | None:
+    """Return the day of the newest backup of an agent, by its name; None if there is none."""
+    try:
+        matches = [BACKUP.fullmatch(path.name) for path in (folder.parent / BACKUPS).iterdir()]
+    except OSError:
+        return None
+    moments = [match["at"] for match in matches if match is not None and match["agent"].lower() == folder.name.lower()]
+    return f"{max(moments)[:4]}-{max(moments)[4:6]}-{max(moments)[6:8]}" if moments else None
+
+
+def _state_of(path: Path) -> JournalState | None:
+    """Return what is known of a journal that was there; None if nothing says that it was."""
+    folder, states = path.parent, read_states(path.parent)
+    if states is not None:
+        return states.get(path.name)
+    if path.name != JOURNAL or not folder.is_dir():
+        return None
+    listed: Any = read_json(folder / DERIVED / "memory" / SEGMENTS) or {}
+    header = ((listed.get("notes") or {}).get("place") or {}).get("header") or {}
+    if isinstance(generation := header.get("generation"), str):
+        return JournalState(generation)
+    return JournalState("") if _logs_changes(folder) or _has_only_traces(folder) else None
+
+
+def _logs_changes(folder: Path) -> bool:
+    """Return True if a change of a memory was logged."""
+    for name in (AUDIT, OLDER_AUDIT):
+        try:
+            if _CHANGE in read_file(folder / name):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _has_only_traces(folder: Path) -> bool:
+    """Return True if something was stored here, and no journal is left of any kind."""
+    names = {path.name for path in folder.iterdir()}
+    return METADATA in names and not any(may_be_journal(name) and name != AGENT for name in names)

@@ -1,0 +1,120 @@
+"""`PurgeFilter`: leaves what was purged out of the lines of a journal as they are read.
+
+A record that was purged is recognised by its id, wherever it is. Words are looked for only in a journal that is not the
+one that `agent.yaml` names: it was put back, and no purge has cleaned it. What was stored after a purge stays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.journal.agent_file import header_at, read_states
+from agent_memory.journal.codec import decoded_entry, encoded_entry, is_encrypted
+from agent_memory.journal.format import MalformedLineError, decode_entry, mentions
+from agent_memory.journal.purge_list import PurgeList, seconds_of
+from agent_memory.journal.withholding import hidden_fields
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agent_memory.journal.codec import Codec
+    from agent_memory.journal.format import Change, Entry, Header
+
+_ALL: Final = 2**63
+
+
+class PurgeFilter:
+    """Cleans the entries of one journal.
+
+    Args:
+        purges: Purged records of the folder.
+        returned_up_to: Last number of the lines that were there when the journal was put back; None if it is current.
+    """
+
+    def __init__(self, purges: PurgeList, returned_up_to: int | None) -> None:
+        self._purges = purges
+        self._ids = purges.ids.keys()
+        self._up_to = returned_up_to
+
+    @property
+    def is_returned(self) -> bool:
+        """Whether the journal is not the one that `agent.yaml` names."""
+        return self._up_to is not None
+
+    def clean(self, entry: Entry, codec: Codec) -> Entry | None:
+        """Return an entry without what was purged, the same object if it has nothing of that; None if all of it was."""
+        is_returned = self._up_to is not None and entry.seq <= self._up_to
+        if not is_returned and self._ids.isdisjoint(change.id for change in entry.changes):
+            return entry
+        at = seconds_of(entry.at)
+        changes = tuple(
+            self._readable(change, at) if is_returned else change
+            for change in entry.changes
+            if not self._drops(change, at, is_returned=is_returned)
+        )
+        if changes == entry.changes:
+            return entry
+        if entry.opaque:
+            return _decoded(self._purges.admitted(entry.raw), codec)
+        if not changes:
+            return None
+        return replace(entry, changes=changes, raw=encoded_entry(codec, entry.seq, entry.at, changes))
+
+    def clean_damaged(self, line: bytes) -> bytes:
+        """Return a line that is no entry without purged words; nothing of one that names a purged record."""
+        if not self.is_returned:
+            return line
+        if mentions(line, (record_id.encode("utf-8", "surrogatepass") for record_id in self._ids)):
+            return b""
+        text = line.decode("utf-8", "surrogateescape")
+        return self._purges.stretches().hidden(text).encode("utf-8", "surrogateescape")
+
+    def _drops(self, change: Change, at: float, *, is_returned: bool) -> bool:
+        if change.id in self._ids and self._purges.drops(change.id, at, is_returned=is_returned):
+            return True
+        return is_returned and not is_encrypted(change) and self._purges.has_any(change.data, at)
+
+    def _readable(self, change: Change, at: float) -> Change:
+        stretches = self._purges.stretches()
+        if not stretches or is_encrypted(change):
+            return change
+        data = hidden_fields(change.data, lambda text: stretches.hidden(text, at))
+        return change if data == change.data else replace(change, data=data)
+
+
+def check_purges(path: Path) -> None:
+    """Make sure that what was purged from the folder of a journal is known.
+
+    Raises:
+        StorageError: The list of what was purged, or its key, cannot be read.
+    """
+    PurgeList(path.parent).check_key()
+
+
+def is_returned(path: Path) -> bool:
+    """Return True if a journal may have what was purged: something was, and `agent.yaml` does not name this file."""
+    purge_filter = filter_for(path, header_at(path))
+    return purge_filter is not None and purge_filter.is_returned
+
+
+def filter_for(path: Path, header: Header | None) -> PurgeFilter | None:
+    """Return what cleans a journal with this header; None if nothing was purged from its folder.
+
+    Raises:
+        StorageError: The list of what was purged cannot be read.
+    """
+    purges = PurgeList(path.parent)
+    if not purges.ids:
+        return None
+    state = (read_states(path.parent) or {}).get(path.name)
+    if header is None or state is None:
+        return PurgeFilter(purges, _ALL)
+    return PurgeFilter(purges, None if state.names(header) else state.returned.get(header.generation, _ALL))
+
+
+def _decoded(line: bytes, codec: Codec) -> Entry | None:
+    try:
+        return decoded_entry(codec, decode_entry(line)) if line else None
+    except MalformedLineError:
+        return None

@@ -1,0 +1,201 @@
+"""`PurgeIndex`: what a list of purges says, as it is asked for.
+
+A list is read again when it or its key has changed. What was read is kept for all who ask in this process: each journal
+of a folder does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import hmac
+import math
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import StorageError
+from agent_memory.files.atomic import read_file, signature, translated
+from agent_memory.files.names import PURGED
+from agent_memory.journal.format import MalformedLineError, decode_line
+from agent_memory.journal.stretches import Stretches
+from agent_memory.models.text import folded_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+REJECTED: Final = "rejected"
+"""The step of a line that is no purge's; a version that does not know it takes the line for nothing."""
+KEY_BYTES: Final = 32
+_MOST_READ: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """One purge as the list has it.
+
+    Attributes:
+        id: Its own.
+        at: When it was begun, as text.
+        ids: Of the records.
+        fingerprints: Of their texts, hexadecimal.
+        resting: Those of the records that went since they rested on the others; the same id may be made again of what
+            is said later.
+        stretches: Of their texts, by the number of words; see `Stretches`. None in lists of earlier versions.
+        sums: Of the words of these, by their number; see `sums_of`. None in lists of earlier versions.
+        receipt: What it came to; None while it is unfinished.
+    """
+
+    id: str
+    at: str
+    ids: tuple[str, ...]
+    fingerprints: tuple[str, ...]
+    resting: tuple[str, ...] = ()
+    receipt: Mapping[str, Any] | None = None
+    stretches: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    sums: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+    @property
+    def moment(self) -> float:
+        """Seconds since 1970 of `at`; infinite if that cannot be read."""
+        return seconds_of(self.at) or math.inf
+
+
+@dataclass(slots=True)
+class PurgeIndex:
+    """What was read of the file when it and its key looked like this.
+
+    Attributes:
+        ids, fingerprints: Each with the moment of its last purge, in seconds since 1970.
+        lasting: Those of the ids that may not be made again.
+    """
+
+    looked: tuple[object, object] = (None, None)
+    key: bytes = b""
+    purges: dict[str, Purge] = field(default_factory=dict)
+    ids: dict[str, float] = field(default_factory=dict)
+    lasting: set[str] = field(default_factory=set)
+    fingerprints: dict[str, float] = field(default_factory=dict)
+    rejected: set[str] = field(default_factory=set)
+    stretches: Stretches = field(default_factory=Stretches)
+
+    @property
+    def has_any(self) -> bool:
+        """Whether anything is listed, for which the key is needed."""
+        return bool(self.purges or self.rejected)
+
+    def index(self) -> None:
+        """Fill what is asked for from the purges, of which the last one about an id or a text counts."""
+        signed: dict[int, dict[str, float]] = {}
+        sums: dict[int, set[int] | None] = {}
+        for purge in sorted(self.purges.values(), key=lambda purge: purge.moment):
+            moment = purge.moment
+            self.ids |= dict.fromkeys(purge.ids, moment)
+            self.lasting.update(set(purge.ids).difference(purge.resting))
+            self.fingerprints |= dict.fromkeys(purge.fingerprints, moment)
+            for count, signatures in purge.stretches.items():
+                signed.setdefault(count, {}).update(dict.fromkeys(signatures, moment))
+                known = sums.setdefault(count, set())
+                if known is not None and count in purge.sums:
+                    known.update(purge.sums[count])
+                else:
+                    sums[count] = None
+        self.stretches = Stretches(self.key, signed, sums={count: known for count, known in sums.items() if known})
+
+
+_READ: Final[dict[Path, PurgeIndex]] = {}
+"""What was read last, by the path of the list."""
+
+
+def read_purges(path: Path, key_path: Path) -> PurgeIndex:
+    """Return what a list says now.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    looked = (signature(path), signature(key_path))
+    known = _READ.get(path)
+    if known is not None and known.looked == looked:
+        return known
+    read = PurgeIndex(looked)
+    with translated(path, "read"):
+        for line in read_file(path).split(b"\n") if looked[0] is not None else ():
+            _take(read, line, path)
+    if read.has_any:
+        with contextlib.suppress(StorageError):  # `PurgeList.check_key` says so
+            read.key = read_key(key_path)
+        read.index()
+    if len(_READ) >= _MOST_READ:
+        _READ.clear()
+    _READ[path] = read
+    return read
+
+
+def seconds_of(moment: object) -> float:
+    """Return a moment as seconds since 1970; 0 if it cannot be read."""
+    try:
+        return datetime.fromisoformat(str(moment)).timestamp()
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def _take(read: PurgeIndex, line: bytes, path: Path) -> None:
+    purges = read.purges
+    if not _is_whole(line):
+        return  # a process died while writing it: what it began was not acknowledged
+    try:
+        value = decode_line(line)
+    except MalformedLineError as error:
+        raise StorageError(
+            f"{path.name}, the list of what was purged, is damaged: {error}. Nothing was read or changed.",
+            code="purge_list",
+            recovery=f"Put {path.name} back from a copy of the folder.",
+            path=path,
+        ) from None
+    try:
+        purge_id, at = str(value["purge"]), str(value["at"])
+        if value["step"] == REJECTED:
+            read.rejected |= set(value["fingerprints"])
+        elif value["step"] == "begun":
+            signed = {int(count): tuple(map(str, some)) for count, some in value.get("stretches", {}).items()}
+            ids, texts, resting = (tuple(value.get(name, ())) for name in ("ids", "fingerprints", "resting"))
+            sums = {int(count): tuple(map(int, some)) for count, some in value.get("sums", {}).items()}
+            purges[purge_id] = Purge(purge_id, at, ids, texts, resting, stretches=signed, sums=sums)
+        elif (known := purges.get(purge_id)) is not None:
+            purges[purge_id] = replace(known, receipt=dict(value["receipt"]))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return  # of a newer version
+
+
+def _is_whole(line: bytes) -> bool:
+    return line.strip(b"\0 \r").endswith(b"}")
+
+
+def fingerprint_of(key: bytes, text: str) -> str:
+    """Return the signature of a text, hexadecimal, folded for case, width and white space."""
+    return hmac.new(key, folded_text(text), hashlib.sha256).hexdigest()
+
+
+def read_key(path: Path) -> bytes:
+    """Return the key of a list.
+
+    Raises:
+        StorageError: It is missing or damaged.
+    """
+    with translated(path, "read"):
+        try:
+            key = bytes.fromhex(read_file(path).decode("ascii").strip())
+        except FileNotFoundError:
+            key = b""
+        except ValueError:
+            key = b""
+    if len(key) != KEY_BYTES:
+        raise StorageError(
+            f"{path.name}, the key of the list of what was purged, is missing or damaged.",
+            code="purge_key",
+            recovery=f"Put {path.name} back from a copy of the folder. Without one, move {PURGED} away, too: what was "
+            "purged may then come back from older copies.",
+            path=path,
+        )
+    return key
