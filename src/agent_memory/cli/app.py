@@ -15,7 +15,18 @@ from typer.main import get_command
 from typing_extensions import override
 
 from agent_memory.cli.options import AgentBefore, Json, RootBefore
-from agent_memory.cli.running import QUIET, USAGE, USAGE_ERROR, Command, Group, Monitor, PlaceCommand, Plain, wants_json
+from agent_memory.cli.running import (
+    QUIET,
+    USAGE,
+    USAGE_ERROR,
+    Command,
+    Group,
+    Monitor,
+    PlaceCommand,
+    Plain,
+    RestoreCommand,
+    wants_json,
+)
 from agent_memory.cli.text import to_json
 from agent_memory.installing import installed_version
 
@@ -63,7 +74,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         "inbox": _Entry("inbox", "Decide what may be remembered: with mode ask, what was captured waits here."),
         "undo": _Entry("undo", "List the last 20 changes: who, what, when; or take one back."),
         "consent": _Entry("consent_limits", "Show or limit what may be stored, of one agent or all.", PlaceCommand),
-        "restore": _Entry("past", "Bring back what forgetting, replacing, changing or archiving took."),
+        "restore": _Entry("past", "Bring back what forgetting, replacing, changing or archiving took.", RestoreCommand),
     },
     "Be given": {
         "ingest": _Entry(

@@ -20,9 +20,11 @@ from agent_memory.cli.options import (
 )
 from agent_memory.cli.running import FAILED, QUIET, SESSION_ID, Group, Place, PlaceCommand, command, perform, show_none
 from agent_memory.cli.text import minute
-from agent_memory.errors import AgentMemoryError, ValidationError
-from agent_memory.files.layout import agents_under, folder_of
+from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
+from agent_memory.files.layout import AgentFolder, agents_under, folder_of
+from agent_memory.files.names import BACKUPS
 from agent_memory.files.wording import counted, human
+from agent_memory.journal.presence import check_all_present
 from agent_memory.lifecycle.backups import (
     Backup,
     Listed,
@@ -125,17 +127,47 @@ async def restore(place: Place, file: File, *, agent: Named = None, new: NewName
     agent = given(place, "agent")  # the environment names none: whose a backup is stands in it
     if agent is not None and new is not None:
         raise typer.BadParameter("--agent and --as cannot both be", param_hint="--as")
-    path = _path_of(place, file)
     if agent is not None:
         agent = choose_agent(agent, place.root, may_be_new=True)
+    await _restore(place, _path_of(place, file), agent, new, yes=yes)
+
+
+async def restore_newest(place: Place, agent: str) -> None:
+    """Bring back the newest backup of an agent; does not ask if its journal is missing.
+
+    Raises:
+        ValidationError: There is no backup of it that can be used.
+    """
+    newest = next((listed for listed in list_backups(place.root, agent) if not listed.problem), None)
+    if newest is None:
+        raise ValidationError(
+            f"there is no backup of {agent!r}",
+            code="no_backup",
+            recovery=f"run agent-memory agents reset {agent} (keeps what is left in {BACKUPS})",
+        )
+    folder = folder_of(agent, place.root)
+    await _restore(place, newest.path, folder.agent_id, None, yes=lacks_journal(folder))
+
+
+def lacks_journal(folder: AgentFolder) -> bool:
+    """Return True if a journal of an agent was there and is missing."""
+    try:
+        check_all_present(folder.path)
+    except StorageError:
+        return True
+    return False
+
+
+async def _restore(place: Place, path: Path, agent: str | None, new: str | None, *, yes: bool) -> None:
     preview = await asyncio.to_thread(preview_restore, path, place.root, agent, new)
     if not preview.is_new:
         _tell(place, preview)
         if not yes:
             place.need_terminal("Nothing was changed.")
             place.confirm(f"Restore {preview.agent_id}?", "Nothing was changed.")
-        async with opened(preview.agent_id, place.root) as service:  # what was changed by hand is in the backup of now
-            await service.pad.notice(Caller(SESSION_ID))
+        if not lacks_journal(folder_of(preview.agent_id, place.root)):
+            async with opened(preview.agent_id, place.root) as service:  # edits by hand are in the backup of now
+                await service.pad.notice(Caller(SESSION_ID))
     done = await asyncio.to_thread(lambda: restore_backup(path, place.root, agent=agent, new=new))
     await _tell_service(place, path, done)
     _report(place, preview, done)

@@ -53,7 +53,9 @@ async def restore(
     memory_id: Annotated[
         str | None,
         typer.Argument(
-            metavar="ID", help="Which; without it, what was forgotten is listed.", autocompletion=complete_id
+            metavar="ID",
+            help="Which; without it, what was forgotten is listed. The name of an agent brings back its newest backup.",
+            autocompletion=complete_id,
         ),
     ] = None,
     *,

@@ -18,7 +18,8 @@ from typer.core import TyperCommand, TyperGroup
 from agent_memory.cli.options import Common, Shape, Whose, choose_agent, given, opened, parameters_of, root_given
 from agent_memory.cli.screen import Form, Screen
 from agent_memory.errors import AgentMemoryError, BusyError, UnknownIdError, ValidationError, refused_by_system
-from agent_memory.files.layout import agents_under
+from agent_memory.files.layout import agents_under, folder_of, is_agent_id
+from agent_memory.journal.presence import newest_backup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -45,6 +46,8 @@ QUIET: Final[Any] = {
 USAGE_ERROR: Final[Any] = typer.BadParameter.__bases__[0]
 _BEGINNINGS: Final = ("init", "create", "new", "make", "begin", "start")
 """Words for the command that begins something; `restore` looks like `create` and is no slip of it."""
+_ID_BEGIN: Final = re.compile(r"[a-z]{3}-[0-9a-f]*|[0-9a-f]{4,12}")
+"""What an ID begins with, `mem-` given or not."""
 _ALIKE: Final = 0.7
 """How much of a mistyped word must be that of a command; `create` and `restore` share 0.62."""
 """What typer and click raise for a wrong option, wherever a version of them keeps the class."""
@@ -237,6 +240,26 @@ class Command(PlaceCommand):
             ctx.caller = Caller(SESSION_ID)
             await ctx.service.pad.notice(ctx.caller)
             await super()._run(ctx)
+
+
+class RestoreCommand(Command):
+    """`restore`, which takes the name of an agent instead of an ID to bring back its newest backup."""
+
+    async def _run(self, ctx: Any) -> None:
+        name = ctx.params.get("memory_id")
+        if name is not None and _names_agent(name, ctx.root):
+            from agent_memory.cli.backup import restore_newest
+
+            await restore_newest(ctx, name)
+        else:
+            await super()._run(ctx)
+
+
+def _names_agent(word: str, root: Path) -> bool:
+    """Return True if a word is the name of an agent that has a folder or a backup, and not the beginning of an ID."""
+    if _ID_BEGIN.fullmatch(word) or not is_agent_id(word):
+        return False
+    return folder_of(word, root).path.exists() or newest_backup(root / word) is not None
 
 
 class Watch(Place):

@@ -5,19 +5,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.cli.backup import lacks_journal
 from agent_memory.cli.options import Common, Shape, Yes, choose_agent, complete_agent, parameters_of
 from agent_memory.cli.render import others_of, show_agents
 from agent_memory.cli.running import QUIET, Group, Place, PlaceCommand, Run, command, perform, show_none
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.layout import AgentFolder, agents_under, folder_of
 from agent_memory.files.wording import counted
-from agent_memory.models import to_text
+from agent_memory.models import to_text, utc_now
 from agent_memory.storage import (
     AgentSummary,
     copy_agent,
     delete_agent,
     new_folder,
     rename_agent,
+    reset_agent,
     summary_of,
     sweep_agents,
 )
@@ -74,6 +76,16 @@ async def delete(place: Place, name: Name, *, yes: Yes = False) -> None:
     delete_agent(folder)
     place.screen.document({"agent_id": folder.agent_id, "deleted": True, "memories": memories})
     place.screen.show(f"Deleted {what}.")
+
+
+async def reset(place: Place, name: Name, *, yes: Yes = False) -> None:
+    """Start an agent again; what is left of it is kept among the backups."""
+    folder = _existing(place, name)
+    if not lacks_journal(folder):
+        _ask(place, f"Start {folder.agent_id} again?", "Nothing was changed.", folder.agent_id, yes=yes)
+    moved = reset_agent(folder, utc_now())
+    place.screen.document({"agent_id": folder.agent_id, "moved_to": str(moved)})
+    place.screen.show(f"{folder.agent_id} starts again. What was left is in {moved}.")
 
 
 def _existing(place: Place, name: str) -> AgentFolder:
@@ -137,7 +149,7 @@ _HELP: Final = list_agents.__doc__
 agents = typer.Typer(cls=_Agents, help=_HELP, invoke_without_command=True, add_completion=False, **QUIET)
 agents.callback()(_none_named)
 agents.command("list", cls=PlaceCommand)(list_agents)
-for each in (rename, copy, delete):
+for each in (rename, copy, delete, reset):
     agents.command(cls=PlaceCommand)(each)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         delete_agent,
         new_folder,
         rename_agent,
+        reset_agent,
         summary_of,
         sweep_agents,
         unfinished_agents,
@@ -51,6 +52,7 @@ __all__ = [
     "folder_of",
     "new_folder",
     "rename_agent",
+    "reset_agent",
     "rollback_migration",
     "should_migrate",
     "summary_of",
@@ -63,8 +65,8 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
         __name__,
         {
             "files.layout": "AgentFolder folder_of",
-            "storage.agents": "AgentSummary copy_agent delete_agent new_folder rename_agent summary_of sweep_agents "
-            "unfinished_agents",
+            "storage.agents": "AgentSummary copy_agent delete_agent new_folder rename_agent reset_agent summary_of "
+            "sweep_agents unfinished_agents",
             "memories": "FileStorage MemoryStorage MigratableStorage VectorStorage detect_storage "
             "rollback_migration should_migrate",
             "storage.trouble": "Trouble",

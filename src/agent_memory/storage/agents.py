@@ -21,6 +21,7 @@ from agent_memory.errors import AgentMemoryError, BusyError, StorageError, Valid
 from agent_memory.files.atomic import (
     PRIVATE_FILE,
     PRIVATE_FOLDER,
+    make_private_folder,
     read_file,
     replace_file,
     sync_folder,
@@ -31,7 +32,7 @@ from agent_memory.files.entries import size_of
 from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of, root_of
 from agent_memory.files.lock import folder_lock, make_lock
-from agent_memory.files.names import ENCRYPTION, PURGE_KEY, PURGED
+from agent_memory.files.names import AGENT, BACKUPS, ENCRYPTION, LOCK, PURGE_KEY, PURGED, STAMP
 from agent_memory.journal import rewrite_returned
 from agent_memory.journal.agent_file import read_states, write_states
 from agent_memory.journal.presence import check_all_present
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _OPEN_FILES: Final = Path("/proc")
+_STAYS: Final = frozenset({LOCK, PURGED, PURGE_KEY, ENCRYPTION})
+"""What an agent that starts again keeps."""
 _UNFINISHED: Final = re.compile(r"_(deleted|copy)-[0-9a-f]{12}")
 
 
@@ -182,6 +185,31 @@ def delete_agent(folder: AgentFolder) -> None:
         folder.path.rename(hidden)
         sync_folder(hidden.parent)
     _remove(hidden)
+
+
+def reset_agent(folder: AgentFolder, moment: datetime) -> Path:
+    """Move all that is left of an agent to a folder among the backups, so that it starts again; return that folder.
+
+    What was purged stays purged, and what was encrypted stays so.
+
+    Args:
+        folder: The agent's.
+        moment: The present, UTC.
+
+    Raises:
+        BusyError: A process writes to it, or has a file of it open.
+        StorageError: Not all of it could be moved; doing it again moves the rest.
+    """
+    moved = folder.path.parent / BACKUPS / f"{folder.agent_id}-{moment:{STAMP}}Z-reset"
+    make_private_folder(moved)
+    with translated(folder.path, "reset"), _to_itself(folder):
+        # The file that names the journals goes last: until then it says that they are missing.
+        for path in sorted(folder.path.iterdir(), key=lambda path: (path.name == AGENT, path.name)):
+            if path.name not in _STAYS:
+                path.rename(moved / path.name)
+        sync_folder(moved)
+        sync_folder(folder.path)
+    return moved
 
 
 def unfinished_agents(root: Path) -> list[Path]:
