@@ -9,6 +9,7 @@ import secrets
 import sys
 from dataclasses import fields, replace
 from difflib import get_close_matches
+from importlib import import_module
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
@@ -248,9 +249,7 @@ class RestoreCommand(Command):
     async def _run(self, ctx: Any) -> None:
         name = ctx.params.get("memory_id")
         if name is not None and _names_agent(name, ctx.root):
-            from agent_memory.cli.backup import restore_newest
-
-            await restore_newest(ctx, name)
+            await import_module("agent_memory.cli.backup").restore_newest(ctx, name)
         else:
             await super()._run(ctx)
 

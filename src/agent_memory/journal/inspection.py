@@ -159,7 +159,7 @@ class Inspection:
         start = self.starts[place]
         raw = read_at(self.descriptor, start, start + self.lengths[place])
         try:
-            entry = self.reader.clean(decoded_entry(self.reader.codec, decode_entry(raw)))
+            (entry,) = self.reader.clean([decoded_entry(self.reader.codec, decode_entry(raw))])
         except MalformedLineError as error:
             name = self.reader.path.name
             raise StorageError(f"{name} was changed in place while it was being read: {error}.") from error

@@ -6,6 +6,7 @@ changes or the note about the folder say that memories were stored.
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
@@ -70,9 +71,10 @@ def journal_missing(path: Path, state: JournalState) -> StorageError:
     facts = [f"generation {state.generation}"] if state.generation else []
     facts += [counted(state.count, "record")] if state.count is not None else []
     details = f" ({', '.join(facts)})" if facts else ""
-    reset = f"agent-memory agents reset {agent} (keeps what is left in {BACKUPS})"
+    named = shlex.quote(agent)
+    reset = f"agent-memory agents reset {named} (keeps what is left in {BACKUPS})"
     newest = newest_backup(path.parent)
-    restore = f"agent-memory restore {agent} (newest backup {newest}), or " if newest else ""
+    restore = f"agent-memory restore {named} (newest backup {newest}), or " if newest else ""
     return StorageError(
         f'the journal{which} of "{agent}" is missing{details}',
         code="journal_missing",

@@ -6,22 +6,29 @@ one that `agent.yaml` names: it was put back, and no purge has cleaned it. What 
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.journal.agent_file import header_at, read_states
 from agent_memory.journal.codec import decoded_entry, encoded_entry, is_encrypted
 from agent_memory.journal.format import MalformedLineError, decode_entry, mentions
-from agent_memory.journal.purge_list import PurgeList, seconds_of
+from agent_memory.journal.purge_list import PurgeList, seconds_of, texts_in
 from agent_memory.journal.withholding import hidden_fields
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from agent_memory.journal.codec import Codec
     from agent_memory.journal.format import Change, Entry, Header
 
 _ALL: Final = 2**63
+_SHORT: Final = 64
+"""Characters: a longer text of words has stretches."""
+_DATA: Final = b'"data": '
+_SEAL: Final = b', "crc": "'
+_SEAL_BYTES: Final = 24
 
 
 class PurgeFilter:
@@ -33,8 +40,8 @@ class PurgeFilter:
     """
 
     def __init__(self, purges: PurgeList, returned_up_to: int | None) -> None:
-        self._purges = purges
-        self._ids = purges.ids.keys()
+        self._purges, self._index = purges, purges.read()
+        self._ids = self._index.ids.keys()
         self._up_to = returned_up_to
 
     @property
@@ -42,11 +49,31 @@ class PurgeFilter:
         """Whether the journal is not the one that `agent.yaml` names."""
         return self._up_to is not None
 
-    def clean(self, entry: Entry, codec: Codec) -> Entry | None:
-        """Return an entry without what was purged, the same object if it has nothing of that; None if all of it was."""
+    def clean(self, entries: Sequence[Entry], codec: Codec) -> list[Entry | None]:
+        """Return entries without what was purged: the same object if it has nothing of that, None if all of it was."""
+        if self._up_to is None:
+            return [entry if self._names_none(entry) else self._cleaned(entry, codec) for entry in entries]
+        with_words = self._index.stretches.find([_data_of(entry, codec) for entry in entries])
+        return [
+            self._cleaned(entry, codec) if place in with_words or self._is_concerned(entry) else entry
+            for place, entry in enumerate(entries)
+        ]
+
+    def _names_none(self, entry: Entry) -> bool:
+        return self._ids.isdisjoint([change.id for change in entry.changes])
+
+    def _is_concerned(self, entry: Entry) -> bool:
+        """Return True if an entry names a purged record, or has a purged text too short for a stretch of it."""
+        for change in entry.changes:
+            if change.id in self._ids:
+                return True
+            text = change.data.get("content") or change.data.get("body")
+            if isinstance(text, str) and len(text) <= _SHORT and self._index.has(text):
+                return True
+        return False
+
+    def _cleaned(self, entry: Entry, codec: Codec) -> Entry | None:
         is_returned = self._up_to is not None and entry.seq <= self._up_to
-        if not is_returned and self._ids.isdisjoint(change.id for change in entry.changes):
-            return entry
         at = seconds_of(entry.at)
         changes = tuple(
             self._readable(change, at) if is_returned else change
@@ -68,15 +95,15 @@ class PurgeFilter:
         if mentions(line, (record_id.encode("utf-8", "surrogatepass") for record_id in self._ids)):
             return b""
         text = line.decode("utf-8", "surrogateescape")
-        return self._purges.stretches().hidden(text).encode("utf-8", "surrogateescape")
+        return self._index.stretches.hidden(text).encode("utf-8", "surrogateescape")
 
     def _drops(self, change: Change, at: float, *, is_returned: bool) -> bool:
-        if change.id in self._ids and self._purges.drops(change.id, at, is_returned=is_returned):
+        if change.id in self._ids and self._index.drops(change.id, at, is_returned=is_returned):
             return True
-        return is_returned and not is_encrypted(change) and self._purges.has_any(change.data, at)
+        return is_returned and any(self._index.has(text, at) for text in texts_in(change.data))
 
     def _readable(self, change: Change, at: float) -> Change:
-        stretches = self._purges.stretches()
+        stretches = self._index.stretches
         if not stretches or is_encrypted(change):
             return change
         data = hidden_fields(change.data, lambda text: stretches.hidden(text, at))
@@ -111,6 +138,14 @@ def filter_for(path: Path, header: Header | None) -> PurgeFilter | None:
     if header is None or state is None:
         return PurgeFilter(purges, _ALL)
     return PurgeFilter(purges, None if state.names(header) else state.returned.get(header.generation, _ALL))
+
+
+def _data_of(entry: Entry, codec: Codec) -> bytes:
+    """Return the fields of an entry as JSON, and perhaps more of its line."""
+    if codec.key is None:
+        begin = entry.raw.rfind(_SEAL, -_SEAL_BYTES)
+        return entry.raw[entry.raw.find(_DATA) : begin if begin > 0 else -1]
+    return json.dumps([change.data for change in entry.changes], ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def _decoded(line: bytes, codec: Codec) -> Entry | None:

@@ -43,7 +43,7 @@ class Purge:
         resting: Those of the records that went since they rested on the others; the same id may be made again of what
             is said later.
         stretches: Of their texts, by the number of words; see `Stretches`. None in lists of earlier versions.
-        sums: Of the words of these, by their number; see `sums_of`. None in lists of earlier versions.
+        sums: Of the words of these, by their number; see `StretchSums`. None in lists of earlier versions.
         receipt: What it came to; None while it is unfinished.
     """
 
@@ -84,6 +84,22 @@ class PurgeIndex:
     def has_any(self) -> bool:
         """Whether anything is listed, for which the key is needed."""
         return bool(self.purges or self.rejected)
+
+    def has(self, text: str, moment: float = 0.0) -> bool:
+        """See `PurgeList.has`."""
+        return bool(self.key) and self.fingerprints.get(fingerprint_of(self.key, text), -1.0) >= moment
+
+    def drops(self, record_id: str, moment: float, *, is_returned: bool) -> bool:
+        """Return True if a change of a record is to be left out of what a journal says.
+
+        Args:
+            record_id: Of a record that was purged.
+            moment: When the line was written, in seconds since 1970.
+            is_returned: Whether the line may be of a time before the purge, although a purge cleans each journal.
+        """
+        if is_returned:
+            return record_id in self.lasting or moment <= self.ids[record_id]
+        return record_id in self.lasting and moment < self.ids[record_id]
 
     def index(self) -> None:
         """Fill what is asked for from the purges, of which the last one about an id or a text counts."""

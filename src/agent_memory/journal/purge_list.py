@@ -35,7 +35,7 @@ from agent_memory.journal.purge_index import (
     read_purges,
     seconds_of,
 )
-from agent_memory.journal.stretches import Stretches, signed_stretches, sums_of
+from agent_memory.journal.stretches import Stretches, signed_stretches, summed_stretches
 from agent_memory.journal.withholding import hidden_fields
 
 if TYPE_CHECKING:
@@ -98,12 +98,11 @@ class PurgeList:
             text: What a record says.
             moment: When it was stored, in seconds since 1970; before any purge when omitted.
         """
-        read = self._look()
-        return bool(read.key) and read.fingerprints.get(fingerprint_of(read.key, text), -1.0) >= moment
+        return self._look().has(text, moment)
 
-    def has_any(self, values: Mapping[str, Any], moment: float = 0.0) -> bool:
-        """Return True if `has` holds for a text among the values of a record."""
-        return any(self.has(text, moment) for text in texts_in(values))
+    def read(self) -> PurgeIndex:
+        """Return what the list says now, to be asked many times; see `purges`."""
+        return self._look()
 
     def has_rejected(self, text: str) -> bool:
         """Tell whether a person rejected this text; no, where the key is lost. See `purges`."""
@@ -119,19 +118,6 @@ class PurgeList:
         """
         read = self._look()
         return Stretches(read.key, purge.stretches, texts) if purge is not None and purge.stretches else read.stretches
-
-    def drops(self, record_id: str, moment: float, *, is_returned: bool) -> bool:
-        """Return True if a change of a record is to be left out of what a journal says.
-
-        Args:
-            record_id: Of a record that was purged.
-            moment: When the line was written, in seconds since 1970.
-            is_returned: Whether the line may be of a time before the purge, although a purge cleans each journal.
-        """
-        read = self._look()
-        if is_returned:
-            return record_id in read.lasting or moment <= read.ids[record_id]
-        return record_id in read.lasting and moment < read.ids[record_id]
 
     def readable(self, record_id: object, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return fields of a record with purged words made unreadable; as they are, if the record is barred.
@@ -155,7 +141,9 @@ class PurgeList:
         if not self._look().ids:
             return False
         moment = seconds_of(fields.get("timestamp"))
-        return (isinstance(record_id, str) and self.names(record_id)) or self.has_any(fields, moment)
+        return (isinstance(record_id, str) and self.names(record_id)) or any(
+            self.has(text, moment) for text in texts_in(fields)
+        )
 
     def admitted(self, line: bytes) -> bytes:
         """Return a line of a journal without the changes of records that were purged; empty where nothing is left.
@@ -180,10 +168,10 @@ class PurgeList:
         return sealed(encode_line({**value, "entries": readable} if "entries" in value else readable[0]))
 
     def _bars_change(self, item: Mapping[str, Any], moment: float) -> bool:
-        data, record_id = item.get("data"), item.get("id")
-        if isinstance(record_id, str) and self.names(record_id) and self.drops(record_id, moment, is_returned=True):
+        index, data, record_id = self._look(), item.get("data"), item.get("id")
+        if isinstance(record_id, str) and record_id in index.ids and index.drops(record_id, moment, is_returned=True):
             return True
-        return self.has_any(data if isinstance(data, dict) else {}, moment)
+        return any(index.has(text, moment) for text in texts_in(data if isinstance(data, dict) else {}))
 
     # -- noting -------------------------------------------------------------------------------------------------------
 
@@ -207,7 +195,7 @@ class PurgeList:
         )
         begun: dict[str, Any] = {"ids": [*purge.ids], "resting": [*purge.resting], "fingerprints": fingerprints}
         begun["stretches"] = {str(count): some for count, some in signed.items()}
-        begun["sums"] = {str(count): sums for count, sums in sums_of(key, said).items()}
+        begun["sums"] = {str(count): sums for count, sums in summed_stretches(key, said).items()}
         _append(self.path, {"purge": purge.id, "at": at, "step": "begun", **begun})
         return purge
 

@@ -34,7 +34,7 @@ from agent_memory.journal.purge_filter import check_purges, filter_for
 from agent_memory.journal.purge_list import PurgeList
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from agent_memory.journal.codec import Codec
@@ -277,7 +277,7 @@ class JournalReader:
             return
         lines = whole[:-1].split(b"\n")
         self._consume(whole, len(lines))
-        begin = start
+        begin, taken = start, list[tuple[Entry, int, int]]()
         for line in lines:
             number += 1
             start, begin = begin, begin + len(line) + 1
@@ -287,15 +287,18 @@ class JournalReader:
             raw = line + b"\n"
             if self._known and (seq_of(raw) or self._known + 1) <= self._known:
                 continue
-            entry = self._read_entry(raw, number)
-            if entry is None:
-                continue
-            entries.append(entry)
-            if self.starts is not None:
-                self.starts.append((start, len(raw)))
+            if (entry := self._read_entry(raw, number)) is not None:
+                taken.append((entry, start, len(raw)))
+        cleaned = self.clean([entry for entry, _, _ in taken])
+        for new, (entry, place, length) in zip(cleaned, taken, strict=True):
+            self.withheld += new is not entry
+            if new is not None:
+                entries.append(new)
+                if self.starts is not None:
+                    self.starts.append((place, length))
 
     def _read_entry(self, raw: bytes, number: int) -> Entry | None:
-        """Return the entry in a line, without what was purged; None if it has none, or nothing is left of it."""
+        """Return the entry in a line; None if it has none."""
         if self._is_filter_due:
             self._is_filter_due = False
             self.purge_filter = filter_for(self.path, self.header)
@@ -309,13 +312,11 @@ class JournalReader:
             self.reversed.append(number)
         self._before = entry.seq
         self.read_seq, self.last_seq = max(self.read_seq, entry.seq), max(self.last_seq, entry.seq)
-        cleaned = self.clean(entry)
-        self.withheld += cleaned is not entry
-        return cleaned
+        return entry
 
-    def clean(self, entry: Entry) -> Entry | None:
-        """Return an entry without what was purged, the same object if it has nothing of that; see `PurgeFilter`."""
-        return self.purge_filter.clean(entry, self.codec) if self.purge_filter else entry
+    def clean(self, entries: list[Entry]) -> Sequence[Entry | None]:
+        """Return entries without what was purged; see `PurgeFilter.clean`."""
+        return self.purge_filter.clean(entries, self.codec) if self.purge_filter else entries
 
     def _take_header(self, line: bytes) -> bool:
         try:

@@ -15,6 +15,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.journal.comparing import can_be_told, compared, is_most, placed
+from agent_memory.journal.stretch_sums import SUM, StretchSums, WordNumbers, sums_of
 from agent_memory.journal.withholding import BAR
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 _STRETCH: Final = 40
 """Words."""
 _BYTES: Final = 16
-_SUM: Final = (1 << 24) - 1
-_MOST_WORDS: Final = 1 << 18
 _UNSPACED: Final = "\u2e80-\ua4cf\uf900-\ufaff\U00020000-\U0003ffff"
 """Scripts of which each character counts as a word."""
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+")
@@ -38,7 +37,7 @@ class Stretches:
         signed: Signatures, hexadecimal, by the number of words. As a mapping, with the moment of the purge in seconds
             since 1970: a text that was stored later keeps these words.
         texts: What was signed, where that is known: it is found at a fraction of the cost.
-        sums: Sums of the words, by their number, as of `sums_of`; a number without any is looked for by its signatures.
+        sums: Of the words, by their number, as of `summed_stretches`; without any, words are looked for one by one.
     """
 
     def __init__(
@@ -52,7 +51,9 @@ class Stretches:
         self._begin_with = {some[0] for text in texts for some in _stretches(text)}
         self._signed = {count: _with_moments(signatures) for count, signatures in (signed or {}).items()}
         self._sums = {count: frozenset(known) for count, known in (sums or {}).items()}
-        self._hashes = _WordHashes(key)
+        self._numbers = WordNumbers(key)
+        is_summed = bool(self._signed) and self._signed.keys() == self._sums.keys()
+        self._finder = StretchSums(key, self._sums) if is_summed else None
 
     def __bool__(self) -> bool:
         """Tell whether anything can be found."""
@@ -61,6 +62,12 @@ class Stretches:
     def count(self, text: str, moment: float = 0.0) -> int:
         """Return how many stretches stand in a text that was stored at a moment, in seconds since 1970."""
         return sum(1 for _ in self._found(_WORD.findall(compared(text)), moment)) if self else 0
+
+    def find(self, texts: Sequence[bytes]) -> Collection[int]:
+        """Return the places of the texts, JSON without line breaks, that may have a stretch; fast if there are sums."""
+        if not self:
+            return ()
+        return range(len(texts)) if self._finder is None else self._finder.find(texts)
 
     def hidden(self, text: str, moment: float = 0.0) -> str:
         """Return a text with `BAR` for each character of the stretches that `count` finds."""
@@ -80,7 +87,7 @@ class Stretches:
 
     def _found(self, words: Sequence[str], moment: float) -> Iterator[tuple[int, int]]:
         """Yield where stretches begin and end, in words."""
-        sums = list(accumulate(map(self._hashes.__getitem__, words), initial=0)) if self._sums else []
+        sums = list(accumulate(map(self._numbers.__getitem__, words), initial=0)) if self._sums else []
         for count, signed in self._signed.items():
             for begin in self._candidates(words, count, sums):
                 signature = _signature(self._key, words[begin : begin + count])
@@ -94,22 +101,7 @@ class Stretches:
         if (known := self._sums.get(count)) is None:
             return range(len(words) - count + 1)
         pairs = zip(sums, sums[count:], strict=False)
-        return [begin for begin, (before, after) in enumerate(pairs) if (after - before) & _SUM in known]
-
-
-class _WordHashes(dict[str, int]):
-    """A number for each word, under a key; computed when it is first met."""
-
-    def __init__(self, key: bytes) -> None:
-        super().__init__()
-        self._key = key
-
-    def __missing__(self, word: str) -> int:
-        if len(self) >= _MOST_WORDS:
-            self.clear()
-        digest = hmac.digest(self._key, word.encode("utf-8", "surrogatepass"), "sha256")
-        self[word] = number = int.from_bytes(digest[:4])
-        return number
+        return [begin for begin, (before, after) in enumerate(pairs) if (after - before) & SUM in known]
 
 
 def _with_moments(signatures: Iterable[str]) -> dict[bytes, float]:
@@ -117,16 +109,9 @@ def _with_moments(signatures: Iterable[str]) -> dict[bytes, float]:
     return {bytes.fromhex(signature): moment for signature, moment in moments.items()}
 
 
-def sums_of(key: bytes, texts: Iterable[str]) -> dict[int, list[int]]:
-    """Return the sum of the numbers of the words of each stretch, 24 bits of it, by how many words that has.
-
-    It takes all words of a stretch to compute one, as for its signature; words that have another sum need not be
-    signed to be told from these.
-    """
-    hashes, sums = _WordHashes(key), dict[int, set[int]]()
-    for words in (words for text in texts for words in _stretches(text)):
-        sums.setdefault(len(words), set()).add(sum(map(hashes.__getitem__, words)) & _SUM)
-    return {count: sorted(known) for count, known in sorted(sums.items())}
+def summed_stretches(key: bytes, texts: Iterable[str]) -> dict[int, list[int]]:
+    """Return the sums of the words of texts, by how many words each stands for; see `StretchSums`."""
+    return sums_of(key, (words for text in texts for words in _stretches(text)))
 
 
 def signed_stretches(key: bytes, texts: Iterable[str]) -> dict[int, list[str]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.errors import StorageError
 from agent_memory.models import MEMORY
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
@@ -224,10 +225,11 @@ async def test_a_purge_removes_segments_with_texts_that_were_replaced(tmp_path: 
     assert (await texts(folder))[0] == ["later", "reworded"]
 
 
-async def test_a_missing_journal_is_no_memory_whatever_is_sealed(folder: AgentFolder) -> None:
+async def test_missing_journal_is_an_error_whatever_is_sealed(folder: AgentFolder) -> None:
     folder.journal.unlink()
 
-    assert await texts(folder) == ([], False)
+    with pytest.raises(StorageError, match="is missing"):
+        await texts(folder)
 
 
 async def test_sealing_leaves_nothing_of_a_killed_attempt(folder: AgentFolder) -> None:
