@@ -1,7 +1,7 @@
 """Notice that a journal is missing, so that no empty memory is begun in its place.
 
 `agent.yaml` names the journals of an agent. Folders of earlier versions have none: there the segments, the log of
-changes or the note about the folder say that memories were stored.
+changes or the scratchpad say that memories were stored.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from agent_memory.files.names import (
     BACKUPS,
     DERIVED,
     JOURNAL,
-    METADATA,
     OLDER_AUDIT,
+    PURGED,
+    SCRATCHPAD,
     SEGMENTS,
+    SHORTLIST,
     TASKS,
     may_be_journal,
 )
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 _DERIVABLE: Final = frozenset({TASKS})
 """Journals that may be begun again: they say how far work is, and it is done again."""
 _CHANGE: Final = b'"memory_id"'
+_ID: Final = b"mem-"
 
 
 def check_present(path: Path) -> None:
@@ -104,21 +107,20 @@ def _state_of(path: Path) -> JournalState | None:
     header = ((listed.get("notes") or {}).get("place") or {}).get("header") or {}
     if isinstance(generation := header.get("generation"), str):
         return JournalState(generation)
-    return JournalState("") if _logs_changes(folder) or _has_only_traces(folder) else None
+    return JournalState("") if _names_memories(folder) else None
 
 
-def _logs_changes(folder: Path) -> bool:
-    """Return True if a change of a memory was logged."""
-    for name in (AUDIT, OLDER_AUDIT):
-        try:
-            if _CHANGE in read_file(folder / name):
-                return True
-        except OSError:
-            continue
-    return False
+def _names_memories(folder: Path) -> bool:
+    """Return True if a change of a memory was logged, or if memories are shown and no journal is left of any kind."""
+    if any(_holds(folder / name, _CHANGE) for name in (AUDIT, OLDER_AUDIT)):
+        return True
+    if any(may_be_journal(path.name) and path.name not in {AGENT, PURGED} for path in folder.iterdir()):
+        return False
+    return any(_holds(folder / name, _ID) for name in (SCRATCHPAD, SHORTLIST))
 
 
-def _has_only_traces(folder: Path) -> bool:
-    """Return True if something was stored here, and no journal is left of any kind."""
-    names = {path.name for path in folder.iterdir()}
-    return METADATA in names and not any(may_be_journal(name) and name != AGENT for name in names)
+def _holds(path: Path, words: bytes) -> bool:
+    try:
+        return words in read_file(path)
+    except OSError:
+        return False

@@ -16,10 +16,11 @@ import pydantic
 
 from agent_memory.encryption import data_key, is_encrypted, key_for
 from agent_memory.encryption.cipher import MAGIC
-from agent_memory.errors import AgentMemoryError
+from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.atomic import open_private, replace_file
 from agent_memory.files.names import shortlist_of
 from agent_memory.journal.format import MalformedLineError, decode_entry
+from agent_memory.journal.purge_filter import is_returned
 from agent_memory.models import to_text
 from agent_memory.models.kind import R
 
@@ -60,11 +61,11 @@ class Shortlist(Generic[R]):
                 return None
             if known["journal"] != _identity(self._journal.stat()):
                 return None
-            if not _is_time(now, known["since"], known["until"]):
+            if not _is_time(now, known["since"], known["until"]) or is_returned(self._journal):
                 return None
             return [self._kind.load(self._folder.agent_id, each, record) for each, record in known["memories"]]
-        except (OSError, ValueError, TypeError, KeyError, RecursionError, pydantic.ValidationError):
-            return None
+        except (OSError, ValueError, TypeError, KeyError, RecursionError, pydantic.ValidationError, StorageError):
+            return None  # reading the journal says why
 
     def write(self, order: Order, state: State[R], seq: int, now: datetime) -> None:
         """Keep what `Storage.recent` returns now; costs nothing but time if it cannot.

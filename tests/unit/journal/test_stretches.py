@@ -2,14 +2,48 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
-from agent_memory.journal.stretches import Stretches, signed_stretches
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent_memory.journal.stretches import Stretches, signed_stretches, summed_stretches
 from agent_memory.journal.withholding import BAR
 
 KEY = bytes(range(32))
 SAID = "Ann's salary is seventy-two thousand a year."
 LONG = " ".join(f"word{number}" for number in range(137))
+
+
+WORDS = ["ann", "Ann's", "salary", "été", "42", "a\nb", "x_y", "&amp;", '"quoted"', "back\\slash", "東京", "end."]
+    "ann",
+    "Ann's",
+    "salary",
+    "\u00e9t\u00e9",
+    "42",
+    "a\nb",
+    "x_y",
+    "&amp;",
+    '"quoted"',
+    "back\\slash",
+    "\u6771\u4eac",
+    "end.",
+]
+
+
+@settings(deadline=None)
+@given(
+    texts=st.lists(st.lists(st.sampled_from(WORDS), max_size=30).map(" ".join), max_size=20),
+    purged=st.lists(st.lists(st.sampled_from(WORDS), min_size=3, max_size=6).map(" ".join), max_size=4),
+)
+def test_find_returns_all_texts_with_stretches(texts: list[str], purged: list[str]) -> None:
+    signed, sums = signed_stretches(KEY, purged), summed_stretches(KEY, purged)
+    stretches = Stretches(KEY, signed, sums=sums)
+    lines = [json.dumps({"content": text}, ensure_ascii=False).encode() for text in texts]
+    expected = {place for place, text in enumerate(texts) if Stretches(KEY, signed).count(text)}
+    assert expected <= set(stretches.find(lines))
+    assert [stretches.hidden(text) for text in texts] == [Stretches(KEY, signed).hidden(text) for text in texts]
 
 
 def finder(*texts: str, key: bytes = KEY, **options: object) -> Stretches:

@@ -411,3 +411,23 @@ async def test_a_decryption_under_way_is_finished_first(house: House) -> None:
         encrypt(house.folder)
     decrypt(house.folder)
     assert await house.texts() == set(TEXTS)
+
+
+async def test_earlier_encrypted_journal_put_back_shows_nothing_purged(house: House) -> None:
+    (secret,) = await house.store("Ann earns seventy-two thousand crowns a year.")
+    await house.store("Minutes. Ann earns seventy-two thousand crowns a year. The crane is repaired.")
+    encrypt(house.folder)
+    earlier = house.folder.journal.read_bytes()
+    service = house.service()
+    purging = Purging(service, clock=house.clock)
+    assert (await purging.run(await purging.plan([secret]))).is_clean
+    await service.close()
+    house.folder.journal.write_bytes(earlier)
+    forget_keys()
+    assert not [text for text in await house.texts() if "seventy-two" in text]
+    service = house.service()
+    await service.admin.compact()
+    await service.close()
+    decrypt(house.folder)
+    assert house.holding(b"seventy-two") == []
+    assert secret not in {memory.id for memory in await house.service().admin.everything()}
