@@ -25,7 +25,8 @@ def examine_generation(case: Case) -> Iterator[Concern]:
     if reader.header is not None and (
         is_returned(case.path) or (state and not state.follows(reader.header, case.journal.file.last_seq))
     ):
-        purged = f" {counted(reader.withheld, 'line')} with what was purged are left out." if reader.withheld else ""
+        lines = counted(reader.withheld, "line with what was purged is", "lines with what was purged are")
+        purged = f" {lines} left out." if reader.withheld else ""
         yield Concern(
             "journal_returned",
             f"{case.name} is not the file that was last in use: it was put back, copied, or written by another "
