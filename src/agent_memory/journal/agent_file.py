@@ -11,11 +11,11 @@ import contextlib
 import os
 import uuid
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import opened, read_at, read_file, replace_file
-from agent_memory.files.names import AGENT
+from agent_memory.files.names import AGENT, may_be_journal
 from agent_memory.journal.format import MalformedLineError, decode_header, decode_line, encode_line, sealed
 from agent_memory.logs import get_logger
 
@@ -131,8 +131,11 @@ def header_at(path: Path) -> Header | None:
     return None
 
 
-def other_generations(folder: Path, journals: Iterable[Path]) -> list[Path]:
-    """Return the journals that are not of the generation that `agent.yaml` names."""
-    states = read_states(folder) or {}
-    headers: dict[Path, Any] = {path: header_at(path) for path in journals if path.name in states}
-    return [path for path, header in headers.items() if header is not None and not states[path.name].names(header)]
+def states_in(folder: Path, counts: Mapping[str, int]) -> dict[str, JournalState]:
+    """Return the states of all journals in a folder as they are now, with how many records each has."""
+    headers = {path: header_at(path) for path in folder.glob("*.yaml") if may_be_journal(path.name)}
+    return {
+        path.name: JournalState(header.generation, header.last_seq, counts.get(path.name, 0))
+        for path, header in headers.items()
+        if header is not None
+    }

@@ -159,7 +159,9 @@ class Inspection:
         start = self.starts[place]
         raw = read_at(self.descriptor, start, start + self.lengths[place])
         try:
-            (entry,) = self.reader.clean([decoded_entry(self.reader.codec, decode_entry(raw))])
+            entry: Entry | None = decoded_entry(self.reader.codec, decode_entry(raw))
+            if entry is not None and (purges := self.reader.purge_filter) is not None:
+                (entry,) = purges.clean([entry], self.reader.codec)
         except MalformedLineError as error:
             name = self.reader.path.name
             raise StorageError(f"{name} was changed in place while it was being read: {error}.") from error

@@ -15,14 +15,14 @@ from agent_memory.files.atomic import translated
 from agent_memory.files.changeover import is_settled
 from agent_memory.files.entries import names_of
 from agent_memory.files.filesystem import shared_file_system
-from agent_memory.files.lock import WAIT_SECONDS, finish_settled, folder_lock
+from agent_memory.files.lock import WAIT_SECONDS, finish_settled
 from agent_memory.files.names import COPIES
 from agent_memory.files.temporary import remove_leftovers
-from agent_memory.journal.agent_file import JournalState, header_at, note_journal, note_returned, read_states
+from agent_memory.journal.agent_file import note_returned
 from agent_memory.journal.codec import AS_IT_STANDS
 from agent_memory.journal.compaction import Folded, first_young, fold, fold_unread
 from agent_memory.journal.opening import Held, JournalFile
-from agent_memory.journal.reader import JournalReader, Update
+from agent_memory.journal.reader import JournalReader, Update, is_put_back
 from agent_memory.journal.rewriting import Folding, Rewriting, rewriting
 from agent_memory.journal.withholding import without
 from agent_memory.journal.writer import JournalWriter
@@ -95,30 +95,6 @@ class Journal:
     def watermark(self) -> tuple[str, int]:
         """(generation, seq) up to which this object has read."""
         return self.reader.watermark
-
-    @property
-    def is_returned(self) -> bool:
-        """Whether this is an earlier journal that was put back and may have what was purged; as it was last read."""
-        return self.reader.purge_filter is not None and self.reader.purge_filter.is_returned
-
-    def note_current(self, count: int | None) -> None:
-        """Write down in `agent.yaml` that this is the current journal, unless it was put back; never raises.
-
-        Args:
-            count: How many records it has; unknown when None.
-        """
-        reader, folder = self.reader, self.path.parent
-        header = reader.header
-        if header is None or reader.withheld or (self.is_returned and reader.read.begin):
-            return
-        known = (read_states(folder) or {}).get(self.path.name)
-        if known is not None and not known.follows(header, reader.last_seq):
-            return
-        if known == JournalState(header.generation, reader.last_seq, count):
-            return
-        with contextlib.suppress(StorageError), folder_lock(folder, 0):
-            if (present := header_at(self.path)) is not None and present.generation == header.generation:
-                note_journal(self.path, header, reader.last_seq, count)
 
     @property
     def notes(self) -> list[str]:
@@ -229,7 +205,7 @@ class Journal:
                     code="newer_format",
                     recovery="Upgrade amplifier-bundle-agent-memory.",
                 )
-            if self.is_returned and self.reader.header is not None:
+            if is_put_back(self.reader) and self.reader.header is not None:
                 note_returned(self.path, self.reader.header, self.reader.last_seq)
             self._file.mend_tail(held.descriptor, to_text(self._clock()))
             self._file.sweep(held.lock)

@@ -24,8 +24,8 @@ from agent_memory.files.lock import file_lock, folder_lock, locks_work, make_loc
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal.durability import SyncState
 from agent_memory.journal.format import MalformedLineError
-from agent_memory.journal.presence import check_present
-from agent_memory.journal.reader import Problem, decode_next, gone
+from agent_memory.journal.presence import check_present, gone
+from agent_memory.journal.reader import Problem, decode_next
 from agent_memory.journal.salvage import keep_rejected, rejected_path
 
 if TYPE_CHECKING:

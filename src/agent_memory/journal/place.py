@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import zlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.files.atomic import blocks_of, opened, read_at, translated
+from agent_memory.files.atomic import blocks_of, read_at
 from agent_memory.journal.format import Header, MalformedLineError, decode_entry, decode_header
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from collections.abc import Set as AbstractSet
-
-    from agent_memory.journal.reader import JournalReader
 
 _NUMBERED: Final = re.compile(rb'\n--- \{"seq": (\d+),')
 _AT_ONCE: Final = 1 << 16
@@ -196,27 +193,3 @@ def _first_numbered(descriptor: int, begin: int, end: int) -> tuple[int, int] | 
             return (line, int(match[1])) if line < end else None
         position += _AT_ONCE
     return None
-
-
-def place_of(reader: JournalReader) -> Place | None:
-    """Return where a reader stands, None where there is no file.
-
-    Raises:
-        StorageError: The file cannot be read.
-    """
-    if reader.header is None:
-        return None
-    with translated(reader.path, "read"), opened(reader.path, os.O_RDONLY) as descriptor:
-        return Place.of(descriptor, reader.header, reader.read_seq, reader.offset, reader.lines)
-
-
-def go_on(reader: JournalReader, place: Place) -> bool:
-    """Let a reader that has read nothing go on from a place; tell whether the file still has it."""
-    try:
-        with opened(reader.path, os.O_RDONLY) as descriptor:
-            found = place.in_file(descriptor, os.fstat(descriptor).st_size)
-    except OSError:
-        return False
-    if found is not None:
-        reader.begin_at(found)
-    return found is not None

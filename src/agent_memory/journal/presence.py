@@ -37,6 +37,8 @@ _DERIVABLE: Final = frozenset({TASKS})
 """Journals that may be begun again: they say how far work is, and it is done again."""
 _CHANGE: Final = b'"memory_id"'
 _ID: Final = b"mem-"
+_KIND: Final = JOURNAL.removesuffix("ies.yaml") + "y"
+"""The folder of the segments that are made of this journal."""
 
 
 def check_present(path: Path) -> None:
@@ -86,6 +88,20 @@ def journal_missing(path: Path, state: JournalState) -> StorageError:
     )
 
 
+def gone(path: Path) -> StorageError:
+    """Return the error for a file that was read and is no longer there.
+
+    What was read stays: when the same file is put back, reading goes on where it was. A new journal in its place,
+    begun by the next writer, would hide that the other one exists.
+    """
+    return StorageError(
+        f"{path.name} of {path.parent.name} is gone: it, or a folder above it, was moved, renamed or "
+        "deleted while this session was using it. Nothing was written, and no new memory was begun.",
+        code="gone",
+        recovery="Put it back and go on, or start a new session, which looks where the settings say.",
+    )
+
+
 def newest_backup(folder: Path) -> str | None:
     """Return the day of the newest backup of an agent, by its name; None if there is none."""
     try:
@@ -103,7 +119,7 @@ def _state_of(path: Path) -> JournalState | None:
         return states.get(path.name)
     if path.name != JOURNAL or not folder.is_dir():
         return None
-    listed: Any = read_json(folder / DERIVED / "memory" / SEGMENTS) or {}
+    listed: Any = read_json(folder / DERIVED / _KIND / SEGMENTS) or {}
     header = ((listed.get("notes") or {}).get("place") or {}).get("header") or {}
     if isinstance(generation := header.get("generation"), str):
         return JournalState(generation)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.journal.agent_file import header_at, read_states
 from agent_memory.journal.codec import decoded_entry, encoded_entry, is_encrypted
 from agent_memory.journal.format import MalformedLineError, decode_entry, mentions
-from agent_memory.journal.purge_list import PurgeList, seconds_of, texts_in
+from agent_memory.journal.purge_index import seconds_of
+from agent_memory.journal.purge_list import PurgeList, texts_in
 from agent_memory.journal.withholding import hidden_fields
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def filter_for(path: Path, header: Header | None) -> PurgeFilter | None:
         StorageError: The list of what was purged cannot be read.
     """
     purges = PurgeList(path.parent)
-    if not purges.ids:
+    if not purges.read().ids:
         return None
     state = (read_states(path.parent) or {}).get(path.name)
     if header is None or state is None:

@@ -60,18 +60,13 @@ class PurgeList:
 
     # -- asking -------------------------------------------------------------------------------------------------------
 
-    @property
-    def ids(self) -> Mapping[str, float]:
-        """Of all records, with the moment of the last purge in seconds since 1970; see `purges`."""
-        return self._look().ids
-
     def check_key(self) -> None:
         """Make sure that purged texts can be recognised.
 
         Raises:
             StorageError: The list, or its key, cannot be read.
         """
-        read = self._look()
+        read = self.read()
         if read.purges and not read.key:
             read_key(self._key_path)
 
@@ -81,7 +76,7 @@ class PurgeList:
         Raises:
             StorageError: The list is there and cannot be read.
         """
-        return list(self._look().purges.values())
+        return list(self.read().purges.values())
 
     def unfinished(self) -> list[Purge]:
         """Return those that were begun and not done; see `purges`."""
@@ -89,7 +84,7 @@ class PurgeList:
 
     def names(self, record_id: str) -> bool:
         """Tell whether a record of this id was purged; see `purges`."""
-        return record_id in self._look().ids
+        return record_id in self.read().ids
 
     def has(self, text: str, moment: float = 0.0) -> bool:
         """Return True if a text was purged after a moment, under any id; False if the key is lost. See `purges`.
@@ -98,15 +93,15 @@ class PurgeList:
             text: What a record says.
             moment: When it was stored, in seconds since 1970; before any purge when omitted.
         """
-        return self._look().has(text, moment)
+        return self.read().has(text, moment)
 
     def read(self) -> PurgeIndex:
         """Return what the list says now, to be asked many times; see `purges`."""
-        return self._look()
+        return read_purges(self.path, self._key_path)
 
     def has_rejected(self, text: str) -> bool:
         """Tell whether a person rejected this text; no, where the key is lost. See `purges`."""
-        read = self._look()
+        read = self.read()
         return bool(read.key) and fingerprint_of(read.key, text) in read.rejected
 
     def stretches(self, purge: Purge | None = None, texts: Iterable[str] = ()) -> Stretches:
@@ -116,7 +111,7 @@ class PurgeList:
             purge: Only those of this one, if it has any.
             texts: What it purged, where that is known.
         """
-        read = self._look()
+        read = self.read()
         return Stretches(read.key, purge.stretches, texts) if purge is not None and purge.stretches else read.stretches
 
     def readable(self, record_id: object, fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -138,7 +133,7 @@ class PurgeList:
             record_id: Its id.
             fields: As in `readable`.
         """
-        if not self._look().ids:
+        if not self.read().ids:
             return False
         moment = seconds_of(fields.get("timestamp"))
         return (isinstance(record_id, str) and self.names(record_id)) or any(
@@ -151,7 +146,8 @@ class PurgeList:
         A change that only names such a record, as a link does, stays; one that has their words loses these, if it is
         older than the purge.
         """
-        if not self._look().ids:
+        index = self.read()
+        if not index.ids:
             return line
         try:
             value = decode_line(line)
@@ -159,19 +155,13 @@ class PurgeList:
             return line
         items = value["entries"] if isinstance(value.get("entries"), list) else [value]
         moment = seconds_of(value.get("at"))
-        kept = [item for item in items if not (isinstance(item, dict) and self._bars_change(item, moment))]
+        kept = [item for item in items if not (isinstance(item, dict) and _bars_change(index, item, moment))]
         readable = [_without_words(item, self.stretches(), moment) for item in kept]
         if readable == items:
             return line
         if not readable:
             return b""
         return sealed(encode_line({**value, "entries": readable} if "entries" in value else readable[0]))
-
-    def _bars_change(self, item: Mapping[str, Any], moment: float) -> bool:
-        index, data, record_id = self._look(), item.get("data"), item.get("id")
-        if isinstance(record_id, str) and record_id in index.ids and index.drops(record_id, moment, is_returned=True):
-            return True
-        return any(index.has(text, moment) for text in texts_in(data if isinstance(data, dict) else {}))
 
     # -- noting -------------------------------------------------------------------------------------------------------
 
@@ -187,7 +177,7 @@ class PurgeList:
         Raises:
             StorageError: It could not be noted; nothing may be purged.
         """
-        key, said = _made_key(self._key_path, may_make=not self._look().has_any), [*texts]
+        key, said = _made_key(self._key_path, may_make=not self.read().has_any), [*texts]
         fingerprints = sorted({fingerprint_of(key, text) for text in said if len(text) >= _LEAST})
         signed = signed_stretches(key, said)
         purge = Purge(
@@ -205,7 +195,7 @@ class PurgeList:
         Raises:
             StorageError: They could not be noted.
         """
-        key = _made_key(self._key_path, may_make=not self._look().has_any)
+        key = _made_key(self._key_path, may_make=not self.read().has_any)
         fingerprints = sorted({fingerprint_of(key, text) for text in texts})
         _append(self.path, {"purge": str(uuid.uuid4()), "at": at, "step": REJECTED, "fingerprints": fingerprints})
 
@@ -216,9 +206,6 @@ class PurgeList:
             StorageError: It could not be noted; who comes next does it again.
         """
         _append(self.path, {"purge": purge.id, "at": at, "step": "done", "receipt": dict(receipt)})
-
-    def _look(self) -> PurgeIndex:
-        return read_purges(self.path, self._key_path)
 
 
 def _append(path: Path, value: Mapping[str, Any]) -> None:
@@ -266,6 +253,13 @@ def of_purges(folder: Path) -> Iterator[Concern]:
 def texts_in(values: Mapping[str, Any]) -> list[str]:
     """Return the texts of a record, as a journal has it: not its labels, which many records share."""
     return [text for name in _TEXTS if isinstance(text := values.get(name), str) and len(text) >= _LEAST]
+
+
+def _bars_change(index: PurgeIndex, item: Mapping[str, Any], moment: float) -> bool:
+    data, record_id = item.get("data"), item.get("id")
+    if isinstance(record_id, str) and record_id in index.ids and index.drops(record_id, moment, is_returned=True):
+        return True
+    return any(index.has(text, moment) for text in texts_in(data if isinstance(data, dict) else {}))
 
 
 def _without_words(item: Any, stretches: Stretches, moment: float) -> Any:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.encryption import data_key
-from agent_memory.errors import StorageError
 from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import blocks_of, open_private, read_at, signature_of, translated
 from agent_memory.files.names import aside_path
@@ -29,12 +28,12 @@ from agent_memory.journal.format import (
     seq_of,
 )
 from agent_memory.journal.place import LAST_LINES, Place, goes_on, place_behind
-from agent_memory.journal.presence import check_present
+from agent_memory.journal.presence import check_present, gone
 from agent_memory.journal.purge_filter import check_purges, filter_for
 from agent_memory.journal.purge_list import PurgeList
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator
     from pathlib import Path
 
     from agent_memory.journal.codec import Codec
@@ -82,6 +81,8 @@ class JournalReader:
         starts: Where the line of each entry begins, and its length; noted only where it was set to an empty list.
         purge_filter: Cleans what is read; None if nothing was purged, or before anything was read.
         withheld: How many lines had something that was purged.
+        is_filter_due: Whether the list of purges is to be asked again before the next line.
+        before: The number of the line that was read last.
 
     Args:
         path: The journal.
@@ -96,7 +97,7 @@ class JournalReader:
         self.path = path
         self._with_purged = with_purged
         self.purge_filter: PurgeFilter | None = None
-        self._is_filter_due = not with_purged
+        self.is_filter_due = not with_purged
         self.withheld = 0
         self.codec: Codec = IDENTITY if codec is None else codec
         self.finds_codec = codec is None
@@ -105,7 +106,7 @@ class JournalReader:
         self.last_seq = self.read_seq = 0
         self.problems: list[Problem] = []
         self.reversed: list[int] = []
-        self._before = self._known = 0
+        self.before = self._known = 0
         self.rewritten = 0
         self.offset = 0
         self.lines = 0
@@ -180,14 +181,14 @@ class JournalReader:
         """Go on from a place of this file, before the first poll; what is before it is neither read nor compared."""
         self.header, self.offset, self.lines = place.header, place.offset, place.lines
         self.last_seq, self.read = max(place.seq, place.header.last_seq), Fingerprint(place.offset)
-        self.read_seq = self._before = place.seq
+        self.read_seq = self.before = place.seq
         self._signs |= place.signs
 
     def advance(self, line: bytes, seq: int, descriptor: int) -> None:
         """Note a line that the holder of the lock has just appended at `offset`."""
         self._consume(line)
         self._last.append(line[:-1])
-        self._before = seq
+        self.before = seq
         self.last_seq = self.read_seq = max(self.last_seq, seq)
         self._signature = signature_of(os.fstat(descriptor))
 
@@ -200,7 +201,7 @@ class JournalReader:
         self.header = None
         self.offset = self.lines = self.read_seq = 0
         self.read = Fingerprint()
-        self.problems, self.reversed, self._before = [], [], 0
+        self.problems, self.reversed, self.before = [], [], 0
         self.withheld = 0
 
     def _still_ours(self, descriptor: int, header: Header | None, inode: int, size: int) -> bool:
@@ -229,18 +230,7 @@ class JournalReader:
         # What is in place is what the copy would hold: without room for it, reading still goes on.
         with contextlib.suppress(OSError):
             if not copy.exists():
-                set_aside(self.path, copy, self._readable_blocks(descriptor, size), durable=False)
-
-    def _readable_blocks(self, descriptor: int, size: int) -> Iterator[bytes]:
-        """Yield what an open file holds, without what was purged."""
-        if not PurgeList(self.path.parent).ids:
-            yield from blocks_of(descriptor, 0, size)
-            return
-        reader = JournalReader(self.path, codec=self.codec)
-        entries, _ = reader.read_lines(descriptor, size, None)
-        yield reader.header.encode() if reader.header is not None else b""
-        yield from (problem.raw for problem in reader.problems)
-        yield from (entry.raw for entry in entries)
+                set_aside(self.path, copy, _readable_blocks(self, descriptor, size), durable=False)
 
     def read_lines(self, descriptor: int, size: int, most: int | None) -> tuple[list[Entry], int]:
         """Take in the whole lines up to `size`, or about `most` bytes; return their entries, and how far that was.
@@ -250,7 +240,7 @@ class JournalReader:
         entries: list[Entry] = []
         if not self._with_purged:
             check_purges(self.path)
-            self._is_filter_due = True
+            self.is_filter_due = True
         begun: list[bytes] = []  # of a line whose end is in a later block
         read_to = start = self.offset
         for block in blocks_of(descriptor, start, size, most or BLOCKS):
@@ -287,36 +277,16 @@ class JournalReader:
             raw = line + b"\n"
             if self._known and (seq_of(raw) or self._known + 1) <= self._known:
                 continue
-            if (entry := self._read_entry(raw, number)) is not None:
+            if (entry := _read_entry(self, raw, number)) is not None:
                 taken.append((entry, start, len(raw)))
-        cleaned = self.clean([entry for entry, _, _ in taken])
+        purges, found = self.purge_filter, [entry for entry, _, _ in taken]
+        cleaned = purges.clean(found, self.codec) if purges else found
         for new, (entry, place, length) in zip(cleaned, taken, strict=True):
             self.withheld += new is not entry
             if new is not None:
                 entries.append(new)
                 if self.starts is not None:
                     self.starts.append((place, length))
-
-    def _read_entry(self, raw: bytes, number: int) -> Entry | None:
-        """Return the entry in a line; None if it has none."""
-        if self._is_filter_due:
-            self._is_filter_due = False
-            self.purge_filter = filter_for(self.path, self.header)
-        purges = self.purge_filter
-        try:
-            entry = decoded_entry(self.codec, decode_entry(raw, _form(self.header)))
-        except MalformedLineError as error:
-            self.problems.append(Problem(number, str(error), purges.clean_damaged(raw) if purges else raw))
-            return None
-        if entry.seq < self._before:
-            self.reversed.append(number)
-        self._before = entry.seq
-        self.read_seq, self.last_seq = max(self.read_seq, entry.seq), max(self.last_seq, entry.seq)
-        return entry
-
-    def clean(self, entries: list[Entry]) -> Sequence[Entry | None]:
-        """Return entries without what was purged; see `PurgeFilter.clean`."""
-        return self.purge_filter.clean(entries, self.codec) if self.purge_filter else entries
 
     def _take_header(self, line: bytes) -> bool:
         try:
@@ -330,6 +300,11 @@ class JournalReader:
         self.offset += len(content)
         self.lines += lines
         self.read.add(content)
+
+
+def is_put_back(reader: JournalReader) -> bool:
+    """Return True if a reader reads an earlier journal that was put back and may have what was purged."""
+    return reader.purge_filter is not None and reader.purge_filter.is_returned
 
 
 def choose_codec(reader: JournalReader, header: Header | None, begin: bytes = b"") -> None:
@@ -369,26 +344,42 @@ def header_in(reader: JournalReader, descriptor: int) -> Header | None:
     return header
 
 
+def _readable_blocks(reader: JournalReader, descriptor: int, size: int) -> Iterator[bytes]:
+    """Yield what an open journal holds, without what was purged."""
+    if not PurgeList(reader.path.parent).read().ids:
+        yield from blocks_of(descriptor, 0, size)
+        return
+    whole = JournalReader(reader.path, codec=reader.codec)
+    entries, _ = whole.read_lines(descriptor, size, None)
+    yield whole.header.encode() if whole.header is not None else b""
+    yield from (problem.raw for problem in whole.problems)
+    yield from (entry.raw for entry in entries)
+
+
+def _read_entry(reader: JournalReader, raw: bytes, number: int) -> Entry | None:
+    """Return the entry in a line, None if it has none; notes its number, or what is wrong with it."""
+    if reader.is_filter_due:
+        reader.is_filter_due = False
+        reader.purge_filter = filter_for(reader.path, reader.header)
+    purges = reader.purge_filter
+    try:
+        entry = decoded_entry(reader.codec, decode_entry(raw, _form(reader.header)))
+    except MalformedLineError as error:
+        reader.problems.append(Problem(number, str(error), purges.clean_damaged(raw) if purges else raw))
+        return None
+    if entry.seq < reader.before:
+        reader.reversed.append(number)
+    reader.before = entry.seq
+    reader.read_seq, reader.last_seq = max(reader.read_seq, entry.seq), max(reader.last_seq, entry.seq)
+    return entry
+
+
 def _needs_none(whole: bytes, naming: Collection[bytes], known: int) -> bool:
     """Tell whether whole lines are all known, or name none of the records that are looked for."""
     if naming:
         return not mentions(whole, naming)
     last = seq_of(whole[whole.rfind(b"\n", 0, -1) + 1 :]) if known else None
     return last is not None and last <= known
-
-
-def gone(path: Path) -> StorageError:
-    """Return the error for a file that was read and is no longer there.
-
-    What was read stays: when the same file is put back, reading goes on where it was. A new journal in its place,
-    begun by the next writer, would hide that the other one exists.
-    """
-    return StorageError(
-        f"{path.name} of {path.parent.name} is gone: it, or a folder above it, was moved, renamed or "
-        "deleted while this session was using it. Nothing was written, and no new memory was begun.",
-        code="gone",
-        recovery="Put it back and go on, or start a new session, which looks where the settings say.",
-    )
 
 
 def decode_next(reader: JournalReader, tail: bytes) -> Entry | Header:

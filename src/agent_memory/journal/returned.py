@@ -1,11 +1,16 @@
-"""Rewrite journals that were put back and may have what was purged."""
+"""Which journals are current: write that down, and rewrite those that were put back after a purge."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
+from agent_memory.errors import StorageError
+from agent_memory.files.lock import folder_lock
+from agent_memory.journal.agent_file import JournalState, header_at, note_journal, read_states
 from agent_memory.journal.journal import Journal
 from agent_memory.journal.purge_filter import is_returned
+from agent_memory.journal.reader import is_put_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,3 +30,24 @@ def rewrite_returned(journals: Iterable[Path]) -> list[Path]:
         with journal.folded() as new:
             journal.put_in_place(new)
     return returned
+
+
+def note_current(journal: Journal, count: int | None) -> None:
+    """Write down in `agent.yaml` that a journal is the current one, unless it was put back; never raises.
+
+    Args:
+        journal: The journal, as it was last read.
+        count: How many records it has; unknown when None.
+    """
+    reader, path = journal.reader, journal.path
+    header = reader.header
+    if header is None or reader.withheld or (is_put_back(reader) and reader.read.begin):
+        return
+    known = (read_states(path.parent) or {}).get(path.name)
+    if known is not None and not known.follows(header, reader.last_seq):
+        return
+    if known == JournalState(header.generation, reader.last_seq, count):
+        return
+    with contextlib.suppress(StorageError), folder_lock(path.parent, 0):
+        if (present := header_at(path)) is not None and present.generation == header.generation:
+            note_journal(path, header, reader.last_seq, count)

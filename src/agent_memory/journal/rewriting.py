@@ -181,7 +181,7 @@ class Rewriting:
             raise changed_meanwhile(self._path)
         if self._bad:
             keep_rejected(rejected_path(self._path), self._bad, at)
-        purged = PurgeList(self._path.parent).ids if self._whole.withheld else {}
+        purged = PurgeList(self._path.parent).read().ids if self._whole.withheld else {}
         drop_forgotten(self._path, self._folded.forgotten.union(purged) - written)
         is_clean = self._is_clean()
         if tail:

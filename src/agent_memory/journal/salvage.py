@@ -194,7 +194,7 @@ def lost_in(path: Path) -> bytes:
         StorageError: There is no key.
     """
     content = _decrypted(path, path.read_bytes())
-    purged = PurgeList(path.parent).ids if sort_of(path.name) == "lost" else {}
+    purged = PurgeList(path.parent).read().ids if sort_of(path.name) == "lost" else {}
     return without_lines(content, purged.keys()) if purged else content
 
 

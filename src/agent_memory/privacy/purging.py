@@ -224,7 +224,7 @@ class Purging:
 
     def _begin(self, plan: Plan) -> Purge:
         with folder_lock(self._folder.path, PERSON_SECONDS):
-            if not self.list.ids:
+            if not self.list.read().ids:
                 note_unnamed(self._folder.journals())
             return self.list.begin(plan.ids, plan.texts, to_text(self._clock()), plan.resting)
 

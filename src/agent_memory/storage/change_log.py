@@ -14,6 +14,8 @@ from agent_memory.files.atomic import read_json, signature
 from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.files.names import SEGMENTS
 from agent_memory.journal import GRACE, Change, Journal, Update, deleted_in, keep_lost
+from agent_memory.journal.reader import is_put_back
+from agent_memory.journal.returned import note_current
 from agent_memory.models import Clock, utc_now
 from agent_memory.storage.changes import expired_before
 from agent_memory.storage.compaction_policy import CompactionPolicy, is_counted
@@ -22,7 +24,7 @@ from agent_memory.storage.vector.shards import describe_folder
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
-    from datetime import date, datetime, timedelta
+    from datetime import date, timedelta
     from typing import Any
 
     from agent_memory.files.layout import AgentFolder
@@ -209,9 +211,14 @@ class FileLog:
         return receipt.settle if receipt is not None else None
 
     def pays_to_compact(self, state: State[Any]) -> bool:
-        """See `ChangeLog`."""
+        """See `ChangeLog`; looks once a day for records that expired longer ago than the grace time."""
         now = self._clock()
-        return self.journal.is_returned or self.policy.pays(len(state.records), now) or self._has_ended(state, now)
+        if is_put_back(self.journal.reader) or self.policy.pays(len(state.records), now):
+            return True
+        if self._looked_on == now.date() or self.policy.is_of_today(now):
+            return False
+        self._looked_on = now.date()
+        return state.has_expired(now - self.grace)
 
     @contextlib.contextmanager
     def compacting(self, grace: timedelta | None = None) -> Iterator[Callable[[Absorb], bool]]:
@@ -256,7 +263,7 @@ class FileLog:
 
     def note_current(self, count: int) -> None:
         """See `ChangeLog`."""
-        self.journal.note_current(None if self._kind.beside() else count)
+        note_current(self.journal, None if self._kind.beside() else count)
 
     def keep_lost(self, records: Mapping[str, Mapping[str, Any]]) -> object:
         """See `ChangeLog`."""
@@ -273,13 +280,6 @@ class FileLog:
             if is_counted(entry, self._kind):
                 self.policy.add(entry)
         return update
-
-    def _has_ended(self, state: State[Any], now: datetime) -> bool:
-        """Tell whether a record expired longer ago than the grace time; looks once a day."""
-        if self._looked_on == now.date() or self.policy.is_of_today(now):
-            return False
-        self._looked_on = now.date()
-        return state.has_expired(now - self.grace)
 
 
 def _sealed_seq(folder: AgentFolder, kind: str) -> int:

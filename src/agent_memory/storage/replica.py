@@ -220,10 +220,6 @@ class Replica(Generic[R]):
         gone, self._gone = self._gone or [], []
         return gone
 
-    def note_current(self) -> None:
-        """See `ChangeLog.note_current`."""
-        self.log.note_current(len(self.state.records))
-
     def _absorb(self, update: Update) -> None:
         """Take in what the log brought; write down what this process knew and another program removed or changed."""
         known = snapshot(self.state) if update.reset and self.log.rewritten > self._rewritten else ()

@@ -290,7 +290,8 @@ class Threaded(Generic[R]):
             await opened.upkeep.close()
             if self._shown.wants_keeping:
                 await self._worker.run(self._shown.keep, opened.replica)
-            await self._worker.run(opened.replica.note_current)
+            replica = opened.replica
+            await self._worker.run(lambda: replica.log.note_current(len(replica.state.records)))
         await asyncio.to_thread(self.thread.close)
         self._is_compacting = False
         if opened is not None:

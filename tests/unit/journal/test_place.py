@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.journal import Change, Journal
-from agent_memory.journal.place import go_on, offset_behind, place_of
+from agent_memory.journal.place import offset_behind
+from agent_memory.journal.resumption import go_on, place_of
 
 if TYPE_CHECKING:
     from pathlib import Path

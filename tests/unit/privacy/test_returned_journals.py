@@ -13,6 +13,7 @@ from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import PURGE_KEY, PURGED
 from agent_memory.journal import Journal, PurgeList
+from agent_memory.journal.reader import is_put_back
 from agent_memory.lifecycle.backups import create_backup, restore_backup
 from agent_memory.privacy import Purging
 from tests.house import OTHER, SECRET, House
@@ -172,7 +173,7 @@ async def test_older_folder_with_purges_is_read_through_once(bobs: House) -> Non
     await bobs.service.close()
     journal = Journal(bobs.folder / "memories.yaml", {"memory"})
     journal.poll()
-    assert not journal.is_returned
+    assert not is_put_back(journal.reader)
 
 
 async def test_purge_verifies_a_returned_journal(bobs: House) -> None:

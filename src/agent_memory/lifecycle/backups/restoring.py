@@ -37,9 +37,9 @@ from agent_memory.files.filesystem import locks_keep_readers_out
 from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.files.lock import archive_lock, file_lock, folder_lock, make_lock
-from agent_memory.files.names import AGENT, DERIVED, ENCRYPTION, SHORTLIST, TOPICS, may_be_journal
+from agent_memory.files.names import AGENT, DERIVED, ENCRYPTION, SHORTLIST, TOPICS
 from agent_memory.journal import rewrite_returned
-from agent_memory.journal.agent_file import JournalState, encode_states, header_at
+from agent_memory.journal.agent_file import encode_states, states_in
 from agent_memory.journal.format import FORMAT, Header, MalformedLineError, decode_header, sealed
 from agent_memory.knowledge.topics.file import INDEX
 from agent_memory.lifecycle.backups.admitting import Admission, barring
@@ -192,7 +192,7 @@ def _replace(archive: Archive, folder: AgentFolder, clock: Clock, admission: Adm
         before = _backup_of_now(folder, clock()) if present else None
         with translated(folder.path, "restore into"):
             _number(staged, headers, before)
-            _write(staged / AGENT, encode_states(folder.path, _states_in(staged, archive)))
+            _write(staged / AGENT, encode_states(folder.path, states_in(staged, _counts(archive))))
         settle(folder.path, staged)
         drop_derived(folder)
         if coding.now is not None:
@@ -338,17 +338,6 @@ def _number(staged: Path, begun: dict[str, _Begun], before: Backup | None) -> No
             os.pwrite(descriptor, _line_of(header), 0)
 
 
-def _states_in(staged: Path, archive: Archive) -> dict[str, JournalState]:
-    """Return what `agent.yaml` is to say of the journals that were unpacked."""
-    counts = {journal.name: sum(journal.records.values()) for journal in archive.manifest.journals}
-    headers = {path: header_at(path) for path in staged.glob("*.yaml") if may_be_journal(path.name)}
-    return {
-        path.name: JournalState(header.generation, header.last_seq, counts.get(path.name, 0))
-        for path, header in headers.items()
-        if header is not None
-    }
-
-
 def _begin(archive: Archive, name: str, root: Path, admission: Admission) -> AgentFolder:
     """Make an agent of a backup, which is there as a whole or not at all."""
     made = new_folder(name, root)
@@ -364,7 +353,7 @@ def _begin(archive: Archive, name: str, root: Path, admission: Admission) -> Age
         headers = _unpack(archive, hidden, admission, coding)
         with _texts_of(archive, AgentFolder(hidden), hidden, admission, coding):
             _number(hidden, headers, None)
-            _write(hidden / AGENT, encode_states(hidden, _states_in(hidden, archive)))
+            _write(hidden / AGENT, encode_states(hidden, states_in(hidden, _counts(archive))))
         if coding.key_file is not None:
             _write(hidden / ENCRYPTION, coding.key_file)
         sync_tree(hidden)
@@ -389,6 +378,10 @@ def _ids_now(folder: AgentFolder) -> set[str] | None:
             return None
         tallies = [tally_of(journal) for journal in journals]
     return set().union(*(tally.ids.get("memory", set()) for tally in tallies))
+
+
+def _counts(archive: Archive) -> dict[str, int]:
+    return {journal.name: sum(journal.records.values()) for journal in archive.manifest.journals}
 
 
 def _content(archive: Archive, held: Held) -> bytes:

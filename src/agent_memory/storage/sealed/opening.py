@@ -14,8 +14,9 @@ from agent_memory.embeddings.hashes import PREFIX_BYTES, Hashes
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal import Journal
-from agent_memory.journal.place import Place, go_on
+from agent_memory.journal.place import Place
 from agent_memory.journal.purge_filter import is_returned
+from agent_memory.journal.resumption import go_on
 from agent_memory.models import Trace
 from agent_memory.models.kind import R
 from agent_memory.retrieval import SearchIndex

@@ -25,7 +25,7 @@ from agent_memory.files.atomic import make_private_folder, sync_folder, translat
 from agent_memory.files.children import keep_to_itself
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Journal, Update
-from agent_memory.journal.place import place_of
+from agent_memory.journal.resumption import place_of
 from agent_memory.logs import get_logger
 from agent_memory.models import Kind, content_hash, listed_as
 from agent_memory.retrieval.sealing import searched_fields
