@@ -37,7 +37,7 @@ _PATIENCE: Final = 60.0
 _OLD: Final = 10.0
 """Seconds by which temporary files are made older: they are left alone as long as they are fresh."""
 _KNOWN: Final = re.compile(
-    r"memories\.yaml|memories\.rejected\.yaml|scratchpad\.yaml|events(\.1)?\.jsonl|metadata\.json|\.lock"
+    r"memories\.yaml|memories\.rejected\.yaml|scratchpad\.yaml|events(\.1)?\.jsonl|agent\.yaml|metadata\.json|\.lock"
     r"|embeddings\.sqlite3(-wal|-shm)?|shortlist\.json|memories\.db|memories\.db/build\.lock"
     r"|derived(/.*)?"  # the next seal removes what a dead one left
 )

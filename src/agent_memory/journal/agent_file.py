@@ -81,7 +81,7 @@ def _read_id(folder: Path) -> str | None:
 def write_states(folder: Path, states: Mapping[str, JournalState]) -> None:
     """Write `agent.yaml`, with the lock of the folder held; a failure is logged, and costs a check later."""
     try:
-        replace_file(folder / AGENT, encode_states(folder, states), durable=True)
+        replace_file(folder / AGENT, encode_states(folder, states), durable=False)
     except OSError as error:
         log.info("agent_file_not_written", folder=folder.name, error=error.strerror or str(error))
 
