@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_file, signature, translated
 from agent_memory.files.names import PURGED
-from agent_memory.journal.format import MalformedLineError, decode_line
+from agent_memory.journal.format import MalformedLineError, decode_line, sealed
 from agent_memory.journal.stretches import Stretches
 from agent_memory.models.text import folded_text
 
@@ -161,7 +161,7 @@ def _take(read: PurgeIndex, line: bytes, path: Path) -> None:
     if not _is_whole(line):
         return  # a process died while writing it: what it began was not acknowledged
     try:
-        value = decode_line(line)
+        value = _decode_sealed(line)
     except MalformedLineError as error:
         raise StorageError(
             f"{path.name}, the list of what was purged, is damaged: {error}. Nothing was read or changed.",
@@ -182,6 +182,13 @@ def _take(read: PurgeIndex, line: bytes, path: Path) -> None:
             purges[purge_id] = replace(known, receipt=dict(value["receipt"]))
     except (KeyError, TypeError, ValueError, AttributeError):
         return  # of a newer version
+
+
+def _decode_sealed(line: bytes) -> dict[str, Any]:
+    """Return the mapping in a line, which must have a checksum."""
+    if sealed(line) != line:
+        raise MalformedLineError("a line has no checksum")
+    return decode_line(line)
 
 
 def _is_whole(line: bytes) -> bool:
