@@ -136,6 +136,7 @@ def _name_holder(book: Workspace, url: str | None, holder: ProcessIdentity | Non
     with opened.database.writing() as connection:
         done = connection.execute(sa.update(meta).where(meta.c.key.startswith("holder:")).values(value=text))
         assert done.rowcount == 1
+    opened.database.close()
 
 
 def _claim_in_a_child(book: Workspace, url: str | None, how: str) -> None:
@@ -175,6 +176,7 @@ def test_rows_of_an_older_version_that_look_alike_stay(book: Workspace, url: str
     terms = opened.schema.declared["terms"]
     with opened.database.writing() as connection:  # as an older version kept it
         connection.execute(sa.update(terms).where(terms.c.id == saved[1]).values(term="oak "))
+    opened.database.close()
     again = Workspace.open(book.folder, url=url)
     assert [row["term"] for row in again.tables.many("terms").rows] == ["oak", "oak "]
     assert [again.tables.get("terms", key)["definition"] for key in ("oak", "oak ")] == ["oak", "elm"]
