@@ -91,7 +91,7 @@ async def test_no_secret_of_it_is_stored(things: RecordStorage[Thing]) -> None:
 
 async def test_it_is_counted_changed_replaced_and_forgotten(things: RecordStorage[Thing]) -> None:
     old = await things.store(thing("Lives in Turin"))
-    assert await things.store(thing("lives in  turin"), unique=True) == old
+    assert await things.store(thing("Lives in  Turin"), unique=True) == old
     new = await things.store(thing("Lives in Rome", supersedes=old))
     await things.touch([new])
     assert (await things.superseded(), await things.older_versions(new)) == ({old: new}, [old])

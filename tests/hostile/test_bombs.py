@@ -5,6 +5,7 @@ CPU time is bounded here far above what is needed: without the guards these take
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -96,14 +97,16 @@ def test_the_name_of_a_tool_of_any_length_is_judged() -> None:
 
 
 @attack("metadata-of-many-values")
-async def test_metadata_of_many_values_is_refused(attacked: Begin) -> None:
+async def test_arguments_of_many_values_are_left_out(attacked: Begin) -> None:
     session = await attacked()
     await session.say("note it")
     many = {str(number): [number] * 10 for number in range(50_000)}
-    assert "code" in await session.tool("memory_store", content="x", category="note", metadata=many)
-    assert "code" in await session.tool("memory_store", content="x", category="note", tags=["t"] * 100_000)
     links = [{"rel": "r", "id": "mem-000000000001"}] * 100_000
-    assert "code" in await session.tool("memory_store", content="x", category="note", links=links)
+    for name, value in (("metadata", many), ("tags", [f"t{n}" for n in range(100_000)]), ("links", links)):
+        answer = await session.tool("memory_store", content=f"{name} of many values", category="note", **{name: value})
+        assert [warning for warning in answer["warnings"] if name in warning]
+    for memory in await session.memories():
+        assert len(json.dumps(memory.to_record())) < 10_000
 
 
 # -- words that would be orders to what is below ----------------------------------------------------------------------

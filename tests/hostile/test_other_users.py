@@ -13,7 +13,8 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from typer.testing import CliRunner
@@ -295,11 +296,12 @@ def _is_main(node: ast.stmt) -> bool:
 def test_no_copy_of_what_was_edited_stays_where_editors_keep_one(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, open_umask: None
 ) -> None:
-    from agent_memory.cli import change
+    from agent_memory.cli import drafts
 
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setattr(change.tempfile, "tempdir", str(temporary))
+    agent_folder = tmp_path / "memory" / "bob"
+    agent_folder.mkdir(parents=True)
+    settings = ServiceSettings(storage_root=str(agent_folder.parent))
+    command = SimpleNamespace(service=SimpleNamespace(agent_id="bob", settings=settings))
     seen: list[Any] = []
 
     def edit(path: Path) -> None:
@@ -307,8 +309,8 @@ def test_no_copy_of_what_was_edited_stays_where_editors_keep_one(
         path.write_text("Green.\n")
         seen.append((path.parent.stat().st_mode & 0o777, path.stat().st_mode & 0o077, path.suffix))
 
-    monkeypatch.setattr(change, "_check_terminal", lambda: None)
-    monkeypatch.setattr(change, "_open_editor", edit)
-    assert asyncio.run(change.edited_text("cnd-000000000000", "Blue.")) == "Green.\n"
+    monkeypatch.setattr(drafts, "check_terminal", lambda: None)
+    monkeypatch.setattr(drafts, "open_editor", edit)
+    assert asyncio.run(drafts.edited_text(cast("Any", command), "cnd-000000000000", "Blue.")) == "Green.\n"
     assert seen == [(0o700, 0, ".yaml")]
-    assert list(temporary.rglob("*")) == []
+    assert list(agent_folder.rglob("*")) == []

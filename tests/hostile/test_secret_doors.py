@@ -15,7 +15,8 @@ SECRETS = [Planted(f"We decided that the deploy token of the build is {token}", 
 @pytest.mark.parametrize("door", [door for door in DOORS if door != "names of files"])
 def test_nothing_is_left_behind_a_door(door: str) -> None:
     found = through(door, SECRETS[:2] if DOORS[door].bare else SECRETS)  # names have no signs
-    assert found["files"] > 3, "nothing was kept: the test would prove nothing"
+    least = 1 if door == "declarations of workspaces" else 4  # a declaration with a secret is refused
+    assert found["files"] >= least, "nothing was kept: the test would prove nothing"
     assert (found["left"], found["where"]) == (0, [])
 
 

@@ -46,7 +46,7 @@ async def test_what_could_not_be_synced_is_not_acknowledged_and_a_retry_repeats_
     assert [m.content async for m in storage.iter_all()] == expected
     assert await reopened(root, clock) == expected
     if existing:
-        assert await storage.store(memory_of("never  DURABLE"), unique=True) == unknown.id
+        assert await storage.store(memory_of("never  durable"), unique=True) == unknown.id
     await storage.store(memory_of("after"))
     assert await reopened(root, clock) == [*expected, "after"]
 

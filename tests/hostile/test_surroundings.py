@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -13,7 +13,7 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, refused_by_system
 from agent_memory.memories import MigratableStorage
 from agent_memory.storage import FileStorage, detect_storage
-from amplifier_module_tool_memory_semantic import MemoryTool
+from amplifier_module_tool_memory_semantic.tools import StatusTool
 from tests.concurrency.processes import environment
 from tests.hostile.trouble import OFFLINE, inside, need_root, refusal
 from tests.support import memory_of, raises
@@ -123,17 +123,11 @@ async def test_without_a_thread_for_embedding_words_find(
     "error", [OSError(24, "Too many open files"), MemoryError(), RuntimeError("can't start new thread")]
 )
 async def test_what_the_system_refuses_is_a_tools_answer(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Tool(MemoryTool[Any]):
-        def __init__(self) -> None:
-            pass
+    async def refuse(_tool: StatusTool, _args: Any) -> dict[str, Any]:
+        raise error
 
-        def _checked(self, given: Any) -> Any:
-            return given
-
-        async def _run(self, args: Any) -> dict[str, Any]:
-            raise error
-
-    result = await Tool().execute({})
+    monkeypatch.setattr(StatusTool, "_run", refuse)
+    result = await StatusTool(cast("Any", None)).execute({})
     assert not result.success
     assert result.error["code"] == "system"
     assert "What was stored before is safe." in result.error["message"]

@@ -200,7 +200,7 @@ def test_a_pipe_gets_whole_lines_and_no_colour(bob: Run) -> None:
 def test_a_progress_bar_is_for_terminals(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
     lines = "".join(f'{{"content": "entry {number}"}}\n' for number in range(50))
     (tmp_path / "in.jsonl").write_text(lines)
-    assert bob("import", str(tmp_path / "in.jsonl"), "-a", "one").stderr == ""
+    assert re.fullmatch(r"Undo: [^\n]*\n", bob("import", str(tmp_path / "in.jsonl"), "-a", "one").stderr)
     code, shown = in_a_terminal(environment, "import", str(tmp_path / "in.jsonl"), "-a", "two")
     assert code == 0
     assert "Importing" in shown

@@ -48,6 +48,7 @@ _HIDDEN: Final[dict[str, Any]] = {"x-hidden": True}
 _UNLISTED: Final[dict[str, Any]] = {"x-unlisted": True}
 """Shows no values: the nine categories are listed once, in memory_store."""
 _TAG: Final[dict[str, Any]] = {"x-aliases": ["tag"]}
+_MOST_LINKS: Final = 100
 _COUNT: Final[dict[str, Any]] = {"x-aliases": ["k", "top_k", "max_results"]}
 
 
@@ -119,7 +120,7 @@ class StoreInput(Input):
     tags: list[_Tag] = Field(default_factory=list, max_length=MAX_TAGS, json_schema_extra=_TAG)
     metadata: dict[str, JsonValue] = Field(default_factory=dict, json_schema_extra=_HIDDEN)
     supersedes: _MemoryId | None = Field(None, description="id of the memory that this makes untrue")
-    links: list[LinkInput] | None = Field(None, description="rel: because, derived_from, …")
+    links: list[LinkInput] | None = Field(None, max_length=_MOST_LINKS, description="rel: because, derived_from, …")
 
     _metadata = field_validator("metadata", mode="before")(check_metadata)
 

@@ -196,7 +196,7 @@ async def forget(
     of a memory that says more. With `--reason` a trace stays, and storing the same text again warns.
     """
     if [bool(memory_id), matching is not None, everything].count(True) != 1:
-        raise typer.BadParameter("name one of an ID, --matching and --all", param_hint="ID")
+        raise typer.BadParameter("name one of: an ID, --matching WORDS without an ID, or --all", param_hint="ID")
     if everything:
         some, until = await forget_all(run, reason=reason, yes=yes, now=now)
     elif matching is not None:

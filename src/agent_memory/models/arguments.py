@@ -261,13 +261,13 @@ class _ArgumentReader:
             return _ABSENT
         if listed is not value:
             self.warnings.append(f"{path}: read as a list")
-        read = [self._read(items, item, path, is_strict=True, is_required=False) for item in listed]
-        values = [item for item in read if item is not _ABSENT]
-        most = schema.get("maxItems", len(values))
-        if len(values) > most and not is_strict:
+        listed = [item for item in listed if item not in (None, "")]
+        most = schema.get("maxItems", len(listed))
+        if len(listed) > most and not is_strict:
             self.warnings.append(f"{path}: only the first {most} were used")
-            return values[:most]
-        return values
+            listed = listed[:most]
+        read = [self._read(items, item, path, is_strict=True, is_required=False) for item in listed]
+        return [item for item in read if item is not _ABSENT]
 
     def _read_inner(self, schema: Mapping[str, Any], value: Any, path: str, is_strict: bool) -> Any:  # noqa: FBT001
         del is_strict

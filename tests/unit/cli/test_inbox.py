@@ -112,7 +112,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 def test_in_a_terminal_each_is_shown_in_turn(
     bob: Run, waiting: list[str], at_a_terminal: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    async def edited(_name: str, text: str) -> str:
+    async def edited(_run: Any, _name: str, text: str) -> str:
         return f"{text} Since May.\n"
 
     monkeypatch.setattr(inbox, "edited_text", edited)

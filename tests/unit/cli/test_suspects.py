@@ -55,7 +55,7 @@ def test_what_a_store_has_replaced_at_once_is_quoted(bob: Run) -> None:
     stored(bob, "The public API allows 100 requests.")
     said = bob("store", "The limit of the public API was raised to 300 requests.")
     assert "The public API allows 100 requests." in said.stderr
-    assert "agent-memory restore" in said.stderr
+    assert "agent-memory undo" in said.stderr
 
 
 def test_one_memory_or_two_decisions_are_no_decision(bob: Run) -> None:

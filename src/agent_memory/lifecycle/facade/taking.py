@@ -93,11 +93,11 @@ class Taking:
 
 
 def _read_role(entry: MemoryEntry) -> str:
-    """Return the role that an entry or its source states, or unknown."""
+    """Return the role that an entry states; without one it is the program's own, unless its source is a user."""
     role = entry.content.get("role")
     if role is not None:
         return role if role in _ROLES else UNKNOWN
-    return UNKNOWN if not entry.source else "user" if entry.source.startswith("user") else "assistant"
+    return "user" if entry.source.startswith("user") else "assistant"
 
 
 def _turn_of(entry: MemoryEntry) -> Turn:

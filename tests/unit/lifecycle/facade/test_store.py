@@ -99,20 +99,20 @@ async def test_secrets_reach_no_file(store: MemoryStore, root: Path) -> None:
 
 async def test_the_same_text_is_stored_once(store: MemoryStore) -> None:
     first = await store.store_entry(entry("Maria likes tea.", entry_id="first"))
-    assert await store.store_entry(entry("maria likes  tea.", entry_id="second")) == first
+    assert await store.store_entry(entry("Maria likes  tea.", entry_id="second")) == first
 
 
 async def test_many_entries_are_stored_as_one_by_one(store: MemoryStore, root: Path) -> None:
     known = await store.store_entry(entry("Maria likes tea."))
     given = [
         entry("The ferry leaves at nine.", importance_score=0.9, semantic_tags=["boats"], session_id="s1"),
-        entry("maria likes tea."),
+        entry("Maria  likes tea."),
         *[entry(f"Turn {n}", TYPES.INTERACTION, session_id=f"s{n % 2}", importance_score=0.3) for n in range(4)],
         entry("The ferry leaves at nine."),
         entry("An own name.", entry_id="own"),
         entry("The ferry leaves at ten.", TYPES.CORRECTION),
-        entry(f"The key is {SECRET}", TYPES.CONTEXT),
-        entry(f"The other key is {SECRET}", TYPES.INSIGHT),
+        entry(f"The build server of the harbour signs with {SECRET}", TYPES.CONTEXT),
+        entry(f"The staging server of the harbour signs with {SECRET}", TYPES.INSIGHT),
     ]
     ids = await store.store_entries(given)
     assert (ids[1], ids[6], ids[7]) == (known, ids[0], "own")
