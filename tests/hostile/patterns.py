@@ -1,0 +1,151 @@
+"""Every regular expression of the product, collected in a fresh process, and the texts over which one is not linear.
+
+Run as a program: `python -m tests.hostile.patterns [--deep] [--only MODULE]`. It prints one JSON line per slow pattern.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import json
+import pkgutil
+import re
+import re._compiler as compiler  # type: ignore[import-not-found]
+import resource
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from tests.hostile.pumps import find_slow_text
+
+ROOT = Path(__file__).resolve().parents[2]
+_OURS = ("agent_memory", "amplifier_module_")
+_METHODS = ("match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split")
+_CPU = 3_600
+"""Seconds of CPU after which the system ends the process."""
+
+
+class PatternCollection:
+    """Patterns of the product by text and flags, with the modules that compile them and the names that they have."""
+
+    def __init__(self) -> None:
+        self.places: dict[re.Pattern[Any], set[str]] = defaultdict(set)
+        self._names: dict[re.Pattern[Any], set[str]] = defaultdict(set)
+        self._inline: dict[tuple[Any, int], set[str]] = defaultdict(set)
+        self._calls: dict[str, set[str]] = defaultdict(set)
+
+    def collect(self) -> None:
+        """Import every module and note each pattern that is compiled, written in a call, or reachable."""
+        original = compiler.compile
+        compiler.compile = self._record(original)
+        try:
+            names = list(_list_modules())
+            for name in names:
+                importlib.import_module(name)
+            self._read_sources(names)
+            for name in names:
+                self._note_names(sys.modules[name])
+        finally:
+            compiler.compile = original
+
+    def choose_method(self, pattern: re.Pattern[Any]) -> str:
+        """Return the only method that the code applies to the pattern, else the most expensive one."""
+        names = self._names.get(pattern, set())
+        called = set.union(set(), *(self._calls[name] for name in names)) if names else {"finditer"}
+        called |= self._inline.get((pattern.pattern, pattern.flags), set())
+        called = called or {"finditer"}
+        if len(called) == 1 and called <= {"match", "fullmatch", "search"}:
+            return called.pop()
+        return "search" if called <= {"match", "fullmatch", "search"} else "finditer"
+
+    def _record(self, original: Any) -> Any:
+        def compile_pattern(pattern: Any, flags: int = 0) -> Any:
+            compiled = original(pattern, flags)
+            frame = sys._getframe(1)
+            while frame is not None and not frame.f_globals.get("__name__", "").startswith(_OURS):
+                frame = frame.f_back  # type: ignore[assignment]
+            if frame is not None:
+                self.places[compiled].add(f"{frame.f_globals['__name__']}:{frame.f_lineno}")
+            return compiled
+
+        return compile_pattern
+
+    def _read_sources(self, names: list[str]) -> None:
+        for name in names:
+            path = getattr(sys.modules[name], "__file__", None)
+            if path is None:
+                continue
+            for node in ast.walk(ast.parse(Path(path).read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                    self._note_call(name, node)
+                elif isinstance(node, ast.Attribute) and node.attr in _METHODS:
+                    self._note_attribute(node)
+
+    def _note_attribute(self, node: ast.Attribute) -> None:
+        owner = node.value
+        name = owner.id if isinstance(owner, ast.Name) else owner.attr if isinstance(owner, ast.Attribute) else None
+        if name is not None:
+            self._calls[name].add(node.attr)
+
+    def _note_call(self, module: str, node: ast.Call) -> None:
+        assert isinstance(node.func, ast.Attribute)
+        if node.func.attr not in _METHODS:
+            return
+        self._note_attribute(node.func)
+        is_inline = isinstance(node.func.value, ast.Name) and node.func.value.id == "re"
+        if is_inline and node.args and isinstance(node.args[0], ast.Constant):
+            flags = next((word.value for word in node.keywords if word.arg == "flags"), None)
+            value = getattr(re, flags.attr) if isinstance(flags, ast.Attribute) else 0
+            pattern = re.compile(node.args[0].value, value)
+            self.places[pattern].add(f"{module}:{node.lineno}")
+            self._inline[pattern.pattern, pattern.flags].add(node.func.attr)
+
+    def _note_names(self, module: Any) -> None:
+        for name, value in vars(module).items():
+            if isinstance(value, re.Pattern):
+                self._names[value].add(name)
+                if not self.places.get(value):
+                    self.places[value].add(f"{module.__name__}:0")
+
+
+def _list_modules() -> list[str]:
+    import agent_memory  # noqa: PLC0415
+
+    names = [module.name for module in pkgutil.walk_packages(agent_memory.__path__, "agent_memory.")]
+    for folder in sorted((ROOT / "modules").iterdir()):
+        for package in sorted(folder.glob("amplifier_module_*")):
+            sys.path.insert(0, str(folder))
+            names += [package.name]
+            names += [module.name for module in pkgutil.walk_packages([str(package)], f"{package.name}.")]
+    return [name for name in names if not name.endswith("__main__")]
+
+
+def main() -> None:
+    """Print each pattern that is not linear, and at last how many there are."""
+    reader = argparse.ArgumentParser()
+    reader.add_argument("--deep", action="store_true")
+    reader.add_argument("--only", default="")
+    arguments = reader.parse_args()
+    resource.setrlimit(resource.RLIMIT_CPU, (_CPU, _CPU))
+    collection = PatternCollection()
+    collection.collect()
+    patterns = sorted(collection.places, key=lambda pattern: (str(pattern.pattern), pattern.flags))
+    count = slow = 0
+    for pattern in patterns:
+        places = sorted(collection.places[pattern])
+        if not any(arguments.only in place for place in places):
+            continue
+        count += 1
+        method = collection.choose_method(pattern)
+        text = find_slow_text(pattern, method, variants=4 if arguments.deep else 1)
+        if text is not None:
+            slow += 1
+            shown = {"places": places, "method": method, "pattern": str(pattern.pattern)[:300], "slow": str(text)}
+            print(json.dumps(shown, ensure_ascii=False), flush=True)
+    print(json.dumps({"patterns": count, "slow": slow}))
+
+
+if __name__ == "__main__":
+    main()
