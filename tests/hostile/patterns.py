@@ -12,7 +12,6 @@ import json
 import pkgutil
 import re
 import re._compiler as compiler  # type: ignore[import-not-found]
-import resource
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -23,8 +22,6 @@ from tests.hostile.pumps import find_slow_text
 ROOT = Path(__file__).resolve().parents[2]
 _OURS = ("agent_memory", "amplifier_module_")
 _METHODS = ("match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split")
-_CPU = 3_600
-"""Seconds of CPU after which the system ends the process."""
 
 
 class PatternCollection:
@@ -32,9 +29,9 @@ class PatternCollection:
 
     def __init__(self) -> None:
         self.places: dict[re.Pattern[Any], set[str]] = defaultdict(set)
-        self._names: dict[re.Pattern[Any], set[str]] = defaultdict(set)
+        self._names: dict[re.Pattern[Any], set[tuple[str, str]]] = defaultdict(set)
         self._inline: dict[tuple[Any, int], set[str]] = defaultdict(set)
-        self._calls: dict[str, set[str]] = defaultdict(set)
+        self._calls: dict[tuple[str, str], set[str]] = defaultdict(set)
 
     def collect(self) -> None:
         """Import every module and note each pattern that is compiled, written in a call, or reachable."""
@@ -52,9 +49,9 @@ class PatternCollection:
 
     def choose_method(self, pattern: re.Pattern[Any]) -> str:
         """Return the only method that the code applies to the pattern, else the most expensive one."""
-        names = self._names.get(pattern, set())
-        called = set.union(set(), *(self._calls[name] for name in names)) if names else {"finditer"}
-        called |= self._inline.get((pattern.pattern, pattern.flags), set())
+        called = set(self._inline.get((pattern.pattern, pattern.flags), set()))
+        for module, name in self._names.get(pattern, set()):
+            called |= self._calls[module if name.startswith("_") else "", name] or {"finditer"}
         called = called or {"finditer"}
         if len(called) == 1 and called <= {"match", "fullmatch", "search"}:
             return called.pop()
@@ -64,9 +61,10 @@ class PatternCollection:
         def compile_pattern(pattern: Any, flags: int = 0) -> Any:
             compiled = original(pattern, flags)
             frame = sys._getframe(1)
-            while frame is not None and not frame.f_globals.get("__name__", "").startswith(_OURS):
-                frame = frame.f_back  # type: ignore[assignment]
-            if frame is not None:
+            while frame.f_globals["__name__"].partition(".")[0] in {"re", "functools"}:
+                assert frame.f_back is not None
+                frame = frame.f_back
+            if frame.f_globals["__name__"].startswith(_OURS):
                 self.places[compiled].add(f"{frame.f_globals['__name__']}:{frame.f_lineno}")
             return compiled
 
@@ -81,19 +79,19 @@ class PatternCollection:
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                     self._note_call(name, node)
                 elif isinstance(node, ast.Attribute) and node.attr in _METHODS:
-                    self._note_attribute(node)
+                    self._note_attribute(name, node)
 
-    def _note_attribute(self, node: ast.Attribute) -> None:
+    def _note_attribute(self, module: str, node: ast.Attribute) -> None:
         owner = node.value
         name = owner.id if isinstance(owner, ast.Name) else owner.attr if isinstance(owner, ast.Attribute) else None
         if name is not None:
-            self._calls[name].add(node.attr)
+            self._calls[module if name.startswith("_") else "", name].add(node.attr)
 
     def _note_call(self, module: str, node: ast.Call) -> None:
         assert isinstance(node.func, ast.Attribute)
         if node.func.attr not in _METHODS:
             return
-        self._note_attribute(node.func)
+        self._note_attribute(module, node.func)
         is_inline = isinstance(node.func.value, ast.Name) and node.func.value.id == "re"
         if is_inline and node.args and isinstance(node.args[0], ast.Constant):
             flags = next((word.value for word in node.keywords if word.arg == "flags"), None)
@@ -105,7 +103,7 @@ class PatternCollection:
     def _note_names(self, module: Any) -> None:
         for name, value in vars(module).items():
             if isinstance(value, re.Pattern):
-                self._names[value].add(name)
+                self._names[value].add((module.__name__, name))
                 if not self.places.get(value):
                     self.places[value].add(f"{module.__name__}:0")
 
@@ -128,7 +126,6 @@ def main() -> None:
     reader.add_argument("--deep", action="store_true")
     reader.add_argument("--only", default="")
     arguments = reader.parse_args()
-    resource.setrlimit(resource.RLIMIT_CPU, (_CPU, _CPU))
     collection = PatternCollection()
     collection.collect()
     patterns = sorted(collection.places, key=lambda pattern: (str(pattern.pattern), pattern.flags))

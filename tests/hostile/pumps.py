@@ -27,9 +27,9 @@ _SCREEN = (1_000, 4_000)
 _SCREEN_FLOOR = 0.00025
 _LONG = 16
 """Repeats with a lower maximum are not pumped on their own."""
-_CLEAR, _CLEAR_SLOPE = 0.05, 1.6
+_CLEAR, _CLEAR_SLOPE = 0.02, 1.6
 """Seconds, and a slope, from which on no longer text is measured."""
-_CAP = 1.5
+_CAP = 0.7
 """Seconds of CPU after which one call is ended."""
 
 GENERIC = "aZ07 \n\t-_.,:;/\\'\"()[]{}<>#*@!?=+&|`~$%^\u00e9\u4e2d\u3042\ud55c"

@@ -24,7 +24,7 @@ Action = Literal["change", "forget", "pin"]
 
 _any: Final = functools.partial(any_of, "orders")
 
-_VERBATIM: Final = re.compile(r"[^\s,;()\"']*[\d@/\\][^\s,;()\"']*")
+_VERBATIM: Final = re.compile(r"(?<![^\s,;()\"'])[^\s,;()\"']*[\d@/\\][^\s,;()\"']*")
 """Numbers, addresses, paths: these have to be equal character by character, not by their stems."""
 _HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _MIN_STEM: Final = 4
@@ -43,7 +43,7 @@ _CLAUSE: Final = re.compile(
 """Where a clause ends; a comma before "that" does not end one."""
 
 _NEW_PHRASE: Final = re.compile(r"[:.!?()\uff1a\u3002\uff01\uff1f]|\s[-\u2013\u2014]\s")
-_CODE: Final = re.compile(r"[^\s,;()\"']*\w[._/\\#]\w[^\s,;()\"']*")
+_CODE: Final = re.compile(r"(?<![^\s,;()\"'])[^\s,;()\"']*\w[._/\\#]\w[^\s,;()\"']*")
 """Names of files, of parts of a program, addresses: "main.py" is not the "main" of a memory."""
 
 _VAGUE: Final = frozenset(

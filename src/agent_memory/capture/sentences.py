@@ -37,7 +37,7 @@ _MAX_PARENTHESIS: Final = 200
 """A parenthesis still open after so many characters was not closed."""
 # An apostrophe opens a quotation only after a space and closes it only before one; shorter ones are names of things.
 _SINGLE_QUOTED: Final = re.compile(r"(?<![^\s(:,])'(?=[^\s'])[^\s'\n]{1,40}(?: [^\s'\n]{1,40}){2,40}'(?=[\s.,;:!?)]|$)")
-_CLAUSE: Final = re.compile(r"(?<=;)\s+|\s+(?=(?:[Aa]lso|[Uu]nd|[Aa]nd),? (?:TODO|todo)\b)")
+_CLAUSE: Final = re.compile(r"(?<=;)\s+|(?<!\s)\s++(?=(?:[Aa]lso|[Uu]nd|[Aa]nd),? (?:TODO|todo)\b)")
 
 
 @dataclass(frozen=True, slots=True)

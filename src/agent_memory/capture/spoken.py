@@ -25,7 +25,7 @@ _QUOTED: Final = re.compile(
 )
 _LEFT_OPEN: Final = re.compile('["\u201c\u201e\u00ab\u300c\u300e`](?:[^\n]|\n(?!\\s*\n))*')
 _ONE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_QUESTION: Final = re.compile(r"[?\uff1f]\W*$|\u5417\W*$")
+_QUESTION: Final = re.compile(r"[?\uff1f][^\w?\uff1f]*$|\u5417\W*$")
 
 _INTRODUCES: Final = (":", "\uff1a")
 

@@ -23,12 +23,12 @@ _UPPER: Final = "A-Z" + "".join(filter(str.isupper, map(chr, (*range(0xC0, 0x180
 _CAPITAL: Final = rf"[{_UPPER}]{_LETTERS}*(?:[-'\u2019][{_UPPER}]?{_LETTERS}+)*"
 _RUN: Final = re.compile(rf"(?<![\w@/.#-])(?P<name>{_CAPITAL}(?:[ ](?:(?:{JOINING})[ ])?{_CAPITAL}){{0,11}})")
 _BEGINS: Final = re.compile(
-    r"(?:^|[.!?:;\u2026\"\u201c\u201e\u00bb\u00bf\u00a1(\[\n*#>|\]-]|[^\x00-\u052f\u2010-\u201f\u3000-\ud7a3])\s*$"
+    r"(?:^|[.!?:;\u2026\"\u201c\u201e\u00bb\u00bf\u00a1(\[\n*#>|\]-]|[^\x00-\u052f\u2010-\u201f\u3000-\ud7a3])\s{0,8}$"
 )
 _ELISION: Final = re.compile(r"(?:[dDlLjJnNsScCmMtT]|[Qq]u)['\u2019](?=[A-Z\u00c0-\u00de])")
 _LOOK_BACK: Final = 8
 _FIRM: Final = re.compile(
-    r"(?P<name>[A-Z\u00c0-\u00de][\w&\u00c0-\u024f-]*(?:\s(?:[A-Z\u00c0-\u00de&][\w&\u00c0-\u024f-]*)){0,5}?\s"
+    r"(?P<name>[A-Z\u00c0-\u00de][\w&\u00c0-\u024f-]{0,60}(?:\s[A-Z\u00c0-\u00de&][\w&\u00c0-\u024f-]{0,60}){0,5}?\s"
     r"(?:GmbH(?: & Co\. KG)?|AG|KG|SE|UG|e\.\s?V\.|S\.?L\.?|S\.?A\.?(?:S|R\.?L)?\.?|SARL|SpA|B\.?V\.?|N\.?V\.?|Ltda))"
     r"(?!\w)"
 )

@@ -32,7 +32,7 @@ _FENCE: Final = "```"
 _CODE_NAME: Final = re.compile(r"\w_(?:\w|$)|[a-z]\.[a-z_]\w+$")
 _CODE_BEHIND: Final = re.compile(r"[(_=]|\.[A-Za-z]\w*|::")
 _CAMEL: Final = re.compile(
-    r"(?<![\w.@/`#-])(?P<name>[A-Z][a-z0-9]*[a-z][a-z0-9]*(?:[A-Z]+[a-z0-9]*)+)(?![\w/(`-]|\.\w|::)"
+    r"(?<![\w.@/`#-])(?P<name>[A-Z](?=\d*[a-z])[a-z0-9]++[A-Z][A-Za-z0-9]*+)(?![\w/(`-]|\.\w|::)"
 )
 _JOINING: Final = frozenset({"and", "or", "&", "und"})
 _LISTING: Final = _JOINING | {","}

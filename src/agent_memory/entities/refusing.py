@@ -34,10 +34,10 @@ _LABELLED: Final = re.compile(
     re.IGNORECASE,
 )
 BEGINS: Final = re.compile(
-    r"(?:^|[.!?:\n\u2026]|\s-|[^\w\s,;'\"\u2018-\u201f()/&@+%.-])[^\w,;&@/]*(?:\d{1,2}[.)]\W*)?$"
+    r"(?:^|[.!?:\n\u2026]|\s-|[^\w\s,;'\"\u2018-\u201f()/&@+%.-])[^\w,;&@/]{0,16}(?:\d{1,2}[.)]\W{0,16})?$"
 )
 """Before a word that has its capital only since something begins: a sentence, an item, a cell, what is bold."""
-_MARKED: Final = re.compile(r"(?:[*|#\]>]|(?:^|\n)\s*(?:-|\d{1,2}[.)])|[^\x00-\u024f\u2010-\u201f])\s*$")
+_MARKED: Final = re.compile(r"(?:[*|#\]>]|(?:^|\n)\s{0,16}(?:-|\d{1,2}[.)])|[^\x00-\u024f\u2010-\u201f])\s{0,16}$")
 _DETERMINED: Final = re.compile(r"\s+(?:an?|the|all|every|each|any|your|my|our|this|these|those|it|them)\b")
 """Behind a word that opens a sentence: it is what to do with that, and no name."""
 _TITLED: Final = re.compile(r"\b(?:Mrs?|Ms|Dr|Prof)\.?\s$")

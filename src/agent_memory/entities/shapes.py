@@ -240,8 +240,8 @@ _SHAPES: Final = (
            r"[\w,-]+\])?(?=(?:==|@\^?)v?\d|\s?(?:==|>=|~=|<=)\s?v?\d+\.\d)", 0.9),
     _shape("versioned", "package", r"(?<![\w./@-])(?P<name>[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)"
            r"(?=\s+(?:v\d|\d+\.\d+\.\d))", 0.8, _is_rare),
-    _shape("machine", "host", rf"(?<![\w./@-])(?P<name>(?:[a-z0-9]+-)*(?:{_MACHINES})(?:-?[a-z0-9]+)*-?\d{{1,3}}[a-z]?)"
-           r"(?![\w/-]|\.\w)", 0.85, lambda name: "-" in name),
+    _shape("machine", "host", r"(?<![\w./@-])(?P<name>(?=[a-z0-9]++(?:-[a-z0-9]++)*+(?:(?<=\d)|(?<=\d[a-z]))(?![\w/-]|\.\w))"
+           rf"(?:[a-z0-9]+-)*?(?:{_MACHINES})(?=[a-z-]*\d)[a-z0-9-]*+)", 0.85, lambda name: "-" in name),
     _shape("service", "service", rf"(?<![\w./@-])(?P<name>[a-z][a-z0-9]*(?:-["
            rf"a-z0-9]+)*-(?:{_SERVICES}))(?![\w/-]|\.\w)", 0.85,
            _is_service),

@@ -30,14 +30,14 @@ _EVERYTHING: Final = re.compile(
     re.IGNORECASE,
 )
 _KEEP: Final = re.compile(
-    r"[,;]?\s+(?:except(?: for)?|apart from|other than|excluding|but (?:not|keep|leave|remember)"
+    r"(?:[,;]|(?<!\s))\s++(?:except(?: for)?|apart from|other than|excluding|but (?:not|keep|leave|remember)"
     r"|(?:and|then) (?:keep|leave)"
     r"|keeping|leaving|without (?:touching|forgetting|deleting|losing))\s+|,\s*(?:but\s+)?not\s+"
-    r"|(?:[,;:.!\u2013\u2014-]\s|\n)\s*(?:please\s+)?(?:keep|leave)\s+",
+    r"|(?:[,;:.!\u2013\u2014-]\s|\n)\s{0,80}(?:please\s+)?(?:keep|leave)\s+",
     re.IGNORECASE,
 )
 _KEEP_UNMARKED: Final = re.compile(
-    r"\s+(?:keep|leave)\s+(?=(?:the|this|that|those|these|my|our|his|her|their|its|everything|all|what)\b|\S+['\u2019]s\b)",
+    r"(?<!\s)\s++(?:keep|leave)\s+(?=(?:the|this|that|those|these|my|our|his|her|their|its|everything|all|what)\b|\S+['\u2019]s\b)",
     re.IGNORECASE,
 )
 _STATING: Final = re.compile(r"\b(?:that|where|when|how|what|why|who|which|if|to|i|we|you|they)\b", re.IGNORECASE)
@@ -56,11 +56,11 @@ _DENIED_ORDER: Final = re.compile(
 )
 """What asks that nothing be forgotten."""
 _REFERRING: Final = re.compile(
-    r"\b(?:and|plus|with|including)\s+(?:everything|anything|all|whatever|what|those|memories|notes|facts)?\s*(?:that\s+)?"
-    r"(?:refers?|points?|links?|linked|relat\w+|depends?|connected|derived?|follows?|rests?)\b.*$",
+    r"\b(?:and|plus|with|including)\s{1,20}(?:everything|anything|all|whatever|what|those|memories|notes|facts)?\s{0,20}(?:that\s+)?"
+    r"(?:refers?|points?|links?|linked|relat\w+|depends?|connected|derived?|follows?|rests?)\b.{0,2000}$",
     re.IGNORECASE,
 )
-_AND: Final = re.compile(r"\s*,?\s+(?:and|as well as|plus|&|und|et|y)\s+|\s*,\s+", re.IGNORECASE)
+_AND: Final = re.compile(r"(?:(?<!\s)\s++)?,\s+(?:(?:and|as well as|plus|&|und|et|y)\s+)?|(?<!\s)\s++(?:and|as well as|plus|&|und|et|y)\s+", re.IGNORECASE)
 _USED_TO: Final = re.compile(r"\b(?:used to|before\W*$|no longer|back then)", re.IGNORECASE)
 _DIGITS_OF_A_DATE: Final = 8
 

@@ -21,7 +21,7 @@ _JOINT: Final = re.compile(
     r"[\s,'\u2019|~*\-\u2010-\u2015\u2212_./\\:+#@()\xb7\xad\u200b-\u200d\u2060\ufeff\uff0d\uff0f\uff0e\uff3f]{1,3}"
 )
 """What may stand between the pieces of one identifier."""
-_BOUND: Final = re.compile(r"[^\W_]*[\-\u2010-\u2015\u2212_/\\:+#@.\uff0d\uff0f\uff0e\uff3f]+")
+_BOUND: Final = re.compile(r"(?<![^\W_])[^\W_]*[\-\u2010-\u2015\u2212_/\\:+#@.\uff0d\uff0f\uff0e\uff3f]+")
 _SPOKEN: Final = frozenset({"dash", "hyphen", "dot", "slash", "underscore"})
 """Separators that are spelt out."""
 _POSSESSIVE: Final = re.compile(r"['\u2019\u02bc]s?\Z", re.IGNORECASE)

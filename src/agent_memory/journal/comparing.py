@@ -20,9 +20,9 @@ _LEAST: Final = 12
 _LEFT_OUT: Final = frozenset("\\'\"`\u00b4\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u2032\u2033")
 """What JSON, YAML and Markdown put before or double among the characters of a text, and their typographic kin."""
 _ESCAPE: Final = re.compile(
-    r"\\+u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"  # JSON, two halves of one
-    r"|\\+(?:u(?P<four>[0-9a-fA-F]{4})|x(?P<two>[0-9a-fA-F]{2})|U(?P<eight>[0-9a-fA-F]{8}))"  # JSON, YAML
-    r"|\\+(?P<space>[nrtNLP_])"  # white space in JSON and YAML
+    r"(?<!\\)\\++(?:u(?P<high>[dD][89abAB][0-9a-fA-F]{2})\\+u(?P<low>[dD][c-fC-F][0-9a-fA-F]{2})"  # JSON, two halves
+    r"|u(?P<four>[0-9a-fA-F]{4})|x(?P<two>[0-9a-fA-F]{2})|U(?P<eight>[0-9a-fA-F]{8})"  # JSON, YAML
+    r"|(?P<space>[nrtNLP_]))"  # white space in JSON and YAML
     r"|(?P<reference>&(?:#[xX][0-9a-fA-F]{1,6}|#\d{1,7}|amp|lt|gt|quot|apos|nbsp);)"  # HTML, Markdown
     r"|(?P<line>\n[ \t]*(?:[>|][-+]?[ \t]*)+)"  # a quotation of Markdown, a block of YAML
 )

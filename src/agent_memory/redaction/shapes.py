@@ -50,7 +50,7 @@ _TECH_WORD: Final = re.compile(
     | i18n | l10n | e2e | ipv[46]
     | \d+(?:ms|s|m|h|d|k|kb|mb|gb|px|x|%)
     | [a-z]{2,4}-[0-9a-f]{12} | 0x[0-9a-f]{1,40} | (?:ctrl|alt|shift|cmd|meta|super|option)(?:[+-]\w{1,12}){1,4}
-    | aes-?\d+\w* | tls-?\d[\d.]* | fido2 | pbkdf2 | web3 | log4j
+    | aes-?\d\w* | tls-?\d[\d.]* | fido2 | pbkdf2 | web3 | log4j
     """
 )
 _SSH_HEAD: Final = 24
@@ -59,7 +59,7 @@ _SSH_NAME: Final = re.compile(rb"(?:ssh|ecdsa|sk)-\w")
 UUID: Final = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _HEX: Final = re.compile(r"(?i)(?:0x)?[0-9a-f]+")
 _DATE: Final = re.compile(r"\d{4}-\d\d(?:-\d\d(?:[T_ -][\d:.,Z+-]{0,40})?)?|\d{1,2}[./]\d{1,2}[./]\d{2,4}")
-_VERSION: Final = re.compile(r"v?\d+(?:\.\d+)+(?:[-+.]\w+)*")
+_VERSION: Final = re.compile(r"v?\d+\.\d+(?:[-+.]\w+)*")
 _ADDRESS: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,20}://")
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
 _FILE: Final = re.compile(r"\.[a-z]{2,6}\d?(?::\d+)?$")

@@ -19,7 +19,7 @@ _WORD: Final = re.compile(r"(?:(?<!\S)\.(?=[^\W\d_]))?[^\W_]+(?:(?<=\d)\.(?=\d)[
 _VERSION: Final = re.compile(r"v?(\d+(?:\.\d+)*)")
 _ROMAN: Final = {"ii": "2", "iii": "3", "iv": "4", "vi": "6", "vii": "7", "viii": "8", "ix": "9"}
 """Without i, v and x, which are letters as often."""
-_EMAIL: Final = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
+_EMAIL: Final = re.compile(r"[^\s@]+@(?=[^\s@]+\Z)[^\s@]+\.[^\s@]+")
 _DIGIT: Final = re.compile(r"\d")
 
 _DOTTED_FORMS: Final = re.compile(r"(?<!\w)(?:[a-z]\.\s?){2,4}(?!\w)")

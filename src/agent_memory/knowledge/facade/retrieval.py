@@ -34,7 +34,7 @@ _LEAST_COSINE: Final = 0.2
 _READ_TOGETHER: Final = 3
 _COMPLEX: Final = re.compile(
     r"\b(why|compare|compared|difference|differ|versus|vs|trade-?offs?|relationship|relate[sd]?|pattern|patterns|trend"
-    r"|trends|because|cause[sd]?|implications?|summari[sz]e|contradict\w*|if .* then)\b",
+    r"|trends|because|cause[sd]?|implications?|summari[sz]e|contradict\w*|if .{0,400} then)\b",
     re.IGNORECASE,
 )
 

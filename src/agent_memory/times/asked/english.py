@@ -58,7 +58,7 @@ EXPRESSION: Final = re.compile(
     r"|yesterday)"
     rf"|(?:(?P<quarter>q[1-4])(?:/(?P<slashed_year>{YEAR}))?|(?P<nth>{'|'.join(NTH)})\s+quarter){_of_year('year3')}?"
     r"(?!\s+of\b)"
-    rf"|(?:h(?P<half>[12])|(?P<nth_half>first|second)\s+half)\s*{_of_year('year7')}"
+    rf"|(?:h(?P<half>[12])|(?P<nth_half>first|second)\s+half)\s{{0,20}}{_of_year('year7')}"
     rf"|(?:(?:calendar\s+)?(?P<week>week\s+\d\d?)(?=,?\s+(?:of\s+)?{YEAR})|(?:cw|kw|calendar\s+week)\s?(?P<week_number>\d\d?))"
     rf"{_of_year('year8')}?"
     rf"|(?P<season>{SEASON}){_of_year('year4')}?"
@@ -73,7 +73,7 @@ EXPRESSION: Final = re.compile(
 _SEVERAL: Final = r"(?:and|to|through|thru|until|till|[-\u2013\u2014])"
 LED: Final = re.compile(
     r"\b(?:in|of|since|until|till|during|before|after|by|from|over|through|throughout|last|this|early|late|mid|year"
-    rf"|(?:{MONTH}|{SEASON}|quarter)(?:\s+{YEAR})?\s+(?:to|through|until|till)|between\s+[^.?!]{{1,30}}?\s+and"
+    rf"|(?:{MONTH}|{SEASON}|quarter)(?:\s+{YEAR})?\s+(?:to|through|until|till)|between\s{{1,20}}[^.?!]{{1,30}}?\s{{1,20}}and"
     rf"|(?:from|between)\s+(?:the\s+)?(?:year\s+)?{YEAR}\s+{_SEVERAL}|between)[ -](?:the\s+)?$",
     re.IGNORECASE,
 )

@@ -24,7 +24,7 @@ _MOST: Final = 4  # each is searched by itself
 
 _LEADS_UP: Final = re.compile(
     r"(?:^|\s)(?:(?:in|on|of|since|until|till|during|before|prior|earlier|than|after|following|later|by|from|between"
-    r"|and|to|up|through|starting|as|early|late|mid|the|end)[\s-]+)+$",
+    r"|and|to|up|through|starting|as|early|late|mid|the|end)[\s-]{1,20}){1,12}$",
     re.IGNORECASE,
 )
 

@@ -15,10 +15,10 @@ _MOST_WHOLE: Final = 120
 """Characters of a sentence that is not cut: what its parts would spare is less than they lose to readers."""
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _CUT: Final = re.compile(
-    r"""(?:,\s|\s)\s*(?=(?:and|but|so|plus|yet)\s(?:i|we|he|she|they|it)(?:['\u2019][a-z]+)?\s)
+    r"""(?:,\s|\s)\s{0,40}(?=(?:and|but|so|plus|yet)\s(?:i|we|he|she|they|it)(?:['\u2019][a-z]+)?\s)
     |,\s+(?=(?:and|but|so|plus|yet)\s(?:my|our|the|this|these|those|there|you)(?:['\u2019][a-z]+)?\s)
     |(?:,|\s[-\u2013\u2014]{1,2}|\u2014|;|\.\.\.|\u2026)\s+(?=(?:i|we|he|she|they|it)(?:['\u2019][a-z]+)?\s)
-    |(?:,\s|\s)\s*(?=(?:because|which)\s)
+    |(?:,\s|\s)\s{0,40}(?=(?:because|which)\s)
     |\s[-\u2013\u2014]{1,2}\s+""",
     re.IGNORECASE | re.VERBOSE,
 )

@@ -1,0 +1,107 @@
+"""Every reader of foreign text as a function of the text, and texts that readers of that kind are slow on.
+
+Run as a program: `python -m tests.hostile.readers [--only NAME]`. It prints one JSON line per reader and text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.capture import Extractor
+from agent_memory.capture.foreign import teammate_statements
+from agent_memory.capture.spoken import own_sentences
+from agent_memory.entities import mentions_in, relations_in
+from agent_memory.entities.shapes import shapes_in
+from agent_memory.forgetting import read_request, resolve
+from agent_memory.knowledge.intake.transcripts import transcript_in
+from agent_memory.knowledge.items.extraction.claims import Passage
+from agent_memory.knowledge.items.extraction.documents import claims_of_document
+from agent_memory.knowledge.items.extraction.talk import claims_of_talk
+from agent_memory.knowledge.topics.parsing import parse
+from agent_memory.redaction import SecretRedactor
+from agent_memory.retrieval.excerpts import excerpt
+from agent_memory.retrieval.tokens import query_terms
+from agent_memory.settings import CaptureSettings
+from agent_memory.suspects import compare, subjects_of
+from agent_memory.times import read_periods, times_in, valid_times
+from tests.hostile.pumps import LIMIT, PumpedText, is_suspicious, measure_slope
+from tests.support import NOON, memory_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MOST_OF_A_MEMORY = 10_000
+"""Characters: a longer memory is not stored."""
+
+
+def _compare(text: str) -> object:
+    memory = memory_of(text[:MOST_OF_A_MEMORY].strip() or "x")
+    return subjects_of(memory), compare(memory, memory_of(f"The port is 80. {text}"[:MOST_OF_A_MEMORY]))
+
+
+def _forget(text: str) -> object:
+    memory = memory_of(text[:MOST_OF_A_MEMORY].strip() or "x")
+    return resolve(read_request("what I said about the worker-pool of Ann", NOON), [memory])
+
+
+_EXTRACTOR = Extractor(CaptureSettings())
+READERS: dict[str, Callable[[str], object]] = {
+    "capture of a prompt": lambda text: _EXTRACTOR.examine(text, "user", now=NOON),
+    "capture of an answer": lambda text: _EXTRACTOR.examine(f"We decided to use x.{text}", "assistant", now=NOON),
+    "capture of a tool": lambda text: _EXTRACTOR.examine(text, "tool", now=NOON),
+    "own sentences": own_sentences,
+    "teammate statements": teammate_statements,
+    "document": lambda text: claims_of_document(Passage("res-1", text)),
+    "talk": lambda text: claims_of_talk([Passage("res-1", text, speaker="Ann")]),
+    "transcript": lambda text: transcript_in(text, "a"),
+    "topic page": parse,
+    "times": lambda text: times_in(text, NOON),
+    "validity": lambda text: valid_times(text, NOON),
+    "periods asked for": lambda text: read_periods(text, NOON),
+    "shapes": shapes_in,
+    "mentions": mentions_in,
+    "relations": relations_in,
+    "secrets": SecretRedactor().redact,
+    "request to forget": lambda text: read_request(text, NOON),
+    "forget matching": _forget,
+    "conflicts": _compare,
+    "words": query_terms,
+    "excerpt": lambda text: excerpt(text, {"word": 1.0}, 300),
+}
+
+UNITS = (
+    *"\n \ta-#([\"*>`'_.:;,|<0A",
+    "-a", "a-", "> ", "\n\n", " \n", "- ", "# a\n", "## Setting up\n\nRun it.\n\n", "| a | b |\n", '"a ', "“a ", "((a",
+    "a, ", "and ", "and Ann ", "Ann and ", "Ann ", "2026-01-01 ", "May 3, ", "3 May to ", "from ", "12:00 ", "not ",
+    "server" + "a" * 22 + "_ ", "worker-pool-refactoring-for-async-handlers ", "[x](#build-configuration-and-environment) ",
+    "https://a.example/b/c?d=e ", "a@b.example ", "/usr/lib/a.py ", "password: ", "key = \"a1B2\" ", "Ann: hi\n", "I use x. ",
+    "because ", "remember that ", "forget ", "你好", "、", "ä", "```\n", "\\", "&amp;", "{", "x = 1\n", "1. a\n", "e.g. ",
+    "The port is 8080. ", "Ann's ", "12, ", "77,", "%20", "a.b.", "--", "* [ ] a\n", "<b>", "$", "=", "- a: b\n", "\x00",
+)  # fmt: skip
+TEXTS = tuple(PumpedText("", unit, tail) for unit in UNITS for tail in ("", "!x"))
+
+
+def main() -> None:
+    """Print each reader and text whose time is not linear, and at last how many readers have one."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--only", default="")
+    options.add_argument("--floor", type=float, default=0.02)
+    only = options.parse_args()
+    slow: set[str] = set()
+    for name, reader in READERS.items():
+        if only.only not in name:
+            continue
+        for text in TEXTS:
+            if is_suspicious(reader, text.build):
+                slope, seconds = measure_slope(reader, text.build, floor=only.floor, cap=15.0)
+                if slope > LIMIT:
+                    slow.add(name)
+                    shown: dict[str, Any] = {"reader": name, "unit": text.unit, "tail": text.tail}
+                    print(json.dumps({**shown, "slope": round(slope, 2), "seconds": round(seconds, 2)}), flush=True)
+    print(json.dumps({"readers": len(READERS), "slow": len(slow)}))
+
+
+if __name__ == "__main__":
+    main()
