@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+import inspect
 import json
 import pkgutil
 import re
@@ -15,13 +16,57 @@ import re._compiler as compiler  # type: ignore[import-not-found]
 import sys
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.hostile.pumps import find_slow_text
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 ROOT = Path(__file__).resolve().parents[2]
 _OURS = ("agent_memory", "amplifier_module_")
+_EXEMPT = {
+    "agent_memory.cli.running": "the command line's own usage",
+    "agent_memory.files.names": "names of files in an agent's folder, at most 255 bytes",
+    "agent_memory.files.blobs": "names of files in an agent's folder, at most 255 bytes",
+    "agent_memory.lifecycle.backups.shape": "names of files in an archive",
+    "agent_memory.knowledge.topics.file": "names of pages, at most 255 bytes",
+    "agent_memory.times.reading.grammar._ELEMENT": "rules of our own grammar, read at its first use",
+    "agent_memory.times.reading.grammar._PART": "rules of our own grammar, read at its first use",
+    "agent_memory.times.reading.grammar._AROUND": "rules of our own grammar, read at its first use",
+    "agent_memory.encryption.person": "the key of an agent, typed by its user",
+    "agent_memory.installing": "names of packages",
+    "agent_memory.doctor.checks_home": "names of packages",
+    "agent_memory.settings.service": "the settings of a user",
+    "agent_memory.settings.modules": "the settings of a user",
+}
+"""Modules, and names of patterns in modules, that never meet foreign text, with the reason."""
+_LONGEST_NAME = 120
+_LONGEST_RUN = 159
+_LONGEST_QUESTION = 2_000
+
+
+def _break_runs(longest: int) -> Callable[[str], str]:
+    """Return a function that puts a space into longer runs without one."""
+    run = re.compile(rf"(\S{{{longest}}})(?=\S)")
+    return lambda text: run.sub(r"\1 ", text)
+
+
+_APPLIED: dict[str, Callable[[str], str]] = {
+    "agent_memory.entities.shapes": _break_runs(_LONGEST_RUN),
+    "agent_memory.knowledge.topics.entities": _break_runs(_LONGEST_NAME),
+    "agent_memory.times.asked": lambda text: text[:_LONGEST_QUESTION],
+}
+"""What the code makes of a text before it applies the patterns of a module: longer runs are left out."""
 _METHODS = ("match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split")
+
+
+_EVERYTHING = """\
+Ann moved to Berlin on 2026-01-01. Please remember that the db-prod-1 server runs PostgreSQL 16. Forget it.
+Wir haben am 3. Mai entschieden, Kafka zu nutzen. Hemos decidido usar Redis ayer. Nous avons décidé hier.
+我们昨天决定使用Redis。明日までに。Мы решили вчера.
+"""
+"""A text that makes readers compile what they compile when it is first needed."""
 
 
 class PatternCollection:
@@ -44,6 +89,9 @@ class PatternCollection:
             self._read_sources(names)
             for name in names:
                 self._note_names(sys.modules[name])
+            readers = importlib.import_module("tests.hostile.readers")
+            for reader in readers.READERS.values():
+                reader(_EVERYTHING)
         finally:
             compiler.compile = original
 
@@ -57,10 +105,21 @@ class PatternCollection:
             return called.pop()
         return "search" if called <= {"match", "fullmatch", "search"} else "finditer"
 
+    def choose_text(self, pattern: re.Pattern[Any]) -> Callable[[str], str] | None:
+        """Return what the code does to a text before it applies the pattern; None if nothing."""
+        modules = {place.partition(":")[0] for place in self.places[pattern]}
+        prepared = [prepare for name, prepare in _APPLIED.items() if all(module.startswith(name) for module in modules)]
+        return prepared[0] if prepared else None
+
+    def is_exempt(self, pattern: re.Pattern[Any]) -> bool:
+        """Return True if the pattern never meets foreign text."""
+        modules = {place.partition(":")[0] for place in self.places[pattern]}
+        return modules <= set(_EXEMPT) or any(".".join(name) in _EXEMPT for name in self._names.get(pattern, ()))
+
     def _record(self, original: Any) -> Any:
         def compile_pattern(pattern: Any, flags: int = 0) -> Any:
             compiled = original(pattern, flags)
-            frame = sys._getframe(1)
+            frame = inspect.currentframe().f_back  # type: ignore[union-attr]
             while frame.f_globals["__name__"].partition(".")[0] in {"re", "functools"}:
                 assert frame.f_back is not None
                 frame = frame.f_back
@@ -109,7 +168,7 @@ class PatternCollection:
 
 
 def _list_modules() -> list[str]:
-    import agent_memory  # noqa: PLC0415
+    import agent_memory
 
     names = [module.name for module in pkgutil.walk_packages(agent_memory.__path__, "agent_memory.")]
     for folder in sorted((ROOT / "modules").iterdir()):
@@ -118,6 +177,11 @@ def _list_modules() -> list[str]:
             names += [package.name]
             names += [module.name for module in pkgutil.walk_packages([str(package)], f"{package.name}.")]
     return [name for name in names if not name.endswith("__main__")]
+
+
+def _write(shown: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
 
 
 def main() -> None:
@@ -132,16 +196,17 @@ def main() -> None:
     count = slow = 0
     for pattern in patterns:
         places = sorted(collection.places[pattern])
-        if not any(arguments.only in place for place in places):
+        if collection.is_exempt(pattern) or not any(arguments.only in place for place in places):
             continue
         count += 1
         method = collection.choose_method(pattern)
-        text = find_slow_text(pattern, method, variants=4 if arguments.deep else 1)
+        variants = 4 if arguments.deep else 1
+        text = find_slow_text(pattern, method, variants=variants, prepare=collection.choose_text(pattern))
         if text is not None:
             slow += 1
             shown = {"places": places, "method": method, "pattern": str(pattern.pattern)[:300], "slow": str(text)}
-            print(json.dumps(shown, ensure_ascii=False), flush=True)
-    print(json.dumps({"patterns": count, "slow": slow}))
+            _write(shown)
+    _write({"patterns": count, "slow": slow})
 
 
 if __name__ == "__main__":

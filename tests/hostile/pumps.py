@@ -1,4 +1,4 @@
-"""Texts that make a regular expression slow, derived from its parse tree, and the growth of CPU time over their length."""
+"""Texts that make a regular expression slow, derived from its parse tree, and the growth of CPU time on them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LIMIT = 1.3
 SIZES = (8_000, 16_000, 32_000, 64_000)
 FLOOR = 0.003
 """Seconds for the longest text below which no slope is computed."""
-_SCREEN = (1_000, 4_000)
-_SCREEN_FLOOR = 0.00025
+_SCREEN = (500, 2_000)
+_SCREEN_FLOOR = 0.00012
 _LONG = 16
 """Repeats with a lower maximum are not pumped on their own."""
 _CLEAR, _CLEAR_SLOPE = 0.02, 1.6
@@ -231,9 +231,11 @@ def measure_slope(
         text = build(size)
         seconds = measure_seconds(call, text, cap)
         if math.isinf(seconds):
-            return math.inf, seconds
+            points.append((math.log(len(text)), math.log(cap)))
+            return (_fit_slope(points) if len(points) > 1 else math.inf), cap
         if seconds < _CLEAR:
-            seconds = median((seconds, measure_seconds(call, text, cap), measure_seconds(call, text, cap)))
+            again = (measure_seconds(call, build(size + more), cap) for more in (64, 128))  # no answer from a cache
+            seconds = median((seconds, *again))
         points.append((math.log(len(text)), math.log(max(seconds, 1e-6))))
         if seconds > _CLEAR and len(points) > 1 and _fit_slope(points) > _CLEAR_SLOPE:
             break
@@ -256,9 +258,21 @@ def is_suspicious(call: Callable[[Any], object], build: Callable[[int], Any]) ->
 
 
 def find_slow_text(
-    pattern: re.Pattern[Any], method: str = "finditer", variants: int = 3, seed: int = 1
+    pattern: re.Pattern[Any],
+    method: str = "finditer",
+    variants: int = 3,
+    seed: int = 1,
+    prepare: Callable[[str], str] | None = None,
 ) -> SlowText | None:
-    """Return the first derived text over which the pattern is not linear, or None."""
+    """Return the first derived text over which the pattern is not linear, or None.
+
+    Args:
+        pattern: The pattern.
+        method: How the code applies it, a key of `METHODS`.
+        variants: How many samples are drawn of each part of the pattern.
+        seed: Of these samples.
+        prepare: What the code makes of a text before it applies the pattern.
+    """
 
     def call(text: Any) -> object:
         return METHODS[method](pattern, text)
@@ -267,7 +281,7 @@ def find_slow_text(
     for pumped in PatternPumps(pattern, variants, seed):
 
         def build(size: int, pumped: PumpedText = pumped) -> Any:
-            text = pumped.build(size)
+            text = pumped.build(size) if prepare is None else prepare(pumped.build(size))
             return text.encode("utf-8") if is_bytes else text
 
         if is_suspicious(call, build):

@@ -1,12 +1,13 @@
 """Every reader of foreign text as a function of the text, and texts that readers of that kind are slow on.
 
-Run as a program: `python -m tests.hostile.readers [--only NAME]`. It prints one JSON line per reader and text.
+Run as a program: `python -m tests.hostile.readers [--deep] [--only NAME]`. It prints one JSON line per reader and text.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.capture import Extractor
@@ -32,6 +33,8 @@ from tests.support import NOON, memory_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+FLOOR = 0.02
+"""Seconds for the longest text below which a reader counts as linear."""
 MOST_OF_A_MEMORY = 10_000
 """Characters: a longer memory is not stored."""
 
@@ -73,34 +76,41 @@ READERS: dict[str, Callable[[str], object]] = {
 
 UNITS = (
     *"\n \ta-#([\"*>`'_.:;,|<0A",
-    "-a", "a-", "> ", "\n\n", " \n", "- ", "# a\n", "## Setting up\n\nRun it.\n\n", "| a | b |\n", '"a ', "“a ", "((a",
-    "a, ", "and ", "and Ann ", "Ann and ", "Ann ", "2026-01-01 ", "May 3, ", "3 May to ", "from ", "12:00 ", "not ",
-    "server" + "a" * 22 + "_ ", "worker-pool-refactoring-for-async-handlers ", "[x](#build-configuration-and-environment) ",
-    "https://a.example/b/c?d=e ", "a@b.example ", "/usr/lib/a.py ", "password: ", "key = \"a1B2\" ", "Ann: hi\n", "I use x. ",
-    "because ", "remember that ", "forget ", "你好", "、", "ä", "```\n", "\\", "&amp;", "{", "x = 1\n", "1. a\n", "e.g. ",
-    "The port is 8080. ", "Ann's ", "12, ", "77,", "%20", "a.b.", "--", "* [ ] a\n", "<b>", "$", "=", "- a: b\n", "\x00",
+    "-a", "a-", "> ", "\n\n", " \n", "- ", "# a\n", "## Setting up\n\nRun it.\n\n", "| a | b |\n", '"a ', "“a ",
+    "((a", "a, ", "and ", "and Ann ", "Ann and ", "Ann ", "2026-01-01 ", "May 3, ", "3 May to ", "from ", "12:00 ",
+    "server" + "a" * 22 + "_ ", "worker-pool-refactoring-for-async-handlers ", "[x](#build-configuration-and-more) ",
+    "https://a.example/b/c?d=e ", "a@b.example ", "/usr/lib/a.py ", "password: ", 'key = "a1B2" ', "Ann: hi\n",
+    "I use x. ", "because ", "remember that ", "forget ", "你好", "、", "ä", "```\n", "\\", "&amp;", "{", "x = 1\n",
+    "1. a\n", "e.g. ", "The port is 8080. ", "Ann's ", "12, ", "77,", "%20", "a.b.", "--", "* [ ] a\n", "<b>", "$",
+    "=", "- a: b\n", "not ", "\x00",
 )  # fmt: skip
-TEXTS = tuple(PumpedText("", unit, tail) for unit in UNITS for tail in ("", "!x"))
+TEXTS = tuple(PumpedText("", unit, tail) for tail in ("!x", "") for unit in UNITS)
+"""The first half ends differently than it goes on; the second half is for the deep form."""
+
+
+def _write(shown: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(shown, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
 
 
 def main() -> None:
     """Print each reader and text whose time is not linear, and at last how many readers have one."""
     options = argparse.ArgumentParser()
     options.add_argument("--only", default="")
-    options.add_argument("--floor", type=float, default=0.02)
-    only = options.parse_args()
+    options.add_argument("--deep", action="store_true")
+    arguments = options.parse_args()
     slow: set[str] = set()
     for name, reader in READERS.items():
-        if only.only not in name:
+        if arguments.only not in name:
             continue
-        for text in TEXTS:
+        for text in TEXTS if arguments.deep else TEXTS[: len(UNITS)]:
             if is_suspicious(reader, text.build):
-                slope, seconds = measure_slope(reader, text.build, floor=only.floor, cap=15.0)
+                slope, seconds = measure_slope(reader, text.build, floor=FLOOR, cap=15.0)
                 if slope > LIMIT:
                     slow.add(name)
                     shown: dict[str, Any] = {"reader": name, "unit": text.unit, "tail": text.tail}
-                    print(json.dumps({**shown, "slope": round(slope, 2), "seconds": round(seconds, 2)}), flush=True)
-    print(json.dumps({"readers": len(READERS), "slow": len(slow)}))
+                    _write({**shown, "slope": round(slope, 2), "seconds": round(seconds, 2)})
+    _write({"readers": len(READERS), "slow": len(slow)})
 
 
 if __name__ == "__main__":

@@ -41,7 +41,8 @@ def without_injected(lines: list[str]) -> list[str]:
 
 _SEPARATOR: Final = re.compile(r"^\s*(?:-{2,}|={3,}|\*{3,}|_{3,})\s*$")
 _COMMENTED: Final = re.compile(
-    r"(?im)^[^\S\n]*(?:@?[\w.-]+ (?:\([\w ]+\) )?(?:commented|wrote|replied|reviewed)|author:\s*\S+ ?(?:\([\w ]+\))?\s*$)"
+    r"(?im)^[^\S\n]*(?:@?[\w.-]+ (?:\([\w ]+\) )?(?:commented|wrote|replied|reviewed)"
+    r"|author:\s*\S+ ?(?:\([\w ]+\))?\s*$)"
 )
 
 

@@ -26,7 +26,9 @@ _SENTENCE: Final = re.compile(r"[^.!?\n\u3002\uff01\uff1f]+(?:[.!?](?=\w)[^.!?\n
 _JOINING: Final = re.compile(
     r"\s*+(?:(?:,\s*)?(?:and|&|und|as well as|sowie)|,)\s*(?:the\s+|die\s+|der\s+|das\s+)?", re.IGNORECASE
 )
-_GOES_ON: Final = re.compile(r"(?:\s+[\w'\u2019]+){0,3}?\s*+(?:,(?=\s+\w)|(?:,\s*)?(?:and|but|und)(?=\s+\w))", re.IGNORECASE)
+_GOES_ON: Final = re.compile(
+    r"(?:\s+[\w'\u2019]+){0,3}?\s*+(?:,(?=\s+\w)|(?:,\s*)?(?:and|but|und)(?=\s+\w))", re.IGNORECASE
+)
 _ASIDE: Final = re.compile(r"\s*(?:,[^,]{2,40},|\([^)]{2,40}\))(?=\s)")
 _WHICH: Final = re.compile(r"\s*+(?:,\s*)?(?:who|which|that)(?=\s)", re.IGNORECASE)
 _CLAUSE: Final = re.compile(r"[;:]|\s-\s|\u2014|\b(?:and|but|while|und|aber|w\u00e4hrend)\b", re.IGNORECASE)

@@ -240,7 +240,8 @@ _SHAPES: Final = (
            r"[\w,-]+\])?(?=(?:==|@\^?)v?\d|\s?(?:==|>=|~=|<=)\s?v?\d+\.\d)", 0.9),
     _shape("versioned", "package", r"(?<![\w./@-])(?P<name>[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)"
            r"(?=\s+(?:v\d|\d+\.\d+\.\d))", 0.8, _is_rare),
-    _shape("machine", "host", r"(?<![\w./@-])(?P<name>(?=[a-z0-9]++(?:-[a-z0-9]++)*+(?:(?<=\d)|(?<=\d[a-z]))(?![\w/-]|\.\w))"
+    _shape("machine", "host", r"(?<![\w./@-])(?P<name>"
+           r"(?=[a-z0-9]++(?:-[a-z0-9]++)*+(?:(?<=\d)|(?<=\d[a-z]))(?![\w/-]|\.\w))"
            rf"(?:[a-z0-9]+-)*?(?:{_MACHINES})(?=[a-z-]*\d)[a-z0-9-]*+)", 0.85, lambda name: "-" in name),
     _shape("service", "service", rf"(?<![\w./@-])(?P<name>[a-z][a-z0-9]*(?:-["
            rf"a-z0-9]+)*-(?:{_SERVICES}))(?![\w/-]|\.\w)", 0.85,

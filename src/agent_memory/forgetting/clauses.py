@@ -38,9 +38,12 @@ _OF_ANOTHER: Final = PRONOUNS - {"i", "we", "you", "our", "your"}
 
 
 _RELATIVE: Final = re.compile(r"(?P<subject>[^,]+), who (?P<said>[^,]+), (?P<rest>.+)", re.DOTALL)
-_ASIDE: Final = re.compile(r"(?P<subject>[^()]+?) \((?=[^()]*\) [^()]+\Z)(?P<said>[^()]*[^\W\d_]{2}[^()]*)\) (?P<rest>[^()]+)", re.DOTALL)
+_ASIDE: Final = re.compile(
+    r"(?P<subject>[^()]+?) \((?=[^()]*\) [^()]+\Z)(?P<said>[^()]*[^\W\d_]{2}[^()]*)\) (?P<rest>[^()]+)", re.DOTALL
+)
 _OF_A_KIND: Final = re.compile(
-    r"(?P<main>(?P<subject>[^,]{1,300}?) (?:is|was|am) (?:an?|the) [^,]{1,300}?),? who (?P<said>(?:has|is|was|had|\w+s|\w+ed) .+)",
+    r"(?P<main>(?P<subject>[^,]{1,300}?) (?:is|was|am) (?:an?|the) [^,]{1,300}?)"
+    r",? who (?P<said>(?:has|is|was|had|\w+s|\w+ed) .+)",
     re.DOTALL,
 )
 

@@ -60,7 +60,10 @@ _REFERRING: Final = re.compile(
     r"(?:refers?|points?|links?|linked|relat\w+|depends?|connected|derived?|follows?|rests?)\b.{0,2000}$",
     re.IGNORECASE,
 )
-_AND: Final = re.compile(r"(?:(?<!\s)\s++)?,\s+(?:(?:and|as well as|plus|&|und|et|y)\s+)?|(?<!\s)\s++(?:and|as well as|plus|&|und|et|y)\s+", re.IGNORECASE)
+_AND: Final = re.compile(
+    r"(?:(?<!\s)\s++)?,\s+(?:(?:and|as well as|plus|&|und|et|y)\s+)?|(?<!\s)\s++(?:and|as well as|plus|&|und|et|y)\s+",
+    re.IGNORECASE,
+)
 _USED_TO: Final = re.compile(r"\b(?:used to|before\W*$|no longer|back then)", re.IGNORECASE)
 _DIGITS_OF_A_DATE: Final = 8
 

@@ -41,7 +41,9 @@ _MAX_ENCODED_KEY: Final = 1000
 _YAML_UNSAFE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 # A number with an exponent and no point is a string in YAML 1.1; strings and numbers with a point are matched first so
 # that they stay.
-_POINTLESS_EXPONENT: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+\.\d+(?:e[+-]?\d+)?|(-?\d+)(e[+-]?\d+)')
+_POINTLESS_EXPONENT: Final = re.compile(
+    r'"[^"\\]*(?:\\.[^"\\]*)*"|(?<!\d)-?\d+\.\d+(?:e[+-]?\d+)?|(?<!\d)(-?\d+)(e[+-]?\d+)'
+)
 
 
 @dataclass(frozen=True, slots=True)

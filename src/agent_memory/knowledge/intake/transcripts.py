@@ -46,7 +46,7 @@ _WORDS: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\w+")
 """A word, or a sign of a script without spaces."""
 _DAY: Final = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _MARKED_HEADING: Final = re.compile(r"\s*#{1,6} ")
-_HEADING: Final = re.compile(r"\s*(?:#{1,6} +)?(?P<title>.*?)\s*#*\s*$")
+_HEADING: Final = re.compile(r"(?:#{1,6} +)?")
 
 
 def transcript_in(text: str, name: str) -> Conversation | None:
@@ -70,7 +70,7 @@ def transcript_in(text: str, name: str) -> Conversation | None:
             day = _day_in([line]) or day
         else:
             turns.append(_of(said, day) if said is not None else _going_on(turns.pop(), line))
-    title = _HEADING.match(lines[0])["title"] if first else ""  # type: ignore[index]  # it matches any line
+    title = _HEADING.sub("", lines[0].strip(), count=1).rstrip("#").rstrip() if first else ""
     begun = hashlib.sha256(turns[0].text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return Conversation(title or name, f"{name}:{begun}", turns, said_at, "transcript")
 

@@ -50,8 +50,11 @@ def valid_times(sentence: str, said_at: datetime, language: str | None = None) -
     """
     first: date | None = None
     behind: date | None = None
+    verbs: dict[re.Pattern[str], bool] = {}
     for mention in times_in(sentence, said_at, language):
-        begin, end = _told(mention, sentence)
+        if not verbs:  # one search each, however many times the sentence names
+            verbs = {pattern: pattern.search(sentence) is not None for pattern in (_BEGINS, _ENDS, _HELD)}
+        begin, end = _told(mention, sentence, verbs)
         first = begin if first is None else first
         behind = end if behind is None else behind
     if first is not None and behind is not None and behind <= first:
@@ -59,18 +62,18 @@ def valid_times(sentence: str, said_at: datetime, language: str | None = None) -
     return Validity(_moment(first, said_at), _moment(behind, said_at))
 
 
-def _told(mention: TimeMention, sentence: str) -> tuple[date | None, date | None]:
+def _told(mention: TimeMention, sentence: str, verbs: dict[re.Pattern[str], bool]) -> tuple[date | None, date | None]:
     if mention.bound in {"since", "after", "before", "until", "range"}:
         return mention.first, mention.behind
     if mention.bound != "at":
         return None, None
     lead = sentence[max(0, mention.start - _REACH) : mention.start]
-    if _FROM.search(lead) or _BEGINS.search(sentence):
+    if _FROM.search(lead) or verbs[_BEGINS]:
         return mention.first, None
-    if _ENDS.search(sentence):
+    if verbs[_ENDS]:
         return None, mention.first
     is_long = mention.first is not None and mention.behind is not None and (mention.behind - mention.first).days > 1
-    if is_long and _DURING.search(lead) and _HELD.search(sentence):
+    if is_long and _DURING.search(lead) and verbs[_HELD]:
         return mention.first, mention.behind
     return None, None
 
