@@ -245,7 +245,8 @@ def measure_slope(
 def _fit_slope(points: list[tuple[float, float]]) -> float:
     mean_x = sum(x for x, _ in points) / len(points)
     mean_y = sum(y for _, y in points) / len(points)
-    return sum((x - mean_x) * (y - mean_y) for x, y in points) / sum((x - mean_x) ** 2 for x, _ in points)
+    spread = sum((x - mean_x) ** 2 for x, _ in points)
+    return sum((x - mean_x) * (y - mean_y) for x, y in points) / spread if spread else 0.0  # a text that is cut
 
 
 def is_suspicious(call: Callable[[Any], object], build: Callable[[int], Any]) -> bool:

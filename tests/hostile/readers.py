@@ -74,7 +74,25 @@ READERS: dict[str, Callable[[str], object]] = {
     "excerpt": lambda text: excerpt(text, {"word": 1.0}, 300),
 }
 
+_SECTION = """\
+## Build configuration
+
+See [build](#build-configuration-and-environment-variables) and [docs](https://docs.example.com/a-b/v1?q=1#a-b).
+
+```python
+client = PoolClient(timeout=3, url="https://api.example.com/pool")
+```
+
+| name | type | default |
+|---|---|---|
+| `timeout` | number | 30 |
+
+- **pool**: the worker-pool-refactoring-for-async-handlers, since v1.2.0
+> Note: it was removed on 2025-03-14.
+
+"""
 UNITS = (
+    _SECTION,
     *"\n \ta-#([\"*>`'_.:;,|<0A",
     "-a", "a-", "> ", "\n\n", " \n", "- ", "# a\n", "## Setting up\n\nRun it.\n\n", "| a | b |\n", '"a ', "“a ",
     "((a", "a, ", "and ", "and Ann ", "Ann and ", "Ann ", "2026-01-01 ", "May 3, ", "3 May to ", "from ", "12:00 ",

@@ -17,10 +17,10 @@ _MANY_SENTENCES: Final = 40
 """A longer message was pasted for the most part: its first and its last paragraph are read."""
 
 _QUOTED: Final = re.compile(
-    '"[^"]{0,4000}"'
-    "|\u201c[^\u201d]{0,4000}\u201d|\u201e[^\u201c\u201d]{0,4000}[\u201c\u201d]|\u00ab[^\u00bb]{0,4000}\u00bb"
-    "|\u2039[^\u203a]{0,4000}\u203a|\u300c[^\u300d]{0,4000}\u300d|\u300e[^\u300f]{0,4000}\u300f"
-    "|`[^`]{0,4000}`"
+    '"[^"]{0,4000}+"'
+    "|\u201c[^\u201d]{0,4000}+\u201d|\u201e[^\u201c\u201d]{0,4000}+[\u201c\u201d]|\u00ab[^\u00bb]{0,4000}+\u00bb"
+    "|\u2039[^\u203a]{0,4000}+\u203a|\u300c[^\u300d]{0,4000}+\u300d|\u300e[^\u300f]{0,4000}+\u300f"
+    "|`[^`]{0,4000}+`"
     r"|(?<!\w)['\u2018](?=\S)[^'\u2018\u2019\n]{1,400}['\u2019](?!\w)"
 )
 _LEFT_OPEN: Final = re.compile('["\u201c\u201e\u00ab\u300c\u300e`](?:[^\n]|\n(?!\\s*\n))*')
