@@ -41,6 +41,8 @@ _EXEMPT = {
     "agent_memory.settings.modules": "the settings of a user",
 }
 """Modules, and names of patterns in modules, that never meet foreign text, with the reason."""
+_ONLY_FULLMATCH = frozenset({"agent_memory.entities.verbs"})
+"""Modules that apply what they compile in a function to a whole text or at one place, never by searching."""
 _LONGEST_NAME = 120
 _LONGEST_RUN = 159
 _LONGEST_QUESTION = 2_000
@@ -97,6 +99,8 @@ class PatternCollection:
 
     def choose_method(self, pattern: re.Pattern[Any]) -> str:
         """Return the only method that the code applies to the pattern, else the most expensive one."""
+        if {place.partition(":")[0] for place in self.places[pattern]} <= _ONLY_FULLMATCH:
+            return "fullmatch"
         called = set(self._inline.get((pattern.pattern, pattern.flags), set()))
         for module, name in self._names.get(pattern, set()):
             called |= self._calls[module if name.startswith("_") else "", name] or {"finditer"}

@@ -237,7 +237,7 @@ def measure_slope(
             again = (measure_seconds(call, build(size + more), cap) for more in (64, 128))  # no answer from a cache
             seconds = median((seconds, *again))
         points.append((math.log(len(text)), math.log(max(seconds, 1e-6))))
-        if seconds > _CLEAR and len(points) > 1 and _fit_slope(points) > _CLEAR_SLOPE:
+        if seconds > _CLEAR and len(points) > 2 and _fit_slope(points) > _CLEAR_SLOPE:
             break
     return (0.0 if seconds < floor else _fit_slope(points)), seconds
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.entities.tagger import known_names, word_lists
@@ -108,5 +109,13 @@ def _opens(text: str, mention: Mention) -> bool:
     name = mention.name
     if not name[:1].isupper() or name.isupper() or not name.isalpha():
         return False
-    places = (match.start() for match in re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", text))
-    return all(BEGINS.search(text[max(0, at - _LOOK_BACK) : at]) for at in places)
+    return name not in _find_amid(text)
+
+
+@lru_cache(maxsize=2)
+def _find_amid(text: str) -> frozenset[str]:
+    """Return the words with a capital that are not always the first of a sentence."""
+    words = (match for match in re.finditer(r"\w+", text) if match[0][0].isupper())
+    return frozenset(
+        word[0] for word in words if not BEGINS.search(text[max(0, word.start() - _LOOK_BACK) : word.start()])
+    )
