@@ -22,7 +22,7 @@ _CODE_PARTS: Final = (
     "Fragment|Activity|Settings|Machine|Calendar|Formula|Picker|Chart|Client|Server|Session|Window|Bar|Field|Icon|Image|Text|Label|Container|Section|Header|Footer|Sidebar|Navbar|Data|Info|Result|Status"
 )
 _CODE: Final = re.compile(
-    rf"(?:[A-Z][a-z0-9]*)*[a-z0-9](?:{_CODE_PARTS})|(?:[A-Z][a-z0-9]+){{3,}}|[a-z]+[A-Z]\w*[A-Z]\w*"
+    rf"(?:[A-Z][a-z0-9]*)*[a-z0-9](?:{_CODE_PARTS})|(?:[A-Z][a-z0-9]+){{3,}}|[a-z]+[A-Z](?=\w*[A-Z])\w*"
 )
 _HEADER: Final = re.compile(
     r"(?:X|Content|Accept|Cache|Access|If|Set|User|Retry|WWW|Proxy|Strict|Transfer|Last|Idempotency|Request|Correlation|"

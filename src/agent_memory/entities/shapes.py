@@ -99,7 +99,7 @@ _TICKETS: Final = (
 )
 _INSTALL: Final = (
     r"(?:pip3?|uv pip|uv|npm|pnpm|yarn|bun|cargo|brew|gem|poetry|conda|apt|apt-get|dnf|go)[ \t]+"
-    r"(?:install|add|get|i)(?:[ \t]+--?[\w-]+)*[ \t]+"
+    r"(?:install|add|get|i)(?:[ \t]+-[\w-]+)*[ \t]+"
     r"(?!(?:is|was|were|has|had|and|or|then|but|if|when|to|in|on|for|from|with|took|takes|fails|failed|works|worked|hangs|"
     r"does|did|again|still|here|there)\b)"
 )
@@ -270,7 +270,7 @@ _SHAPES: Final = (
            _is_unknown),
     _shape("image", "product", r"(?i:\bimage|\bFROM|\bdocker (?:pull|run))[:=]?[ \t]+(?P<name>[a-z][a-z0-9_-]{1,40})"
            r"(?=:[\w.-]*\d|:latest\b)", 0.85),
-    _shape("repository", "product", r"(?:\bgh repo \w+(?:[ \t]+--?[\w-]+)*[ \t]+|\b[Rr]epo(?:sitory)?:\s+)"
+    _shape("repository", "product", r"(?:\bgh repo \w+(?:[ \t]+-[\w-]+)*[ \t]+|\b[Rr]epo(?:sitory)?:\s+)"
            r"(?P<name>[\w.-]+/[\w.-]*\w|[A-Za-z][\w.]*(?:-[\w.]+)+)(?![\w/])", 0.85),
     _shape("who did it", "person", rf"(?m)^[ \t>*-]*@?(?P<name>{_HANDLE})[ \t]+(?:{_DID})\b", 0.8, _is_unknown),
     _shape("who is asked", "person",
