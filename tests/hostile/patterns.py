@@ -18,6 +18,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent_memory.capture.sentences import MAX_SENTENCE_CHARS
 from tests.hostile.pumps import find_slow_text
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ _APPLIED: dict[str, Callable[[str], str]] = {
     "agent_memory.entities.shapes": _break_runs(_LONGEST_RUN),
     "agent_memory.knowledge.topics.entities": _break_runs(_LONGEST_NAME),
     "agent_memory.times.asked": lambda text: text[:_LONGEST_QUESTION],
+    "agent_memory.capture.rules": lambda text: text[:MAX_SENTENCE_CHARS],
 }
 """What the code makes of a text before it applies the patterns of a module: longer runs are left out."""
 _METHODS = ("match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split")
@@ -123,9 +125,9 @@ class PatternCollection:
     def _record(self, original: Any) -> Any:
         def compile_pattern(pattern: Any, flags: int = 0) -> Any:
             compiled = original(pattern, flags)
-            frame = inspect.currentframe().f_back  # type: ignore[union-attr]
+            frame: Any = inspect.currentframe()
+            frame = frame.f_back
             while frame.f_globals["__name__"].partition(".")[0] in {"re", "functools"}:
-                assert frame.f_back is not None
                 frame = frame.f_back
             if frame.f_globals["__name__"].startswith(_OURS):
                 self.places[compiled].add(f"{frame.f_globals['__name__']}:{frame.f_lineno}")
@@ -159,7 +161,8 @@ class PatternCollection:
         if is_inline and node.args and isinstance(node.args[0], ast.Constant):
             flags = next((word.value for word in node.keywords if word.arg == "flags"), None)
             value = getattr(re, flags.attr) if isinstance(flags, ast.Attribute) else 0
-            pattern = re.compile(node.args[0].value, value)
+            text: Any = node.args[0].value
+            pattern = re.compile(text, value)
             self.places[pattern].add(f"{module}:{node.lineno}")
             self._inline[pattern.pattern, pattern.flags].add(node.func.attr)
 

@@ -41,7 +41,7 @@ _THING: Final = re.compile(
     re.IGNORECASE,
 )
 _NOT_BEFORE_THINGS: Final = frozenset({"go", "black", "linear", "express", "make", "unity", "parcel", "spark"})
-_JOINT: Final = re.compile(r"\s*(?:,?\s(?:and|or|und|oder|y|et|e|i|a|и)\b|,|/|\+|&)\s*", re.IGNORECASE)
+_JOINT: Final = re.compile(r"\s{0,14}(?:,?\s(?:and|or|und|oder|y|et|e|i|a|и)\b|,|/|\+|&)\s*", re.IGNORECASE)
 _AGAINST: Final = re.compile(r",?\s+(?:not|nicht|over|vs\.?|versus|instead of|rather than|statt)\s+", re.IGNORECASE)
 """Between a name and what it is preferred to."""
 _LONGEST_JOINT: Final = 14

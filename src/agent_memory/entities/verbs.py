@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _SOON: Final = (
     r"(?:\s+(?:now|currently|still|also|already|officially|recently|just|mainly|directly|all|both|jetzt|derzeit|aktuell|"
-    r"auch|noch|inzwischen|direkt|mittlerweile|seit\s+(?:\w+\s+)?\d{4}))*"
+    r"auch|noch|inzwischen|direkt|mittlerweile|seit\s+(?:\w+\s+)?\d{4})){0,4}"
 )
 _ARTICLE: Final = r"(?:\s+(?:the|a|an|our|my|their|der|die|das|den|dem|einer|einem|unser(?:e|er|em|en)?))?"
 _WHAT: Final = (

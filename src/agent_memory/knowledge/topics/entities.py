@@ -36,7 +36,7 @@ _MARK: Final = re.compile(
 )
 _WORD: Final = r"[A-Z\u00c0-\u00de][\w\u00c0-\u024f]*(?:[-+.#&'\u2019][A-Z0-9\u00c0-\u00de]\w*)*\+{0,2}"
 _RUN: Final = re.compile(rf"(?<![\w@/.-])({_WORD}(?:[ \t]+{_WORD})*)")
-_BEGINS: Final = re.compile(r"(?:^|[.!?:;\u2026\"\u201c(\[\n*-])\s*$")
+_BEGINS: Final = re.compile(r"(?:^|[.!?:;\u2026\"\u201c(\[\n*-])\s{0,8}$")
 _ENDING: Final = re.compile(r"['\u2019][a-z]*$")
 _SELF: Final = re.compile(r"\b(?:I|I'm|[Mm]e|[Mm]y|[Mm]ine|[Mm]yself|[Ww]e|[Oo]ur)\b")
 _NO_NAMES: Final = """

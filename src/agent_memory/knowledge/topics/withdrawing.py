@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _NOTE: Final = re.compile(r"\[\^(\d+)\]: .*? at \d+-\d+, (mem-[0-9a-f]{12})\): ")
 _REFERENCE: Final = re.compile(r"\[\^(\d+)\]")
-_CLAIM: Final = re.compile(r"- (?:\(\d{4}-\d\d-\d\d\) )?(.*?)(?: (?:\[\^\d+\])+)?\s*")
+_CLAIM: Final = re.compile(r"- (?:\(\d{4}-\d\d-\d\d\) )?(.*?)(?: (?:\[\^\d+\])+)?(?<!\s)\s*")
 
 
 def without_items(text: str, gone: Collection[str], rendered: Collection[str]) -> str:
