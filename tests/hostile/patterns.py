@@ -44,6 +44,8 @@ _EXEMPT = {
 """Modules, and names of patterns in modules, that never meet foreign text, with the reason."""
 _ONLY_FULLMATCH = frozenset({"agent_memory.entities.verbs"})
 """Modules that apply what they compile in a function to a whole text or at one place, never by searching."""
+_AT_A_LINE = (r"\s*(?:", r"\W*(?:")
+"""Beginnings of the patterns of capture that are only applied where a line begins."""
 _LONGEST_NAME = 120
 _LONGEST_RUN = 159
 _LONGEST_QUESTION = 2_000
@@ -103,6 +105,8 @@ class PatternCollection:
         """Return the only method that the code applies to the pattern, else the most expensive one."""
         if {place.partition(":")[0] for place in self.places[pattern]} <= _ONLY_FULLMATCH:
             return "fullmatch"
+        if str(pattern.pattern).startswith(_AT_A_LINE) and "agent_memory.capture.rules" in str(self.places[pattern]):
+            return "match"
         called = set(self._inline.get((pattern.pattern, pattern.flags), set()))
         for module, name in self._names.get(pattern, set()):
             called |= self._calls[module if name.startswith("_") else "", name] or {"finditer"}

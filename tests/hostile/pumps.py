@@ -298,6 +298,6 @@ def find_slow_text(
 
         if is_suspicious(call, build):
             slope, seconds = measure_slope(call, build)
-            if slope > _CLEAR_SLOPE or (slope > LIMIT and measure_slope(call, build)[0] > LIMIT):
+            if slope > LIMIT and measure_slope(call, build)[0] > LIMIT:
                 return SlowText(pumped, slope, seconds)
     return None

@@ -17,7 +17,7 @@ _UNSPACED: Final = re.compile(r"[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7a3\uff00-\
 _HAN: Final = r"\u4e00-\u9fff"
 _KATAKANA: Final = r"\u30a1-\u30fa\u30fc\u30fb"
 _JAPANESE: Final = (
-    rf"(?P<name>[{_HAN}]{{1,4}}|[{_KATAKANA}]{{2,}})"
+    rf"(?P<name>[{_HAN}]{{1,4}}|[{_KATAKANA}]{{2,40}})"
     r"(?=\u3055\u3093|\u69d8|\u6c0f|\u541b|\u3061\u3083\u3093|\u90e8\u9577|\u8ab2\u9577|\u793e\u9577)"
 )
 _FIRMS: Final = (

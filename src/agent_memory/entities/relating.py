@@ -29,8 +29,8 @@ _JOINING: Final = re.compile(
 _GOES_ON: Final = re.compile(
     r"(?:\s+[\w'\u2019]+){0,3}?\s*+(?:,(?=\s+\w)|(?:,\s*)?(?:and|but|und)(?=\s+\w))", re.IGNORECASE
 )
-_ASIDE: Final = re.compile(r"\s*(?:,[^,]{2,40},|\([^)]{2,40}\))(?=\s)")
-_WHICH: Final = re.compile(r"\s*+(?:,\s*)?(?:who|which|that)(?=\s)", re.IGNORECASE)
+_ASIDE: Final = re.compile(r"\s{0,20}(?:,[^,]{2,40},|\([^)]{2,40}\))(?=\s)")
+_WHICH: Final = re.compile(r"\s{0,20}+(?:,\s{0,20})?(?:who|which|that)(?=\s)", re.IGNORECASE)
 _CLAUSE: Final = re.compile(r"[;:]|\s-\s|\u2014|\b(?:and|but|while|und|aber|w\u00e4hrend)\b", re.IGNORECASE)
 _DENIED: Final = re.compile(
     r"\b(?:not|no|never|neither|nor|without|cannot|instead|anymore|nicht|kein\w*|nie|niemals|weder|ohne|statt)\b"

@@ -42,7 +42,9 @@ _THING: Final = re.compile(
 )
 _NOT_BEFORE_THINGS: Final = frozenset({"go", "black", "linear", "express", "make", "unity", "parcel", "spark"})
 _JOINT: Final = re.compile(r"\s{0,14}(?:,?\s(?:and|or|und|oder|y|et|e|i|a|и)\b|,|/|\+|&)\s*", re.IGNORECASE)
-_AGAINST: Final = re.compile(r",?\s+(?:not|nicht|over|vs\.?|versus|instead of|rather than|statt)\s+", re.IGNORECASE)
+_AGAINST: Final = re.compile(
+    r",?\s{1,14}(?:not|nicht|over|vs\.?|versus|instead of|rather than|statt)\s+", re.IGNORECASE
+)
 """Between a name and what it is preferred to."""
 _LONGEST_JOINT: Final = 14
 _EXCHANGING: Final = re.compile(r"\b(?:replac|swap|switch|migrat|mov)\w*\s+(?:from\s+)?[`'\"]?$", re.IGNORECASE)
