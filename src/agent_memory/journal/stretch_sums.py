@@ -26,7 +26,7 @@ _LOWER: Final = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", b"abcdefghijklmno
 _LEFT_OUT: Final = b"'\"`\\"
 """ASCII characters that are left out where texts are compared."""
 _IN_WORDS: Final = b"abcdefghijklmnopqrstuvwxyz0123456789_"
-_BEYOND: Final = re.compile(rb"[^\n -~]|\\[^nrt\"\\]|\\\\+[uxULNP_]|&(?:#|amp;|lt;|gt;|quot;|apos;|nbsp;)")
+_BEYOND: Final = re.compile(rb"[^\n -~]|\\[^nrt\"\\]|\\\\[uxULNP_]|&(?:#|amp;|lt;|gt;|quot;|apos;|nbsp;)")
 """What is compared in other ways than as ASCII words."""
 _SPACES: Final = (b"\\n", b"\\r", b"\\t")
 

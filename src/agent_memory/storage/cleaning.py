@@ -37,7 +37,7 @@ Aim = typing.Literal["stored", "changed"]
 
 _REDACTOR: Final = SecretRedactor()
 _PUNCTUATION: Final = re.compile(r"[\W_]+")
-_WORD: Final = re.compile(r"\w*[^\W\d_]\w*")
+_WORD: Final = re.compile(r"(?<!\w)\w*[^\W\d_]\w*")
 _FEW_WORDS: Final = 2
 """Words such as "my" and "is" next to a label; from three on a text may say what the secret is for."""
 _MAX_LABEL: Final = 160
