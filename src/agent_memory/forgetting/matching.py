@@ -64,19 +64,15 @@ def seen_in(request: Request, parsed: Parsed, *, anywhere: bool = False) -> Iter
     """
     memory = parsed.memory
     antecedent = ""
+    whole = _name_places(request, tuple(words_of(memory.content)), memory.content) if anywhere else None
     for unit in parsed.clauses.units:
         if unit.subject and folded(unit.subject.split()[0]) not in _THIRD:
             antecedent = _owner(unit.subject)
         leans = _leans(unit)
         text = f"{antecedent}, {unit.text}" if leans else unit.text
         words = tuple(words_of(text))
-        where = memory.content if anywhere else text
-        among = tuple(words_of(where)) if anywhere else words
-        named = [_occurrence(term, among, where) for term in request.names]
-        hard = all(place is not None for place in named) and all(
-            any(holds_identifier(memory.content if anywhere else unit.text, form) for form in each.forms)
-            for each in request.identifiers
-        )
+        named, has_identifiers = whole or _name_places(request, words, text, unit.text)
+        hard = has_identifiers and all(place is not None for place in named)
         score, share = _score(request.soft, words)
         if score and request.names and _is_about(request, unit):
             score += _IN_SUBJECT
@@ -93,6 +89,22 @@ def seen_in(request: Request, parsed: Parsed, *, anywhere: bool = False) -> Iter
             bool(lower & FIRST_PERSON),
             antecedent if leans and antecedent else unit.subject,
         )
+
+
+def _name_places(
+    request: Request, words: Sequence[Word], text: str, own_text: str = ""
+) -> tuple[list[bool | None], bool]:
+    """Return the occurrence of each name of a request, and whether all its identifiers are in a text.
+
+    Args:
+        request: Request to forget.
+        words: Words of the text.
+        text: Text that is searched for names.
+        own_text: Text that is searched for identifiers, `text` if empty.
+    """
+    named = [_occurrence(term, words, text) for term in request.names]
+    held = (any(holds_identifier(own_text or text, form) for form in each.forms) for each in request.identifiers)
+    return named, all(held)
 
 
 def _is_about(request: Request, unit: Unit) -> bool:
