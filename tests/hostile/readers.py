@@ -33,19 +33,25 @@ from tests.support import NOON, memory_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_memory.models import Memory
+
 FLOOR = 0.02
 """Seconds for the longest text below which a reader counts as linear."""
 MOST_OF_A_MEMORY = 10_000
 """Characters: a longer memory is not stored."""
 
 
+def _make_memory(text: str) -> Memory:
+    return memory_of(text.replace("\0", " ")[:MOST_OF_A_MEMORY].strip() or "x")
+
+
 def _compare(text: str) -> object:
-    memory = memory_of(text[:MOST_OF_A_MEMORY].strip() or "x")
-    return subjects_of(memory), compare(memory, memory_of(f"The port is 80. {text}"[:MOST_OF_A_MEMORY]))
+    memory = _make_memory(text)
+    return subjects_of(memory), compare(memory, _make_memory(f"The port is 80. {text}"))
 
 
 def _forget(text: str) -> object:
-    memory = memory_of(text[:MOST_OF_A_MEMORY].strip() or "x")
+    memory = _make_memory(text)
     return resolve(read_request("what I said about the worker-pool of Ann", NOON), [memory])
 
 
