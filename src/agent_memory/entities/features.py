@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
 _UPPER: Final = re.compile(r"[A-Z\u00c0-\u00de]")
@@ -42,36 +42,61 @@ class WordLists:
     names: Mapping[str, AbstractSet[str]]
 
 
+Part = tuple[Any, ...]
+"""A function that returns features of a word, and what it is called with; the same part has the same features."""
+
+
 def features_of(words: Sequence[str], lists: WordLists) -> list[list[str]]:
     """Return the features of each word of a sentence."""
-    seen = _Seen.of(words, lists)
-    return [_own(seen, at) + _around(seen, at) + _joined(seen, at) for at in range(len(words))]
+    return [[feature for part in parts for feature in read_part(part)] for parts in parts_of(words, lists, {})]
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    words: Sequence[str]
-    small: list[str]
-    shapes: list[str]
-    cases: list[str]
-    classes: list[str]
-    frequencies: list[int]
-    known: list[list[str]]
-    mode: str
+def read_part(part: Part) -> list[str]:
+    """Return the features of one part."""
+    features: list[str] = part[0](*part[1:])
+    return features
 
-    @classmethod
-    def of(cls, words: Sequence[str], lists: WordLists) -> _Seen:
-        small = [word.lower() for word in words]
-        return cls(
-            words,
-            small,
-            [_shape(word) for word in words],
-            [_case(word) for word in words],
-            [class_of(word, lists) for word in small],
-            [lists.frequency.get(word, 0) for word in small],
-            _known(small, lists),
-            _mode(words),
-        )
+
+def parts_of(words: Sequence[str], lists: WordLists, looks: dict[str, WordLook]) -> Iterator[list[Part]]:
+    """Yield the parts of each word of a sentence: its own, those of its surroundings, those of its neighbours.
+
+    Args:
+        words: Words and signs of the sentence.
+        lists: Classes, frequencies and names.
+        looks: Words of the same text that were read before; new ones are added.
+    """
+    for word in words:
+        if word not in looks:
+            looks[word] = _look_of(word, lists)
+    seen = [looks[word] for word in words]
+    known, mode = _known([look.small for look in seen], lists), _mode(words)
+    for at, look in enumerate(seen):
+        begins = "1" if at == 0 or words[at - 1] in _ENDS else "0"
+        parts: list[Part] = [(_own, words[at], look, known[at], begins, mode)]
+        for away in (-2, -1, 0, 1, 2):
+            place = at + away
+            is_inside = 0 <= place < len(seen)
+            parts.append((_around, away, seen[place], known[place]) if is_inside else (_outside, away))
+        if at:
+            parts.append((_joined, "<", seen[at - 1], look))
+        if at + 1 < len(seen):
+            parts.append((_joined, ">", seen[at + 1], look))
+        yield parts
+
+
+class WordLook(NamedTuple):
+    """How a word is written, its class and how frequent it is, wherever it stands."""
+
+    small: str
+    shape: str
+    case: str
+    group: str
+    often: int
+
+
+def _look_of(word: str, lists: WordLists) -> WordLook:
+    small = word.lower()
+    return WordLook(small, _shape(word), _case(word), class_of(small, lists), lists.frequency.get(small, 0))
 
 
 def class_of(small: str, lists: WordLists) -> str:
@@ -103,8 +128,8 @@ def _mode(words: Sequence[str]) -> str:
     return "M" if capitals else "N"
 
 
-def _known(small: Sequence[str], lists: WordLists) -> list[list[str]]:
-    found: list[list[str]] = [[] for _ in small]
+def _known(small: Sequence[str], lists: WordLists) -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = [()] * len(small)
     for at in range(len(small)):
         for size in range(1, min(_MOST_WORDS, len(small) - at) + 1):
             phrase = " ".join(small[at : at + size])
@@ -112,14 +137,12 @@ def _known(small: Sequence[str], lists: WordLists) -> list[list[str]]:
                 if phrase in entries:
                     for within in range(at, at + size):
                         if name not in found[within]:
-                            found[within].append(name)
+                            found[within] += (name,)
     return found
 
 
-def _own(seen: _Seen, at: int) -> list[str]:
-    word, small, case, mode = seen.words[at], seen.small[at], seen.cases[at], seen.mode
-    begins = "1" if at == 0 or seen.words[at - 1] in _ENDS else "0"
-    often, group = seen.frequencies[at], seen.classes[at]
+def _own(word: str, look: WordLook, known: Sequence[str], begins: str, mode: str) -> list[str]:
+    small, _, case, group, often = look
     found = [
         "b", f"k={case}{begins}{mode}", f"k={case}", f"k={case}{begins}", f"kq={case}{often}",
         f"kqm={case}{often}{mode}{begins}", f"q={often}",
@@ -128,7 +151,7 @@ def _own(seen: _Seen, at: int) -> list[str]:
         found += (f"p={small[:size]}", f"x={small[-size:]}")
     if group:
         found += (f"kc={case}{group[:6]}", f"kc={case}{group[:10]}", f"kc={case}{group}")
-    for name in seen.known[at]:
+    for name in known:
         found += (f"kg={case}{name}", f"kgm={case}{name}{mode}{begins}")
     if small[0] in "@#":
         found.append(f"tw={small[0]}")
@@ -141,30 +164,22 @@ def _own(seen: _Seen, at: int) -> list[str]:
     return found
 
 
-def _around(seen: _Seen, at: int) -> list[str]:
-    found: list[str] = []
-    for away in (-2, -1, 0, 1, 2):
-        place = at + away
-        if not 0 <= place < len(seen.words):
-            found.append(f"e{away}")
-            continue
-        near = -1 <= away <= 1
-        found.append(f"s{away}={seen.shapes[place] if near else seen.shapes[place][:2]}")
-        if near:
-            found.append(f"w{away}={seen.small[place]}")
-        if group := seen.classes[place]:
-            found += [f"c{away}={group[:size]}" for size in (_PREFIXES if near else _FAR_PREFIXES)]
-        found += [f"g{away}={name}" for name in seen.known[place]]
-    return found
+def _outside(away: int) -> list[str]:
+    return [f"e{away}"]
 
 
-def _joined(seen: _Seen, at: int) -> list[str]:
-    found: list[str] = []
-    shape, case, group = seen.shapes[at], seen.cases[at], seen.classes[at][:6]
-    for mark, place in (("<", at - 1), (">", at + 1)):
-        if not 0 <= place < len(seen.words):
-            continue
-        found += (f"sh{mark}={seen.shapes[place]}|{shape}", f"wk{mark}={seen.small[place]}|{case}")
-        if group and seen.classes[place]:
-            found.append(f"cc{mark}={seen.classes[place][:6]}|{group}")
+def _around(away: int, look: WordLook, known: Sequence[str]) -> list[str]:
+    near = -1 <= away <= 1
+    found = [f"s{away}={look.shape if near else look.shape[:2]}"]
+    if near:
+        found.append(f"w{away}={look.small}")
+    if group := look.group:
+        found += [f"c{away}={group[:size]}" for size in (_PREFIXES if near else _FAR_PREFIXES)]
+    return found + [f"g{away}={name}" for name in known]
+
+
+def _joined(mark: str, neighbour: WordLook, look: WordLook) -> list[str]:
+    found = [f"sh{mark}={neighbour.shape}|{look.shape}", f"wk{mark}={neighbour.small}|{look.case}"]
+    if look.group and neighbour.group:
+        found.append(f"cc{mark}={neighbour.group[:6]}|{look.group[:6]}")
     return found

@@ -17,7 +17,7 @@ from agent_memory.entities.refusing import is_compound, is_refused
 from agent_memory.entities.shapes import is_standard, shapes_in
 from agent_memory.entities.software import software_in
 from agent_memory.entities.stretches import Stretches
-from agent_memory.entities.tagger import NAMED_LISTS, confidence, known_names, labels_of
+from agent_memory.entities.tagger import NAMED_LISTS, TextTagger, confidence, known_names
 from agent_memory.entities.tokens import tokens_of
 
 if TYPE_CHECKING:
@@ -164,17 +164,17 @@ def _names(text: str, tokens: Sequence[Token]) -> list[Mention]:
 
 
 def _learnt(text: str, tokens: Sequence[Token]) -> Iterator[Mention]:
-    at = 0
+    at, tagger = 0, TextTagger()
     for line in _LINE.finditer(text):
         first = at
         while at < len(tokens) and tokens[at].start < line.end():
             at += 1
-        yield from _in_line(text, tokens[first:at])
+        yield from _in_line(text, tokens[first:at], tagger)
 
 
-def _in_line(text: str, tokens: Sequence[Token]) -> Iterator[Mention]:
+def _in_line(text: str, tokens: Sequence[Token], tagger: TextTagger) -> Iterator[Mention]:
     words = [token.word for token in tokens]
-    labels, scores = labels_of(words)
+    labels, scores = tagger.labels_of(words)
     has_capitals = any(word[0].isupper() for word in words)
     for begin, close in _spans(labels):
         for start, end in _parts(words, begin, close):

@@ -13,10 +13,10 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.entities.features import WordLists, features_of
+from agent_memory.entities.features import Part, WordLists, WordLook, parts_of, read_part
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 LABELS: Final = "OBI"
 NAMED_LISTS: Final = ("given", "family", "city", "country")
@@ -25,6 +25,8 @@ _NEVER: Final = -1e9
 _SURE: Final = 20.0
 _SLOPE: Final = 0.34
 _OFFSET: Final = -0.88
+_MOST_KNOWN: Final = 50_000
+"""Words and parts of a text that are kept at once: about 15 MB."""
 _Scores = tuple[float, float, float]
 
 
@@ -38,17 +40,26 @@ class Chain:
 
     def scores(self, features: Sequence[Sequence[str]]) -> list[_Scores]:
         """Return for each word how much it looks like none, like the beginning and like the rest of a name."""
-        weights = self.weights
-        found = []
-        for each in features:
-            none, begins, within = self.reluctance, 0.0, 0.0
-            for feature in each:
-                if weight := weights.get(feature):
-                    none += weight[0]
-                    begins += weight[1]
-                    within += weight[2]
-            found.append((none, begins, within))
-        return found
+        return [self.total([self.weigh(own)]) for own in features]
+
+    def weigh(self, features: Sequence[str]) -> _Scores:
+        """Return the sum of the weights of features."""
+        none = begins = within = 0.0
+        for feature in features:
+            if weight := self.weights.get(feature):
+                none += weight[0]
+                begins += weight[1]
+                within += weight[2]
+        return none, begins, within
+
+    def total(self, sums: Sequence[_Scores]) -> _Scores:
+        """Return the score of a word from the sums of its parts."""
+        none, begins, within = self.reluctance, 0.0, 0.0
+        for part in sums:
+            none += part[0]
+            begins += part[1]
+            within += part[2]
+        return none, begins, within
 
     def best(self, scores: Sequence[_Scores]) -> str:
         """Return the most likely labels of a sentence: `OBI` says that a name stands behind one other word."""
@@ -58,7 +69,7 @@ class Chain:
         came: list[tuple[int, int, int]] = []
         columns = tuple(zip(*self.steps, strict=True))
         for own in scores[1:]:
-            reached, origins = zip(*(_best_step(before, columns[label]) for label in range(3)), strict=True)
+            reached, origins = zip(*(_best_step(before, column) for column in columns), strict=True)
             came.append((origins[0], origins[1], origins[2]))
             before = (reached[0] + own[0], reached[1] + own[1], reached[2] + own[2])
         label = max(range(3), key=before.__getitem__)
@@ -71,8 +82,8 @@ class Chain:
 
 def _best_step(before: _Scores, steps: Sequence[float]) -> tuple[float, int]:
     reached = (before[0] + steps[0], before[1] + steps[1], before[2] + steps[2])
-    origin = max(range(3), key=reached.__getitem__)
-    return reached[origin], origin
+    best = max(reached)
+    return best, reached.index(best)
 
 
 def confidence(scores: Sequence[_Scores]) -> float:
@@ -118,8 +129,26 @@ def _read(name: str) -> Any:
     return json.loads(gzip.decompress((files(__package__) / "data" / name).read_bytes()))
 
 
-def labels_of(words: Sequence[str]) -> tuple[str, list[_Scores]]:
-    """Return the label of each word of a sentence, and its scores."""
-    model = chain()
-    scores = model.scores(features_of(words, word_lists()))
-    return model.best(scores), scores
+class TextTagger:
+    """Labels the sentences of one text; a word that comes again in the same surroundings is read once."""
+
+    def __init__(self) -> None:
+        self._looks, self._sums = dict[str, WordLook](), dict[Part, _Scores]()
+
+    def labels_of(self, words: Sequence[str]) -> tuple[str, list[_Scores]]:
+        """Return the label of each word of a sentence, and its scores."""
+        model = chain()
+        scores = [model.total([self._sum_of(part) for part in parts]) for parts in self._parts_of(words)]
+        return model.best(scores), scores
+
+    def _parts_of(self, words: Sequence[str]) -> Iterator[list[Part]]:
+        if len(self._looks) + len(self._sums) > _MOST_KNOWN:
+            self._looks.clear()
+            self._sums.clear()
+        return parts_of(words, word_lists(), self._looks)
+
+    def _sum_of(self, part: Part) -> _Scores:
+        known = self._sums.get(part)
+        if known is None:
+            known = self._sums[part] = chain().weigh(read_part(part))
+        return known

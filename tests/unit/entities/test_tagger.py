@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agent_memory.entities.features import WordLists, features_of
-from agent_memory.entities.tagger import Chain, confidence
+from agent_memory.entities.tagger import Chain, TextTagger, chain, confidence, word_lists
 from agent_memory.entities.tokens import tokens_of
 
 STEPS = ((0.0, 0.0, -1e9), (0.0, -1.0, 0.5), (0.0, -1.0, 0.5))
@@ -46,3 +48,13 @@ def test_words_keep_their_places_and_possessives_stand_apart() -> None:
     assert [token.word for token in tokens][:4] == ["Bob", "'s", "U.S.", "trip"]
     assert {"did", "n't", "AT&T", "@bob", "#tag", "C++", "x.y"} <= {token.word for token in tokens}
     assert all(text[token.start : token.end] == token.word for token in tokens)
+
+
+def test_text_tagger_repeated_words_has_scores_of_each_sentence() -> None:
+    tagger = TextTagger()
+    for text in ("Anna Berg moved to New York", "New York moved Anna", "Anna Berg moved to New York"):
+        words = text.split()
+        expected = chain().scores(features_of(words, word_lists()))
+        labels, scores = tagger.labels_of(words)
+        assert labels == chain().best(expected)
+        assert [pytest.approx(score) for score in expected] == scores
