@@ -9,6 +9,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.redaction.memo import RepeatedRedactor
 from agent_memory.redaction.protocol import MARKER, MARKER_PREFIX
 from agent_memory.redaction.shapes import MANY_WORDS, is_known_harmless
 
@@ -56,10 +57,19 @@ def _walk(value: Any, redactor: Redactor, known: re.Pattern[str] | None, kinds: 
         kinds.update(dict.fromkeys(redaction.kinds))
         fits = len(redaction.text) <= max(_MAX_CHARS, len(value))
         return redaction.text if fits else f"{MARKER_PREFIX}{redaction.kinds[0]}]"
-    if any(_is_bare_secret(token) for token in MARKER.sub(" ", value).split()):
+    if any(_is_secret_word(token, redactor) for token in MARKER.sub(" ", value).split()):
         kinds.setdefault(_KIND)
         return f"{MARKER_PREFIX}{_KIND}]"
     return value
+
+
+def _is_secret_word(token: str, redactor: Redactor) -> bool:
+    """Return True if a word is a bare secret, read once per change."""
+    if not isinstance(redactor, RepeatedRedactor):
+        return _is_bare_secret(token)
+    if token not in redactor.bare_words:
+        redactor.bare_words[token] = _is_bare_secret(token)
+    return redactor.bare_words[token]
 
 
 def _is_bare_secret(token: str) -> bool:

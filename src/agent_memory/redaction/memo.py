@@ -16,10 +16,14 @@ class RepeatedRedactor:
 
     Args:
         redactor: Reads each text the first time.
+
+    Attributes:
+        bare_words: Whether a word of a label is a secret, by word.
     """
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor, self._known = redactor, dict[str, "Redaction"]()
+        self.bare_words = dict[str, bool]()
 
     def redact(self, text: str) -> Redaction:
         """See `Redactor.redact`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_memory.redaction import SecretRedactor, redact_label
+from agent_memory.redaction.memo import RepeatedRedactor
 
 REDACTOR = SecretRedactor()
 
@@ -60,3 +61,9 @@ def test_a_secret_that_is_a_key_leaves_no_part_of_itself() -> None:
     cleaned, kinds = redact_label({token: {"inner": [{token: 1}]}}, REDACTOR)
     assert kinds
     assert token not in str(cleaned)
+
+
+def test_redact_label_repeated_label_gives_same_result() -> None:
+    redactor = RepeatedRedactor(SecretRedactor())
+    for label in ("kafka", "tr0ub4dor&3x", "kafka", "tr0ub4dor&3x"):
+        assert redact_label(label, redactor) == redact_label(label, SecretRedactor())
