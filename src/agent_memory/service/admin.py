@@ -42,8 +42,8 @@ class Admin:
         folder: Where the memories lie; None where that is no folder of files here.
         get, count, browse, replaced_by, older_versions, surroundings, linked_to: A memory or None; how many; part of a
         list; which replaced which; what is told besides; what is linked to a record. As are answer, search, troubles,
-        iter_all, health, prepare, embedding_status, vectors_of, changed_after, gone_after, forgotten_with, valid_among:
-        those of `MemoryStorage`.
+        iter_all, health, prepare, embedding_status, vectors_of, changed_after, gone_after, forgotten_with, valid_among,
+        texts_of: those of `MemoryStorage`.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class Admin:
         self.forgotten_with = storage.forgotten_with
         self.nearest, self.tally, self.vectors_of = storage.nearest, storage.tally, storage.vectors_of
         self.changed_after, self.valid_among = storage.changed_after, storage.valid_among
+        self.texts_of = storage.texts_of
         self.gone_after = storage.gone_after
         self.health, self.prepare, self.embedding_status = storage.health, storage.prepare, storage.embedding_status
 

@@ -230,8 +230,9 @@ class Items:
         waiting = joined(drawn, never)
         while waiting:
             left: list[dict[str, Any]] = []
+            stored = await self._service.admin.texts_of([item["id"] for item in waiting])
             for each in waiting:
-                known = await self._service.admin.get(each["id"])
+                known = await self._service.admin.get(each["id"]) if each["id"] in stored else None
                 if known is None:
                     new.append(each)
                 elif is_as_drawn(known):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.retrieval.tokens import index_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 NEARLY: Final = 0.8
 """Share of the terms of two lines that both have."""
@@ -56,7 +56,11 @@ def _rarest(terms: frozenset[str], common: Mapping[str, int]) -> list[str]:
 
 def exact_of(text: str) -> tuple[tuple[str, ...], bool]:
     """Return what must be the same where two texts say the same: the numbers, and whether it denies something."""
-    denies = bool(_NEGATIONS.intersection(index_terms(text))) or _DENIAL.search(text) is not None
+    return _exact(text, index_terms(text))
+
+
+def _exact(text: str, terms: Iterable[str]) -> tuple[tuple[str, ...], bool]:
+    denies = not _NEGATIONS.isdisjoint(terms) or _DENIAL.search(text) is not None
     return tuple(sorted(numbers_in(text))), denies
 
 
@@ -66,7 +70,8 @@ def numbers_in(text: str) -> list[str]:
 
 
 def _read(text: str) -> tuple[frozenset[str], tuple[tuple[str, ...], bool]]:
-    return frozenset(index_terms(text)), exact_of(text)
+    terms = frozenset(index_terms(text))
+    return terms, _exact(text, terms)
 
 
 def _share(first: frozenset[str], second: frozenset[str]) -> float:

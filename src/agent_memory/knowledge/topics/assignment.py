@@ -82,8 +82,8 @@ def assign(
     texts = [item.text for item in items]
     by_description = nearest(texts, declared, embed, floor) if declared and texts else [""] * len(texts)
     taken = {each.name for each in declared} | {UNFILED}
-    entities = {entity.name: entity for entity in entities_of(items, least) if entity.name not in taken}
     named = mentions(items)
+    entities = {entity.name: entity for entity in entities_of(items, least, named) if entity.name not in taken}
     topics: dict[str, tuple[str, ...]] = {}
     for item, name in zip(items, by_description, strict=True):
         own = [entity for form in named[item.id] if (entity := topic_name(form)) in entities]

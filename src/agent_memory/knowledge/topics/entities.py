@@ -59,13 +59,21 @@ class Entity:
     items: tuple[str, ...]
 
 
-def entities_of(items: Sequence[TopicItem], least: int = LEAST_ITEMS) -> list[Entity]:
-    """Return what at least `least` of the items speak of, what most speak of first."""
-    found = mentions(items)
+def entities_of(
+    items: Sequence[TopicItem], least: int = LEAST_ITEMS, named: Mapping[str, Sequence[str]] | None = None
+) -> list[Entity]:
+    """Return what at least `least` of the items speak of, what most speak of first.
+
+    Args:
+        items: All items of the agent.
+        least: Items that speak of an entity, at least.
+        named: Result of `mentions(items)`; read here when omitted.
+    """
+    named = mentions(items) if named is None else named
     forms: dict[str, Counter[str]] = {}
     holders: dict[str, list[str]] = {}
     for item in items:
-        for form in found[item.id]:
+        for form in named[item.id]:
             if name := topic_name(form):
                 forms.setdefault(name, Counter())[form] += 1
                 if item.id not in holders.setdefault(name, [])[-1:]:
