@@ -63,7 +63,7 @@ async def test_all_files_are_0600_and_all_folders_0700_whatever_the_umask(
     journal.write_bytes(journal.read_bytes().replace(b"tea", b"TEA"))
     await storage.count()
     modes = {path.name: path.stat().st_mode & 0o777 for path in storage.folder.path.iterdir()}
-    assert len(modes) == 6, sorted(modes)
+    assert len(modes) == 7, sorted(modes)
     assert set(modes.values()) == {0o600}, modes
     assert {folder.stat().st_mode & 0o777 for folder in (root, root / "bob")} == {0o700}
 

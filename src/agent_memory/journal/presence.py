@@ -7,6 +7,7 @@ changes or the scratchpad say that memories were stored.
 from __future__ import annotations
 
 import shlex
+import stat
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
@@ -57,11 +58,12 @@ def check_present(path: Path) -> None:
 def _is_there(path: Path) -> bool:
     """Return True if a journal is there and not empty, or something else is there in its place."""
     try:
-        return path.lstat().st_size > 0
+        status = path.lstat()
     except FileNotFoundError:
         return False
     except OSError:
         return True
+    return status.st_size > 0 or not stat.S_ISREG(status.st_mode)
 
 
 def check_all_present(folder: Path) -> None:

@@ -50,7 +50,7 @@ def test_wrong_usage_is_json_where_that_was_asked_for(bob: Run, arguments: list[
         (["workspace", "create"], "Did you mean `agent-memory workspace init`?"),
         (["workspace", "statsu"], "Did you mean `agent-memory workspace status`?"),
         (["agents", "foo"], "There is no command 'foo' in `agent-memory agents`. There are: "),
-        (["ingest", "--none"], "Usage: agent-memory ingest [OPTIONS] FILE... "),
+        (["ingest", "--none"], "Usage: agent-memory ingest [OPTIONS] [FILE]... "),
         (["purge", "--none"], "Usage: agent-memory purge [OPTIONS] [ID]... "),
     ],
     ids=lambda each: " ".join(each) if isinstance(each, list) else "",

@@ -15,6 +15,7 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.host.notes import Note, SessionMemory
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service import AuditLog
+from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
 from agent_memory.storage.vector.shards import Shards, ShardState
 from tests.support import NOON, FrozenClock, memory_of
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 async def _remember(root: Path) -> None:
     clock = FrozenClock()
-    storage = FileStorage("bob", root, clock=clock)
+    storage = FileStorage("bob", root, clock=clock, settings=ServiceSettings(storage_root=str(root), embedder="none"))
     try:
         for number in range(LIVE):
             await storage.store(memory_of(f"Fact number {number} ✓", id=f"mem-{number:012x}", pinned=number == 3))
