@@ -46,7 +46,7 @@ def is_wished(agent_id: str, prompt: str, *, in_doubt: bool) -> bool:
     """Tell whether the user asks for this agent in words of their own.
 
     Args:
-        agent_id: The agent.
+        agent_id: Name of the agent.
         prompt: What the user typed in this turn.
         in_doubt: Whether untrusted text is in the conversation: then only the printed phrase counts, in a sentence of
             its own.

@@ -173,7 +173,7 @@ _BEFORE_LOADING: Final = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerOptions:
-    """What a search does beyond answering.
+    """Options of a search beyond its filters.
 
     Attributes:
         full: Long texts are shown whole.

@@ -17,7 +17,7 @@ _OF_ONE_TEXT: Final = frozenset({"http_400", "http_413", "http_422", "vector_not
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """How much a worker does at once, and how long it waits.
+    """Batch size and waiting times of a worker.
 
     Attributes:
         batch: Texts looked up together, and sent together to an API; a model in this process gets them in pieces.

@@ -111,7 +111,7 @@ class EmbeddingWorker:
 
     @property
     def remote_seconds(self) -> float:
-        """What is waited for an API."""
+        """Seconds to wait for an API."""
         return self._limits.remote_seconds
 
     @property

@@ -1,4 +1,4 @@
-"""Which process this is, and whether another one of this machine has ended.
+"""Identities of processes, to find out if one on this machine has ended.
 
 A pid alone is used again, and a host name is no machine: containers and clones share it. So a process is named by the
 boot of its machine, its pid namespace, its pid and its start time.
@@ -75,7 +75,7 @@ def _identity(pid: int) -> ProcessIdentity | None:
 
 @lru_cache(maxsize=1)
 def _machine() -> str | None:
-    """Return what no other machine or container has, None where that is not known."""
+    """Return the identity of this boot and pid namespace, None if unknown."""
     try:
         return f"{_BOOT.read_text(encoding='ascii').strip()} {_NAMESPACE.readlink()}"
     except OSError:

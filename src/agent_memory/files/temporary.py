@@ -65,7 +65,7 @@ def sweep_leftovers(folder: Path) -> list[Path]:
     """Remove what killed processes left of an agent: in its folder, its pages' folder, and its backups.
 
     Args:
-        folder: Agent folder.
+        folder: Folder of one agent.
 
     Returns:
         What was removed; a whole backup or a decrypted draft may be among it.

@@ -76,7 +76,7 @@ class EntityExtractor:
         """Return the entities of a record, and a model's failure code.
 
         Args:
-            source: The record.
+            source: Record with the text.
             text: All of its text.
             gazetteer: Names that are known.
             run: Runs the rules, off the event loop: see `agent_memory.tasks.stage.Batch`.

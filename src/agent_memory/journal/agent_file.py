@@ -31,7 +31,7 @@ _HEADER_BYTES: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class JournalState:
-    """What `agent.yaml` says of one journal.
+    """State of one journal in `agent.yaml`.
 
     Attributes:
         generation: Of the current file.
@@ -90,8 +90,8 @@ def note_journal(path: Path, header: Header, last_seq: int, count: int | None) -
     """Write down that a journal is the current one; the lock of the folder is held.
 
     Args:
-        path: The journal.
-        header: Its header.
+        path: Path of the journal.
+        header: Header of the journal.
         last_seq: Its last number.
         count: How many records it has; the number known before when None.
     """

@@ -50,7 +50,7 @@ def check_present(path: Path) -> None:
     """
     if path.name in _DERIVABLE or _is_there(path) or is_settled(path.parent):
         return
-    state = _state_of(path)
+    state = _find_state(path)
     if state is not None and not is_settled(path.parent) and not _is_there(path):  # a restore may have ended meanwhile
         raise journal_missing(path, state)
 
@@ -114,7 +114,7 @@ def newest_backup(folder: Path) -> str | None:
     return f"{max(moments)[:4]}-{max(moments)[4:6]}-{max(moments)[6:8]}" if moments else None
 
 
-def _state_of(path: Path) -> JournalState | None:
+def _find_state(path: Path) -> JournalState | None:
     """Return what is known of a journal that was there; None if nothing says that it was."""
     folder, states = path.parent, read_states(path.parent)
     if states is not None:

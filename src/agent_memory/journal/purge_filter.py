@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.journal.agent_file import header_at, read_states
 from agent_memory.journal.codec import decoded_entry, encoded_entry, is_encrypted
 from agent_memory.journal.format import MalformedLineError, decode_entry, mentions
-from agent_memory.journal.purge_index import seconds_of
+from agent_memory.journal.purge_index import to_seconds
 from agent_memory.journal.purge_list import PurgeList, texts_in
 from agent_memory.journal.withholding import hidden_fields
 
@@ -54,7 +54,7 @@ class PurgeFilter:
         """Return entries without what was purged: the same object if it has nothing of that, None if all of it was."""
         if self._up_to is None:
             return [entry if self._names_none(entry) else self._cleaned(entry, codec) for entry in entries]
-        with_words = self._index.stretches.find([_data_of(entry, codec) for entry in entries])
+        with_words = self._index.stretches.find([_read_data(entry, codec) for entry in entries])
         return [
             self._cleaned(entry, codec) if place in with_words or self._is_concerned(entry) else entry
             for place, entry in enumerate(entries)
@@ -64,7 +64,7 @@ class PurgeFilter:
         return self._ids.isdisjoint([change.id for change in entry.changes])
 
     def _is_concerned(self, entry: Entry) -> bool:
-        """Return True if an entry names a purged record, or has a purged text too short for a stretch of it."""
+        """Return True if an entry names a purged record, or has a purged text too short for a span of it."""
         for change in entry.changes:
             if change.id in self._ids:
                 return True
@@ -75,7 +75,7 @@ class PurgeFilter:
 
     def _cleaned(self, entry: Entry, codec: Codec) -> Entry | None:
         is_returned = self._up_to is not None and entry.seq <= self._up_to
-        at = seconds_of(entry.at)
+        at = to_seconds(entry.at)
         changes = tuple(
             self._readable(change, at) if is_returned else change
             for change in entry.changes
@@ -141,7 +141,7 @@ def filter_for(path: Path, header: Header | None) -> PurgeFilter | None:
     return PurgeFilter(purges, None if state.names(header) else state.returned.get(header.generation, _ALL))
 
 
-def _data_of(entry: Entry, codec: Codec) -> bytes:
+def _read_data(entry: Entry, codec: Codec) -> bytes:
     """Return the fields of an entry as JSON, and perhaps more of its line."""
     if codec.key is None:
         begin = entry.raw.rfind(_SEAL, -_SEAL_BYTES)

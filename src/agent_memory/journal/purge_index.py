@@ -59,7 +59,7 @@ class Purge:
     @property
     def moment(self) -> float:
         """Seconds since 1970 of `at`; infinite if that cannot be read."""
-        return seconds_of(self.at) or math.inf
+        return to_seconds(self.at) or math.inf
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class PurgeIndex:
 
     def has(self, text: str, moment: float = 0.0) -> bool:
         """See `PurgeList.has`."""
-        return bool(self.key) and self.fingerprints.get(fingerprint_of(self.key, text), -1.0) >= moment
+        return bool(self.key) and self.fingerprints.get(make_fingerprint(self.key, text), -1.0) >= moment
 
     def drops(self, record_id: str, moment: float, *, is_returned: bool) -> bool:
         """Return True if a change of a record is to be left out of what a journal says.
@@ -125,7 +125,7 @@ _READ: Final[dict[Path, PurgeIndex]] = {}
 
 
 def read_purges(path: Path, key_path: Path) -> PurgeIndex:
-    """Return what a list says now.
+    """Return the current index of a purge list.
 
     Raises:
         StorageError: It cannot be read.
@@ -148,7 +148,7 @@ def read_purges(path: Path, key_path: Path) -> PurgeIndex:
     return read
 
 
-def seconds_of(moment: object) -> float:
+def to_seconds(moment: object) -> float:
     """Return a moment as seconds since 1970; 0 if it cannot be read."""
     try:
         return datetime.fromisoformat(str(moment)).timestamp()
@@ -195,7 +195,7 @@ def _is_whole(line: bytes) -> bool:
     return line.strip(b"\0 \r").endswith(b"}")
 
 
-def fingerprint_of(key: bytes, text: str) -> str:
+def make_fingerprint(key: bytes, text: str) -> str:
     """Return the signature of a text, hexadecimal, folded for case, width and white space."""
     return hmac.new(key, folded_text(text), hashlib.sha256).hexdigest()
 

@@ -30,10 +30,10 @@ from agent_memory.journal.purge_index import (
     REJECTED,
     Purge,
     PurgeIndex,
-    fingerprint_of,
+    make_fingerprint,
     read_key,
     read_purges,
-    seconds_of,
+    to_seconds,
 )
 from agent_memory.journal.stretches import Stretches, signed_stretches, summed_stretches
 from agent_memory.journal.withholding import hidden_fields
@@ -102,7 +102,7 @@ class PurgeList:
     def has_rejected(self, text: str) -> bool:
         """Tell whether a person rejected this text; no, where the key is lost. See `purges`."""
         read = self.read()
-        return bool(read.key) and fingerprint_of(read.key, text) in read.rejected
+        return bool(read.key) and make_fingerprint(read.key, text) in read.rejected
 
     def stretches(self, purge: Purge | None = None, texts: Iterable[str] = ()) -> Stretches:
         """Return what finds the words of purged texts within others; nothing, where the key is lost. See `purges`.
@@ -118,10 +118,10 @@ class PurgeList:
         """Return fields of a record with purged words made unreadable; as they are, if the record is barred.
 
         Args:
-            record_id: Its id.
+            record_id: ID of the record.
             fields: With `timestamp`, when it was stored; without, it counts as older than any purge.
         """
-        stretches, moment = self.stretches(), seconds_of(fields.get("timestamp"))
+        stretches, moment = self.stretches(), to_seconds(fields.get("timestamp"))
         if not stretches or self.bars(record_id, fields):
             return fields
         return hidden_fields(fields, lambda text: stretches.hidden(text, moment))
@@ -130,12 +130,12 @@ class PurgeList:
         """Return True if a record was purged: by its id, or, if it is older than the purge, by a text of it.
 
         Args:
-            record_id: Its id.
+            record_id: ID of the record.
             fields: As in `readable`.
         """
         if not self.read().ids:
             return False
-        moment = seconds_of(fields.get("timestamp"))
+        moment = to_seconds(fields.get("timestamp"))
         return (isinstance(record_id, str) and self.names(record_id)) or any(
             self.has(text, moment) for text in texts_in(fields)
         )
@@ -154,7 +154,7 @@ class PurgeList:
         except MalformedLineError:
             return line
         items = value["entries"] if isinstance(value.get("entries"), list) else [value]
-        moment = seconds_of(value.get("at"))
+        moment = to_seconds(value.get("at"))
         kept = [item for item in items if not (isinstance(item, dict) and _bars_change(index, item, moment))]
         readable = [_without_words(item, self.stretches(), moment) for item in kept]
         if readable == items:
@@ -178,7 +178,7 @@ class PurgeList:
             StorageError: It could not be noted; nothing may be purged.
         """
         key, said = _made_key(self._key_path, may_make=not self.read().has_any), [*texts]
-        fingerprints = sorted({fingerprint_of(key, text) for text in said if len(text) >= _LEAST})
+        fingerprints = sorted({make_fingerprint(key, text) for text in said if len(text) >= _LEAST})
         signed = signed_stretches(key, said)
         purge = Purge(
             str(uuid.uuid4()), at, tuple(sorted(ids)), tuple(fingerprints), tuple(sorted(resting)), stretches=signed
@@ -196,7 +196,7 @@ class PurgeList:
             StorageError: They could not be noted.
         """
         key = _made_key(self._key_path, may_make=not self.read().has_any)
-        fingerprints = sorted({fingerprint_of(key, text) for text in texts})
+        fingerprints = sorted({make_fingerprint(key, text) for text in texts})
         _append(self.path, {"purge": str(uuid.uuid4()), "at": at, "step": REJECTED, "fingerprints": fingerprints})
 
     def finish(self, purge: Purge, receipt: Mapping[str, Any], at: str) -> None:

@@ -54,7 +54,7 @@ _SYNCED_AT_ONCE: Final = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Folding:
-    """What becomes of the lines of a journal.
+    """Lines of a journal after a rewrite.
 
     Attributes:
         fold: Returns the new lines.
@@ -100,7 +100,7 @@ class Rewriting:
     Args:
         path: The journal.
         descriptor: Of the new file.
-        temporary: Its name.
+        temporary: Name of the temporary file.
         folding: What becomes of the lines.
     """
 

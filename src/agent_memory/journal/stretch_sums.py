@@ -1,6 +1,6 @@
 """Find, in many texts at once, those that may have a stretch: by sums of the numbers of its characters.
 
-Each character has a number under the key, by its place in a word. The sum of these for a stretch is kept with its
+Each character has a number under the key, by its place in a word. The sum of these for a span is kept with its
 signature, 24 bits of it: it takes all of its words to compute it, as for the signature, so that it tells no more about
 them.
 """
@@ -36,7 +36,7 @@ class WordNumbers(dict[str, int]):
 
     def __init__(self, key: bytes) -> None:
         super().__init__()
-        self._table = _table_of(key)
+        self._table = _build_table(key)
 
     def __missing__(self, word: str) -> int:
         if len(self) >= _MOST_WORDS:
@@ -47,11 +47,11 @@ class WordNumbers(dict[str, int]):
 
 
 class StretchSums:
-    """Finds texts that may have a stretch.
+    """Finds texts that may have a span.
 
     Args:
         key: Under which characters have their numbers.
-        sums: Of all stretches, by their number of words.
+        sums: Of all spans, by their number of words.
     """
 
     def __init__(self, key: bytes, sums: Mapping[int, Collection[int]]) -> None:
@@ -61,7 +61,7 @@ class StretchSums:
         self._is_word: Any = None
 
     def find(self, texts: Sequence[bytes]) -> set[int]:
-        """Return the places of the texts, JSON without line breaks, that may have a stretch; all without numpy."""
+        """Return the places of the texts, JSON without line breaks, that may have a span; all without numpy."""
         try:
             import numpy as np
         except ImportError:
@@ -76,7 +76,7 @@ class StretchSums:
     def _prepare(self, np: Any) -> None:
         self._is_word = np.zeros(256, bool)
         self._is_word[list(_IN_WORDS)] = True
-        numbers = np.array(_table_of(self._key), np.uint32).reshape(_PLACES, 256)
+        numbers = np.array(_build_table(self._key), np.uint32).reshape(_PLACES, 256)
         self._numbers = (numbers * self._is_word).ravel()
         for count, known in self._sums.items():
             sums = np.fromiter(known, np.uint32, len(known))
@@ -103,7 +103,7 @@ class StretchSums:
 
     @staticmethod
     def _begin(np: Any, totals: Any, count: int, table: Any, sums: Any) -> Any:
-        """Return with which words a stretch of so many may begin."""
+        """Return with which words a span of so many may begin."""
         if count >= len(totals):
             return np.zeros(0, np.int64)
         differences = totals[count:] - totals[:-count]
@@ -111,15 +111,15 @@ class StretchSums:
         return words[np.isin(differences[words] & SUM, sums)]
 
 
-def sums_of(key: bytes, stretches: Iterable[Sequence[str]]) -> dict[int, list[int]]:
-    """Return the sums of the words of stretches, by their number of words."""
+def compute_sums(key: bytes, stretches: Iterable[Sequence[str]]) -> dict[int, list[int]]:
+    """Return the sums of the words of spans, by their number of words."""
     numbers, sums = WordNumbers(key), dict[int, set[int]]()
     for words in stretches:
         sums.setdefault(len(words), set()).add(sum(map(numbers.__getitem__, words)) & SUM)
     return {count: sorted(known) for count, known in sorted(sums.items())}
 
 
-def _table_of(key: bytes) -> tuple[int, ...]:
+def _build_table(key: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{_PLACES * 256}I", hashlib.shake_256(b"stretch sums" + key).digest(_PLACES * 256 * 4))
 
 

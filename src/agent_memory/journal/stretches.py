@@ -1,7 +1,7 @@
 """`Stretches`: words that are found again by whoever has a key, and that nobody can read from what is kept of them.
 
 The words of each text are counted and signed: HMAC-SHA256 (RFC 2104) of them under the key, the first 16 bytes; those
-of a long one in stretches of 40. Another text has them where as many of its words in a row have the same signature. Who
+of a long one in spans of 40. Another text has them where as many of its words in a row have the same signature. Who
 has the signatures alone can try no words against them.
 """
 
@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.journal.comparing import can_be_told, compared, is_most, placed
-from agent_memory.journal.stretch_sums import SUM, StretchSums, WordNumbers, sums_of
+from agent_memory.journal.stretch_sums import SUM, StretchSums, WordNumbers, compute_sums
 from agent_memory.journal.withholding import BAR
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _WORD: Final = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])\w)+")
 
 
 class Stretches:
-    """Finds signed stretches in texts.
+    """Finds signed spans in texts.
 
     Args:
         key: Under which they were signed; without one nothing is found.
@@ -60,17 +60,17 @@ class Stretches:
         return bool(self._key and self._signed)
 
     def count(self, text: str, moment: float = 0.0) -> int:
-        """Return how many stretches stand in a text that was stored at a moment, in seconds since 1970."""
+        """Return how many spans stand in a text that was stored at a moment, in seconds since 1970."""
         return sum(1 for _ in self._found(_WORD.findall(compared(text)), moment)) if self else 0
 
     def find(self, texts: Sequence[bytes]) -> Collection[int]:
-        """Return the places of the texts, JSON without line breaks, that may have a stretch; fast if there are sums."""
+        """Return the places of the texts, JSON without line breaks, that may have a span; fast if there are sums."""
         if not self:
             return ()
         return range(len(texts)) if self._finder is None else self._finder.find(texts)
 
     def hidden(self, text: str, moment: float = 0.0) -> str:
-        """Return a text with `BAR` for each character of the stretches that `count` finds."""
+        """Return a text with `BAR` for each character of the spans that `count` finds."""
         if not self.count(text, moment):
             return text
         folded, places = placed(text)
@@ -86,7 +86,7 @@ class Stretches:
         return "".join([*parts, text[behind:]])
 
     def _found(self, words: Sequence[str], moment: float) -> Iterator[tuple[int, int]]:
-        """Yield where stretches begin and end, in words."""
+        """Yield where spans begin and end, in words."""
         sums = list(accumulate(map(self._numbers.__getitem__, words), initial=0)) if self._sums else []
         for count, signed in self._signed.items():
             for begin in self._candidates(words, count, sums):
@@ -95,7 +95,7 @@ class Stretches:
                     yield begin, begin + count
 
     def _candidates(self, words: Sequence[str], count: int, sums: Sequence[int]) -> Iterable[int]:
-        """Return where a stretch of so many words may begin."""
+        """Return where a span of so many words may begin."""
         if self._begin_with:
             return [begin for begin in range(len(words) - count + 1) if words[begin] in self._begin_with]
         if (known := self._sums.get(count)) is None:
@@ -111,7 +111,7 @@ def _with_moments(signatures: Iterable[str]) -> dict[bytes, float]:
 
 def summed_stretches(key: bytes, texts: Iterable[str]) -> dict[int, list[int]]:
     """Return the sums of the words of texts, by how many words each stands for; see `StretchSums`."""
-    return sums_of(key, (words for text in texts for words in _stretches(text)))
+    return compute_sums(key, (words for text in texts for words in _stretches(text)))
 
 
 def signed_stretches(key: bytes, texts: Iterable[str]) -> dict[int, list[str]]:

@@ -42,7 +42,7 @@ class ConsentRule:
     retain_days: int | None = None
 
     def locate(self, key: str) -> str:
-        """Return where a key is written: file and line, else the source."""
+        """Return the file and line of a key, else its source."""
         return self.places.get(key) or self.places.get(key.partition(".")[0]) or self.source
 
 

@@ -69,9 +69,9 @@ class Past:
         """Return what can be brought back; see `Versioned.forgotten`."""
         return [each for each in await self._storage.forgotten() if not self._is_purged(each[0].id)]
 
-    async def changes_of(self, memory_ids: Collection[str]) -> list[RecordChange[Memory]]:
-        """Return the changes of some memories that were not purged; see `Versioned.changes_of`."""
-        return await self._storage.changes_of([one for one in memory_ids if not self._is_purged(one)])
+    async def load_changes(self, memory_ids: Collection[str]) -> list[RecordChange[Memory]]:
+        """Return the changes of some memories that were not purged; see `Versioned.load_changes`."""
+        return await self._storage.load_changes([one for one in memory_ids if not self._is_purged(one)])
 
     def _is_purged(self, memory_id: str) -> bool:
         return self._purged is not None and isinstance(memory_id, str) and self._purged.names(memory_id)

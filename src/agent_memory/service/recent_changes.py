@@ -32,7 +32,7 @@ UNKNOWN_SESSION: Final = "unknown"
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
-    """What was changed together, in one line of the journal.
+    """Changes that were made together, in one line of the journal.
 
     Attributes:
         seq: Number of the change, as `undo` takes it.
@@ -48,7 +48,7 @@ class MemoryChange:
 
     @property
     def verb(self) -> str:
-        """Return what was done: stored, changed, forgotten, archived or restored."""
+        """Return a verb: stored, changed, forgotten or archived."""
         part = self.parts[0]
         if part.after is None:
             return "archived" if part.op == "move" else "forgotten"
@@ -194,7 +194,7 @@ class RecentChanges:
             sessions.setdefault(event["memory_id"], []).append(named)
         if not sessions:
             return []
-        parts = [part for part in await self._service.past.changes_of(sessions.keys()) if _is_visible(part)]
+        parts = [part for part in await self._service.past.load_changes(sessions.keys()) if _is_visible(part)]
         parts.sort(key=lambda part: part.seq)
         changes = []
         for seq, together in groupby(parts, key=lambda part: part.seq):
@@ -208,7 +208,7 @@ def _with_memory(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _is_visible(part: RecordChange[Memory]) -> bool:
-    """Return False for a change of what nobody sets, such as access counts or links of pairs in doubt."""
+    """Return False for a change of fields that no user sets, such as access counts or links of pairs in doubt."""
     if part.before is None or part.after is None:
         return part.before is not part.after
     return bool(differing_fields(part.before, part.after))

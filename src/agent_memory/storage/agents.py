@@ -50,10 +50,10 @@ _UNFINISHED: Final = re.compile(r"_(deleted|copy)-[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True)
 class AgentSummary:
-    """How much there is of an agent.
+    """Counts and sizes of an agent.
 
     Attributes:
-        agent_id: Its name.
+        agent_id: Name of the agent.
         folder: Where its files are.
         memories: Number of memories in `memories.yaml`, replaced and expired ones too; None if unreadable. Of an
             encrypted agent it includes items, which cannot be told apart without the key.

@@ -61,7 +61,7 @@ class RecordChange(Generic[R]):
     after: R | None
 
 
-def changes_of(state: State[R], record_ids: Collection[str], entries: Iterable[Entry]) -> list[RecordChange[R]]:
+def load_changes(state: State[R], record_ids: Collection[str], entries: Iterable[Entry]) -> list[RecordChange[R]]:
     """Return the changes of some records, oldest first; accesses are not changes.
 
     Args:

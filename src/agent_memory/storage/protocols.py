@@ -215,7 +215,7 @@ class Versioned(Storage[R], Protocol[R]):
             StorageError: They cannot be read.
         """
 
-    async def changes_of(self, record_ids: Collection[str]) -> list[RecordChange[R]]:
+    async def load_changes(self, record_ids: Collection[str]) -> list[RecordChange[R]]:
         """Return the changes of some records that are still known, oldest first.
 
         Raises:

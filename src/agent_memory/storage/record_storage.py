@@ -17,7 +17,7 @@ from agent_memory.storage.alike import alike
 from agent_memory.storage.changes import to_touch
 from agent_memory.storage.cleaning import Redacted, cleaned_fields, cleaned_record, cleaned_records
 from agent_memory.storage.listing import list_records
-from agent_memory.storage.past import changes_of, forgotten, forgotten_with, versions_of
+from agent_memory.storage.past import forgotten, forgotten_with, load_changes, versions_of
 from agent_memory.storage.releasing import WithTraces
 from agent_memory.storage.state import Changed, State, seq_of, snapshot
 from agent_memory.storage.surroundings import current_of, surroundings_of
@@ -85,10 +85,10 @@ class WithPast(Threaded[R], Generic[R]):
         check_id(record_id)
         return await self._run(lambda replica: versions_of(replica.state, record_id, replica.log.naming([record_id])))
 
-    async def changes_of(self, record_ids: Collection[str]) -> list[RecordChange[R]]:
-        """See `Versioned.changes_of`."""
+    async def load_changes(self, record_ids: Collection[str]) -> list[RecordChange[R]]:
+        """See `Versioned.load_changes`."""
         ids = frozenset(record_ids)
-        return await self._run(lambda replica: changes_of(replica.state, ids, replica.log.naming(ids)))
+        return await self._run(lambda replica: load_changes(replica.state, ids, replica.log.naming(ids)))
 
     async def forgotten_with(self, record_id: str) -> list[R]:
         """See `Versioned.forgotten_with`."""

@@ -109,11 +109,11 @@ class Opened(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class Backend(Generic[R]):
-    """How the records of one agent are opened.
+    """Opened records of one agent.
 
     Attributes:
         kind: Of which records.
-        agent_id: Whose.
+        agent_id: Name of the agent.
         clock: Source of the present.
         open: Opens them for the storage that is its argument, whose thread and `prepare` an index needs.
         close: Gives back what they were opened with.

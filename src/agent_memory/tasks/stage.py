@@ -101,10 +101,10 @@ class Whole(Marked, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """How much a step has to do.
+    """Backlog of one step.
 
     Attributes:
-        stage: Its name.
+        stage: Name of the step.
         source: Name of the kind of its records.
         due: Records that wait, failed ones that are tried again included.
         failed: Records that failed.

@@ -74,7 +74,7 @@ def resolve(
         source: Whence it is.
         result: What was drawn.
         known: The entities of the source's group.
-        now: The present.
+        now: Present moment, UTC.
         mentions: Records of what the source mentions, to which more is added.
     """
     drafts = Drafts()

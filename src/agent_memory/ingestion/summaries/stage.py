@@ -49,7 +49,7 @@ class Summaries:
     """Makes what summaries are due of the conversations whose turns it is given. See `agent_memory.tasks.stage.Stage`.
 
     Args:
-        knowledge: The records.
+        knowledge: Records of the agent.
         config: From how many turns on.
         asking: How a language model is asked; rules do without.
 
@@ -174,7 +174,7 @@ async def window(
 
     Args:
         knowledge: The records.
-        episodes: The turns.
+        episodes: Turns to summarize.
         config: How long it may be.
         asking: How a language model is asked; rules do without.
         is_due: Make one also of turns that state nothing, or on which a reader dies alone: of their first words.

@@ -39,7 +39,7 @@ _CHARACTERS_AT_ONCE: Final = 1 << 16
 
 @dataclass(slots=True)
 class FileIngested:
-    """What became of a file.
+    """Outcome of ingesting one file.
 
     Attributes:
         name: Of the file.

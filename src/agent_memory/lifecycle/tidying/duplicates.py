@@ -1,4 +1,4 @@
-"""Which memories say the same in the same words. Strict: a wrong merge is worse than none. Pure.
+"""Memories with the same words. Strict: a wrong merge is worse than none. Pure.
 
 The same words in the same order, but for white space, punctuation between words, the case of a sentence's first
 word, and articles. So no number, id, name, negation, question or symbol differs; and what names a time by when it was

@@ -149,13 +149,13 @@ class Import:
         """Return a memory without words of what was purged here."""
         if (purged := self.writing.purged) is None:
             return memory
-        said = self._dated(memory)
+        said = self._with_dates(memory)
         readable = purged.readable(memory.id, said)
         if readable == said:
             return memory
         return MEMORY.model.from_record(memory.agent_id, memory.id, {**readable, "timestamp": memory.timestamp})
 
-    def _dated(self, memory: Memory) -> dict[str, Any]:
+    def _with_dates(self, memory: Memory) -> dict[str, Any]:
         """Return the fields of a memory, without its moment if the export did not say when it was stored."""
         fields = memory.to_record()
         return fields if memory.timestamp < self.now else {**fields, "timestamp": None}
@@ -199,7 +199,7 @@ class Import:
 
     def _bars(self, memory: Memory, content: str) -> bool:
         purged = self.writing.purged
-        return purged is not None and purged.bars(memory.id, {**self._dated(memory), "content": content})
+        return purged is not None and purged.bars(memory.id, {**self._with_dates(memory), "content": content})
 
     async def _keep(
         self, drafts: Sequence[Redacted[Memory]]

@@ -95,7 +95,7 @@ class Folded:
 
 @dataclass(slots=True)
 class Transaction:
-    """What changes rows, and writes down each change.
+    """Changes of rows, each with an entry in the history.
 
     Attributes:
         connection: In a transaction of a writer.

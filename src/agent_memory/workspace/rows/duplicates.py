@@ -25,7 +25,7 @@ _Order = tuple[bool, int, _Key, int, int, int]
 _WHOLE: Final[_Key] = (0, "")
 
 
-def form_of(value: Any) -> Any:
+def get_unique_key(value: Any) -> Any:
     """Return what a unique value is compared by: of a text, as `unique_form` says."""
     return unique_form(value) if isinstance(value, str) else value
 
@@ -45,7 +45,11 @@ def kept_forms(transaction: Transaction, table: sa.Table, column: str, values: I
                     found.setdefault(form, []).append(value)
         table.info[name] = (transaction.epoch, found)
     older = table.info[name][1]
-    return [form for value in values for form in dict.fromkeys((value, form_of(value), *older.get(form_of(value), ())))]
+    return [
+        form
+        for value in values
+        for form in dict.fromkeys((value, get_unique_key(value), *older.get(get_unique_key(value), ())))
+    ]
 
 
 def is_taken(
@@ -114,12 +118,12 @@ def settle(transaction: Transaction, declaration: Declaration, name: str, ids: I
 
 
 def _values(row: Mapping[str, Any], columns: Iterable[str]) -> set[tuple[str, Any]]:
-    return {(name, form_of(row[name])) for name in columns if row[name] is not None}
+    return {(name, get_unique_key(row[name])) for name in columns if row[name] is not None}
 
 
 def _is_older(row: Mapping[str, Any], columns: Iterable[str]) -> bool:
     """Return True if an older version wrote a unique text of a row, which would be kept otherwise now."""
-    return any(form_of(row[name]) != row[name] for name in columns if row[name] is not None)
+    return any(get_unique_key(row[name]) != row[name] for name in columns if row[name] is not None)
 
 
 def _sharing(transaction: Transaction, table: sa.Table, columns: list[str], ids: set[int]) -> dict[int, dict[str, Any]]:

@@ -42,7 +42,7 @@ class Lease:
     is_abandoned: bool = False
 
     def held(self, now: datetime, epoch: int) -> bool:
-        """Tell whether somebody has it at this moment, so that others must wait."""
+        """Return True if an agent has it now, so that others must wait."""
         return self.lasts(now, epoch) and not self.is_abandoned
 
     def lasts(self, now: datetime, epoch: int) -> bool:
@@ -71,7 +71,7 @@ class Leases:
         if found is None:
             return None
         lease = lease_of(found)
-        return _judged(lease, transaction.connection.execute(_holder(transaction.schema, lease)).scalar())
+        return _judge(lease, transaction.connection.execute(_holder(transaction.schema, lease)).scalar())
 
     def every(self, connection: sa.Connection, schema: Schema) -> dict[str, Lease]:
         """Return all leases by their names."""
@@ -79,7 +79,7 @@ class Leases:
         kept = connection.execute(sa.select(meta.c.key, meta.c.value).where(meta.c.key.startswith(_HOLDER)))
         holders = {row.key: row.value for row in kept}
         leases = map(lease_of, connection.execute(sa.select(schema.leases)))
-        return {lease.name: _judged(lease, holders.get(_holder_key(lease))) for lease in leases}
+        return {lease.name: _judge(lease, holders.get(_holder_key(lease))) for lease in leases}
 
     def take(
         self, transaction: Transaction, name: str, owner: str, now: datetime, seconds: float, *, attempt: bool
@@ -237,7 +237,7 @@ def _holder(schema: Schema, lease: Lease) -> sa.Select[Any]:
     return sa.select(schema.meta.c.value).where(schema.meta.c.key == _holder_key(lease))
 
 
-def _judged(lease: Lease, holder: str | None) -> Lease:
+def _judge(lease: Lease, holder: str | None) -> Lease:
     """Return a lease, abandoned where the process that holds it has ended."""
     process = ProcessIdentity.from_json(holder) if holder is not None and lease.owner is not None else None
     return replace(lease, is_abandoned=True) if process is not None and process.has_ended() else lease

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from agent_memory.errors import ConflictError, NotAllowedError, ValidationError
 from agent_memory.redaction import quoted
 from agent_memory.workspace.database import State, Transaction
-from agent_memory.workspace.rows.duplicates import form_of, is_taken, rivals, settle
+from agent_memory.workspace.rows.duplicates import get_unique_key, is_taken, rivals, settle
 from agent_memory.workspace.rows.sight import owner_column
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class Writing:
         wanted = self._values[table].encoded(expected, whole=False)
         then = wanted.values | self._resolved(transaction, table, wanted.references, caller)
         unique = self._declaration.tables[table].unique_columns()
-        now = {name: form_of(stored[name]) if name in unique else stored[name] for name in then}
+        now = {name: get_unique_key(stored[name]) if name in unique else stored[name] for name in then}
         other = [name for name, value in then.items() if now[name] != value]
         if other:
             raise ConflictError(

@@ -100,12 +100,12 @@ def answer_of(passage: Passage, earlier: Sequence[Passage]) -> Claim | None:
         said = passage.text[start:end]
         is_short = 0 < len(WORD.findall(said)) <= _SHORT_ANSWER and not KNOWS_NOT.fullmatch(said)
         if is_short and not (ASKS.search(said) or THANKS.match(said) or OTHERS.search(said) or WITHDRAWS.match(said)):
-            return Claim(_answered(earlier[-1], asked, said), start, end, ANSWER, speaker=passage.speaker)
+            return Claim(_join_answer(earlier[-1], asked, said), start, end, ANSWER, speaker=passage.speaker)
         return None
     return None
 
 
-def _answered(asker: Passage, question: str, said: str) -> str:
+def _join_answer(asker: Passage, question: str, said: str) -> str:
     """Return an answer behind its question, with who asked: who answers did not say that."""
     who = "asked" if asker.speaker == asker.role else f"{asker.speaker} asks"
     return f"({who}: {question}) {said}"
@@ -132,7 +132,7 @@ def _claims(passage: Passage, earlier: Sequence[Passage]) -> Iterator[Claim]:
         ):
             question = bare(asked, others) or asked
             yield Claim(
-                _answered(earlier[-1], f"{question[:1].upper()}{question[1:]}", said),
+                _join_answer(earlier[-1], f"{question[:1].upper()}{question[1:]}", said),
                 start,
                 end,
                 ANSWER,
