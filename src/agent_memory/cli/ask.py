@@ -243,7 +243,7 @@ async def search(
 async def wait_for_embeddings(run: Run) -> None:
     """Wait until memories are found by meaning, too, with a progress bar if that takes a while.
 
-    Returns when that is so, or will not be: there is no embedder, or it fails.
+    Returns when that is so, or will not be: without an embedder, or when it fails.
 
     Raises:
         StorageError: The memories cannot be read.

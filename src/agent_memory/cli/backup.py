@@ -136,7 +136,7 @@ async def restore_newest(place: Place, agent: str) -> None:
     """Bring back the newest backup of an agent; does not ask if its journal is missing.
 
     Raises:
-        ValidationError: There is no backup of it that can be used.
+        ValidationError: No usable backup of it exists.
     """
     newest = next((listed for listed in list_backups(place.root, agent) if not listed.problem), None)
     if newest is None:

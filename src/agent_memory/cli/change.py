@@ -248,7 +248,7 @@ async def edit(run: Run, memory_id: MemoryId) -> None:
 
 
 def _ask_again(run: Run, error: AgentMemoryError, path: Path, original: str) -> None:
-    """Ask whether to edit a refused draft again; print the text where the answer is no, since no file keeps it.
+    """Ask whether to edit a refused draft again; after a no, print its text, which no file keeps.
 
     Raises:
         AgentMemoryError: The draft was not changed.

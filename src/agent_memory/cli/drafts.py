@@ -50,7 +50,7 @@ def check_terminal() -> None:
     """Refuse to open an editor without a terminal to type into.
 
     Raises:
-        ValidationError: There is no terminal.
+        ValidationError: No terminal is available.
     """
     if not (sys.stdin.isatty() and (sys.stdout.isatty() or sys.stderr.isatty())):
         raise ValidationError(
@@ -69,7 +69,7 @@ async def edited_text(run: Run, name: str, text: str) -> str:
         text: Text to begin with.
 
     Raises:
-        ValidationError: There is no terminal.
+        ValidationError: No terminal is available.
         ConfigurationError: The editor could not be opened, or failed.
     """
     check_terminal()
@@ -82,7 +82,7 @@ def open_editor(path: Path) -> None:
     """Open a draft in the editor and wait until it is closed; the editor gets none of our keys.
 
     Raises:
-        ConfigurationError: There is no editor, it cannot be started, or it failed.
+        ConfigurationError: No editor was found, it cannot be started, or it failed.
     """
     editor = _editor()
     # Where results go to a pipe, the editor talks to the terminal by stderr.

@@ -24,7 +24,7 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
         The id of one that went, which `restore` takes, and until when that is possible.
 
     Raises:
-        ValidationError: There is no terminal to ask on.
+        ValidationError: No terminal is available to ask on.
         typer.Exit: The answer was no, or nothing is meant by the words.
     """
     preview = await run.service.requests.preview(words, run.caller)
@@ -54,7 +54,7 @@ async def forget_all(run: Run, *, reason: str, yes: bool, now: bool) -> "tuple[s
         The id of a forgotten memory, which `restore` takes, and the day until when.
 
     Raises:
-        ValidationError: There is no terminal to ask on.
+        ValidationError: No terminal is available to ask on.
         typer.Exit: The answer was no, or nothing is remembered.
     """
     preview = await run.service.requests.preview_all(run.caller)

@@ -200,7 +200,7 @@ class EmbeddingWorker:
             return self._stage()
 
     def finish(self, most: int, timeout: float) -> bool:
-        """Wait until up to `most` texts are embedded that wait when this is first called; False while that goes on.
+        """Wait until up to `most` texts are embedded that wait at the first call; False before that.
 
         Loads the model only if a text needs it. The rest is left due.
         """

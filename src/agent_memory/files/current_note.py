@@ -45,7 +45,7 @@ class CurrentNote:
     def open_note(self) -> Iterator[None]:
         """Count earlier deaths; keep the note open for the block.
 
-        If the block is cancelled, the work may go on in its thread: the note is removed when the process ends well.
+        If the block is cancelled, the work may continue in its thread: the note is removed when the process ends well.
         """
         self._owner = _name_process()
         self._count_deaths()

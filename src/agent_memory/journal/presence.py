@@ -105,7 +105,7 @@ def gone(path: Path) -> StorageError:
 
 
 def newest_backup(folder: Path) -> str | None:
-    """Return the day of the newest backup of an agent, by its name; None if there is none."""
+    """Return the day of the newest backup of an agent, by its name, or None."""
     try:
         matches = [BACKUP.fullmatch(path.name) for path in (folder.parent / BACKUPS).iterdir()]
     except OSError:

@@ -90,7 +90,7 @@ class PurgeFilter:
         return replace(entry, changes=changes, raw=encoded_entry(codec, entry.seq, entry.at, changes))
 
     def clean_damaged(self, line: bytes) -> bytes:
-        """Return a line that is no entry without purged words; nothing of one that names a purged record."""
+        """Return a damaged line without purged words; nothing if it names a purged record."""
         if not self.is_returned:
             return line
         if mentions(line, (record_id.encode("utf-8", "surrogatepass") for record_id in self._ids)):

@@ -41,7 +41,7 @@ async def read_alone(reader: Callable[..., Any], /, *args: Any, **kwargs: Any) -
         **kwargs: The same, by name.
 
     Raises:
-        ReaderDiedError: It died, raised, or is no function of a module.
+        ReaderDiedError: It died, raised, or is not a function of a module.
     """
     try:
         job = pickle.dumps(list(filter(None, sys.path))) + pickle.dumps((reader, args, kwargs))

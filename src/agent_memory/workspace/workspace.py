@@ -141,7 +141,7 @@ class Workspace:
             return recent(transaction.connection, transaction.schema, keys, table, row_id, step, limit)
 
     def close(self) -> None:
-        """Close the database; claims that are still held last for their time, for whoever goes on with them."""
+        """Close the database; claims still held last for their time."""
         with contextlib.suppress(BusyError, StorageError):  # else they last until this process ends
             self.steps.hand_over()
         self._opened.database.close()

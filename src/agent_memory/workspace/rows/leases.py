@@ -46,7 +46,7 @@ class Lease:
         return self.lasts(now, epoch) and not self.is_abandoned
 
     def lasts(self, now: datetime, epoch: int) -> bool:
-        """Return True if its time is not over: whoever has the claim may go on, in whatever process."""
+        """Return True if its time is not over: the owner may continue in any process."""
         alive = self.expires_at is not None and self.expires_at > now
         return self.owner is not None and alive and self.epoch == epoch
 
@@ -170,7 +170,7 @@ class Leases:
                 self._drop_holder(transaction, lease)
 
     def hand_over(self, transaction: Transaction, claim: Claim) -> None:
-        """Let a claim last for its time, even if this process ends: another one may go on with it."""
+        """Keep a claim for its time, even if this process ends."""
         for name, fence in zip(names_of(claim), (claim.fence, claim.row_fence), strict=False):
             lease = self.find(transaction, name)
             if lease is not None and lease.fence == fence:
