@@ -99,7 +99,7 @@ class VectorCache:
         rows = Rows(self._key())
         names = {rows.name_of(each) for each in wanted}
         found = self._attempt(lambda database: _select(database, str(identity), names)) or []
-        return _decoded(list(map(rows.read, found)), identity.dimension)
+        return _decode_rows(list(map(rows.read, found)), identity.dimension)
 
     def put_many(self, identity: EmbedderIdentity, vectors: Mapping[bytes, Vector]) -> bool:
         """Keep vectors; False when they could not be kept (see `problem`)."""
@@ -272,7 +272,7 @@ def _prune(database: sqlite3.Connection, is_kept: Callable[[tuple[bytes, bytes]]
     return len(gone)
 
 
-def _decoded(rows: list[tuple[bytes, bytes]], dimension: int) -> dict[bytes, Vector]:
+def _decode_rows(rows: list[tuple[bytes, bytes]], dimension: int) -> dict[bytes, Vector]:
     found: dict[bytes, Vector] = {}
     for size in lengths_of(dimension):
         sound = [(key, blob) for key, blob in rows if len(blob) == size]

@@ -84,7 +84,7 @@ class PurgeFilter:
         if changes == entry.changes:
             return entry
         if entry.opaque:
-            return _decoded(self._purges.admitted(entry.raw), codec)
+            return _decode_line(self._purges.admitted(entry.raw), codec)
         if not changes:
             return None
         return replace(entry, changes=changes, raw=encoded_entry(codec, entry.seq, entry.at, changes))
@@ -149,7 +149,7 @@ def _read_data(entry: Entry, codec: Codec) -> bytes:
     return json.dumps([change.data for change in entry.changes], ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
-def _decoded(line: bytes, codec: Codec) -> Entry | None:
+def _decode_line(line: bytes, codec: Codec) -> Entry | None:
     try:
         return decoded_entry(codec, decode_entry(line)) if line else None
     except MalformedLineError:

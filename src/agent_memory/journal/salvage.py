@@ -86,7 +86,7 @@ def rejected_items(path: Path) -> tuple[list[dict[str, Any]], int]:
     with contextlib.suppress(AgentMemoryError):  # without the key an encrypted line says which record it is about
         content = _decrypted(path, content)
     lines = [line for line in content.split(b"\n") if line.strip()]
-    items = _decoded(lines)
+    items = _decode_lines(lines)
     return items, len(lines) - len(items)
 
 
@@ -114,7 +114,7 @@ def of_rejected(journal: Path) -> Iterator[Concern]:
     )
 
 
-def _decoded(lines: Iterable[bytes]) -> list[dict[str, Any]]:
+def _decode_lines(lines: Iterable[bytes]) -> list[dict[str, Any]]:
     return [value for line in lines if (value := _mapping(line)) is not None]
 
 
@@ -135,7 +135,7 @@ def _kept(descriptor: int) -> list[dict[str, Any]]:
     lines = content.split(b"\n")
     if lines[-1]:
         os.ftruncate(descriptor, len(content) - len(lines[-1]))
-    return [{**document, "at": None} for document in _decoded(lines[:-1])]
+    return [{**document, "at": None} for document in _decode_lines(lines[:-1])]
 
 
 def _append(descriptor: int, content: bytes) -> None:
@@ -174,7 +174,7 @@ def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path |
     with translated(journal, "keep what was lost of"):
         files = [journal.with_name(name) for name in names_of(journal.parent, "lost")]
         known: dict[object, list[dict[str, Any]]] = {}
-        for document in _decoded(line for file in files for line in lost_in(file).split(b"\n")):
+        for document in _decode_lines(line for file in files for line in lost_in(file).split(b"\n")):
             known.setdefault(str(document.get("id")), []).append(_without_accesses(document))
         new = [each for record_id, each in lost.items() if _without_accesses(each) not in known.get(record_id, ())]
         content = b"".join(encode_line(_as_kept(each, key)) for each in new)

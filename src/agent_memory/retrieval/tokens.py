@@ -124,16 +124,16 @@ def _expand(word: str) -> Iterator[str]:
         word = _without_contraction(word)
     pattern = _PART if word.isascii() else _unicode_part()
     parts = [piece for part in pattern.findall(word) for piece in _camel_pieces(part)]
-    folded = [_fold(part) for part in parts]
+    folded = [_normalize_word(part) for part in parts]
     if len(folded) > 1:
-        whole = _fold(word)
+        whole = _normalize_word(word)
         if whole not in STOP_WORDS:
             yield _normal(whole)
     for part in folded:
         if part and part not in STOP_WORDS:
             yield _normal(part)
     if word.endswith(("++", "#")):
-        yield _fold(word)[:_MAX_TERM_CHARS]
+        yield _normalize_word(word)[:_MAX_TERM_CHARS]
 
 
 def _without_contraction(word: str) -> str:
@@ -153,7 +153,7 @@ def _camel_pieces(part: str) -> list[str]:
     return pieces if any(piece[1:].islower() for piece in pieces) else [part]
 
 
-def _fold(word: str) -> str:
+def _normalize_word(word: str) -> str:
     folded = word.casefold()
     if folded.isascii():
         return folded

@@ -201,7 +201,7 @@ def test_who_closes_gives_an_unfinished_step_back(tools: Toolset, book: Workspac
 def test_a_wrong_call_is_told_what_is_right(tools: Toolset, name: str, arguments: dict[str, Any], said: str) -> None:
     assert said in refused(tools, name, **arguments).message
     with pytest.raises(AgentMemoryError, match="as an object"):
-        tools.tools["get_chapter"].checked([1])
+        tools.tools["get_chapter"].check_arguments([1])
 
 
 def test_what_may_be_left_out_may_be_null(tools: Toolset) -> None:

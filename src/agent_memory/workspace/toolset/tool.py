@@ -55,7 +55,7 @@ class Tool:
             "additionalProperties": False,
         }
 
-    def checked(self, given: Any) -> tuple[dict[str, Any], list[str]]:
+    def check_arguments(self, given: Any) -> tuple[dict[str, Any], list[str]]:
         """Return the arguments without optional nulls, and warnings.
 
         How many rows or characters to answer is brought into its range; nothing else is changed.

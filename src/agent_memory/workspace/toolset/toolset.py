@@ -67,7 +67,7 @@ class Toolset:
         if tool is None:
             there = ", ".join(self.tools)
             raise ValidationError(f"There is no tool {quoted(name)}; there are {there}.", code="unknown_tool")
-        given, warnings = tool.checked(arguments)
+        given, warnings = tool.check_arguments(arguments)
         with self._lock:
             before = self.session.low_seen
             answer = tool.run(self.session, given) | ({"warnings": warnings} if warnings else {})
