@@ -3,7 +3,6 @@
 Importing this loads no model and no numpy.
 """
 
-from agent_memory.embeddings.backlog import WorkerLimits
 from agent_memory.embeddings.cache import VectorCache, text_hash
 from agent_memory.embeddings.generator import EmbeddingGenerator
 from agent_memory.embeddings.local import LocalEmbedder
@@ -11,6 +10,7 @@ from agent_memory.embeddings.openai_api import OpenAIEmbedder
 from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider
 from agent_memory.embeddings.registry import PROVIDERS, embedder_of, estimate_embedding, provider_of, reason_without
 from agent_memory.embeddings.service import WORTH_WAITING, EmbeddingService, warm_up, without_embedder
+from agent_memory.embeddings.text_backlog import WorkerLimits
 from agent_memory.embeddings.worker import EmbeddingWorker, WorkerStatus
 
 __all__ = [

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal
 
-from agent_memory.embeddings.backlog import Backlog, WorkerLimits
 from agent_memory.embeddings.cache import VectorCache
 from agent_memory.embeddings.caching import CachingEmbedder
+from agent_memory.embeddings.text_backlog import Backlog, WorkerLimits
 from agent_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:
