@@ -8,7 +8,7 @@ from agent_memory.errors import StorageError
 from agent_memory.files.concerns import Concern
 from agent_memory.files.names import JOURNAL
 from agent_memory.files.wording import counted
-from agent_memory.journal.agent_file import read_states
+from agent_memory.journal.agent_file import header_at, read_states
 from agent_memory.journal.presence import check_present
 from agent_memory.journal.purge_filter import is_returned
 
@@ -22,9 +22,10 @@ def examine_generation(case: Case) -> Iterator[Concern]:
     """Report a journal that is not the one that was last in use, and journals that are missing."""
     states = read_states(case.folder.path) or {}
     reader, state = case.journal.file.reader, states.get(case.name)
-    if reader.header is not None and (
-        is_returned(case.path) or (state and not state.follows(reader.header, case.journal.file.last_seq))
-    ):
+    on_disk = header_at(case.path)  # read after the states: a compaction replaces the journal first
+    if reader.header is None or on_disk is None or on_disk.generation != reader.header.generation:
+        return
+    if is_returned(case.path) or (state and not state.follows(on_disk, case.journal.file.last_seq)):
         lines = counted(reader.withheld, "line with what was purged is", "lines with what was purged are")
         purged = f" {lines} left out." if reader.withheld else ""
         yield Concern(
