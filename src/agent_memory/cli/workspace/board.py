@@ -57,8 +57,7 @@ async def status(place: Place) -> None:
     place.screen.show(f"{name}: {done} of {counted(len(steps), 'step')} done")
     _phases(place, steps)
     _board(place, steps)
-    if empty:
-        place.screen.note(f"No rows yet in {', '.join(empty)}, so nothing is to do in {', '.join(idle)}.")
+    _note_empty(place, empty, idle)
     _told(place, steps, proposals, issues)
     if snapshots:
         place.screen.show(f"Last snapshot: {snapshots[-1].name}", style="dim")
@@ -76,6 +75,8 @@ async def next_(
     with opened_workspace(place) as workspace:
         steps = workspace.next_steps(agent)
         left = sum(each.status != "done" for each in workspace.steps.all())
+        empty = without_rows(workspace)
+        idle = of_phases(workspace, empty)
     found = [each.as_dict() for each in steps]
     place.screen.rows(
         {"count": len(found), "left": left, "steps": found}, "steps", ("step", "attempts", "retries_left")
@@ -85,8 +86,18 @@ async def next_(
         place.screen.show(f"{each.name}{again}")
         if each.feedback:
             place.screen.show(each.feedback, indent=2, style="yellow", max_lines=3)
-    if not steps:
-        place.screen.note(f"Nothing can run now; {counted(left, 'step')} to do." if left else "Everything is done.")
+    if steps:
+        return
+    if left:
+        place.screen.note(f"Nothing can run now; {counted(left, 'step')} to do.")
+    elif not empty:
+        place.screen.note("Everything is done.")
+    _note_empty(place, empty, idle)
+
+
+def _note_empty(place: Place, tables: Sequence[str], phases: Sequence[str]) -> None:
+    if tables:
+        place.screen.note(f"No rows yet in {', '.join(tables)}, so nothing is to do in {', '.join(phases)}.")
 
 
 def _phases(place: Place, steps: Sequence[Step]) -> None:

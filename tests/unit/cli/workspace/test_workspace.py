@@ -235,6 +235,9 @@ def test_a_table_without_rows_is_told_where_phases_work_on_it(cli: Run, declarat
     assert "`agent-memory workspace save chapters` adds some" in " ".join(begun.split())
     board = cli("workspace", "status", "--at", str(tmp_path / "new")).stderr
     assert "No rows yet in chapters, so nothing is to do in analyse, write" in " ".join(board.split())
+    following = cli("workspace", "next", "--at", str(tmp_path / "new")).stderr
+    assert "No rows yet in chapters, so nothing is to do in analyse, write" in " ".join(following.split())
+    assert "Everything is done." not in following
 
 
 def test_rows_that_may_hold_a_strangers_words_are_marked(book: Book, place: Path) -> None:
