@@ -139,13 +139,13 @@ async def restore_newest(place: Place, agent: str) -> None:
         ValidationError: No usable backup of it exists.
     """
     newest = next((listed for listed in list_backups(place.root, agent) if not listed.problem), None)
-    if newest is None:
-        raise ValidationError(
-            f"there is no backup of {agent!r}",
-            code="no_backup",
-            recovery=f"run agent-memory agents reset {agent} (keeps what is left in {BACKUPS})",
-        )
     folder = folder_of(agent, place.root)
+    if newest is None:
+        reset = f"run agent-memory agents reset {agent} (keeps what is left in {BACKUPS})"
+        create = f"run agent-memory backup create -a {agent} to make one"
+        raise ValidationError(
+            f"there is no backup of {agent!r}", code="no_backup", recovery=reset if lacks_journal(folder) else create
+        )
     await _restore(place, newest.path, folder.agent_id, None, yes=lacks_journal(folder))
 
 

@@ -164,3 +164,11 @@ def test_a_backup_is_put_in_the_place_of_the_agent_that_is_named_before_the_comm
     assert "The crane is repaired." in bob("list", "-a", "bob").stdout
     assert "Stored later." in bob("list", "-a", "ann").stdout
     bob("-a", "bob", "backup", "restore", file, "--as", "eve", code=2)
+
+
+def test_restore_without_backup_suggests_reset_only_for_missing_journal(bob: Run, root: Path) -> None:
+    intact = bob("restore", "bob", code=1).stderr
+    assert "run agent-memory backup create -a bob" in intact
+    assert "reset" not in intact
+    (root / "bob" / "memories.yaml").unlink()
+    assert "run agent-memory agents reset bob" in bob("restore", "bob", code=1).stderr
