@@ -153,7 +153,8 @@ def read_project_rule(block: object, source: str, places: Mapping[str, str], hos
 
 def stop_storing(source: str, problem: str) -> ConsentRule:
     """Return the rule of an erroneous source: it stops storing."""
-    warning = f"{source}: {problem}. Nothing is stored in this project until it is corrected."
+    sentence = problem if problem.endswith("?") else f"{problem}."
+    warning = f"{source}: {sentence} Nothing is stored in this project until it is corrected."
     return ConsentRule(source, modes=Modes("stopped"), warnings=(warning,))
 
 

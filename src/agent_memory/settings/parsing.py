@@ -68,7 +68,8 @@ def build_settings(
     try:
         return kind.model_validate(dict(values), context={"partial": partial})
     except pydantic.ValidationError as error:
-        raise ConfigurationError(f"{module}: {describe(error, field='setting {!r}')}.") from None
+        problem = describe(error, field="setting {!r}")
+        raise ConfigurationError(f"{module}: {problem}{'' if problem.endswith('?') else '.'}") from None
 
 
 def merge_shared(given: Mapping[str, Mapping[str, Any]], *, partial: bool = False) -> ServiceSettings:

@@ -90,3 +90,10 @@ def test_consent_of_the_project_is_shown_where_one_works(bob: Run, workplace: Pa
     (workplace / ".agent-memory.yaml").write_text("retain_days: 90\nmode: manual\n")
     said = document(bob("consent", "-a", "bob", "--json"))
     assert (said["mode"], said["decided_by"]) == ("manual", f"{workplace / '.agent-memory.yaml'}:2")
+
+
+def test_unknown_key_of_project_file_ends_with_one_question_mark(cli: Run, workplace: Path) -> None:
+    (workplace / ".git").mkdir()
+    (workplace / ".agent-memory.yaml").write_text("moed: ask\n")
+    (warning,) = document(cli("consent", "--json"))["warnings"]
+    assert "did you mean 'mode'? Nothing is stored" in warning

@@ -67,9 +67,9 @@ def test_few_tools_are_offered_unless_they_are_named(book: Workspace) -> None:
     assert set(some.tools) == {"get_row", "get_chapter", "get_term", "get_tactic", "get_style", "finish_step"}
     assert some.tools["get_row"].properties["table"]["enum"] == ["terms"]
     assert "search_rows" not in Toolset(book, "w", offer=Offer(tables=["decisions"])).tools
-    with pytest.raises(ConfigurationError, match="did you mean 'get_term'"):
+    with pytest.raises(ConfigurationError, match=r"did you mean 'get_term'\?$"):
         Toolset(book, "w", offer=Offer(tools=["get_trem"]))
-    with pytest.raises(ConfigurationError, match="did you mean 'terms'"):
+    with pytest.raises(ConfigurationError, match=r"did you mean 'terms'\?$"):
         Toolset(book, "w", offer=Offer(tables=["term"]))
 
 

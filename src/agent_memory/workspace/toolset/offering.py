@@ -45,7 +45,7 @@ class Offer:
         for name in self.tools:
             fitting = [each for each in found if fnmatch.fnmatchcase(each, name)]
             if not fitting and name not in DEFAULT_TOOLS:  # of these, some need a table of their kind
-                raise ConfigurationError(f"There is no tool {name!r}{did_you_mean(name, tuple(found))}.")
+                raise ConfigurationError(f"There is no tool {name!r}{did_you_mean(name, tuple(found)) or '.'}")
             chosen |= {each: found[each] for each in fitting}
         return chosen
 
@@ -67,7 +67,8 @@ def offered(
     """
     for name in tables or ():
         if name not in declaration.tables:
-            raise ConfigurationError(f"There is no table {name!r}{did_you_mean(name, tuple(declaration.tables))}.")
+            near = did_you_mean(name, tuple(declaration.tables)) or "."
+            raise ConfigurationError(f"There is no table {name!r}{near}")
     known = list(declaration.tables) if tables is None else tables
     found = {**step_tools(declaration), **row_tools(declaration, known, rows)}
     for name in declaration.tables:
