@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
 import secrets
+import shlex
 import sys
 from dataclasses import fields, replace
 from difflib import get_close_matches
@@ -144,8 +146,18 @@ class Run(Place):
         self.caller = replace(self.caller, session_id=f"import-{secrets.token_hex(4)}")
 
     def hint_undo(self, what: str = "") -> None:
-        """Say how the change that was just made is taken back; `what` names it for `agent-memory undo`."""
-        self.screen.note(f"Undo: agent-memory undo {what}".rstrip(), style="dim")
+        """Print the command that takes the change back, or the one that lists changes.
+
+        Args:
+            what: Arguments of `agent-memory undo`; empty if no single command takes all of it back.
+        """
+        options = (("-a", "agent", "AGENT_MEMORY_AGENT"), ("--root", "root", "AGENT_MEMORY_ROOT"))
+        values = [(option, given(self, name), os.environ.get(variable)) for option, name, variable in options]
+        named = "".join(
+            f" {option} {shlex.quote(value)}" for option, value, usual in values if value not in {None, usual}
+        )
+        command_line = f"agent-memory undo {what}".rstrip() + named
+        self.screen.note(f"Undo: {command_line}" if what else f"List changes to undo: {command_line}", style="dim")
 
 
 class Plain(TyperCommand):

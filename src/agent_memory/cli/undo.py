@@ -58,7 +58,7 @@ async def undo(
     if change is not None and not _CHANGE.fullmatch(change):
         await _undo_memory(run, recent, change)
         return
-    chosen = await _find_changes(recent, change, session or import_id)
+    chosen = await _find_changes(recent, change, session, import_id)
     if len(chosen) > 1 and not yes:
         run.need_terminal("Nothing was changed.")
         _show_list(run, chosen[:_LISTED_CHANGES])
@@ -83,7 +83,9 @@ async def _undo_memory(run: Run, recent: RecentChanges, word: str) -> None:
     _show_outcome(run, [await recent.take_back(single, run.caller)])
 
 
-async def _find_changes(recent: RecentChanges, change: str | None, session: str | None) -> list[MemoryChange]:
+async def _find_changes(
+    recent: RecentChanges, change: str | None, session: str | None, import_id: str | None
+) -> list[MemoryChange]:
     """Return the changes to take back, newest first.
 
     Raises:
@@ -95,8 +97,9 @@ async def _find_changes(recent: RecentChanges, change: str | None, session: str 
         if (single := await recent.find(number)) is None:
             raise UnknownIdError(f"No change has the number {number}.", recovery=hint)
         return [single]
-    if not (changes := await recent.list_session(session or "")):
-        raise UnknownIdError(f"No change is known of the session {session!r}.", recovery=hint)
+    if not (changes := await recent.list_session(session or import_id or "")):
+        source = f"session {session!r}" if session is not None else f"import {import_id!r}"
+        raise UnknownIdError(f"No change is known of the {source}.", recovery=hint)
     return changes
 
 
@@ -121,14 +124,14 @@ def _show_outcome(run: Run, undone: "Sequence[UndoneChange]") -> None:
     Raises:
         typer.Exit: A memory was left as it is.
     """
-    restored = [memory_id for outcome in undone for memory_id in outcome.memory_ids]
+    restored = list(dict.fromkeys(memory_id for outcome in undone for memory_id in outcome.memory_ids))
     conflicts = {memory_id: reason for outcome in undone for memory_id, reason in outcome.conflicts.items()}
     numbers = [outcome.change.seq for outcome in undone]
     run.screen.document({"undone": numbers, "memories": restored, "conflicts": conflicts})
     if restored:
         what = restored[0] if len(restored) == 1 else counted(len(restored), "memory", "memories")
         run.screen.show(f"Took back {counted(len(undone), 'change')}: {what}.")
-        run.hint_undo()
+        run.hint_undo(restored[0] if len(restored) == len(undone) == 1 else "")
     for memory_id, reason in list(conflicts.items())[:_SHOWN_CONFLICTS]:
         run.screen.note(f"{memory_id} is left as it is: {reason}.")
     if len(conflicts) > _SHOWN_CONFLICTS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -25,6 +26,10 @@ def list_contents(cli: Run) -> dict[str, str]:
 def list_changes(cli: Run) -> list[dict[str, Any]]:
     changes: list[dict[str, Any]] = document(cli("undo", "--json"))["changes"]
     return changes
+
+
+def find_latest(cli: Run) -> int:
+    return int(list_changes(cli)[0]["change"])
 
 
 def find_session(cli: Run, prefix: str) -> str:
@@ -150,3 +155,34 @@ def test_undo_of_purged_memory_is_not_listed(bob: Run) -> None:
     bob("update", B, "--content", "Maria likes coffee.")
     bob("purge", B, "--yes")
     assert all(B not in change["memories"] for change in list_changes(bob))
+
+
+def test_undo_hint_with_several_agents_names_agent(bob: Run) -> None:
+    bob("store", "The sky is blue.", "-a", "eve")
+    hint = bob("store", "The sea is deep.", "-a", "eve").stderr.splitlines()
+    (command_line,) = [line.removeprefix("Undo: ") for line in hint if line.startswith("Undo: ")]
+    bob(*shlex.split(command_line)[1:])
+    memories = document(bob("list", "--json", "-a", "eve"))["memories"]
+    assert [memory["content"] for memory in memories] == ["The sky is blue."]
+
+
+def test_undo_of_change_hints_command_that_works(bob: Run) -> None:
+    before = list_contents(bob)
+    bob("update", B, "--content", "Maria likes coffee.")
+    assert f"Undo: agent-memory undo {B}" in bob("undo", B).stderr + bob("undo", str(find_latest(bob))).stderr
+    assert list_contents(bob)[B] == "Maria likes coffee."
+    bob("undo", B)
+    assert list_contents(bob) == before
+
+
+def test_undo_of_session_counts_each_memory_once(bob: Run) -> None:
+    bob("update", B, "--content", "Maria likes coffee.")
+    bob("update", B, "--tag", "later")
+    done = bob("undo", "--session", "cli", "--yes")
+    assert f"Took back 2 changes: {B}." in done.stdout
+    assert "List changes to undo: agent-memory undo" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["session", "import"])
+def test_undo_of_unknown_source_names_its_kind(bob: Run, option: str) -> None:
+    assert f"No change is known of the {option} 'nope'." in bob("undo", f"--{option}", "nope", code=3).stderr
