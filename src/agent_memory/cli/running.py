@@ -151,13 +151,14 @@ class Run(Place):
         Args:
             what: Arguments of `agent-memory undo`; empty if no single command takes all of it back.
         """
+        self.screen.note(f"{'Undo' if what else 'List changes to undo'}: {self.build_undo(what)}", style="dim")
+
+    def build_undo(self, what: str) -> str:
+        """Return the command line of `undo`, with --agent and --root as this command has them."""
         options = (("-a", "agent", "AGENT_MEMORY_AGENT"), ("--root", "root", "AGENT_MEMORY_ROOT"))
         values = [(option, given(self, name), os.environ.get(variable)) for option, name, variable in options]
-        named = "".join(
-            f" {option} {shlex.quote(value)}" for option, value, usual in values if value not in {None, usual}
-        )
-        command_line = f"agent-memory undo {what}".rstrip() + named
-        self.screen.note(f"Undo: {command_line}" if what else f"List changes to undo: {command_line}", style="dim")
+        named = [f"{option} {shlex.quote(value)}" for option, value, usual in values if value not in {None, usual}]
+        return " ".join(["agent-memory undo", *([what] if what else []), *named])
 
 
 class Plain(TyperCommand):

@@ -115,7 +115,7 @@ def _show_list(run: Run, changes: "Sequence[MemoryChange]") -> None:
     if not changes:
         run.screen.note("No change of a memory is known.")
     elif run.screen.form == "text":
-        run.screen.note(f"Take one back: agent-memory undo {changes[0].seq}.", style="dim")
+        run.screen.note(f"Take one back: {run.build_undo(str(changes[0].seq))}", style="dim")
 
 
 def _show_outcome(run: Run, undone: "Sequence[UndoneChange]") -> None:
