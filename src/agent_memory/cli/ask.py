@@ -148,7 +148,7 @@ def _note_rest(run: Run, total: int, offset: int, shown: int) -> None:
     if run.screen.form not in {"text", "table"}:
         return
     if not total:
-        run.screen.note("No memory is like that.")
+        run.screen.note("No memory matches.")
     elif not shown:
         run.screen.note(f"There are only {total:,}.")
     elif run.screen.out.is_terminal and offset + shown < total:

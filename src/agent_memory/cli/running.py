@@ -146,15 +146,15 @@ class Run(Place):
         self.caller = replace(self.caller, session_id=f"import-{secrets.token_hex(4)}")
 
     def hint_undo(self, what: str = "") -> None:
-        """Print the command that takes the change back, or the one that lists changes.
+        """Print the command that takes the change back.
 
         Args:
-            what: Arguments of `agent-memory undo`; empty if no single command takes all of it back.
+            what: Arguments of `agent-memory undo`; if empty, the command that lists changes is printed.
         """
         self.screen.note(f"{'Undo' if what else 'List changes to undo'}: {self.build_undo(what)}", style="dim")
 
     def build_undo(self, what: str) -> str:
-        """Return the command line of `undo`, with --agent and --root as this command has them."""
+        """Return an `undo` command line for the same agent and root."""
         options = (("-a", "agent", "AGENT_MEMORY_AGENT"), ("--root", "root", "AGENT_MEMORY_ROOT"))
         values = [(option, given(self, name), os.environ.get(variable)) for option, name, variable in options]
         named = [f"{option} {shlex.quote(value)}" for option, value, usual in values if value not in {None, usual}]
