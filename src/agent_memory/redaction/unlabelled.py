@@ -315,7 +315,7 @@ def _chosen(token: str, digits: int) -> Looks:
         return Looks.HARMLESS
     turns = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(token))
     inner = any(a.islower() and b.isupper() for a, b in itertools.pairwise(token))
-    numbers = re.findall(r"\d+", token)
+    numbers = "".join(letter if letter.isdigit() else " " for letter in token).split()  # "²" is a digit, but not \d
     if token.isalnum() and inner and not _YEAR.fullmatch(numbers[-1]):
         alone = _TWO_WORDS.fullmatch(token) and numbers[-1] not in _PORTS
         return Looks.SURE if alone else Looks.LIKELY if digits > 2 else Looks.PERHAPS  # noqa: PLR2004 - "Pixel8Pro11"

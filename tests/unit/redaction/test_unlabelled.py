@@ -99,3 +99,9 @@ def test_it_stays(text: str) -> None:
 def test_a_link_that_opens_something_is_a_secret() -> None:
     text = REDACTOR.redact(f"https://shop.example/invite/{GENERATED}").text
     assert text == "https://shop.example/invite/[redacted:url-token]"
+
+
+@pytest.mark.parametrize("digits", ["²³", "①②"])
+def test_unusual_digits_are_judged_as_plain_ones(digits: str) -> None:
+    for form in ("Hello{}World", "helloworld{}", "abcdefgh{}"):
+        assert looks_like(form.format(digits)) is looks_like(form.format("47"))
