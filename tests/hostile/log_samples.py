@@ -95,6 +95,8 @@ OPENAI = [
     {"role": "function", "name": "fetch", "content": [text(PAGE)]},
     {"role": "assistant", "content": [text(ANSWER)]},
     {"role": "webpage", "content": PAGE},
+    {"role": "user", "author": {"role": "tool"}, "content": PAGE},
+    {"role": "assistant", "sender": "tool", "content": PAGE},
     {"content": PAGE},
 ]
 RESPONSES = [
@@ -133,6 +135,10 @@ SAMPLES: dict[str, tuple[str, str]] = {
     "claude-code-meta": ("a.jsonl", to_lines(
         claude("user", PAGE, isMeta=True),
         claude("user", PAGE, isSidechain=True, agentId="a1"),
+        claude("user", PAGE, sourceToolAssistantUUID="u1"),
+        claude("user", PAGE, origin={"kind": "task-notification"}),
+        claude("assistant", [text(PAGE)], origin={"kind": "peer"}),
+        claude("user", USER, origin={"kind": "human"}),
         claude("assistant", [text(PAGE)], isSidechain=True),
         claude("user", PAGE, isCompactSummary=True),
         claude("user", f"This session is being continued from a previous conversation. {PAGE}"),

@@ -292,6 +292,7 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
             ask = _ASK_ALL.format(count=view["count"], proposal=proposal, for_good=for_good)
             return {"forgotten": False, **view, "confirm": proposal, "ask": ask}
         outcome = await service.requests.forget(preview, caller, reason=args.reason)
+        caller.proposals.close(preview.confirm)
         undo = None if outcome.kept_until is None else f"`agent-memory restore {preview.gone[0].id}` brings all back."
         kept = {"text_kept_until": _day(outcome.kept_until), "undo": undo}
         return {"forgotten": True, **view, **_present(**kept), "for_good": f"{for_good} deletes them for good."}

@@ -78,7 +78,7 @@ class ConsentFiles:
     def _rule(self, path: Path, read: ReadRule, fail: FailRule) -> ConsentRule | None:
         mark = signature(path)
         cached = self._rules.get(path)
-        if cached is None or cached[0] != mark:
+        if cached is None or mark is None or cached[0] != mark:
             cached = self._rules[path] = mark, _rule_in(path, read, fail)
         return cached[1]
 
@@ -87,8 +87,9 @@ def _rule_in(path: Path, read: ReadRule, fail: FailRule) -> ConsentRule | None:
     source = show_path(path)
     try:
         block, places = read_settings(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    except (FileNotFoundError, NotADirectoryError) as error:
+        # A link without its target was put there on purpose: it is a file that cannot be read.
+        return fail(source, _describe_error(error)) if path.is_symlink() else None
     except _UNREADABLE as error:
         return fail(source, _describe_error(error))
     return read({} if block is None else block, source, places)

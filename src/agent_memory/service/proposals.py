@@ -13,6 +13,8 @@ from typing import Final
 _MAX_OPEN: Final = 50
 _MAX_ANSWER_CHARS: Final = 40
 _WORD: Final = re.compile(r"[^\W_]+")
+_QUOTE: Final = re.compile('[>`"“”„«»「」]')
+"""Marks of quoted text; an answer of the user's own has none."""
 _YES: Final = frozenset(
     {"yes", "y", "yep", "yeah", "ok", "okay", "sure", "agreed", "confirm", "confirmed", "ja", "oui", "si", "sí", "sì"}
     | {"sim", "tak", "да", "はい", "是", "是的", "好", "好的", "네", "예"}
@@ -64,6 +66,11 @@ class ProposalBook:
         """Return True if the user's last message agrees to the proposal."""
         return proposal in self._agreed
 
+    def close(self, proposal: str) -> None:
+        """Note that a proposal was carried out: the same yes does it once."""
+        self._open.pop(proposal, None)
+        self._agreed -= {proposal}
+
     def begin_turn(self, prompt: str) -> None:
         """Take the user's message as the answer to what was shown.
 
@@ -102,7 +109,7 @@ def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
 def _plain_answer(prompt: str) -> str | None:
     """Return "yes" or "no" if a message says nothing else."""
     words = set(_WORD.findall(prompt.lower())) if len(prompt) <= _MAX_ANSWER_CHARS else set()
-    if "?" in prompt or not words - _POLITE:
+    if "?" in prompt or _QUOTE.search(prompt) or not words - _POLITE:
         return None
     return "yes" if words <= _YES | _POLITE else "no" if words <= _NO | _POLITE else None
 

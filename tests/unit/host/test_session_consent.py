@@ -174,6 +174,13 @@ async def test_file_of_a_project_only_narrows(
     assert len(session.warnings) == (mode == "stopped")
 
 
+def test_project_file_with_broken_link_stops_storing(make_session: Sessions, project: Path) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    (project / ".agent-memory.yaml").symlink_to(project / "missing.yaml")
+    work_in(session, project)
+    assert mode_of(session) == "stopped"
+
+
 async def test_project_with_an_error_still_shows_memories(make_session: Sessions, project: Path) -> None:
     session = make_session(settings={"agent_id": "bob"})
     await (await session.require()).store({"content": "tea"})

@@ -86,3 +86,20 @@ def test_a_book_of_many_proposals_forgets_the_oldest() -> None:
     book = answered("go on", *proposals)
     assert not book.is_open(proposals[0])
     assert book.is_open(proposals[-1])
+
+
+def test_yes_to_carried_out_proposal_counts_once() -> None:
+    book = answered("yes", "0123456789ab")
+    assert book.is_agreed("0123456789ab")
+    book.close("0123456789ab")
+    assert not book.is_agreed("0123456789ab")
+    assert not book.is_open("0123456789ab")
+
+
+@pytest.mark.parametrize("prompt", ["> yes", ">yes\n> ok", "```\nyes\n```", "`yes`", '"yes"', "“yes”", "«oui»", "„ja“"])
+def test_plain_yes_inside_a_quote_agrees_to_nothing(prompt: str) -> None:
+    book = ProposalBook("s")
+    book.add("0123456789ab", "s")
+    book.begin_turn(prompt)
+    assert not book.is_agreed("0123456789ab")
+    assert book.is_open("0123456789ab")

@@ -122,9 +122,18 @@ def _read_role(value: Mapping[str, Any]) -> tuple[str, str]:
     if _TOOL_MARKS & value.keys() or _TOOL_TYPE.search(type_name):
         return "tool", ""
     role = ROLES.get(label.lower(), UNKNOWN)
+    if len(_list_known_roles(value)) > 1:
+        return UNKNOWN, ""
     if type_name and type_name not in _MESSAGE_TYPES and ROLES.get(type_name, UNKNOWN) != role:
         return UNKNOWN, ""
     return role, label if role == UNKNOWN else ""
+
+
+def _list_known_roles(value: Mapping[str, Any]) -> set[str]:
+    """Return the known roles that a message states, under any name."""
+    stated = [value.get(name) for name in _ROLE_NAMES]
+    labels = [label.get("role") if isinstance(label, dict) else label for label in stated]
+    return {ROLES[role] for label in labels if isinstance(label, str) and (role := label.strip().lower()) in ROLES}
 
 
 def clean_speaker(name: str) -> str:
