@@ -8,6 +8,7 @@ from agent_memory.memories import FileStorage
 from agent_memory.privacy import Purging
 from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
+from tests.support import read_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,8 +48,4 @@ class House:
         """Return the files under the root in which a text stands, by a search of the test's own."""
         words = text.split()[1:-1]
         needle = " ".join(words).encode()
-        return [
-            str(path.relative_to(self.root))
-            for path in self.root.rglob("*")
-            if path.is_file() and needle in path.read_bytes()
-        ]
+        return [str(path.relative_to(self.root)) for path, content in read_files(self.root) if needle in content]

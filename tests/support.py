@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from types import SimpleNamespace
@@ -44,6 +44,17 @@ class FrozenClock:
         """Move by a `timedelta`, also backwards, and return the new present."""
         self.now += timedelta(**by)
         return self.now
+
+
+def read_files(root: Path) -> Iterator[tuple[Path, bytes]]:
+    """Yield each file below `root` with its content, sorted by path.
+
+    Files that are deleted meanwhile are skipped: a store in the background renames its temporary files.
+    """
+    for path in sorted(root.rglob("*")):
+        with suppress(FileNotFoundError):
+            if path.is_file():
+                yield path, path.read_bytes()
 
 
 class Scrambling:

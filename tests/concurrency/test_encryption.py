@@ -12,6 +12,7 @@ from agent_memory.files.layout import folder_of
 from agent_memory.privacy import decrypt, encrypt
 from tests.concurrency.processes import running
 from tests.concurrency.workers import contents
+from tests.support import read_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +42,7 @@ async def test_what_writers_were_told_is_there_though_another_encrypts(root: Pat
         compactor.finish()
     acknowledged = {message["id"]: message["content"] for message in said}
     assert await contents(root) == {one: text for one, text in acknowledged.items() if text is not None}
-    holding = [path.name for path in folder.path.rglob("*") if path.is_file() and b"writer-" in path.read_bytes()]
+    holding = [path.name for path, content in read_files(folder.path) if b"writer-" in content]
     assert ("memories.yaml" in holding) is ends_plain
     assert ends_plain or not holding
 
@@ -56,4 +57,4 @@ async def test_two_processes_write_to_one_encrypted_memory(root: Path) -> None:
     acknowledged = {message["id"]: message["content"] for message in said}
     found = await contents(root)
     assert sorted(found.values()) == sorted([*filter(None, acknowledged.values()), "writer-0 begins"])
-    assert not [path for path in root.rglob("*") if path.is_file() and b"writer-" in path.read_bytes()]
+    assert not [path for path, content in read_files(root) if b"writer-" in content]

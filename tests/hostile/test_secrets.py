@@ -25,7 +25,7 @@ from amplifier_module_hooks_memory_capture import mount as capture
 from amplifier_module_hooks_memory_ingestion import mount as ingestion
 from tests.hostile.attacks import attack
 from tests.qdrant_server import QUIET, QdrantServer
-from tests.support import memory_of, put_unchecked
+from tests.support import memory_of, put_unchecked, read_files
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -114,7 +114,7 @@ async def test_a_planted_secret_is_in_no_byte_and_no_event(
 
 def contents(root: Path) -> dict[str, bytes]:
     """Return every file below `root`."""
-    return {str(path): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    return {str(path): content for path, content in read_files(root)}
 
 
 SHORT = ["a", "A1", "eyJ", "eyJa.", "sk-", "password ", "password is ", "password:", '"', "://", "https://a:", "1234 "]

@@ -32,6 +32,7 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.storage import copy_agent, rename_agent
 from tests.engines import made_index, options
 from tests.house import OTHER, SECRET
+from tests.support import read_files
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -101,8 +102,8 @@ class Bob:
     def holding(self, words: str = "seventy-two") -> list[str]:
         """Return the files with these words, backups unpacked, by a search of the test's own."""
         found = []
-        for path in sorted(each for each in self.root.rglob("*") if each.is_file()):
-            content = path.read_bytes()
+        for path, file_bytes in read_files(self.root):
+            content = file_bytes
             if path.suffix == ".zip":
                 with zipfile.ZipFile(path) as archive:
                     content = b"".join(map(archive.read, archive.namelist()))

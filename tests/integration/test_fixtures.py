@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent_memory.cli.app import build
+from tests.support import read_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,7 +66,7 @@ def list_all(cli: Run, agent: str = "bob") -> dict[str, str]:
 
 def find_holders(folder: Path, word: str) -> list[Path]:
     """Return the files of a folder that hold a word."""
-    return [path for path in folder.rglob("*") if path.is_file() and word.encode() in path.read_bytes()]
+    return [path for path, content in read_files(folder) if word.encode() in content]
 
 
 def test_folders_include_two_versions_and_stay_small() -> None:

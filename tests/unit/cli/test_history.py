@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from tests.support import read_files
 from tests.unit.cli.conftest import A, B, C
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def test_a_change_is_taken_back(bob: Run) -> None:
 
 
 def files_with(root: Path, text: str) -> list[str]:
-    return [file.name for file in root.rglob("*") if file.is_file() and text.encode() in file.read_bytes()]
+    return [file.name for file, content in read_files(root) if text.encode() in content]
 
 
 def test_forgetting_now_leaves_the_text_in_no_file(bob: Run, root: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.journal import PurgeList
+from tests.support import read_files
 from tests.unit.cli.conftest import B, document
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def test_a_memory_is_purged_with_a_receipt(bob: Run, root: Path) -> None:
     assert "Purged 1 record." in told.stdout
     assert "nothing of it is left" in told.stdout
     assert "Not reached: exports" in told.stderr
-    assert not [path for path in root.rglob("*") if path.is_file() and b"Maria likes tea" in path.read_bytes()]
+    assert not [path for path, content in read_files(root) if b"Maria likes tea" in content]
     assert "gone" in bob("purge", "-a", "bob").stdout
     assert "was purged" in bob("restore", B, "-a", "bob", code=3).stderr
     bob("purge", "--verify", "--text", "Maria likes tea.", "-a", "bob")

@@ -23,7 +23,7 @@ from agent_memory.service import MemoryService, open_service
 from agent_memory.service.audit import AuditLog
 from agent_memory.settings import EncryptionSettings, ServiceSettings
 from agent_memory.storage import FileStorage
-from tests.support import raises, resealed
+from tests.support import raises, read_files, resealed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -68,8 +68,7 @@ class House:
 
     def holding(self, needle: bytes = NEEDLE) -> list[str]:
         """Return the files in which some bytes stand."""
-        every = [path for path in sorted(self.root.rglob("*")) if path.is_file()]
-        return [path.relative_to(self.root).as_posix() for path in every if needle in path.read_bytes()]
+        return [path.relative_to(self.root).as_posix() for path, content in read_files(self.root) if needle in content]
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from agent_memory.privacy import inbox as module
 from agent_memory.service import Caller, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from tests.support import raises
+from tests.support import raises, read_files
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -62,7 +62,7 @@ class House:
 
     def bytes_with(self, text: str) -> list[str]:
         """Return the files in which a text stands."""
-        return [path.name for path in self.folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+        return [path.name for path, content in read_files(self.folder) if text.encode() in content]
 
     def inbox_findings(self, root: Path) -> list[str]:
         """Return what the doctor finds of the inbox."""

@@ -21,6 +21,7 @@ from agent_memory.privacy.hiding import Hiding
 from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
+from tests.support import read_files
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -71,8 +72,8 @@ class Given:
     def holding(self, *words: str) -> dict[str, list[str]]:
         """Return in which files words stand, by a search of the test's own; backups are unpacked for it."""
         found: dict[str, list[str]] = {}
-        for path in sorted(each for each in self.root.rglob("*") if each.is_file()):
-            content = path.read_bytes()
+        for path, file_bytes in read_files(self.root):
+            content = file_bytes
             if path.suffix == ".zip":
                 with zipfile.ZipFile(path) as archive:
                     content = b"".join(archive.read(name) for name in archive.namelist())

@@ -11,6 +11,7 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.service import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
+from tests.support import read_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,9 +36,7 @@ def opened(root: Path, clock: FrozenClock) -> Callable[[], MemoryService]:
 
 
 def holding(folder: Path) -> list[str]:
-    return sorted(
-        path.name for path in folder.rglob("*") if path.is_file() and WORD.encode() in path.read_bytes().lower()
-    )
+    return sorted(path.name for path, content in read_files(folder) if WORD.encode() in content.lower())
 
 
 async def begun(opened: Callable[[], MemoryService], clock: FrozenClock, folder: Path) -> str:

@@ -25,7 +25,7 @@ from agent_memory.storage import FileStorage, folder_of
 from agent_memory.storage.sealed.opening import remove_unused
 from agent_memory.storage.sealed.sealing import seal_up
 from agent_memory.storage.sealed.upkeep import Sealing
-from tests.support import memory_of, raises
+from tests.support import memory_of, raises, read_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -201,7 +201,7 @@ async def test_texts_that_were_purged_go_from_segments_at_the_next_start_if_the_
 
     assert await texts(folder) == ([TEXTS[0], TEXTS[1], TEXTS[3]], False)
 
-    assert not [path for path in folder.path.rglob("*") if path.is_file() and b"number2" in path.read_bytes()]
+    assert not [path for path, content in read_files(folder.path) if b"number2" in content]
 
 
 async def test_texts_that_are_purged_while_others_are_sealed_do_not_stay(
@@ -242,7 +242,7 @@ async def test_texts_are_purged_from_segments_where_there_is_no_room_to_write(
     await storage.compact(timedelta(0))
     await storage.close()
 
-    assert not [path for path in folder.path.rglob("*") if path.is_file() and b"number2" in path.read_bytes()]
+    assert not [path for path, content in read_files(folder.path) if b"number2" in content]
     with raises(StorageError, "disk_full"):
         seal(folder)
     assert not list(folder.segments("memory").rglob("*.npy")), "what could not be taken into use keeps no room"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.host import MemorySession
-from tests.support import plan
+from tests.support import plan, read_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,8 +36,7 @@ class Talk:
         return str(result.output["memory_id"])
 
     def holding(self) -> list[str]:
-        files = [path for path in self.root.rglob("*") if path.is_file()]
-        return [path.name for path in files if b"seventy-two" in path.read_bytes()]
+        return [path.name for path, content in read_files(self.root) if b"seventy-two" in content]
 
 
 @pytest.fixture

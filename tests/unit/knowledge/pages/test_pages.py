@@ -21,6 +21,7 @@ from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.models import Topic
 from agent_memory.service import MemoryService
+from tests.support import read_files
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -157,7 +158,7 @@ async def test_what_is_forgotten_is_on_no_page_at_once_and_after_a_purge_in_no_f
     await service.admin.compact(timedelta(0))
     await knowledge.compact(timedelta(0))
     await service.close()
-    kept = [path for path in (root / "bob").rglob("*") if path.is_file() and WALNUTS.encode() in path.read_bytes()]
+    kept = [path for path, content in read_files(root / "bob") if WALNUTS.encode() in content]
     assert kept == []
 
 

@@ -12,7 +12,7 @@ from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.lifecycle import ImportanceLevel, MemoryEntry, MemoryEntryType, MemoryStore, MemoryStoreConfig
 from agent_memory.lifecycle.entry_types import ENTRY_TYPES
 from agent_memory.service import Caller
-from tests.support import raises
+from tests.support import raises, read_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,7 +94,7 @@ async def test_secrets_reach_no_file(store: MemoryStore, root: Path) -> None:
         assert found is not None
         assert "[redacted:" in found.text
     await store.service.settle()
-    assert not [path for path in root.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert not [path for path, content in read_files(root) if SECRET.encode() in content]
 
 
 async def test_the_same_text_is_stored_once(store: MemoryStore) -> None:
@@ -124,7 +124,7 @@ async def test_many_entries_are_stored_as_one_by_one(store: MemoryStore, root: P
     assert (first.importance_score, first.semantic_tags, first.session_id) == (0.9, ["boats"], "s1")
     assert [each.text for each in await store.get_conversation_history("s1")] == ["Turn 3", "Turn 1"]
     await store.settle()
-    assert not [path for path in root.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()]
+    assert not [path for path, content in read_files(root) if SECRET.encode() in content]
 
 
 @pytest.mark.parametrize("trust", ["high", "medium", "low"])
