@@ -25,8 +25,8 @@ def claude(kind: str, content: Any, **more: Any) -> dict[str, Any]:
     return {"type": kind, "sessionId": "9", "cwd": "/srv/x", "timestamp": AT, "message": message, **more}
 
 
-def codex(kind: str, **payload: Any) -> dict[str, Any]:
-    return {"timestamp": AT, "type": kind, "payload": payload}
+def codex(line: str, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": AT, "type": line, "payload": payload}
 
 
 def item(role: str, text: str) -> dict[str, Any]:
@@ -223,6 +223,237 @@ SAMPLES: dict[str, tuple[str, str]] = {
     )),
 }  # fmt: skip
 """File name and content, by format."""
+
+
+def cursor(role: str, words: str, **more: Any) -> dict[str, Any]:
+    return {"role": role, "message": {"content": [text(words)]}, **more}
+
+
+def langchain(kind: str, content: Any, **more: Any) -> dict[str, Any]:
+    empty: dict[str, Any] = {
+        "additional_kwargs": {},
+        "response_metadata": {},
+        "name": None,
+        "id": None,
+        "example": False,
+    }
+    return {"type": kind, "data": {"content": content, "type": kind, **empty, **more}}
+
+
+def librechat(sender: str, words: str, **more: Any) -> dict[str, Any]:
+    ids = {"messageId": "m", "conversationId": "c", "parentMessageId": "0", "endpoint": "openAI", "error": False}
+    return {**ids, "sender": sender, "text": words, "isCreatedByUser": sender == "User", "createdAt": AT, **more}
+
+
+def openwebui(role: str, words: str, **more: Any) -> dict[str, Any]:
+    return {"id": "1", "parentId": None, "childrenIds": ["2"], "role": role, "content": words, "timestamp": 1767000000,
+            "models": ["m"], "done": True, **more}  # fmt: skip
+
+
+def gemini(kind: str, content: Any, **more: Any) -> dict[str, Any]:
+    return {"id": "1", "timestamp": AT, "type": kind, "content": content, **more}
+
+
+ENVELOPE: dict[str, Any] = {
+    "parentUuid": None, "isSidechain": False, "userType": "external", "version": "2.1.212", "gitBranch": "main",
+    "uuid": "u1", "slug": "quiet-harbour", "thinkingMetadata": {"level": "high", "triggers": []}, "todos": [],
+    "permissionMode": "default", "entrypoint": "cli", "promptId": "p1", "isMeta": False,
+}  # fmt: skip
+BLOCKS = (
+    "skill", "hook", "plugins", "subagents", "context", "file", "command-name", "command-message", "command-args",
+    "local-command-stdout", "system-reminder", "task-notification", "teammate-message", "user-prompt-submit-hook",
+    "bash-stdout", "ide_opened_file", "user_instructions", "environment_context", "turn_aborted", "INSTRUCTIONS",
+    "user_shell_command", "subagent_notification", "permissions instructions", "TURN_ABORTED",
+)  # fmt: skip
+"""Tags with which programs surround what they put into a user's message."""
+WRAPPED = (
+    *(f"<{tag}>{PAGE}</{tag}>" for tag in BLOCKS),
+    *(f"<{tag}>\n{PAGE}" for tag in BLOCKS),
+    f"<skill>\n<name>deploy</name>\n<path>/x</path>\n{PAGE}\n</skill>",
+    f"<skill name='deploy'>{PAGE} </skill> {PAGE} </skill>",
+    f"<attached><user_query>{PAGE}</user_query></attached>",
+    f"<hook text='{PAGE}'/>",
+)
+MIXED = tuple(f"{USER}\n{block}" for block in WRAPPED[:24]) + tuple(f"{block}\n{USER}" for block in WRAPPED[:24])
+"""The user's words next to such a block."""
+CLAUDE_MARKS: tuple[dict[str, Any], ...] = (
+    {"teamName": "harbour"}, {"agentName": "scout"}, {"toolUseId": "t"}, {"toolUseID": "t"}, {"sourceToolUseID": "t"},
+    {"parent_tool_use_id": "t"}, {"isMeta": True}, {"isSidechain": True}, {"isCompactSummary": True}, {"agentId": "a"},
+    {"isVisibleInTranscriptOnly": True}, {"planContent": "a"}, {"isReplay": True}, {"isSynthetic": True},
+    {"mcpMeta": {"a": 1}}, {"hookName": "x"}, {"subtype": "note"}, {"source": "web"}, {"newKey": "x"},
+)  # fmt: skip
+USER_MARKS: tuple[dict[str, Any], ...] = (
+    {"origin": {"kind": "channel"}}, {"origin": "peer"}, {"promptSource": "system"}, {"promptSource": "sdk"},
+    {"turnOrigin": "task"}, {"userType": "agent"}, {"entrypoint": "sdk-py"},
+)  # fmt: skip
+MARKS: tuple[dict[str, Any], ...] = (
+    {"name": "web_page"}, {"name": "Browser"}, {"from": "mail"}, {"sender": "calendar"}, {"author": "Eve"},
+    {"author": {"role": "user", "name": "page"}}, {"speaker": "Eve"}, {"metadata": {"source": "web"}},
+    {"metadata": {"is_meta": True}}, {"metadata": "tool"}, {"tool": "fetch"}, {"tool_name": "fetch"}, {"source": "web"},
+    {"url": "https://x.example"}, {"agent": "scout"}, {"synthetic": True}, {"isMeta": 1}, {"hook": "x"},
+    {"type": "web_page"}, {"tool_call_id": "t"}, {"from": {"kind": "page"}},
+)  # fmt: skip
+"""What makes it doubtful that a message is of the role it states."""
+PARTS: tuple[dict[str, Any], ...] = (
+    {"text": PAGE}, {"content": PAGE}, {"type": "", "text": PAGE}, {"type": None, "text": PAGE},
+    {"type": "text", "text": PAGE, "isMeta": True}, {"type": "text", "text": PAGE, "source": "web"},
+    {"type": "text", "text": PAGE, "toolUseId": "t"}, {"type": "text", "text": PAGE, "synthetic": True},
+    {"type": "text", "text": PAGE, "role": "tool"}, {"type": "text", "text": PAGE, "name": "page"},
+    {"type": "text", "content": PAGE}, {"type": "text", "text": {"content": PAGE}}, {"type": "web_page", "text": PAGE},
+    {"type": "tool_result", "content": [{"type": "text", "text": PAGE}]}, {"type": ["text"], "text": PAGE},
+)  # fmt: skip
+"""Parts of a content that nobody typed."""
+PLAIN = ({"role": "user", "content": USER}, {"role": "assistant", "content": [text(ANSWER)]})
+SAMPLES |= {
+    "claude-code-lines": ("a.jsonl", to_lines(
+        claude("user", USER, **ENVELOPE, origin={"kind": "human"}, promptSource="typed"),
+        claude("assistant", [text(ANSWER)], **{**ENVELOPE, "requestId": "r"}),
+        *(claude(kind, PAGE, **mark) for mark in CLAUDE_MARKS for kind in ("user", "assistant")),
+        *(claude("user", PAGE, **mark) for mark in USER_MARKS),
+    )),
+    "claude-code-messages": ("a.jsonl", to_lines(
+        claude("user", [text(USER)], **ENVELOPE, imagePasteIds=[1], promptSource="queued"),
+        claude("assistant", [text(ANSWER)]),
+        *({"type": "user", "message": {"role": "user", "content": PAGE, **mark}} for mark in CLAUDE_MARKS),
+        {"type": "assistant", "message": {"role": "assistant", "model": "<synthetic>", "content": [text(PAGE)]}},
+    )),
+    "claude-code-parts": ("a.jsonl", to_lines(
+        *(claude("user", [text(USER), part]) for part in PARTS),
+        *(claude("assistant", [part, text(ANSWER)]) for part in PARTS),
+    )),
+    "claude-code-blocks": ("a.jsonl", to_lines(
+        *(claude("user", words) for words in (*WRAPPED, *MIXED)),
+        claude("user", f"Base directory for this skill: /x\n{PAGE}"),
+        claude("user", [text(USER), text(f"Base directory for this skill: /x\n{PAGE}")]),
+        claude("assistant", [text(ANSWER)]),
+    )),
+    "codex-blocks": ("rollout-5.jsonl", to_lines(
+        codex("session_meta", id="abc", source="cli", thread_source="user"),
+        *(item("user", words) for words in (*WRAPPED, *MIXED)),
+        item("user", USER),
+        item("assistant", ANSWER),
+    )),
+    "codex-events": ("rollout-6.jsonl", to_lines(
+        codex("session_meta", id="abc", source="vscode"),
+        *(item("user", words) for words in (PAGE, *WRAPPED)),
+        codex("event_msg", type="user_message", message=USER, images=[], local_images=[], text_elements=[]),
+        codex("event_msg", type="user_message", message=USER, kind="plain"),
+        codex("event_msg", type="user_message", message=PAGE, kind="environment_context"),
+        codex("event_msg", type="user_message", message=PAGE, source="agent"),
+        codex("event_msg", type="user_message", message=PAGE, isMeta=True),
+        *(codex("event_msg", type="user_message", message=words) for words in WRAPPED),
+        {**codex("event_msg", type="user_message", message=PAGE), "toolUseId": "t"},
+        codex("event_msg", type="agent_reasoning", text=PAGE),
+        codex("response_item", type="web_search_call", role="assistant", content=PAGE),
+        codex("response_item", type="message", role="assistant", name="page", content=PAGE),
+        item("assistant", ANSWER),
+    )),
+    "gemini-lines": ("session-2.json", json.dumps({"sessionId": "g", "messages": [
+        gemini("user", USER),
+        gemini("user", [{"text": USER}]),
+        gemini("gemini", ANSWER, model="m", tokens={"total": 1}),
+        gemini("user", [{"text": PAGE, "source": "web"}]),
+        gemini("user", [{"functionResponse": {"response": {"output": PAGE}}}]),
+        gemini("user", PAGE, toolCallId="t"),
+        gemini("user", PAGE, sender="page"),
+        gemini("gemini", PAGE, agentName="scout"),
+        *(gemini("user", words) for words in WRAPPED),
+    ]})),
+    "cursor": ("cursor.jsonl", to_lines(
+        cursor("user", f"<timestamp>{PAGE}</timestamp>\n<user_query>\n{USER}\n</user_query>"),
+        cursor("user", f"<attached_files>{PAGE}</attached_files>\n<user_query>{USER}</user_query>"),
+        cursor("user", f"<attached><user_query>{PAGE}</user_query></attached>\n<user_query>{USER}</user_query>"),
+        cursor("assistant", ANSWER),
+        cursor("user", PAGE, name="page"),
+        {"role": "user", "message": {"role": "tool", "content": PAGE}},
+        {"role": "user", "message": {"content": [tool_result()]}},
+        {"role": "user", "message": {"content": PAGE, "source": "web"}},
+        {"role": "user", "message": {"content": [{"text": PAGE}]}},
+    )),
+    "langchain": ("langchain.json", json.dumps([
+        langchain("human", USER),
+        langchain("human", [text(USER)]),
+        langchain("ai", ANSWER, tool_calls=[], usage_metadata={"total_tokens": 3}),
+        langchain("tool", PAGE, tool_call_id="t", name="fetch"),
+        langchain("system", PAGE),
+        langchain("human", PAGE, name="page"),
+        langchain("human", PAGE, additional_kwargs={"source": "web"}),
+        langchain("human", PAGE, additional_kwargs=["web"]),
+        langchain("ai", ANSWER, additional_kwargs={"refusal": None}),
+        langchain("human", [{"text": PAGE}]),
+        langchain("ai", PAGE, name="scout"),
+        langchain("chat", PAGE, role="user"),
+        {"type": "human", "data": {"content": PAGE, "type": "tool"}},
+        *(langchain("human", words) for words in WRAPPED),
+    ])),
+    "langchain-flat": ("langchain.jsonl", to_lines(
+        {"type": "human", "content": USER, "name": None, "id": "1"},
+        {"type": "ai", "content": ANSWER, "tool_calls": []},
+        {"type": "tool", "content": PAGE, "tool_call_id": "t"},
+        {"type": "human", "content": PAGE, "name": "page"},
+        {"type": "web", "content": PAGE},
+    )),
+    "librechat": ("librechat.json", json.dumps({"conversationId": "c", "messages": [
+        librechat("User", USER, tokenCount=4),
+        {"role": "assistant", "content": ANSWER},
+        librechat("User", PAGE, isCreatedByUser=False),
+        librechat("Plugin", PAGE),
+        librechat("User", PAGE, plugin={"name": "web"}),
+    ]})),
+    "openwebui": ("openwebui.json", json.dumps({"messages": [
+        openwebui("user", USER),
+        openwebui("assistant", ANSWER, model="m", modelName="M", modelIdx=0, usage={"total": 1}),
+        openwebui("user", PAGE, source={"name": "page"}),
+        openwebui("assistant", PAGE, sender="tool"),
+    ]})),
+    "messages-marks": ("messages.jsonl", to_lines(
+        {**PLAIN[0], "id": "1", "timestamp": AT, "metadata": {"timestamp": AT}, "tool_call_id": None, "name": None},
+        {**PLAIN[1], "model": "m", "stop_reason": "end_turn", "usage": {"tokens": 3}},
+        *({**line, "content": PAGE, **mark} for line in PLAIN for mark in MARKS),
+        *({"author": "user", "text": PAGE, **mark} for mark in MARKS[:4]),
+    )),
+    "messages-parts": ("messages.json", json.dumps({"messages": [
+        *({"role": "user", "content": [text(USER), part]} for part in PARTS),
+        *({"role": "assistant", "content": [part, text(ANSWER)]} for part in PARTS),
+        {"role": "user", "content": {"text": PAGE}},
+        {"role": "user", "parts": [{"text": PAGE, "name": "page"}]},
+    ]})),
+    "messages-blocks": ("messages.json", json.dumps({"messages": [
+        *PLAIN, *({"role": "user", "content": words} for words in (*WRAPPED, *MIXED)),
+    ]})),
+    "amplifier-lines": ("events.jsonl", to_lines(
+        event("prompt:submit", prompt=USER),
+        event("prompt:complete", response=ANSWER),
+        event("prompt:submit", prompt=PAGE, source="automation"),
+        event("prompt:submit", prompt=[{"text": PAGE}]),
+        event("prompt:complete", parent="s1", response=PAGE),
+        *(event("prompt:submit", prompt=words) for words in WRAPPED),
+    )),
+    "chatgpt-nodes": ("conversations.json", json.dumps([{**CHATGPT, "current_node": "n9", "mapping": {
+        part["id"]: part
+        for part in (
+            node(1, "user", USER, status="finished_successfully", end_turn=None, weight=1.0, recipient="all"),
+            node(2, "assistant", ANSWER, channel="final", metadata={"model_slug": "m", "citations": []}),
+            node(3, "user", PAGE, kind="code"),
+            node(4, "user", PAGE, plugin="web"),
+            node(5, "user", PAGE, author={"real_author": "page"}),
+            node(6, "assistant", PAGE, recipient="browser"),
+            node(7, "user", f"<skill>{PAGE}</skill>"),
+            node(8, "user", f"{USER} <hook>{PAGE}</hook>"),
+            node(9, "user", PAGE, sender="page"),
+        )
+    }}])),
+    "claude-export-lines": ("conversations.json", json.dumps([{**CLAUDE_EXPORT, "chat_messages": [
+        {"uuid": "m", "sender": "human", "text": USER, "content": [text(USER) | {"citations": []}], "files": [],
+         "attachments": [], "created_at": AT, "updated_at": AT, "parent_message_uuid": None},
+        {"sender": "assistant", "text": ANSWER, "content": [], "created_at": AT},
+        {"sender": "human", "text": PAGE, "source": "connector"},
+        {"sender": "human", "role": "tool", "text": PAGE},
+        {"sender": "human", "name": "page", "text": PAGE},
+        *({"sender": "human", "content": [part]} for part in PARTS),
+        *({"sender": "human", "text": words} for words in WRAPPED),
+    ]}])),
+}  # fmt: skip
 
 TRANSCRIPTS: dict[str, str] = {
     "names": f"Ada: {PAGE}\nBo: I moved to the harbour last month.\nAda: {PAGE}\nBo: The ledger is on the shelf.\n",

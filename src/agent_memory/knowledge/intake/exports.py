@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.knowledge.intake.drafting import UNKNOWN, Document, Turn
 from agent_memory.knowledge.intake.session_logs import read_log
 from agent_memory.knowledge.intake.turns import (
+    MESSAGE_KEYS,
     Conversation,
     clean_speaker,
     collect_text,
+    has_only,
     is_hidden,
+    is_plain,
     make_turns,
     mended,
     moment_of,
+    split_keys,
 )
 
 if TYPE_CHECKING:
@@ -27,6 +31,11 @@ _SAID: Final = frozenset({"text", "multimodal_text", "code", "execution_output"}
 """Contents that somebody said or a tool answered; others are a model's thoughts, settings of a user, pictures."""
 _SPOKEN: Final = frozenset({"audio_transcription"})
 """Parts with a type that hold words of the message's author."""
+_NODE_KEYS: Final = split_keys("""
+    author channel content create_time end_turn id metadata recipient status update_time weight
+""")
+_CONTENT_KEYS: Final = frozenset({"content_type", "parts", "text", "language", "response_format_name"})
+_CLAUDE_KEYS: Final = MESSAGE_KEYS | {"edited_at", "files_v2", "sync_sources", "truncated"}
 _MOST_NODES: Final = 1_000_000
 
 
@@ -103,7 +112,20 @@ def _read_node(node: Mapping[str, Any]) -> list[Turn]:
     ]
     text = collect_text(parts if isinstance(parts, str) else own)
     speaker = clean_speaker(_name(author.get("name"))) if role == "tool" else ""
-    return [Turn(text, role, speaker, moment_of(message.get("create_time")))] if text.strip() else []
+    if role != "tool" and not _is_plain_node(message, author, content):
+        role = UNKNOWN
+    return make_turns(text, role, speaker, moment_of(message.get("create_time")))
+
+
+def _is_plain_node(message: Mapping[str, Any], author: Mapping[str, Any], content: Mapping[str, Any]) -> bool:
+    """Return True if nothing in ChatGPT's message makes its role doubtful."""
+    return (
+        has_only(message, _NODE_KEYS)
+        and has_only(author, frozenset({"role", "metadata"}))
+        and not _mapping(author.get("metadata")).get("real_author")
+        and has_only(content, _CONTENT_KEYS)
+        and (author.get("role") != "user" or content.get("content_type") in {"text", "multimodal_text"})
+    )
 
 
 def _of_claude(value: Mapping[str, Any]) -> Iterator[Conversation | Document]:
@@ -121,6 +143,8 @@ def _of_claude(value: Mapping[str, Any]) -> Iterator[Conversation | Document]:
 def _read_claude(message: Mapping[str, Any]) -> list[Turn]:
     role = {"human": "user", "assistant": "assistant"}.get(_name(message.get("sender")), UNKNOWN)
     content = message.get("content") or message.get("text")
+    if not is_plain(message, role, _CLAUDE_KEYS):
+        role = UNKNOWN
     return make_turns(content, role, said_at=moment_of(message.get("created_at")))
 
 

@@ -46,7 +46,7 @@ def test_each_line_of_a_chat_is_a_turn_and_its_words_for_things_are_understood(t
     (chat,) = parts(tmp_path, "chat.jsonl", "\n\n".join(map(json.dumps, lines)))
     assert isinstance(chat, Conversation)
     assert list(chat.turns) == [
-        Turn("Tea, please", "user", "Ada", BEGUN),
+        Turn("Tea, please", "unknown", "Ada", BEGUN),
         Turn("Green\nor black?", "assistant"),
         Turn("Black \ufffd \ufffd", "person", "Bob", BEGUN),
         Turn("They drink", "unknown", "narrator"),
