@@ -57,10 +57,13 @@ class _WordLists:
             return False
         if self.stop.search(sentence) or (self.whole.search(sentence) and not is_clause):
             rest = self.whole.sub(" ", self.stop.sub(" ", sentence))
-            return self.deny.search(rest) is None
-        if not (self.deny.search(sentence) and self.store.search(sentence)):
+            return self.deny.search(rest) is None or any(map(self._denies, _CLAUSE_END.split(rest)))
+        if not self._denies(sentence):
             return False
         return self.talk.search(sentence) is not None or (is_alone and self.thing.search(sentence) is not None)
+
+    def _denies(self, clause: str) -> bool:
+        return self.deny.search(clause) is not None and self.store.search(clause) is not None
 
     def resumes(self, sentence: str) -> bool:
         """Return True if a sentence allows storing again."""
