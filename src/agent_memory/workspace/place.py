@@ -31,6 +31,7 @@ from agent_memory.workspace.database import (
 )
 from agent_memory.workspace.database.engine import FILE
 from agent_memory.workspace.declaration import Declaration, additions, canonical_json, read_declaration
+from agent_memory.workspace.declaration.json_schemas import find_new_refused_patterns
 from agent_memory.workspace.snapshots import DECLARATION
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def begin(folder: Path, declaration: Path, url: str | None, clock: Clock | None)
         ConfigurationError: There is a workspace in this folder.
     """
     declared = read_declaration(declaration)
+    _check_patterns(declared, declaration.name)
     _check_secrets(declared, declaration.read_text(encoding="utf-8"))
     if (folder / HIDDEN).exists():
         raise _begun(folder)
@@ -107,6 +109,17 @@ def begin(folder: Path, declaration: Path, url: str | None, clock: Clock | None)
         with translated(target, "write"):
             replace_file(target, declaration.read_bytes(), durable=True)
     return _opened(folder, declared, url, clock, begun=False)
+
+
+def _check_patterns(declared: Declaration, name: str) -> None:
+    faults = [f"{name}: {column}: {reason}" for column, reason in find_new_refused_patterns(declared)]
+    if faults:
+        raise DeclarationError(
+            "\n".join(faults),
+            code="slow_pattern",
+            recovery="Write these patterns without look-around and back-references: "
+            "https://github.com/google/re2/wiki/Syntax",
+        )
 
 
 def _check_secrets(declared: Declaration, text: str = "", old: Declaration | None = None) -> None:

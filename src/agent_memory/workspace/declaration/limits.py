@@ -15,6 +15,13 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
+from agent_memory.workspace.declaration.json_schemas import (
+    PatternError,
+    check_schema,
+    find_fault,
+    find_refused_patterns,
+    make_validator,
+)
 from agent_memory.workspace.declaration.model import (
     LARGEST_INTEGER,
     MAX_TEXT_CHARS,
@@ -98,7 +105,7 @@ def schema_faults(schema: dict[str, Any]) -> Iterator[str]:
     """Yield what is wrong with a JSON Schema: its form, its references, or that it cannot be decided."""
     try:
         canonical_json(schema)
-        jsonschema.Draft202012Validator.check_schema(schema)
+        check_schema(schema)
     except (TypeError, ValueError):
         yield "it holds a value that JSON has not (a date, NaN, or names of several types)"
         return
@@ -116,13 +123,21 @@ def schema_faults(schema: dict[str, Any]) -> Iterator[str]:
     try:
         for each in named:
             resolver.lookup(each)
-        validator = jsonschema.Draft202012Validator(schema)
-        for value in _TRIED:
-            list(validator.iter_errors(value))
+        _try_values(schema)
     except Unresolvable as error:
         yield f"$ref names nothing in it: {error.ref}"
     except RecursionError:
         yield "$ref leads back to itself"
+    except PatternError as error:
+        yield str(error)
+
+
+def _try_values(schema: dict[str, Any]) -> None:
+    """Check values of each type, so that a schema that cannot be decided raises now."""
+    if not any(find_refused_patterns(schema)):
+        validator = make_validator(schema)
+        for value in _TRIED:
+            list(validator.iter_errors(value))
 
 
 def _named(value: Any, keywords: tuple[str, ...]) -> Iterator[str]:
@@ -200,9 +215,13 @@ def _json_default(column: Column) -> Iterator[str]:
         yield ".default: it holds a NUL character, which no text has"
     schema = column.json_schema
     if schema is not None and not any(schema_faults(schema)):
-        fitting = jsonschema.Draft202012Validator(schema).is_valid(column.default)
-        if not fitting:
-            yield ".default: it does not fit the schema"
+        try:
+            is_fitting = find_fault(schema, column.default) is None
+        except PatternError as error:
+            yield f".default: {error}"
+        else:
+            if not is_fitting:
+                yield ".default: it does not fit the schema"
 
 
 def _is_finite(value: float) -> bool:
@@ -251,7 +270,6 @@ def _log(declaration: Declaration, log: str, told: dict[str, tuple[str, ...]]) -
 
 
 def _takes_texts(schema: dict[str, Any]) -> bool:
-    if any(schema_faults(schema)):
-        return True  # said already
-    validator = jsonschema.Draft202012Validator(schema)
-    return validator.is_valid([]) and validator.is_valid(["a"])
+    if any(schema_faults(schema)) or any(find_refused_patterns(schema)):
+        return True  # reported already, or checked when a text is written
+    return find_fault(schema, []) is None and find_fault(schema, ["a"]) is None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import DeclarationError
+from agent_memory.workspace.declaration.json_schemas import find_new_refused_patterns, find_refused_patterns
 from agent_memory.workspace.declaration.model import OWN_COLUMNS
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def additions(old: Declaration, new: Declaration) -> Additions:
 
 
 def _reasons(old: Declaration, new: Declaration) -> Iterator[str]:
+    yield from (f"- {column}: {reason}" for column, reason in find_new_refused_patterns(new, old))
     if old.workspace != new.workspace:
         yield f"- workspace: it was {old.workspace!r} and is {new.workspace!r} now"
     for name, table in old.tables.items():
@@ -88,5 +90,5 @@ def _narrower(old: Column, new: Column) -> Iterator[str]:
     if new.enum and not (old.enum and set(old.enum) <= set(new.enum)):
         gone = ", ".join(str(each) for each in old.enum if each not in new.enum)
         yield f"its enum no longer has {gone}" if old.enum else "it has an enum now, and rows may have other values"
-    if new.json_schema is not None and old.json_schema != new.json_schema:
+    if new.json_schema not in (None, old.json_schema) and not any(find_refused_patterns(old.json_schema)):
         yield "its schema is another one, and values may not fit it"

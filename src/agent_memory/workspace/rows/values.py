@@ -13,8 +13,6 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
-import jsonschema
-
 from agent_memory.errors import ValidationError
 from agent_memory.models.times import as_utc
 from agent_memory.redaction import Redactor, quoted, redact_value
@@ -27,6 +25,7 @@ from agent_memory.workspace.declaration import (
     Table,
     canonical_json,
 )
+from agent_memory.workspace.declaration.json_schemas import PatternError, find_fault
 from agent_memory.workspace.rows.naming import is_text, unique_form
 
 if TYPE_CHECKING:
@@ -212,15 +211,24 @@ class Values:
         if _is_deep(value):
             raise self._wrong(name, f"may be nested {_MAX_NESTING} levels deep")
         if column.json_schema is not None:
-            fault = jsonschema.exceptions.best_match(
-                jsonschema.Draft202012Validator(column.json_schema).iter_errors(value)
-            )
-            if fault is not None:
-                where = "".join(f"[{each!r}]" for each in fault.absolute_path)
-                raise self._wrong(name + where, f"does not fit its schema ({_rule(fault)})", fault.instance)
+            self._check_schema(name, column.json_schema, value)
         cleaned, found = redact_value(value, self.redactor)
         kinds.update(dict.fromkeys(found))
         return canonical_json(cleaned)
+
+    def _check_schema(self, name: str, schema: dict[str, Any], value: Any) -> None:
+        try:
+            fault = find_fault(schema, value)
+        except PatternError as error:
+            raise ValidationError(
+                f"{self.name}.{name} was not checked: {error}. Nothing was written.",
+                code="slow_pattern",
+                recovery="Write a shorter text, or change the pattern in the workspace's declaration.",
+            ) from error
+        if fault is not None:
+            path, keyword, rule, part = fault
+            where = "".join(f"[{step!r}]" for step in path)
+            raise self._wrong(name + where, f"does not fit its schema ({keyword}: {_brief(rule)})", part)
 
     def _of_enum(self, name: str, column: Column, value: Any) -> Any:
         if column.enum and value not in column.enum:
@@ -242,10 +250,6 @@ def _is_deep(value: Any) -> bool:
             for inner in (each.values() if isinstance(each, dict) else each)
         ]
     return bool(level)
-
-
-def _rule(fault: jsonschema.ValidationError) -> str:
-    return f"{fault.validator}: {_brief(fault.validator_value)}"
 
 
 def _brief(value: Any) -> str:
