@@ -1,4 +1,4 @@
-r"""JSON Schemas of columns, with patterns that take time linear in a text.
+r"""JSON Schemas of columns, with patterns matched in linear time.
 
 RE2 (https://github.com/google/re2/wiki/Syntax) matches the patterns. In it `\w`, `\d`, `\s` and `\b` are ASCII, and
 `$` is the very end of a text. A new pattern that RE2 cannot match (look-around, back-references) is refused. For one in
@@ -54,7 +54,7 @@ def find_fault(schema: dict[str, Any], value: Any) -> SchemaFault | None:
 
 
 def check_schema(schema: dict[str, Any]) -> None:
-    """Check the form of a schema; its patterns may be RE2's or Python's.
+    """Check the form of a schema, with patterns for RE2 or `re`.
 
     Raises:
         jsonschema.SchemaError: The schema is wrong.
@@ -86,7 +86,7 @@ def find_refused_patterns(schema: Any) -> Iterator[str]:
 
 
 def _list_subschemas(schema: dict[str, Any]) -> Iterator[Any]:
-    """Yield the values of a schema that it may use as schemas: `$ref` can name any of them."""
+    """Yield the values that may be schemas: `$ref` can name any."""
     for keyword, value in schema.items():
         if keyword in _NAMED and isinstance(value, dict):
             yield from value.values()
@@ -230,7 +230,7 @@ def _list_evaluated(validator: Any, instance: dict[str, Any], schema: Any, *, is
 
 
 def _list_applied(validator: Any, instance: dict[str, Any], schema: dict[str, Any]) -> Iterator[Any]:
-    """Yield the inner schemas that apply to an object and that it fits."""
+    """Yield the inner schemas that an object fits."""
     for name, subschema in _get_object(schema, "dependentSchemas").items():
         if name in instance:
             yield subschema
@@ -251,7 +251,7 @@ def _find_fault(validator: Any, value: Any) -> SchemaFault | None:
 
 
 def _find_fault_slowly(schema: dict[str, Any], value: Any) -> SchemaFault | None:
-    """Return the fault of a value by `re`; runs in a child process."""
+    """Return the fault of a value by `re`, in a child."""
     spent = resource.getrusage(resource.RUSAGE_SELF)
     seconds = int(spent.ru_utime + spent.ru_stime) + _CPU_SECONDS
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))

@@ -133,7 +133,7 @@ def schema_faults(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _try_values(schema: dict[str, Any]) -> None:
-    """Check values of each type, so that a schema that cannot be decided raises now."""
+    """Check a value of each type by a schema."""
     if not any(find_refused_patterns(schema)):
         validator = make_validator(schema)
         for value in _TRIED:
