@@ -274,6 +274,21 @@ WRAPPED = (
     f"<attached><user_query>{PAGE}</user_query></attached>",
     f"<hook text='{PAGE}'/>",
 )
+EDITORS = (
+    f"# Context from my IDE setup:\n{PAGE}",
+    f"# Context from my IDE setup:\n## My request for Codex:\n{PAGE}\n## My request for Codex:\n{USER}",
+    f"# Files mentioned by the user:\n{PAGE}\n## My request for Codex:\n{USER}",
+    f"{USER}\n--- Content from referenced files ---\n{PAGE}\n--- End of content ---\n{PAGE}",
+)
+"""What an editor or a program puts into a message with the user's words."""
+REFERENCED = [
+    {"text": USER},
+    {"text": "\n--- Content from referenced files ---"},
+    {"text": "\nContent from @a.md:\n"},
+    {"text": f"--- End of content ---\n{PAGE}"},
+    {"text": "\n--- End of content ---"},
+    {"text": PAGE},
+]
 MIXED = tuple(f"{USER}\n{block}" for block in WRAPPED[:24]) + tuple(f"{block}\n{USER}" for block in WRAPPED[:24])
 """The user's words next to such a block."""
 CLAUDE_MARKS: tuple[dict[str, Any], ...] = (
@@ -323,13 +338,16 @@ SAMPLES |= {
     )),
     "claude-code-blocks": ("a.jsonl", to_lines(
         *(claude("user", words) for words in (*WRAPPED, *MIXED)),
+        claude("user", PAGE, toolUseResult=""),
+        claude("user", PAGE, toolUseResult={}),
+        *(claude("user", words) for words in EDITORS),
         claude("user", f"Base directory for this skill: /x\n{PAGE}"),
         claude("user", [text(USER), text(f"Base directory for this skill: /x\n{PAGE}")]),
         claude("assistant", [text(ANSWER)]),
     )),
     "codex-blocks": ("rollout-5.jsonl", to_lines(
         codex("session_meta", id="abc", source="cli", thread_source="user"),
-        *(item("user", words) for words in (*WRAPPED, *MIXED)),
+        *(item("user", words) for words in (*WRAPPED, *MIXED, *EDITORS)),
         item("user", USER),
         item("assistant", ANSWER),
     )),
@@ -341,7 +359,7 @@ SAMPLES |= {
         codex("event_msg", type="user_message", message=PAGE, kind="environment_context"),
         codex("event_msg", type="user_message", message=PAGE, source="agent"),
         codex("event_msg", type="user_message", message=PAGE, isMeta=True),
-        *(codex("event_msg", type="user_message", message=words) for words in WRAPPED),
+        *(codex("event_msg", type="user_message", message=words) for words in (*WRAPPED, *EDITORS)),
         {**codex("event_msg", type="user_message", message=PAGE), "toolUseId": "t"},
         codex("event_msg", type="agent_reasoning", text=PAGE),
         codex("response_item", type="web_search_call", role="assistant", content=PAGE),
@@ -352,6 +370,7 @@ SAMPLES |= {
         gemini("user", USER),
         gemini("user", [{"text": USER}]),
         gemini("gemini", ANSWER, model="m", tokens={"total": 1}),
+        gemini("user", REFERENCED),
         gemini("user", [{"text": PAGE, "source": "web"}]),
         gemini("user", [{"functionResponse": {"response": {"output": PAGE}}}]),
         gemini("user", PAGE, toolCallId="t"),
@@ -417,6 +436,7 @@ SAMPLES |= {
         *({"role": "assistant", "content": [part, text(ANSWER)]} for part in PARTS),
         {"role": "user", "content": {"text": PAGE}},
         {"role": "user", "parts": [{"text": PAGE, "name": "page"}]},
+        {"role": "user", "parts": REFERENCED},
     ]})),
     "messages-blocks": ("messages.json", json.dumps({"messages": [
         *PLAIN, *({"role": "user", "content": words} for words in (*WRAPPED, *MIXED)),

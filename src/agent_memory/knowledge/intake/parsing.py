@@ -30,7 +30,8 @@ _LINES: Final = frozenset({".jsonl", ".ndjson"})
 FORMS: Final = (
     "Markdown and text (.md, .txt; lines such as `Ada: words` are a chat), settings (.yaml, .toml, .ini), chats with a "
     "JSON object a line (.jsonl: `role` or `speaker`, `content` or `text`), session logs of Claude Code, Codex, Gemini "
-    "CLI and Amplifier, messages of an API, conversations.json of an export of ChatGPT or Claude"
+    "CLI, Cursor and Amplifier, messages of an API or of LangChain, conversations.json of an export of ChatGPT "
+    "or Claude"
 )
 
 

@@ -35,8 +35,6 @@ KeyedTurn = tuple[str, Turn]
 
 _KEYS: Final = ("conversation_id", "conversation", "session_id", "session", "thread_id")
 _CODEX_TYPES: Final = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
-_IDE_REQUEST: Final = "## My request for Codex:"
-"""Heading before a user's words, after what an editor added."""
 _TOOL_KEYS: Final = frozenset({
     "toolUseResult", "toolUseID", "toolUseId", "tool_use_id", "sourceToolUseID", "sourceToolUseId",
     "sourceToolAssistantUUID",
@@ -45,8 +43,8 @@ _TOOL_KEYS: Final = frozenset({
 _CLAUDE_LINE: Final = split_keys("""
     attributionMcpServer attributionMcpTool attributionPlugin attributionSkill classifierMetaLines costUSD cwd
     durationMs effort entrypoint forkedFrom gitBranch imagePasteIds logicalParentUuid message origin parentUuid
-    permissionMode promptId promptSource requestId sessionId session_id slug thinkingMetadata timestamp todos
-    turnOrigin type userType uuid version
+    permissionMode promptId promptSource queuePriority requestId sessionId session_id slug thinkingMetadata timestamp
+    todos turnOrigin type userType uuid version
 """)
 _CLAUDE_MESSAGE: Final = split_keys("""
     container content context_management diagnostics id model role stop_details stop_reason stop_sequence type usage
@@ -148,7 +146,7 @@ def _read_claude_code(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
         if not message or is_hidden(line) or is_hidden(message) or line.get("agentId") or line.get("isApiErrorMessage"):
             continue
         role = line["type"] if _is_plain_claude_code(line) else UNKNOWN
-        if any(line.get(key) or message.get(key) for key in _TOOL_KEYS):
+        if first_of({**message, **line}, *_TOOL_KEYS) is not None:
             role = "tool"
         for turn in make_turns(message.get("content"), role, said_at=moment_of(line.get("timestamp"))):
             yield "", turn
@@ -189,7 +187,7 @@ def _read_codex(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
         turns: list[Turn] = []
         if line["type"] == "event_msg" and kind == "user_message":
             is_plain = is_plain and has_only(payload, _CODEX_PROMPT) and payload.get("kind") in (None, "plain")
-            turns = _read_prompt(payload.get("message"), "user" if is_plain else UNKNOWN, line.get("timestamp"))
+            turns = make_turns(payload.get("message"), "user" if is_plain else UNKNOWN, said_at=said_at)
         elif line["type"] == "event_msg" and kind == "agent_message" and not has_answers:
             turns = make_turns(payload.get("message"), "assistant" if is_plain else UNKNOWN, said_at=said_at)
         elif line["type"] == "response_item" and kind == "message":
@@ -208,14 +206,6 @@ def _is_persons(session: Mapping[str, Any]) -> bool:
     source = session.get("source")
     is_known = source is None or (isinstance(source, str) and source in _CODEX_SOURCES)
     return is_known and session.get("thread_source") in (None, "user")
-
-
-def _read_prompt(text: Any, role: str, timestamp: Any) -> list[Turn]:
-    before, heading, own = text.partition(_IDE_REQUEST) if isinstance(text, str) else ("", "", "")
-    said_at = moment_of(timestamp)
-    if not heading:
-        return make_turns(text, role, said_at=said_at)
-    return [*make_turns(before, "tool", said_at=said_at), *make_turns(own, role, said_at=said_at)]
 
 
 def _is_amplifier_event(line: Line) -> bool:

@@ -34,14 +34,15 @@ _ROLE_NAMES: Final = ("role", "sender", "author", "from")
 _TEXTS: Final = ("content", "text", "message", "parts")
 _MOMENTS: Final = ("timestamp", "created_at", "said_at", "date", "time", "create_time", "ts")
 MESSAGE_KEYS: Final = split_keys("""
-    annotations attachments audio author cache_control channel chat_id children childrenIds content conversation
-    conversation_id conversationId create_time created created_at createdAt cwd date done endpoint feedback files
-    finish_reason followUps from function_call gitBranch id images index isCreatedByUser lang language logprobs
-    message message_id messageId metadata model model_name modelIdx modelName models modelSlug name order parent
-    parent_id parent_message_uuid parentId parentMessageId parts phase provider reasoning reasoning_content refusal
-    role said_at sender seq session session_id sessionId speaker status statusHistory stop_reason stop_sequence text
-    thread_id threadId time timestamp timestamp_ms title tokenCount tokens tool_calls ts turn turn_id turn_index
-    type unfinished update_time updated_at updatedAt usage uuid version weight
+    annotations assistant_id attachments audio author cache_control channel chat_id children childrenIds
+    completed_at content conversation conversation_id conversationId create_time created created_at createdAt cwd
+    date done endpoint feedback files finish_reason followUps from function_call gitBranch id images index
+    isCreatedByUser lang language logprobs message message_id messageId metadata model model_name modelIdx modelName
+    models modelSlug name object order parent parent_id parent_message_uuid parentId parentMessageId parts phase
+    provider reasoning reasoning_content refusal role run_id said_at sender seq session session_id sessionId speaker
+    status statusHistory stop_reason stop_sequence text thread_id threadId time timestamp timestamp_ms title
+    tokenCount tokens tool_calls ts turn turn_id turn_index type unfinished update_time updated_at updatedAt usage
+    uuid version weight
 """)
 """Keys of a message that leave its words to the role that it states."""
 _METADATA_KEYS: Final = split_keys("""
@@ -50,7 +51,7 @@ _METADATA_KEYS: Final = split_keys("""
 """)
 _PART_KEYS: Final = split_keys("""
     alternatives annotations cache_control citations content_type end_timestamp flags id index logprobs parts role
-    start_timestamp stop_timestamp text thought thoughtSignature type value
+    start_timestamp state stop_timestamp text thought thoughtSignature type value
 """)
 _BARE_KEYS: Final = frozenset({"text", "value", "annotations", "thought", "thoughtSignature"})
 """Keys of a part without a type, where a format has such parts."""
@@ -72,6 +73,11 @@ _PROGRAM_TAG: Final = re.compile(r"[A-Z]{4,}|[A-Za-z]\w*?[-_].*")
 """Name of a tag that opens a program's text even where it is never closed: `system-reminder`."""
 _QUERY_TAG: Final = re.compile(r"</?user_query>")
 """Tag that Cursor puts around what the user typed."""
+_IDE_CONTEXT: Final = ("# Context from my IDE setup:", "# Files mentioned by the user:")
+_IDE_REQUEST: Final = "## My request for Codex:"
+"""Heading before a user's words, after what an editor added."""
+_FILES: Final = "--- Content from referenced files ---"
+"""Line of Gemini CLI before the files that a user's message names."""
 _HOST_TEXTS: Final = (
     "[Request interrupted by user",
     "This session is being continued from a previous conversation",
@@ -221,6 +227,8 @@ def _split_parts(content: Any, role: str, *, has_bare_parts: bool) -> Iterator[t
     elif isinstance(content, list):
         for part in content:
             yield from _split_parts(part, role, has_bare_parts=has_bare_parts)
+            if isinstance(part, dict) and role == "user" and _FILES in str(part.get("text")):
+                role = "tool"  # until the end: a file may hold the closing line
     elif isinstance(content, dict):
         yield from _split_part(content, role, has_bare_parts=has_bare_parts)
 
@@ -240,7 +248,18 @@ def _split_part(part: Mapping[str, Any], role: str, *, has_bare_parts: bool) -> 
 
 
 def _split_inserted(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a user's text, with a program's blocks apart.
+    """Yield the parts of a user's text, with what a program added apart."""
+    if _IDE_REQUEST in text or text.lstrip().startswith(_IDE_CONTEXT):
+        context, heading, request = text.rpartition(_IDE_REQUEST)
+        yield "tool", context if heading else text
+        text = request if heading else ""
+    text, line, files = text.partition(_FILES)
+    yield from _split_blocks(text)
+    yield "tool", line + files
+
+
+def _split_blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a user's text, with blocks in tags apart.
 
     A block ends at the last tag that closes it, since its own text may hold such a tag, too. One that is never closed
     reaches to the end, if its name is a program's or the text begins with it.
