@@ -248,7 +248,7 @@ def _split_part(part: Mapping[str, Any], role: str, *, has_bare_parts: bool) -> 
 
 
 def _split_inserted(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the parts of a user's text, with what a program added apart."""
+    """Yield a user's text, with what a program added apart."""
     if _IDE_REQUEST in text or text.lstrip().startswith(_IDE_CONTEXT):
         context, heading, request = text.rpartition(_IDE_REQUEST)
         yield "tool", context if heading else text
