@@ -1,4 +1,4 @@
-"""`OnlyNew`: takes secrets out of the lines of a page that its record did not have before."""
+"""`OnlyNew`: takes secrets out of the lines of a page that no page had before."""
 
 from __future__ import annotations
 
@@ -12,18 +12,26 @@ if TYPE_CHECKING:
     from agent_memory.redaction import Redactor
 
 _NUMBER: Final = re.compile(r"\[\^\d+\]")
+_MOST_CHECKED: Final = 20_000
+"""Lines of pages that are remembered at once: about 5 MB."""
 
 
 class OnlyNew:
-    """A redactor for a page made anew: what was stored has been looked through, and a long page is mostly that.
+    """A redactor for a page that is made again.
+
+    What was stored has been checked, and a long page is mostly that. An item on several pages is checked once.
 
     Args:
-        before: The page as it was stored; lines that differ in the numbers of footnotes alone are the same.
-        redactor: Looks through all other lines, those that follow each other as one text.
+        before: The page as it was stored; lines that differ only in the numbers of footnotes are the same.
+        redactor: Checks all other lines, those that follow each other as one text.
+        checked: Lines of pages that were checked before; this page's lines are added.
     """
 
-    def __init__(self, before: str, redactor: Redactor | None = None) -> None:
-        self._known = set(map(_key, before.split("\n")))
+    def __init__(self, before: str, redactor: Redactor | None = None, checked: set[str] | None = None) -> None:
+        self._known: set[str] = set() if checked is None else checked
+        if len(self._known) > _MOST_CHECKED:
+            self._known.clear()
+        self._known.update(map(_key, before.split("\n")))
         self._redactor = redactor or SecretRedactor()
 
     def redact(self, text: str) -> Redaction:
@@ -37,7 +45,9 @@ class OnlyNew:
                 part = clean.text
                 kinds |= dict.fromkeys(clean.kinds)
             parts.append(part)
-        return Redaction("\n".join(parts), tuple(kinds))
+        clean_text = "\n".join(parts)
+        self._known.update(map(_key, clean_text.split("\n")))
+        return Redaction(clean_text, tuple(kinds))
 
 
 def _key(line: str) -> str:
