@@ -6,11 +6,18 @@ import re
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.knowledge.topics.page import SOURCES
 from agent_memory.redaction import Redaction, SecretRedactor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agent_memory.redaction import Redactor
 
+_SOURCES: Final = f"\n## {SOURCES}\n"
+_FOOTNOTE: Final = re.compile(
+    r'\[\^\d+\]: (?P<label>Extracted from .*)\([\w, -]{1,60} at \d{1,9}-\d{1,9}(?:, [\w-]{1,40})?\): "(?P<quote>.*)"'
+)
 _NUMBER: Final = re.compile(r"\[\^\d+\]")
 _MOST_CHECKED: Final = 20_000
 """Lines of pages that are remembered at once: about 5 MB."""
@@ -37,17 +44,34 @@ class OnlyNew:
     def redact(self, text: str) -> Redaction:
         """See `Redactor.redact`."""
         kinds: dict[str, None] = {}
+        claims, mark, notes = text.partition(_SOURCES)
+        claims = self._clean(claims, kinds, lambda _: False)
+        notes = self._clean(notes, kinds, lambda line: self._repeats(line, claims))
+        clean_text = claims + mark + notes
+        self._known.update(map(_key, clean_text.split("\n")))
+        self._known.update(note["label"] for note in map(_read_footnote, notes.split("\n")) if note)
+        return Redaction(clean_text, tuple(kinds))
+
+    def _clean(self, text: str, kinds: dict[str, None], is_checked: Callable[[str], bool]) -> str:
+        """Return lines without secrets, and add the kinds found to `kinds`."""
         parts: list[str] = []
-        for is_known, lines in groupby(text.split("\n"), key=lambda line: _key(line) in self._known):
+        for is_known, lines in groupby(text.split("\n"), lambda line: _key(line) in self._known or is_checked(line)):
             part = "\n".join(lines)
             if not is_known:
                 clean = self._redactor.redact(part)
                 part = clean.text
                 kinds |= dict.fromkeys(clean.kinds)
             parts.append(part)
-        clean_text = "\n".join(parts)
-        self._known.update(map(_key, clean_text.split("\n")))
-        return Redaction(clean_text, tuple(kinds))
+        return "\n".join(parts)
+
+    def _repeats(self, line: str, claims: str) -> bool:
+        """Return True if a footnote quotes a checked claim from a source named before."""
+        note = _read_footnote(line)
+        return note is not None and note["label"] in self._known and note["quote"] in claims
+
+
+def _read_footnote(line: str) -> re.Match[str] | None:
+    return _FOOTNOTE.fullmatch(line) if line.endswith('"') else None
 
 
 def _key(line: str) -> str:
