@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.retrieval.tokens import index_terms
@@ -17,6 +18,8 @@ NEARLY: Final = 0.8
 _NEGATIONS: Final = frozenset(
     {"not", "no", "never", "none", "nobody", "noth", "without", "n't", "cannot", "neither", "nor"}
 )
+_REMEMBERED: Final = 4_096
+"""Items that are on several pages of one run, about 4 MB."""
 _NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 _DENIAL: Final = re.compile(r"n['\u2019]t\b|\bcannot\b", re.IGNORECASE)
 
@@ -69,6 +72,7 @@ def numbers_in(text: str) -> list[str]:
     return _NUMBER.findall(text)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _read(text: str) -> tuple[frozenset[str], tuple[tuple[str, ...], bool]]:
     terms = frozenset(index_terms(text))
     return terms, _exact(text, terms)

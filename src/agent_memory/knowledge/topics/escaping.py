@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import lru_cache
 from typing import Final
 
 from agent_memory.models import STEERING
@@ -23,10 +24,13 @@ _JOINED: Final = re.compile("[\u200c\u200d\ufe00-\ufe0f]")
 """Of emoji and many scripts: left as they are, where they do not stand in a row."""
 _OPENS: Final = re.compile(r"(?:[-+#=:(]|\d{1,9}(?=[.)]))")
 """What opens a block at the beginning of a line, or what a claim's date begins with."""
+_REMEMBERED: Final = 4_096
+"""Texts of one long page, about 1 MB: a page is measured, split and written."""
 _SURROGATES: Final = range(0xD800, 0xE000)
 _ESCAPED: Final = re.compile(r"\\([!-/:-@\[-`{-~])|&#x([0-9A-F]{1,6});")
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def escaped(text: str) -> str:
     """Return `text` as one line of Markdown that `unescaped` turns into the same text."""
     line = _SPECIAL.sub(_escape, text)
