@@ -145,20 +145,31 @@ def find_unlabelled(text: str) -> Iterator[Finding]:
 
 
 class _Places:
-    """Where words of a sort stand in a text, sought once for all its tokens."""
+    """Where words of a sort are in a text, searched once for all tokens of a line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._found: dict[re.Pattern[str], tuple[list[int], list[int]]] = {}
+        self._spans: dict[tuple[re.Pattern[str], int, int], tuple[list[int], list[int]]] = {}
+        self._breaks: list[int] | None = None
 
     def has(self, words: re.Pattern[str], first: int, last: int) -> bool:
-        """Tell whether one of the words stands in `text[first:last]`."""
-        if words not in self._found:
-            spans = [match.span() for match in words.finditer(self.text)]
-            self._found[words] = [start for start, _ in spans], [end for _, end in spans]
-        starts, ends = self._found[words]
+        """Return True if one of the words, which hold no line break, is in `text[first:last]`."""
+        begin, stop = self._lines(first, last)
+        key = words, begin, stop
+        if key not in self._spans:
+            spans = [match.span() for match in words.finditer(self.text, begin, stop)]
+            self._spans[key] = [start for start, _ in spans], [end for _, end in spans]
+        starts, ends = self._spans[key]
         place = bisect.bisect_left(starts, first)
         return place < len(starts) and ends[place] <= last
+
+    def _lines(self, first: int, last: int) -> tuple[int, int]:
+        """Return start and end of the lines that `text[first:last]` is in."""
+        if self._breaks is None:
+            self._breaks = [match.start() for match in re.finditer("\n", self.text)]
+        before, after = bisect.bisect_left(self._breaks, first), bisect.bisect_left(self._breaks, last)
+        begin = self._breaks[before - 1] + 1 if before else 0
+        return begin, self._breaks[after] if after < len(self._breaks) else len(self.text)
 
 
 def _holds(looks: Looks, places: _Places, start: int, end: int) -> bool:
