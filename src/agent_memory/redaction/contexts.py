@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agent_memory.redaction.line_groups import iter_line_groups
 from agent_memory.redaction.plausibility import is_chosen, is_surely_password, is_worth, value_in
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import has_all_classes, is_placeholder, looks_like_password, looks_random
@@ -241,18 +242,24 @@ def _by_rules(rules: Iterable[_Rule], text: str) -> Iterator[Finding]:
 
 
 def _numbers(text: str) -> Iterator[Finding]:
+    for start, stop in iter_line_groups(text):
+        if _FOUR_DIGITS.search(text, start, stop):
+            yield from _long_codes(text, start, stop)
     folded = text.casefold()
-    if _FOUR_DIGITS.search(text):
-        for match in _LOCK.finditer(text):
-            yield Finding(*match.span(match.lastgroup or 0), "code")
-        for match in _CODE_IS.finditer(text) if "code" in folded else ():
-            if (match["word"] or "").lower() not in _OTHER_CODES:
-                yield Finding(*match.span("bare"), "code")
     for stems, pattern, kind, least in _NUMBERED:
         if any(stem in folded for stem in stems):
             for match in pattern.finditer(text):
                 if sum(map(str.isdigit, match["bare"])) >= least:
                     yield Finding(*match.span("bare"), kind)
+
+
+def _long_codes(text: str, start: int, stop: int) -> Iterator[Finding]:
+    """Yield codes of four and more digits in some lines."""
+    for match in _LOCK.finditer(text, start, stop):
+        yield Finding(*match.span(match.lastgroup or 0), "code")
+    for match in _CODE_IS.finditer(text, start, stop) if "code" in text[start:stop].casefold() else ():
+        if (match["word"] or "").lower() not in _OTHER_CODES:
+            yield Finding(*match.span("bare"), "code")
 
 
 def _keys(text: str) -> Iterator[Finding]:

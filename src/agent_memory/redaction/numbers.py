@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.redaction.line_groups import iter_line_groups
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import is_harmless_code
 from agent_memory.yaml_reading import load_patterns
@@ -54,10 +55,11 @@ def find_numbers(text: str) -> Iterator[Finding]:
     """Yield codes that are listed after what they are for, and numbers of persons."""
     if not _ADJACENT.search(text):
         return
-    folded = text.casefold()
-    if any(stem in folded for stem in _STEMS):
-        for match in _CODES.finditer(text):
-            yield from _codes(text, match.end())
+    for start, stop in iter_line_groups(text):
+        folded = text[start:stop].casefold()
+        if any(stem in folded for stem in _STEMS):
+            for match in _CODES.finditer(text, start, stop):
+                yield from _codes(text, match.end())
     for match in _VALUE.finditer(text):
         start, end = match.span()
         if sum(map(str.isdigit, match[0])) < _MIN_DIGITS or _is_other(match[0]):

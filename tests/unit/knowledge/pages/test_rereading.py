@@ -40,7 +40,7 @@ def test_a_secret_in_a_new_line_is_taken_out() -> None:
     assert cleaned.kinds
 
 
-PAGE = "# Lea\n\n- {claim} [^1]\n\n---\n\n## Sources\n\n[^1]: Extracted from {label} (res-1 at 0-9, mem-1): \"{quote}\"\n"
+PAGE = '# Lea\n\n- {claim} [^1]\n\n## Sources\n\n[^1]: Extracted from {label} (res-1 at 0-9, mem-1): "{quote}"\n'
 
 
 def test_only_new_line_of_another_page_is_not_checked_again() -> None:
