@@ -1,4 +1,4 @@
-"""Groups of whole lines, in which a pattern that matches no line break is searched.
+"""Groups of whole lines, for patterns that match no line break.
 
 One search of a long text would keep all other threads waiting. Groups that cannot hold a match are skipped.
 """

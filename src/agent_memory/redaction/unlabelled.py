@@ -153,7 +153,10 @@ class _Places:
         self._breaks: list[int] | None = None
 
     def has(self, words: re.Pattern[str], first: int, last: int) -> bool:
-        """Return True if one of the words, which hold no line break, is in `text[first:last]`."""
+        """Return True if one of the words is in `text[first:last]`.
+
+        The words hold no line break.
+        """
         begin, stop = self._lines(first, last)
         key = words, begin, stop
         if key not in self._spans:

@@ -1,4 +1,4 @@
-"""`OnlyNew`: takes secrets out of the lines of a page that no page had before."""
+"""`OnlyNew`: removes secrets from the lines that no page had before."""
 
 from __future__ import annotations
 
