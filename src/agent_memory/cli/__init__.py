@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def _open_missing_streams() -> None:
-    """Open the null device for standard streams that the parent process closed, which are None in Python."""
+    """Open the null device for closed standard streams, which are None."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open until the process ends

@@ -181,7 +181,7 @@ class AnswerOptions:
     """
 
     full: Annotated[bool, typer.Option("--full", help="Show long texts whole, not what they say about it.")] = False
-    wait: Annotated[bool, typer.Option("--wait", help="First read all texts by meaning, however many.")] = False
+    wait: Annotated[bool, typer.Option("--wait", help="Embed all texts first, however many.")] = False
 
 
 @command(Filters, OfferedFilters, AnswerOptions, rows=True)
@@ -241,9 +241,9 @@ async def search(
 
 
 async def wait_for_embeddings(run: Run) -> None:
-    """Wait until memories are found by meaning, too, with a progress bar if that takes a while.
+    """Wait until all memories are embedded; show progress if that is slow.
 
-    Returns when that is so, or will not be: without an embedder, or when it fails.
+    Returns also without an embedder, or if the embedder fails.
 
     Raises:
         StorageError: The memories cannot be read.
@@ -265,7 +265,7 @@ async def wait_for_embeddings(run: Run) -> None:
 
 
 async def _answered(run: Run, answering: Awaitable[Found]) -> Found:
-    """Return an answer; after half a second of waiting for the model, say so on stderr."""
+    """Return an answer; report on stderr that the model is loading."""
     if run.given(AnswerOptions).wait:
         await wait_for_embeddings(run)
     answer = asyncio.ensure_future(answering)

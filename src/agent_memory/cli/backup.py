@@ -133,7 +133,9 @@ async def restore(place: Place, file: File, *, agent: Named = None, new: NewName
 
 
 async def restore_newest(place: Place, agent: str) -> None:
-    """Bring back the newest backup of an agent; does not ask if its journal is missing.
+    """Restore the newest backup of an agent.
+
+    Asks first, unless a journal of the agent is missing.
 
     Raises:
         ValidationError: No usable backup of it exists.

@@ -248,7 +248,9 @@ async def edit(run: Run, memory_id: MemoryId) -> None:
 
 
 def _ask_again(run: Run, error: AgentMemoryError, path: Path, original: str) -> None:
-    """Ask whether to edit a refused draft again; after a no, print its text, which no file keeps.
+    """Ask whether to edit a refused draft again.
+
+    After a no, its text is printed, since no file keeps it.
 
     Raises:
         AgentMemoryError: The draft was not changed.

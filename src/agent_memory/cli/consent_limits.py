@@ -35,7 +35,7 @@ _LIMITS: Final[dict[str, dict[str, Any]]] = {
 _Limit = Annotated[
     Literal["off", "on", "ask", "manual"] | None,
     typer.Argument(
-        metavar="off|on|ask|manual", help="What holds from now on; show what holds if left out.", show_default=False
+        metavar="off|on|ask|manual", help="New limit for sessions; shows the present one without.", show_default=False
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""Drafts: texts that a person edits in $VISUAL or $EDITOR, in a folder of the agent's."""
+"""Draft files in the agent's folder, edited in $VISUAL or $EDITOR."""
 
 import asyncio
 import contextlib
@@ -28,10 +28,10 @@ _FALLBACK_EDITORS: Final = ("sensible-editor", "nano", "vi", "notepad")
 
 @contextlib.contextmanager
 def open_draft(service: "MemoryService", name: str, text: str) -> "Iterator[Path]":
-    """Write a draft that no other user may read, and remove it at the end of the block.
+    """Write a private draft file, removed at the block's end.
 
-    It is in a folder of its own, in the agent's: files that an editor leaves next to it go with that, and the next open
-    of the agent removes what a killed process left. Its suffix tells an editor that it is YAML.
+    It has its own folder below the agent's, so that files that an editor leaves next to it are removed, too. The next
+    open of the agent removes what a killed process left. By its suffix, an editor knows that it is YAML.
     """
     agent_folder = folder_of(service.agent_id, service.settings.storage_root).path
     with translated(agent_folder, "write a draft into"):
@@ -79,7 +79,9 @@ async def edited_text(run: Run, name: str, text: str) -> str:
 
 
 def open_editor(path: Path) -> None:
-    """Open a draft in the editor and wait until it is closed; the editor gets none of our keys.
+    """Open a draft in the editor and wait until it is closed.
+
+    The environment of the editor has none of our keys.
 
     Raises:
         ConfigurationError: No editor was found, it cannot be started, or it failed.

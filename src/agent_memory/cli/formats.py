@@ -158,11 +158,13 @@ def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
         return _aside_of(line, item, agent_id)
     fields = {str(key): value for key, value in item.items() if key not in _COMPUTED}
     unknown = tuple(key for key in fields if key not in Memory.model_fields)
-    known = {key: value for key, value in fields.items() if key in Memory.model_fields}
-    if "id" not in known and isinstance(known.get("content"), str):
-        known = {"source": {"kind": "import"}, **known, "id": get_import_id(known["content"])}
+    memory_fields = {key: value for key, value in fields.items() if key in Memory.model_fields}
+    if "id" not in memory_fields and isinstance(memory_fields.get("content"), str):
+        memory_fields = {"source": {"kind": "import"}, **memory_fields, "id": get_import_id(memory_fields["content"])}
     try:
-        return ImportedLine(line, Memory.model_validate({**known, "agent_id": agent_id}), unknown_fields=unknown)
+        return ImportedLine(
+            line, Memory.model_validate({**memory_fields, "agent_id": agent_id}), unknown_fields=unknown
+        )
     except pydantic.ValidationError as error:
         return ImportedLine(line, problem=describe(error))
 

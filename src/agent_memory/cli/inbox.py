@@ -106,21 +106,23 @@ def _meant(waiting: "list[Candidate]", word: str) -> "Candidate":
     return found[0]
 
 
-async def _accept(run: Run, opened: "Inbox", each: "Candidate", changes: dict[str, Any], done: dict[str, Any]) -> None:
-    stored = await opened.accept(each.id, run.caller, changes)
-    done["accepted"].append({"id": each.id, "memory_id": stored.memory.id, "duplicate": stored.duplicate})
-    said = "says that already" if stored.duplicate else f"remembers {each.id}"
-    run.screen.show(f"{stored.memory.id} {said}.")
+async def _accept(
+    run: Run, opened: "Inbox", candidate: "Candidate", changes: dict[str, Any], done: dict[str, Any]
+) -> None:
+    stored = await opened.accept(candidate.id, run.caller, changes)
+    done["accepted"].append({"id": candidate.id, "memory_id": stored.memory.id, "duplicate": stored.duplicate})
+    outcome = "says that already" if stored.duplicate else f"remembers {candidate.id}"
+    run.screen.show(f"{stored.memory.id} {outcome}.")
     if not stored.duplicate:
         run.hint_undo(stored.memory.id)
 
 
-async def _edit(run: Run, opened: "Inbox", each: "Candidate", text: str | None, done: dict[str, Any]) -> None:
-    new = (await edited_text(run, each.id, each.content) if text is None else text).strip()
+async def _edit(run: Run, opened: "Inbox", candidate: "Candidate", text: str | None, done: dict[str, Any]) -> None:
+    new = (await edited_text(run, candidate.id, candidate.content) if text is None else text).strip()
     if not new:
         raise ValidationError("The text is gone; nothing was decided.", recovery="To have it go there is --reject.")
     typed = {} if sys.stdin.isatty() else {"trust": "medium"}  # what a program gives need not be a person's words
-    await _accept(run, opened, each, {"content": new, **(typed if new != each.content else {})}, done)
+    await _accept(run, opened, candidate, {"content": new, **(typed if new != candidate.content else {})}, done)
 
 
 def _row(opened: "Inbox", each: "Candidate") -> dict[str, Any]:

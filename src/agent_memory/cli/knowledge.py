@@ -185,18 +185,18 @@ async def _retry(run: Run, knowledge: Knowledge, ids: list[str]) -> None:
     if unknown:
         raise UnknownIdError(
             f"No record {quoted(unknown[0])} failed; nothing was tried.",
-            recovery="`agent-memory status` names those that did.",
+            recovery="Run agent-memory status to list failed records.",
         )
     ran = await runner.run(retry=ids)
-    left = await _failures(knowledge)
-    again = [record_id for record_id in ids if record_id in left]
-    run.screen.document({"retried": ids, "failed": again, "is_busy": ran.is_busy})
+    failures = await _failures(knowledge)
+    failed_ids = [record_id for record_id in ids if record_id in failures]
+    run.screen.document({"retried": ids, "failed": failed_ids, "is_busy": ran.is_busy})
     if ran.is_busy:
         run.screen.note("Another process does the background work now; try again when it is done.")
     for record_id in ids:
-        outcome = f"failed again ({left[record_id]})" if record_id in again else "was worked on"
+        outcome = f"failed again ({failures[record_id]})" if record_id in failed_ids else "was worked on"
         run.screen.show(f"{record_id} {outcome}.")
-    if again:
+    if failed_ids:
         raise typer.Exit(FAILED)
 
 
@@ -222,7 +222,7 @@ async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict
         task = bar.add_task("Drawing items, writing pages", total=due)
         ran = await runner.run(progress=lambda so_far: bar.update(task, completed=sum(so_far.done.values())))
     if ran.is_busy:
-        run.screen.note("Another process draws items from what was taken in now; nothing is left to be done here.")
+        run.screen.note("Another process extracts the items; nothing is left to do here.")
     backlog = await runner.backlog()
     drawn, left = await run.service.admin.count() - before, sum(each.due for each in backlog)
     run.screen.show(f"{counted(drawn, 'item')} drawn from it.")
@@ -292,8 +292,8 @@ def _taken(file: str, done: FileIngested) -> dict[str, Any]:
 
 
 def _say(run: Run, done: FileIngested) -> None:
-    known = f", {done.known:,} there already" if done.known else ""
-    run.screen.show(f"{one_line(done.name)}: {done.new:,} taken in ({done.characters:,} characters){known}.")
+    known_count = f", {done.known:,} there already" if done.known else ""
+    run.screen.show(f"{one_line(done.name)}: {done.new:,} taken in ({done.characters:,} characters){known_count}.")
     if done.mistaken:
         run.screen.note(
             f"An earlier version stored turns of {', '.join(done.mistaken)} as the user's that are not. Run "
@@ -302,10 +302,10 @@ def _say(run: Run, done: FileIngested) -> None:
     if done.redacted:
         run.screen.note(f"Secrets were removed ({', '.join(done.redacted)}); secrets are never stored.")
     if done.refused:
-        some = "; ".join(f"{what} {_WHY.get(code, f'({code})')}" for what, code in done.refused[:5])
+        reasons = "; ".join(f"{what} {_WHY.get(code, f'({code})')}" for what, code in done.refused[:5])
         more = f" and {len(done.refused) - 5:,} more" if len(done.refused) > 5 else ""  # noqa: PLR2004 - as shown
-        rest = " All else of it was." if done.new or done.known else ""
-        run.screen.note(f"Not taken in: {some}{more}.{rest} Mend that and take the file in again.")
+        rest = " The rest of the file was." if done.new or done.known else ""
+        run.screen.note(f"Not ingested: {reasons}{more}.{rest} Correct that, then ingest the file again.")
 
 
 async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) -> None:

@@ -1,4 +1,4 @@
-"""`forget --matching WORDS` and `forget --all`: what they mean is shown first, then forgotten as one change."""
+"""`forget --matching WORDS` and `forget --all`: preview, then one change."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -54,7 +54,7 @@ async def restore(
         str | None,
         typer.Argument(
             metavar="ID",
-            help="Which; without it, what was forgotten is listed. The name of an agent brings back its newest backup.",
+            help="Memory, or agent to restore from its newest backup; lists forgotten memories without.",
             autocompletion=complete_id,
         ),
     ] = None,
@@ -88,8 +88,8 @@ async def restore(
     elif done.what == "replaced":
         run.screen.show(f"{memory_id} counts again. {done.replaced_by}, which had replaced it, stays as well.")
     else:
-        others = await _with_it(run, memory_id, ids[1:])
-        run.screen.show(f"{memory_id} is what it was before: {', '.join(done.fields)}{others}.")
+        linked = await _with_it(run, memory_id, ids[1:])
+        run.screen.show(f"{memory_id} is what it was before: {', '.join(done.fields)}{linked}.")
 
 
 async def _with_it(run: Run, memory_id: str, others: list[str]) -> str:
@@ -189,28 +189,28 @@ async def forget(
     now: Annotated[bool, typer.Option("--now", help="Take the text out of the journal at once: no restore.")] = False,
     yes: Yes = False,
 ) -> None:
-    """Forget memories and the older versions they replaced, by id, by what words mean, or all.
+    """Forget memories and the older versions they replaced.
 
-    Found no more from now on. The text stays in the journal for 30 days at least, so that `restore` can bring it back;
-    `--now`, or `compact --now` later, ends that. With `--matching` you see first what would go, and what would remain
-    of a memory that says more. With `--reason` a trace stays, and storing the same text again warns.
+    Searches no longer find them. The text stays in the journal for 30 days at least, so that `restore` can bring it
+    back; `--now`, or `compact --now` later, ends that. `--matching` first shows what would be forgotten, and what would
+    remain of a memory that says more. With `--reason`, a trace stays: storing the same text again warns.
     """
     if [bool(memory_id), matching is not None, everything].count(True) != 1:
         raise typer.BadParameter("name one of: an ID, --matching WORDS without an ID, or --all", param_hint="ID")
     if everything:
-        some, until = await forget_all(run, reason=reason, yes=yes, now=now)
+        undo_args, until = await forget_all(run, reason=reason, yes=yes, now=now)
     elif matching is not None:
-        some, until = await forget_matching(run, matching, reason=reason, yes=yes, now=now)
+        undo_args, until = await forget_matching(run, matching, reason=reason, yes=yes, now=now)
     else:
-        some, until = await _forget_named(run, memory_id or [], reason=reason, yes=yes, now=now)
+        undo_args, until = await _forget_named(run, memory_id or [], reason=reason, yes=yes, now=now)
     if now:
         await _fold_all(run)
     elif until is not None:
-        run.hint_undo(some)
+        run.hint_undo(undo_args)
         back = "it" if memory_id else "all of it"
         run.screen.note(
             f"Until {day(until)} at least, the text stays in memories.yaml, and `agent-memory restore "
-            f"{some}` brings {back} back. `agent-memory compact --now` ends that.",
+            f"{undo_args}` brings {back} back. `agent-memory compact --now` ends that.",
             style="dim",
         )
 

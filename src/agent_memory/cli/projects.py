@@ -51,15 +51,15 @@ async def _move(run: Run, old: str, new: str, *, yes: bool) -> None:
         StorageError: What was moved before is moved; doing it again does the rest.
     """
     filters = SearchFilters(project=old, include_items=True)
-    found = (await run.service.admin.browse(Listing("oldest", filters, ANY_STATE))).records
-    if not old or not found:
-        known = ", ".join((await run.service.admin.tally()).every_by_facet.get(PROJECT, Counter())) or "none"
-        raise UnknownIdError(f"No memory belongs to the project {old!r}.", recovery=f"There are: {known}.")
+    memories = (await run.service.admin.browse(Listing("oldest", filters, ANY_STATE))).records
+    if not old or not memories:
+        names = ", ".join((await run.service.admin.tally()).every_by_facet.get(PROJECT, Counter())) or "none"
+        raise UnknownIdError(f"No memory belongs to the project {old!r}.", recovery=f"There are: {names}.")
     to = f"to {new!r}" if new.strip() else "to no project"
     if not yes:
-        run.confirm(f"Move {counted(len(found), 'memory', 'memories')} of {old!r} {to}?", "Nothing was moved.")
-    for memory in found:
+        run.confirm(f"Move {counted(len(memories), 'memory', 'memories')} of {old!r} {to}?", "Nothing was moved.")
+    for memory in memories:
         await run.service.update(memory.id, {"project": new}, run.caller, may_have_expired=True)
-    run.screen.document({"agent_id": run.service.agent_id, "moved": len(found), "from": old, "to": new.strip()})
-    run.screen.show(f"{counted(len(found), 'memory', 'memories')} moved {to}.")
+    run.screen.document({"agent_id": run.service.agent_id, "moved": len(memories), "from": old, "to": new.strip()})
+    run.screen.show(f"{counted(len(memories), 'memory', 'memories')} moved {to}.")
     run.hint_undo()

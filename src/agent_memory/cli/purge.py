@@ -68,11 +68,14 @@ async def _purge(run: Run, purging: "Purging", words: list[str], *, yes: bool) -
 
 
 async def _whole(run: Run, word: str) -> str:
-    """Return the ID that a word means: the beginning of a memory's is enough, with `mem-` or without."""
+    """Return the full ID for the beginning of one.
+
+    The `mem-` of a memory's ID may be left out.
+    """
     if is_memory_id(word) or ("-" in word and not word.startswith("mem-")):
         return word
-    (one,) = await resolved(run.service, [word], forgotten=True)
-    return one
+    (memory_id,) = await resolved(run.service, [word], forgotten=True)
+    return memory_id
 
 
 def _confirm(run: Run, plan: "Plan") -> None:

@@ -172,10 +172,10 @@ _KEPT: Final[Mapping[str, tuple[str, str] | tuple[()]]] = {
 def others_of(summary: AgentSummary) -> str:
     """Return how many records an agent has that are no memories, to be put behind the count of these."""
     items = f", {counted(summary.items, 'item')}" if summary.items else ""
-    told = [
+    counts = [
         (count, _KEPT.get(name, (f"record in {name}", f"records in {name}"))) for name, count in summary.others.items()
     ]
-    return items + "".join(f", {counted(count, *words)}" for count, words in told if words)
+    return items + "".join(f", {counted(count, *words)}" for count, words in counts if words)
 
 
 def _item(screen: Screen, position: int, memory: Memory, summary: Text) -> None:

@@ -142,7 +142,7 @@ class Run(Place):
         return None if name is None else await self.service.admin.known_category(name)
 
     def begin_import(self) -> None:
-        """Give the command a session of its own, by which `undo --import` finds what it stored."""
+        """Start a session for this import, which `undo --import` finds."""
         self.caller = replace(self.caller, session_id=f"import-{secrets.token_hex(4)}")
 
     def hint_undo(self, what: str = "") -> None:
@@ -257,7 +257,7 @@ class Command(PlaceCommand):
 
 
 class RestoreCommand(Command):
-    """`restore`, which takes the name of an agent instead of an ID to bring back its newest backup."""
+    """`restore` of a memory by ID, or of an agent's newest backup."""
 
     async def _run(self, ctx: Any) -> None:
         name = ctx.params.get("memory_id")
@@ -268,7 +268,7 @@ class RestoreCommand(Command):
 
 
 def _names_agent(word: str, root: Path) -> bool:
-    """Return True if a word is the name of an agent that has a folder or a backup, and not the beginning of an ID."""
+    """Return True if a non-ID word names an existing agent or backup."""
     if _ID_BEGIN.fullmatch(word) or not is_agent_id(word):
         return False
     return folder_of(word, root).path.exists() or newest_backup(root / word) is not None

@@ -28,7 +28,7 @@ async def status(run: Run) -> None:
     state = await run.service.status()
     folder = folder_of(state.agent_id, run.root)
     background, trouble = await _background(run)
-    known = {"background": [_backlog_fields(each) for each in background]} | (
+    background_fields = {"background": [_backlog_fields(each) for each in background]} | (
         {"background_error": trouble} if trouble else {}
     )
     archived = await count_archived(run)
@@ -37,7 +37,7 @@ async def status(run: Run) -> None:
         put_away["inbox"] = waiting
     held = read_consent(run.root, state.agent_id)
     consent = {"consent": consent_document(held)}
-    run.screen.document({**asdict(state), **put_away, **known, **consent, "folder": str(folder.path)})
+    run.screen.document({**asdict(state), **put_away, **background_fields, **consent, "folder": str(folder.path)})
     show_status(run.screen, state, folder.path)
     show_consent(run.screen, held)
     if archived:
@@ -78,6 +78,8 @@ def _sentence(backlog: "Backlog") -> str:
     since = f", the first since {minute(backlog.oldest)}" if backlog.oldest is not None else ""
     why = f"; {backlog.failed:,} failed ({', '.join(backlog.codes)})" if backlog.failed else ""
     ended = f", of which {backlog.given_up:,} are not tried again" if backlog.given_up else ""
-    asked = f"{backlog.for_model:,} wait for a language model, which failed {backlog.model_failures:,} times"
+    waiting = f"{backlog.for_model:,} {'waits' if backlog.for_model == 1 else 'wait'}"
+    asked = f"{waiting} for a language model, which failed {counted(backlog.model_failures, 'time')}"
     for_model = f"; {asked} (rules did them)" if backlog.for_model else ""
-    return f"{backlog.stage} of {backlog.source}s: {backlog.due:,} wait{since}{why}{ended}{for_model}"
+    verb = "waits" if backlog.due == 1 else "wait"
+    return f"{backlog.stage} of {backlog.source}s: {backlog.due:,} {verb}{since}{why}{ended}{for_model}"

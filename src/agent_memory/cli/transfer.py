@@ -213,8 +213,8 @@ async def import_(
     chosen = _format_of(file, form)
     run.begin_import()
     records = list(decode(_read(file), chosen, run.service.agent_id))
-    found = [record for record in records if record.memory is not None]
-    labels = [{"line": record.line} for record in found]
+    importable = [record for record in records if record.memory is not None]
+    labels = [{"line": record.line} for record in importable]
     report = Tally(run.screen, "Would import" if dry_run else "Imported", labels)
     report.counts.update(lowered=0, raised=0)
     report.unknown_fields = dict.fromkeys(field for record in records for field in record.unknown_fields)
@@ -224,9 +224,9 @@ async def import_(
     report.given = await bring_given(run, records, trusted=trusted, dry_run=dry_run)
     for line, problem in report.given.refused.items() if report.given is not None else ():
         report.refuse(line, problem)
-    with report.counting("Importing") as each:
+    with report.counting("Importing") as advance:
         memories = [record.memory for record in records if record.memory is not None]
-        await run.service.admin.import_memories(memories, each, run.caller, trusted=trusted, dry_run=dry_run)
+        await run.service.admin.import_memories(memories, advance, run.caller, trusted=trusted, dry_run=dry_run)
     if report.given is not None and not dry_run:
         await work(run)
     put_away = [record.archived for record in records if record.archived is not None]
@@ -309,10 +309,10 @@ async def _write_file(run: Run, form: Format, path: Path) -> tuple[int, Counter[
         with path.open("w", encoding="utf-8", newline="") as target:
             return await _write_all(run, form, target.write)  # a pipe or a device is written to, not replaced
     remove_leftovers(path.parent, of=path.name)  # of an export that was killed
-    with tempfile.TemporaryFile(dir=path.parent) as whole:
-        exported = await _write_all(run, form, lambda text: whole.write(text.encode()))
-        whole.seek(0)
-        replace_file(path, iter(lambda: whole.read(_COPIED_AT_ONCE), b""), durable=True)
+    with tempfile.TemporaryFile(dir=path.parent) as temporary:
+        exported = await _write_all(run, form, lambda text: temporary.write(text.encode()))
+        temporary.seek(0)
+        replace_file(path, iter(lambda: temporary.read(_COPIED_AT_ONCE), b""), durable=True)
     return exported
 
 

@@ -1,4 +1,4 @@
-"""The command `undo`: list the last changes, or take one, a session's or an import's back."""
+"""The command `undo`: list the last changes, or revert some."""
 
 import re
 from dataclasses import replace
@@ -73,7 +73,10 @@ async def undo(
 
 
 async def _undo_memory(run: Run, recent: RecentChanges, word: str) -> None:
-    """Take back the last change of a memory: the storing of it too, which `restore` leaves alone."""
+    """Revert the last change of a memory.
+
+    Unlike `restore`, this also reverts the storing of a memory.
+    """
     (memory_id,) = await resolved(run.service, [word], forgotten=True)
     last = await recent.find_last(memory_id)
     if last is None or last.verb != "stored" or await recent.is_replaced(memory_id):
@@ -113,7 +116,7 @@ def _show_list(run: Run, changes: "Sequence[MemoryChange]") -> None:
         run.screen.show(f"#{change.seq}  {minute(change.at)}  {change.session_id}  {what} {change.verb}{fields}")
         run.screen.show(brief(_get_content(change)), indent=2, max_lines=1)
     if not changes:
-        run.screen.note("No change of a memory is known.")
+        run.screen.note("No change of a memory is recorded.")
     elif run.screen.form == "text":
         run.screen.note(f"Take one back: {run.build_undo(str(changes[0].seq))}", style="dim")
 

@@ -79,7 +79,7 @@ async def delete(place: Place, name: Name, *, yes: Yes = False) -> None:
 
 
 async def reset(place: Place, name: Name, *, yes: Yes = False) -> None:
-    """Start an agent again; what is left of it is kept among the backups."""
+    """Reset an agent; archive what is left among the backups."""
     folder = _existing(place, name)
     if not lacks_journal(folder):
         _ask(place, f"Start {folder.agent_id} again?", "Nothing was changed.", folder.agent_id, yes=yes)

@@ -117,7 +117,7 @@ def test_status_tells_what_waits_and_what_failed(cli: Run, tmp_path: Path, root:
     waiting, entities = document(cli("status", "-a", "eve", "--json"))["background"]
     assert (entities["stage"], entities["source"], entities["due"]) == ("entities", "resource", 1)
     assert (waiting["stage"], waiting["source"], waiting["due"], waiting["failed"]) == ("items", "resource", 1, 0)
-    assert "items of resources: 1 wait, the first since" in cli("status", "-a", "eve").stdout
+    assert "items of resources: 1 waits, the first since" in cli("status", "-a", "eve").stdout
 
 
 def test_what_could_not_be_worked_on_is_told(cli: Run, tmp_path: Path, root: Path) -> None:
@@ -353,7 +353,7 @@ def test_an_item_is_shown_with_the_day_on_which_it_was_said(cli: Run, tmp_path: 
 def test_an_empty_file_is_named_with_the_reason_and_the_rest_is_taken_in(cli: Run, diary: str, tmp_path: Path) -> None:
     (tmp_path / "empty.md").write_text("\n")
     told = cli("ingest", "-a", "eve", str(tmp_path / "empty.md"), diary, code=1)
-    assert "Not taken in: empty.md is empty, or no text." in " ".join((told.stdout + told.stderr).split())
+    assert "Not ingested: empty.md is empty, or no text." in " ".join((told.stdout + told.stderr).split())
     assert document(cli("episodes", "-a", "eve", "--json"))["total"] > 0
 
 

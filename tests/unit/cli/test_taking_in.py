@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def test_of_an_empty_file_nothing_else_was_taken_in(cli: Run, tmp_path: Path) -> None:
     (tmp_path / "empty.md").write_text("")
     told = cli("ingest", "-a", "eve", str(tmp_path / "empty.md"), code=1).stderr
-    assert "Not taken in: empty.md is empty, or no text." in told
+    assert "Not ingested: empty.md is empty, or no text." in told
     assert "All else" not in told
 
 

@@ -74,22 +74,22 @@ async def next_(
     """List the steps that can run now."""
     with opened_workspace(place) as workspace:
         steps = workspace.next_steps(agent)
-        left = sum(each.status != "done" for each in workspace.steps.all())
+        open_count = sum(step.status != "done" for step in workspace.steps.all())
         empty = without_rows(workspace)
         idle = of_phases(workspace, empty)
-    found = [each.as_dict() for each in steps]
+    listed = [step.as_dict() for step in steps]
     place.screen.rows(
-        {"count": len(found), "left": left, "steps": found}, "steps", ("step", "attempts", "retries_left")
+        {"count": len(listed), "left": open_count, "steps": listed}, "steps", ("step", "attempts", "retries_left")
     )
-    for each in steps:
-        again = f" · {each.retries_left} tries left" if each.attempts else ""
-        place.screen.show(f"{each.name}{again}")
-        if each.feedback:
-            place.screen.show(each.feedback, indent=2, style="yellow", max_lines=3)
+    for step in steps:
+        retries = f" · {step.retries_left} tries left" if step.attempts else ""
+        place.screen.show(f"{step.name}{retries}")
+        if step.feedback:
+            place.screen.show(step.feedback, indent=2, style="yellow", max_lines=3)
     if steps:
         return
-    if left:
-        place.screen.note(f"Nothing can run now; {counted(left, 'step')} to do.")
+    if open_count:
+        place.screen.note(f"Nothing can run now; {counted(open_count, 'step')} to do.")
     elif not empty:
         place.screen.note("Everything is done.")
     _note_empty(place, empty, idle)
@@ -198,28 +198,28 @@ def ranges(keys: Sequence[Any], places: Sequence[int]) -> str:
 
 def _told(place: Place, steps: Sequence[Step], proposals: dict[str, int], issues: dict[str, int]) -> None:
     """Show who holds what, and what waits for a person."""
-    held = [each for each in steps if each.status == "claimed"]
-    failed = [each for each in steps if each.status == "failed"]
-    again = [each for each in steps if each.feedback and each.status in {"ready", "waiting"}]
-    left = [each for each in steps if each.left_by]
-    if held or failed or again or left or proposals or issues:
+    held = [step for step in steps if step.status == "claimed"]
+    failed = [step for step in steps if step.status == "failed"]
+    to_repeat = [step for step in steps if step.feedback and step.status in {"ready", "waiting"}]
+    orphaned = [step for step in steps if step.left_by]
+    if held or failed or to_repeat or orphaned or proposals or issues:
         place.screen.show()
-    for each in held[:_MOST_LINES]:
+    for step in held[:_MOST_LINES]:
         place.screen.show(
-            f"{each.name} · {each.owner}, {_until(each.expires_at)}, attempt {each.attempts}", style="cyan"
+            f"{step.name} · {step.owner}, {_until(step.expires_at)}, attempt {step.attempts}", style="cyan"
         )
-    for each in failed[:_MOST_LINES]:
-        told = f"{each.name} · {each.waits_for}: {one_line(each.feedback or 'no reason was given')}"
-        place.screen.show(told, style="red", max_lines=2)
-    for each in again[:_MOST_LINES]:
-        tries = counted(each.retries_left, "try", "tries")
-        told = f"{each.name} · again, {tries} left: {one_line(each.feedback or '')}"
-        place.screen.show(told, style="yellow", max_lines=1)
-    for each in left[:_MOST_LINES]:
-        why = ", whose process has ended" if each.owner_ended else ""
-        told = f"{each.name} · left by {each.left_by}{why}, attempt {each.attempts}; whoever claims it begins anew"
-        place.screen.show(told, style="yellow", max_lines=2)
-    groups = ((held, "at work"), (failed, "failed"), (again, "to be done again"), (left, "left"))
+    for step in failed[:_MOST_LINES]:
+        text = f"{step.name} · {step.waits_for}: {one_line(step.feedback or 'no reason was given')}"
+        place.screen.show(text, style="red", max_lines=2)
+    for step in to_repeat[:_MOST_LINES]:
+        tries = counted(step.retries_left, "try", "tries")
+        text = f"{step.name} · again, {tries} left: {one_line(step.feedback or '')}"
+        place.screen.show(text, style="yellow", max_lines=1)
+    for step in orphaned[:_MOST_LINES]:
+        why = ", whose process has ended" if step.owner_ended else ""
+        text = f"{step.name} · left by {step.left_by}{why}, attempt {step.attempts}; the next claim starts again"
+        place.screen.show(text, style="yellow", max_lines=2)
+    groups = ((held, "at work"), (failed, "failed"), (to_repeat, "to be done again"), (orphaned, "left"))
     for group, word in groups:
         if len(group) > _MOST_LINES:
             place.screen.show(f"… and {len(group) - _MOST_LINES} more {word}", style="dim")

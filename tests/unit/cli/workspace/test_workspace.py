@@ -292,6 +292,6 @@ def test_the_board_tells_of_a_worker_that_died(book: Book, place: Path) -> None:
             time.sleep(0.01)
     assert [(each.key, each.left_by, each.status) for each in left] == [(1, "bob", "ready"), (2, "ann", "ready")]
     lines = " ".join(book("status").stdout.split())
-    assert "analyse/analyst/1 · left by bob, attempt 1; whoever claims it begins anew" in lines
+    assert "analyse/analyst/1 · left by bob, attempt 1; the next claim starts again" in lines
     book("claim", "analyse/analyst/1", "--owner", "eve")
     assert "left by bob" not in book("status").stdout
