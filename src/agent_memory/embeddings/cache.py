@@ -97,9 +97,9 @@ class VectorCache:
         if not wanted:
             return {}
         rows = Rows(self._key())
-        names = {rows.name_of(each) for each in wanted}
-        found = self._attempt(lambda database: _select(database, str(identity), names)) or []
-        return _decode_rows(list(map(rows.read, found)), identity.dimension)
+        names = {rows.name_of(key) for key in wanted}
+        encoded_rows = self._attempt(lambda database: _select(database, str(identity), names)) or []
+        return _decode_rows(list(map(rows.read, encoded_rows)), identity.dimension)
 
     def put_many(self, identity: EmbedderIdentity, vectors: Mapping[bytes, Vector]) -> bool:
         """Keep vectors; False when they could not be kept (see `problem`)."""
@@ -273,10 +273,10 @@ def _prune(database: sqlite3.Connection, is_kept: Callable[[tuple[bytes, bytes]]
 
 
 def _decode_rows(rows: list[tuple[bytes, bytes]], dimension: int) -> dict[bytes, Vector]:
-    found: dict[bytes, Vector] = {}
+    vectors: dict[bytes, Vector] = {}
     for size in lengths_of(dimension):
         sound = [(key, blob) for key, blob in rows if len(blob) == size]
         if sound:
             matrix = unpacked(kept_as(b"".join(blob for _, blob in sound), len(sound), dimension))
-            found |= {key: matrix[at] for at, (key, _) in enumerate(sound) if matrix[at].any()}
-    return found
+            vectors |= {key: matrix[index] for index, (key, _) in enumerate(sound) if matrix[index].any()}
+    return vectors

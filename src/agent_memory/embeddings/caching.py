@@ -53,23 +53,23 @@ class CachingEmbedder:
             load: Load the model even if the cache has all of them.
             stops: Asked between two pieces; the rest is then left out.
         """
-        known = self.known(texts)
-        fresh = [key for key in texts if key not in known]
+        cached = self.known(texts)
+        fresh = [key for key in texts if key not in cached]
         if not self.ready and (fresh or not texts or load):
             self.embedder.embed_query("ready")  # loads the model; an API answers or names its trouble
             self.ready = True
-        found = dict(known)
+        vectors = dict(cached)
         for piece in self._pieces([texts[key] for key in fresh]):
             if stops():
                 break
-            keys = [fresh[at] for at in piece]
+            keys = [fresh[index] for index in piece]
             exact = dict(zip(keys, self.embedder.embed_documents([texts[key] for key in keys]), strict=True))
             self.save(exact)
-            found |= {key: rounded(row) for key, row in exact.items()}  # as the cache gives them back later
-        return found
+            vectors |= {key: rounded(row) for key, row in exact.items()}  # as the cache gives them back later
+        return vectors
 
     def known(self, texts: Collection[bytes]) -> dict[bytes, Vector]:
-        """Return the vectors in the cache by the hashes of their texts; raises what the embedder raises."""
+        """Return cached vectors by text hash; raises what the embedder raises."""
         return self.cache.get_many(self.embedder.identity, texts)
 
     def save(self, vectors: dict[bytes, Vector]) -> None:

@@ -162,7 +162,7 @@ class _OnnxModel:
             self._tokenizer = _tokenizer(folder)
             self._session = _session(weights, threads, weights_path)
         self.lately: dict[str, Vector] = {}
-        self._inputs = {given.name for given in self._session.get_inputs()}
+        self._inputs = {model_input.name for model_input in self._session.get_inputs()}
         self.dimension = len(self.run(["dimension"])[0])
 
     @foreign_code()

@@ -104,7 +104,7 @@ class EmbeddingService(Generic[IndexT]):
 
     @property
     def is_warm(self) -> bool:
-        """Whether a search has nothing to wait for: the model is loaded and the first texts are embedded."""
+        """Return True if model and first texts are ready for a search."""
         return self._worker is None or self._worker.is_warm
 
     @property
@@ -156,7 +156,7 @@ class EmbeddingService(Generic[IndexT]):
                 return False
 
     async def warm_up(self) -> None:
-        """Wait while the model of a first search loads and its first texts are embedded; see `warm_up`."""
+        """Load the model and embed the first texts; see `warm_up`."""
         if self._worker is None or self.index is None:
             return
         self._worker.start()
@@ -164,7 +164,10 @@ class EmbeddingService(Generic[IndexT]):
             await warm_up(self._worker)
 
     async def finish(self) -> int:
-        """Embed the first texts that wait, as a session ends; return how many are left due."""
+        """Embed the first pending texts; return the number still pending.
+
+        Called when a session ends.
+        """
         if self._worker is None:
             return 0
         idle = _IdleSlices(self._worker)
@@ -227,7 +230,7 @@ class EmbeddingService(Generic[IndexT]):
         return report
 
     def _loaded(self, *, is_ready: bool) -> dict[str, bool]:
-        """Return what a report of a failure says of a model of this machine that is not loaded."""
+        """Return `loaded: False` if a local model is not loaded."""
         return {"loaded": False} if self._worker is not None and not self._worker.is_remote and not is_ready else {}
 
     def close(self) -> None:
@@ -237,10 +240,12 @@ class EmbeddingService(Generic[IndexT]):
 
 
 class _IdleSlices:
-    """Says when waiting has no more sense: an API takes too long, or nothing uses the processor.
+    """Detector of a wait without progress.
+
+    A wait is over if an API takes too long, or if nothing uses the processor.
 
     Args:
-        worker: What is waited for.
+        worker: Worker that is waited for.
     """
 
     def __init__(self, worker: EmbeddingWorker) -> None:
@@ -261,9 +266,10 @@ class _IdleSlices:
 
 
 async def warm_up(worker: EmbeddingWorker) -> None:
-    """Wait until a first search by meaning has what it needs: while its thread lives and gets on, however long.
+    """Wait until a first search by meaning is ready.
 
-    No clock ends that for a model of this machine, else a busy one would find less. An API has its timeout.
+    Waits while the worker's thread makes progress. No clock ends that for a local model, else a busy machine would find
+    less. An API has its timeout.
     """
     if worker.is_warm:
         return

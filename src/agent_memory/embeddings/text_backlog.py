@@ -1,4 +1,7 @@
-"""`Backlog`: texts that wait for their vector, in memory. Must not know threads: its owner has the lock."""
+"""`Backlog`: texts that wait for their vector, in memory.
+
+Must not know threads: its owner has the lock.
+"""
 
 from __future__ import annotations
 
@@ -74,11 +77,11 @@ class Backlog:
         self.unchecked.pop(key, None)
         self.texts.pop(key, None)
 
-    def checked(self, keys: Iterable[bytes], known: Container[bytes]) -> None:
-        """Leave those texts to be embedded that were looked up and not found; one withdrawn meanwhile is not."""
+    def checked(self, keys: Iterable[bytes], cached: Container[bytes]) -> None:
+        """Queue texts without a cached vector, unless they were withdrawn."""
         for key in keys:
             text = self.unchecked.pop(key, None)
-            if text is not None and key not in known:
+            if text is not None and key not in cached:
                 self.texts[key] = text
 
     def take(self) -> dict[bytes, str]:

@@ -106,7 +106,7 @@ class EmbeddingWorker:
 
     @property
     def is_remote(self) -> bool:
-        """Whether vectors come from an API."""
+        """Return True if vectors come from an API."""
         return self._source.is_remote
 
     @property
@@ -116,7 +116,7 @@ class EmbeddingWorker:
 
     @property
     def is_warm(self) -> bool:
-        """Whether no search has to wait any more: the model is loaded and the first texts are embedded."""
+        """Return True if model and first texts are ready for a search."""
         return self._is_warm
 
     @property
@@ -189,10 +189,10 @@ class EmbeddingWorker:
             return is_idle()
 
     def warm_up(self, timeout: float) -> WarmUpStage:
-        """Wait until a first search by meaning has what it needs; return what it still waits for.
+        """Wait until a first search is ready; return the stage reached.
 
-        Needed are the model, the vectors in the cache, and those of the texts that wait, if they fit in one batch.
-        Waits no longer for a model that failed to load, and once in a process.
+        It needs the model, the vectors in the cache, and those of the pending texts, if they fit in one batch.
+        A model that failed to load ends the wait. Waits once in a process.
         """
         self.start()
         with self._state:
@@ -200,9 +200,9 @@ class EmbeddingWorker:
             return self._stage()
 
     def finish(self, most: int, timeout: float) -> bool:
-        """Wait until up to `most` texts are embedded that wait at the first call; False before that.
+        """Embed up to `most` pending texts; return True if done in time.
 
-        Loads the model only if a text needs it. The rest is left due.
+        Pending are those of the first call. Loads the model only if a text needs it. The rest stays pending.
         """
         with self._state:
             if not (most and self._backlog.pending):
@@ -271,7 +271,7 @@ class EmbeddingWorker:
             ended.set()
 
     def _wait_for_work(self) -> bool:
-        """Wait for texts, or for a rest to end; return False when it is time to stop."""
+        """Wait for texts or the end of a pause; False when closing."""
 
         def has_work() -> bool:
             backlog = self._backlog
@@ -291,8 +291,8 @@ class EmbeddingWorker:
             with self._state:
                 batch = self._backlog.take()
             if batch or not (self._source.ready or self._finishing):
-                found = self._source.documents(batch, load=self._wanted, stops=lambda: self._closing)
-                self._done.extend(found.items())
+                vectors = self._source.documents(batch, load=self._wanted, stops=lambda: self._closing)
+                self._done.extend(vectors.items())
         except Exception as error:  # noqa: BLE001 - a model is foreign code; a dead thread would keep all waiting
             with self._state:
                 self._backlog.failed(batch, _as_embedding_error(error), ready=self._source.ready)
@@ -304,16 +304,16 @@ class EmbeddingWorker:
             self._state.notify_all()
 
     def _look_up(self) -> None:
-        """Hand out what the cache has, before a model is loaded for the rest."""
+        """Use cached vectors before a model is loaded for the rest."""
         while not self._closing:
             with self._state:
                 texts = dict(islice(self._backlog.unchecked.items(), _LOOKED_UP))
             if not texts:
                 return
-            known = self._source.known(texts)
-            self._done.extend(known.items())
+            cached = self._source.known(texts)
+            self._done.extend(cached.items())
             with self._state:
-                self._backlog.checked(texts, known)
+                self._backlog.checked(texts, cached)
                 self._state.notify_all()
 
 

@@ -102,7 +102,7 @@ def person_key(settings: EncryptionSettings) -> PersonKey:
     asked: tuple[str | None, ...] = (settings.key_file, settings.key_command, settings.key_keyring)
     text = os.environ.get(settings.key_variable, "").strip()
     if not any(asked) and not text:  # what the command line has instead of a configuration
-        asked = tuple(os.environ.get(f"{VARIABLE}_{each}") for each in _PLACES)
+        asked = tuple(os.environ.get(f"{VARIABLE}_{suffix}") for suffix in _PLACES)
     doors = (_from_file, _from_command, _from_keyring)
     for place, read in zip(asked, doors, strict=True):
         if place:

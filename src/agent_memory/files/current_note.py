@@ -90,7 +90,7 @@ class CurrentNote:
 
     def _count_deaths(self) -> None:
         note = _read_note(self._path)
-        self.deaths = {str(one): int(count) for one, count in note.get("deaths", {}).items()}
+        self.deaths = {str(identifier): int(count) for identifier, count in note.get("deaths", {}).items()}
         owner = ProcessIdentity.from_json(note.get("owner", ""))
         if owner is not None and owner.has_ended():
             for record_id in note.get("current", []):
@@ -121,7 +121,7 @@ class CurrentNote:
 
 
 def _name_process() -> str:
-    """Return the name of this process; empty if the system does not say, so that no death is counted."""
+    """Return this process's name; empty if unknown, which counts no death."""
     identity = get_own_identity()
     return "" if identity is None else identity.to_json()
 

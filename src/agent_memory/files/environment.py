@@ -1,4 +1,7 @@
-"""The environment of child processes, without our keys. Imports nothing, so that any process may use it."""
+"""The environment of child processes, without our keys.
+
+Imports nothing of the package, so that any process may use it.
+"""
 
 from __future__ import annotations
 
@@ -20,5 +23,5 @@ def add_key_variable(name: str) -> None:
 
 
 def environment_without_keys() -> dict[str, str]:
-    """Return this process's environment without our keys, for a child that does not need them."""
+    """Return this process's environment without our keys."""
     return {name: value for name, value in os.environ.items() if name not in _key_variables}

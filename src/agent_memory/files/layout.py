@@ -151,7 +151,9 @@ def folder_of(agent_id: str, storage_root: str | Path = DEFAULT_ROOT) -> AgentFo
 
 
 def agents_under(root: Path) -> list[str]:
-    """Return the names of all agents that have or had a journal below `root`, sorted; none without such a folder.
+    """Return the sorted names of agents with a present or missing journal.
+
+    Empty if `root` does not exist.
 
     Raises:
         StorageError: The folder cannot be listed.

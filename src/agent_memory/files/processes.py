@@ -1,7 +1,7 @@
-"""Identities of processes, to find out if one on this machine has ended.
+"""Process identities, which show if a process of this machine has ended.
 
-A pid alone is used again, and a host name is no machine: containers and clones share it. So a process is named by the
-boot of its machine, its pid namespace, its pid and its start time.
+A PID alone is used again, and containers and clones share a host name. So a process is identified by the boot of its
+machine, its PID namespace, its PID and its start time.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ProcessIdentity:
             return None
 
     def has_ended(self) -> bool:
-        """Return True if it is known to have ended; False on another machine, where nothing is known of it."""
+        """Return True if the process has ended; False on another machine."""
         if self.machine != _machine():
             return False
         try:
@@ -63,7 +63,7 @@ class ProcessIdentity:
 
 
 def get_own_identity() -> ProcessIdentity | None:
-    """Return this process, None where the system does not say when it was started."""
+    """Return this process's identity; None if its start time is unknown."""
     return _identity(os.getpid())
 
 
@@ -83,7 +83,7 @@ def _machine() -> str | None:
 
 
 def _state(pid: int) -> tuple[str, str] | None:
-    """Return the state and the start time of a process, None where they cannot be read."""
+    """Return state and start time of a process; None if unreadable."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(") ")[2].split()
         return fields[_STATE], fields[_START_TIME]

@@ -62,13 +62,15 @@ def remove_leftovers(folder: Path, at_once: str | None = None, *, of: str | None
 
 
 def sweep_leftovers(folder: Path) -> list[Path]:
-    """Remove what killed processes left of an agent: in its folder, its pages' folder, and its backups.
+    """Remove files that killed processes left of an agent.
+
+    Scans its folder, the folder of its pages, and its backups.
 
     Args:
         folder: Folder of one agent.
 
     Returns:
-        What was removed; a whole backup or a decrypted draft may be among it.
+        Removed paths; a whole backup or a decrypted draft may be among them.
     """
     places = ((folder, None), (folder / TOPICS, None), (folder.parent / BACKUPS, f".{folder.name}-"))
     swept = []
@@ -82,7 +84,9 @@ def sweep_leftovers(folder: Path) -> list[Path]:
 
 
 def make_draft_folder(folder: Path) -> tuple[Path, int]:
-    """Make a folder for a draft in an agent's folder; one that a killed process left is swept at the next open.
+    """Create a folder for a draft in an agent's folder.
+
+    If the process is killed, the next open of the agent removes it.
 
     Returns:
         The folder, and a descriptor that holds its lock until it is closed.
@@ -98,7 +102,7 @@ def make_draft_folder(folder: Path) -> tuple[Path, int]:
 
 
 def remove_leftover(path: Path) -> None:
-    """Remove one of them: a file, the folder of a draft, or that of a restoring that was not settled.
+    """Remove a leftover file, or the folder of a draft or restore.
 
     Raises:
         OSError: It is still there.

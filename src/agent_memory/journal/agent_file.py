@@ -1,6 +1,6 @@
-"""`agent.yaml`: which journals an agent has, and which generation of each is the current one.
+"""`agent.yaml`: an agent's journals and the current generation of each.
 
-It is kept outside the journals, so that a journal that is missing, or that was put back from a copy, is noticed. It is
+It is stored outside the journals, so that a missing journal, or one that was put back from a copy, is noticed. It is
 written when a journal is rewritten or closed, not at each store. Without it, as in folders of earlier versions, a
 journal counts as current, unless something was purged.
 """
@@ -46,17 +46,17 @@ class JournalState:
     returned: Mapping[str, int] = field(default_factory=dict)
 
     def names(self, header: Header) -> bool:
-        """Return True if a journal is the current one, or a compaction of it that was not written down."""
+        """Return True if a journal is current, or its compaction."""
         return self.generation in {header.generation, header.parent}
 
     def follows(self, header: Header, last_seq: int) -> bool:
-        """Return True if a journal may be written down as the current one instead of this."""
+        """Return True if a journal may replace this as the current one."""
         is_older = header.generation == self.generation and last_seq < self.last_seq
         return not self.generation or (self.names(header) and not is_older)
 
 
 def read_states(folder: Path) -> dict[str, JournalState] | None:
-    """Return the states by the name of the journal; None without a file that can be read."""
+    """Return states by journal name; None if the file is unreadable."""
     try:
         journals = decode_line(read_file(folder / AGENT))["journals"]
         return {str(name): JournalState(**state) for name, state in journals.items()}
@@ -87,7 +87,7 @@ def write_states(folder: Path, states: Mapping[str, JournalState]) -> None:
 
 
 def note_journal(path: Path, header: Header, last_seq: int, count: int | None) -> None:
-    """Write down that a journal is the current one; the lock of the folder is held.
+    """Record the current journal; the caller holds the lock of the folder.
 
     Args:
         path: Path of the journal.
@@ -104,7 +104,10 @@ def note_journal(path: Path, header: Header, last_seq: int, count: int | None) -
 
 
 def note_unnamed(journals: Iterable[Path]) -> None:
-    """Write down journals that `agent.yaml` does not name, before anything is purged; the lock is held."""
+    """Record journals missing in `agent.yaml` before a purge.
+
+    The caller holds the lock of the folder.
+    """
     for path in journals:
         header = header_at(path)
         if header is not None and path.name not in (read_states(path.parent) or {}):
@@ -112,9 +115,9 @@ def note_unnamed(journals: Iterable[Path]) -> None:
 
 
 def note_returned(path: Path, header: Header, last_seq: int) -> None:
-    """Write down up to which number a journal of another generation was when it was met; the lock is held.
+    """Record the last number of a journal of another generation.
 
-    What is appended behind that number was stored on purpose.
+    What is appended after that number was stored on purpose. The caller holds the lock of the folder.
     """
     states = read_states(path.parent) or {}
     known = states.get(path.name, JournalState(""))
@@ -125,14 +128,19 @@ def note_returned(path: Path, header: Header, last_seq: int) -> None:
 
 
 def header_at(path: Path) -> Header | None:
-    """Return the header of a journal as it is now; None if it cannot be read."""
+    """Return a journal's header on disk; None if unreadable."""
     with contextlib.suppress(OSError, StorageError, MalformedLineError), opened(path, os.O_RDONLY) as descriptor:
         return decode_header(read_at(descriptor, 0, _HEADER_BYTES).split(b"\n", 1)[0])
     return None
 
 
 def states_in(folder: Path, counts: Mapping[str, int]) -> dict[str, JournalState]:
-    """Return the states of all journals in a folder as they are now, with how many records each has."""
+    """Return the current states of all journals in a folder.
+
+    Args:
+        folder: Folder of one agent.
+        counts: Number of records by the file name of the journal.
+    """
     headers = {path: header_at(path) for path in folder.glob("*.yaml") if may_be_journal(path.name)}
     return {
         path.name: JournalState(header.generation, header.last_seq, counts.get(path.name, 0))

@@ -177,7 +177,12 @@ class Inspection:
         return Line(place, entry, part, is_first=portion == first)
 
     def take(self, entries: list[Entry], starts: list[tuple[int, int]]) -> None:
-        """Note where the records of further entries are, whose lines begin at `starts` and are so long."""
+        """Add the places of entries.
+
+        Args:
+            entries: Entries read next.
+            starts: Offset and length of each entry's line.
+        """
         for entry, (start, length) in zip(entries, starts, strict=True):
             place = len(self.seqs)
             self.seqs.append(entry.seq)
@@ -259,24 +264,24 @@ def inspect_journal(
     if kind != "file":
         return Inspection(reader, None if kind == "missing" else f"it is {described(kind)}")
     try:
-        found = Inspection(reader, descriptor=open_private(path, os.O_RDONLY))
-        weakref.finalize(found, os.close, found.descriptor)
-        header_in(reader, found.descriptor)
-        found.size = os.fstat(found.descriptor).st_size
+        inspection = Inspection(reader, descriptor=open_private(path, os.O_RDONLY))
+        weakref.finalize(inspection, os.close, inspection.descriptor)
+        header_in(reader, inspection.descriptor)
+        inspection.size = os.fstat(inspection.descriptor).st_size
         before = -1
         while before < reader.offset:
             before = reader.offset
             reader.starts = []
-            entries, _ = reader.read_lines(found.descriptor, found.size, _BYTES_AT_ONCE)
-            found.take(entries, reader.starts)
+            entries, _ = reader.read_lines(inspection.descriptor, inspection.size, _BYTES_AT_ONCE)
+            inspection.take(entries, reader.starts)
             if progress is not None:
-                progress(reader.offset, found.size)
-        tail = read_at(found.descriptor, reader.offset, found.size)
+                progress(reader.offset, inspection.size)
+        tail = read_at(inspection.descriptor, reader.offset, inspection.size)
     except (OSError, StorageError) as error:
         return Inspection(reader, error.message if isinstance(error, StorageError) else error.strerror or str(error))
-    found.tail = tail[tail.rfind(b"\n") + 1 :]
-    found.tail_is_whole = _is_line(reader, found.tail)
-    return found
+    inspection.tail = tail[tail.rfind(b"\n") + 1 :]
+    inspection.tail_is_whole = _is_line(reader, inspection.tail)
+    return inspection
 
 
 def deleted_in(path: Path) -> set[str]:

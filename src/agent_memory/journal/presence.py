@@ -1,4 +1,4 @@
-"""Notice that a journal is missing, so that no empty memory is begun in its place.
+"""Detection of missing journals, so that no empty memory replaces one.
 
 `agent.yaml` names the journals of an agent. Folders of earlier versions have none: there the segments, the log of
 changes or the scratchpad say that memories were stored.
@@ -56,7 +56,7 @@ def check_present(path: Path) -> None:
 
 
 def _is_there(path: Path) -> bool:
-    """Return True if a journal is there and not empty, or something else is there in its place."""
+    """Return True if the path is not an empty or missing file."""
     try:
         status = path.lstat()
     except FileNotFoundError:
@@ -73,7 +73,7 @@ def check_all_present(folder: Path) -> None:
 
 
 def journal_missing(path: Path, state: JournalState) -> StorageError:
-    """Return the error for a journal that was there, with what brings memories back."""
+    """Return the error for a missing journal, with commands that help."""
     agent, which = path.parent.name, "" if path.name == JOURNAL else f" {path.name}"
     facts = [f"generation {state.generation}"] if state.generation else []
     facts += [counted(state.count, "record")] if state.count is not None else []
@@ -105,7 +105,7 @@ def gone(path: Path) -> StorageError:
 
 
 def newest_backup(folder: Path) -> str | None:
-    """Return the day of the newest backup of an agent, by its name, or None."""
+    """Return the day of an agent's newest backup, or None."""
     try:
         matches = [BACKUP.fullmatch(path.name) for path in (folder.parent / BACKUPS).iterdir()]
     except OSError:
@@ -115,7 +115,7 @@ def newest_backup(folder: Path) -> str | None:
 
 
 def _find_state(path: Path) -> JournalState | None:
-    """Return what is known of a journal that was there; None if nothing says that it was."""
+    """Return the last known state of a journal; None if never seen."""
     folder, states = path.parent, read_states(path.parent)
     if states is not None:
         return states.get(path.name)
@@ -129,7 +129,10 @@ def _find_state(path: Path) -> JournalState | None:
 
 
 def _names_memories(folder: Path) -> bool:
-    """Return True if a change of a memory was logged, or if memories are shown and no journal is left of any kind."""
+    """Return True if other files prove that memories were stored.
+
+    A logged change of a memory is proof. A shown memory is one only if no journal of any kind is left.
+    """
     if any(_holds(folder / name, _CHANGE) for name in (AUDIT, OLDER_AUDIT)):
         return True
     if any(may_be_journal(path.name) and path.name not in {AGENT, PURGED} for path in folder.iterdir()):

@@ -1,7 +1,7 @@
-"""`PurgeFilter`: leaves what was purged out of the lines of a journal as they are read.
+"""`PurgeFilter`: removes purged text from journal lines as they are read.
 
-A record that was purged is recognised by its id, wherever it is. Words are looked for only in a journal that is not the
-one that `agent.yaml` names: it was put back, and no purge has cleaned it. What was stored after a purge stays.
+A purged record is recognised by its ID, in any journal. Words are searched only in a journal that `agent.yaml` does not
+name: it was put back, and no purge has cleaned it. What was stored after a purge stays.
 """
 
 from __future__ import annotations
@@ -47,11 +47,14 @@ class PurgeFilter:
 
     @property
     def is_returned(self) -> bool:
-        """Whether the journal is not the one that `agent.yaml` names."""
+        """Return True if `agent.yaml` names another journal."""
         return self._up_to is not None
 
     def clean(self, entries: Sequence[Entry], codec: Codec) -> list[Entry | None]:
-        """Return entries without what was purged: the same object if it has nothing of that, None if all of it was."""
+        """Return entries without purged text; None for a purged entry.
+
+        An entry without purged text is returned as the same object.
+        """
         if self._up_to is None:
             return [entry if self._names_none(entry) else self._cleaned(entry, codec) for entry in entries]
         with_words = self._index.stretches.find([_read_data(entry, codec) for entry in entries])
@@ -64,7 +67,10 @@ class PurgeFilter:
         return self._ids.isdisjoint([change.id for change in entry.changes])
 
     def _is_concerned(self, entry: Entry) -> bool:
-        """Return True if an entry names a purged record, or has a purged text too short for a span of it."""
+        """Return True if an entry has a purged record or short text.
+
+        Texts too short for a span are compared as a whole.
+        """
         for change in entry.changes:
             if change.id in self._ids:
                 return True
@@ -90,7 +96,10 @@ class PurgeFilter:
         return replace(entry, changes=changes, raw=encoded_entry(codec, entry.seq, entry.at, changes))
 
     def clean_damaged(self, line: bytes) -> bytes:
-        """Return a damaged line without purged words; nothing if it names a purged record."""
+        """Return a damaged line without purged words.
+
+        Empty if it names a purged record.
+        """
         if not self.is_returned:
             return line
         if mentions(line, (record_id.encode("utf-8", "surrogatepass") for record_id in self._ids)):
@@ -112,7 +121,7 @@ class PurgeFilter:
 
 
 def check_purges(path: Path) -> None:
-    """Make sure that what was purged from the folder of a journal is known.
+    """Check that the purges of a journal's folder are readable.
 
     Raises:
         StorageError: The list of what was purged, or its key, cannot be read.
@@ -121,13 +130,16 @@ def check_purges(path: Path) -> None:
 
 
 def is_returned(path: Path) -> bool:
-    """Return True if a journal may have what was purged: something was, and `agent.yaml` does not name this file."""
+    """Return True if a put-back journal may have purged text.
+
+    That is so if something was purged and `agent.yaml` does not name this file.
+    """
     purge_filter = filter_for(path, header_at(path))
     return purge_filter is not None and purge_filter.is_returned
 
 
 def filter_for(path: Path, header: Header | None) -> PurgeFilter | None:
-    """Return what cleans a journal with this header; None if nothing was purged from its folder.
+    """Return the filter for a journal; None if nothing was purged.
 
     Raises:
         StorageError: The list of what was purged cannot be read.
@@ -142,7 +154,7 @@ def filter_for(path: Path, header: Header | None) -> PurgeFilter | None:
 
 
 def _read_data(entry: Entry, codec: Codec) -> bytes:
-    """Return the fields of an entry as JSON, and perhaps more of its line."""
+    """Return an entry's fields as JSON, perhaps with more of its line."""
     if codec.key is None:
         begin = entry.raw.rfind(_SEAL, -_SEAL_BYTES)
         return entry.raw[entry.raw.find(_DATA) : begin if begin > 0 else -1]

@@ -36,10 +36,10 @@ class Purge:
     """One purge as the list has it.
 
     Attributes:
-        id: Its own.
+        id: ID of the purge.
         at: When it was begun, as text.
-        ids: Of the records.
-        fingerprints: Of their texts, hexadecimal.
+        ids: IDs of the purged records.
+        fingerprints: Hexadecimal signatures of their texts.
         resting: Those of the records that went since they rested on the others; the same id may be made again of what
             is said later.
         stretches: Of their texts, by the number of words; see `Stretches`. None in lists of earlier versions.
@@ -64,7 +64,7 @@ class Purge:
 
 @dataclass(slots=True)
 class PurgeIndex:
-    """What was read of the file when it and its key looked like this.
+    """Content of the purge list, cached until the file or key changes.
 
     Attributes:
         ids, fingerprints: Each with the moment of its last purge, in seconds since 1970.
@@ -90,7 +90,7 @@ class PurgeIndex:
         return bool(self.key) and self.fingerprints.get(make_fingerprint(self.key, text), -1.0) >= moment
 
     def drops(self, record_id: str, moment: float, *, is_returned: bool) -> bool:
-        """Return True if a change of a record is to be left out of what a journal says.
+        """Return True if a journal's change of a record is purged.
 
         Args:
             record_id: Of a record that was purged.
@@ -102,7 +102,7 @@ class PurgeIndex:
         return record_id in self.lasting and moment < self.ids[record_id]
 
     def index(self) -> None:
-        """Fill what is asked for from the purges, of which the last one about an id or a text counts."""
+        """Build the lookups; the last purge of an ID or text counts."""
         signed: dict[int, dict[str, float]] = {}
         sums: dict[int, set[int] | None] = {}
         for purge in sorted(self.purges.values(), key=lambda purge: purge.moment):
@@ -149,7 +149,7 @@ def read_purges(path: Path, key_path: Path) -> PurgeIndex:
 
 
 def to_seconds(moment: object) -> float:
-    """Return a moment as seconds since 1970; 0 if it cannot be read."""
+    """Return a moment as seconds since 1970; 0 if invalid."""
     try:
         return datetime.fromisoformat(str(moment)).timestamp()
     except (ValueError, OverflowError):
@@ -196,7 +196,10 @@ def _is_whole(line: bytes) -> bool:
 
 
 def make_fingerprint(key: bytes, text: str) -> str:
-    """Return the signature of a text, hexadecimal, folded for case, width and white space."""
+    """Return the hexadecimal signature of a text.
+
+    Case, width and white space are folded before.
+    """
     return hmac.new(key, folded_text(text), hashlib.sha256).hexdigest()
 
 

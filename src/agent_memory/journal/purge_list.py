@@ -87,16 +87,18 @@ class PurgeList:
         return record_id in self.read().ids
 
     def has(self, text: str, moment: float = 0.0) -> bool:
-        """Return True if a text was purged after a moment, under any id; False if the key is lost. See `purges`.
+        """Return True if a text was purged under any ID. See `purges`.
+
+        False if the key is lost.
 
         Args:
             text: What a record says.
-            moment: When it was stored, in seconds since 1970; before any purge when omitted.
+            moment: When it was stored, in seconds since 1970; earlier purges do not count. Default: before any purge.
         """
         return self.read().has(text, moment)
 
     def read(self) -> PurgeIndex:
-        """Return what the list says now, to be asked many times; see `purges`."""
+        """Return the present list, for many queries; see `purges`."""
         return read_purges(self.path, self._key_path)
 
     def has_rejected(self, text: str) -> bool:
@@ -115,7 +117,9 @@ class PurgeList:
         return Stretches(read.key, purge.stretches, texts) if purge is not None and purge.stretches else read.stretches
 
     def readable(self, record_id: object, fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return fields of a record with purged words made unreadable; as they are, if the record is barred.
+        """Return a record's fields with purged words made unreadable.
+
+        Unchanged if the record is barred.
 
         Args:
             record_id: ID of the record.
@@ -127,7 +131,9 @@ class PurgeList:
         return hidden_fields(fields, lambda text: stretches.hidden(text, moment))
 
     def bars(self, record_id: object, fields: Mapping[str, Any]) -> bool:
-        """Return True if a record was purged: by its id, or, if it is older than the purge, by a text of it.
+        """Return True if a record was purged by ID or by text.
+
+        A text counts only if the record is older than the purge.
 
         Args:
             record_id: ID of the record.
@@ -141,7 +147,9 @@ class PurgeList:
         )
 
     def admitted(self, line: bytes) -> bytes:
-        """Return a line of a journal without the changes of records that were purged; empty where nothing is left.
+        """Return a journal line without changes of purged records.
+
+        Empty if nothing is left.
 
         A change that only names such a record, as a link does, stays; one that has their words loses these, if it is
         older than the purge.

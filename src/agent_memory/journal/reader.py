@@ -70,12 +70,12 @@ class JournalReader:
 
     Attributes:
         header: The header last seen; None before the file exists or when its first line is damaged.
-        last_seq: The highest sequence number seen, of this generation or an earlier one, or told by the header.
+        last_seq: The highest sequence number seen in the header or a line, of this generation or an earlier one.
         read_seq: The number up to which all was read; lower until a compacted file was read to its end.
         problems: Damaged lines and rewrites found since the last reset.
         reversed: Numbers of the lines whose `seq` is lower than that of the line before: another program moved them.
         offset, lines: Bytes and whole lines read.
-        read: Their checksums.
+        read: Checksums of these bytes.
         rewritten: How often the file was found changed under us by something that is not this package.
         finds_codec: Whether none was given, so that it is found by the header and the keys that this process has.
         starts: Where the line of each entry begins, and its length; noted only where it was set to an empty list.
@@ -85,9 +85,9 @@ class JournalReader:
         before: The number of the line that was read last.
 
     Args:
-        path: The journal.
+        path: Path of the journal.
         naming: Decode only lines that hold one of these; all of them when empty.
-        codec: What the fields of a record stand as; by the keys that this process has when omitted.
+        codec: Form of a record's fields; by the keys that this process has when omitted.
         with_purged: Read records that were purged, too: for the purge itself.
     """
 
@@ -127,13 +127,13 @@ class JournalReader:
         return self.header is not None and self.header.too_new
 
     def poll(self, *, thorough: bool = False, most: int | None = None) -> Update:
-        """Return what was appended since the last call; a file that never was there is an empty journal.
+        """Read the lines appended since the last call.
 
-        An unfinished last line counts as not yet written.
+        A file that never existed is an empty journal. An unfinished last line counts as not yet written.
 
         Args:
             thorough: Compare all that was read before, though size and date of the file are the same.
-            most: Stop behind the line that reaches so many bytes; the next call goes on there.
+            most: Stop after the line that reaches so many bytes; the next call continues there.
 
         Raises:
             StorageError: The file cannot be read, it was there and is gone (`gone`, `journal_missing`), or the codec is
@@ -174,8 +174,8 @@ class JournalReader:
         # What is known is passed over in one go: of another portion it would be taken for new.
         entries, read_to = self.read_lines(descriptor, stat.st_size, None if self._known else most)
         self._signature = (stat.st_ino, read_to, stat.st_mtime_ns)  # of what was read; the next look finds the rest
-        known, self._known = self._known, 0
-        return Update(entries, reset=is_another and not known)
+        known_bytes, self._known = self._known, 0
+        return Update(entries, reset=is_another and not known_bytes)
 
     def begin_at(self, place: Place) -> None:
         """Go on from a place of this file, before the first poll; what is before it is neither read nor compared."""
@@ -256,17 +256,17 @@ class JournalReader:
             self.read_seq = self.last_seq
         return entries, read_to
 
-    def _take_lines(self, whole: bytes, entries: list[Entry]) -> None:
+    def _take_lines(self, block: bytes, entries: list[Entry]) -> None:
         """Take in whole lines that begin at `offset`, and append their entries."""
         number, first, start = self.lines, self.offset == 0, self.offset
-        self._last.extend(whole[:-1].rsplit(b"\n", LAST_LINES)[-LAST_LINES:])
-        if _needs_none(whole, self._naming, self._known):
+        self._last.extend(block[:-1].rsplit(b"\n", LAST_LINES)[-LAST_LINES:])
+        if _needs_none(block, self._naming, self._known):
             if first:
-                self._take_header(whole[: whole.index(b"\n")])
-            self._consume(whole, whole.count(b"\n"))
+                self._take_header(block[: block.index(b"\n")])
+            self._consume(block, block.count(b"\n"))
             return
-        lines = whole[:-1].split(b"\n")
-        self._consume(whole, len(lines))
+        lines = block[:-1].split(b"\n")
+        self._consume(block, len(lines))
         begin, taken = start, list[tuple[Entry, int, int]]()
         for line in lines:
             number += 1
@@ -279,8 +279,8 @@ class JournalReader:
                 continue
             if (entry := _read_entry(self, raw, number)) is not None:
                 taken.append((entry, start, len(raw)))
-        purges, found = self.purge_filter, [entry for entry, _, _ in taken]
-        cleaned = purges.clean(found, self.codec) if purges else found
+        purges, block_entries = self.purge_filter, [entry for entry, _, _ in taken]
+        cleaned = purges.clean(block_entries, self.codec) if purges else block_entries
         for new, (entry, place, length) in zip(cleaned, taken, strict=True):
             self.withheld += new is not entry
             if new is not None:
@@ -303,7 +303,7 @@ class JournalReader:
 
 
 def is_put_back(reader: JournalReader) -> bool:
-    """Return True if a reader reads an earlier journal that was put back and may have what was purged."""
+    """Return True if the journal was put back after a purge."""
     return reader.purge_filter is not None and reader.purge_filter.is_returned
 
 
@@ -345,19 +345,22 @@ def header_in(reader: JournalReader, descriptor: int) -> Header | None:
 
 
 def _readable_blocks(reader: JournalReader, descriptor: int, size: int) -> Iterator[bytes]:
-    """Yield what an open journal holds, without what was purged."""
+    """Yield the content of an open journal without purged text."""
     if not PurgeList(reader.path.parent).read().ids:
         yield from blocks_of(descriptor, 0, size)
         return
-    whole = JournalReader(reader.path, codec=reader.codec)
-    entries, _ = whole.read_lines(descriptor, size, None)
-    yield whole.header.encode() if whole.header is not None else b""
-    yield from (problem.raw for problem in whole.problems)
+    full_reader = JournalReader(reader.path, codec=reader.codec)
+    entries, _ = full_reader.read_lines(descriptor, size, None)
+    yield full_reader.header.encode() if full_reader.header is not None else b""
+    yield from (problem.raw for problem in full_reader.problems)
     yield from (entry.raw for entry in entries)
 
 
 def _read_entry(reader: JournalReader, raw: bytes, number: int) -> Entry | None:
-    """Return the entry in a line, None if it has none; notes its number, or what is wrong with it."""
+    """Return the entry in a line, or None.
+
+    Updates the reader's sequence numbers, or adds to its problems.
+    """
     if reader.is_filter_due:
         reader.is_filter_due = False
         reader.purge_filter = filter_for(reader.path, reader.header)

@@ -1,4 +1,4 @@
-"""Note where a reader of a journal is, and let another one go on from there."""
+"""Saved positions of journal readers, from which another can continue."""
 
 from __future__ import annotations
 

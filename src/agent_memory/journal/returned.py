@@ -1,4 +1,4 @@
-"""Which journals are current: write that down, and rewrite those that were put back after a purge."""
+"""Records of current journals, and rewrites of those put back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def rewrite_returned(journals: Iterable[Path]) -> list[Path]:
-    """Rewrite the journals that may have what was purged, without it; return which these were.
+    """Rewrite put-back journals without purged text; return their paths.
 
     Raises:
         BusyError: Another process compacts or writes one of them.
@@ -33,7 +33,7 @@ def rewrite_returned(journals: Iterable[Path]) -> list[Path]:
 
 
 def note_current(journal: Journal, count: int | None) -> None:
-    """Write down in `agent.yaml` that a journal is the current one, unless it was put back; never raises.
+    """Record a journal as current unless put back; never raises.
 
     Args:
         journal: The journal, as it was last read.
@@ -43,10 +43,10 @@ def note_current(journal: Journal, count: int | None) -> None:
     header = reader.header
     if header is None or reader.withheld or (is_put_back(reader) and reader.read.begin):
         return
-    known = (read_states(path.parent) or {}).get(path.name)
-    if known is not None and not known.follows(header, reader.last_seq):
+    state = (read_states(path.parent) or {}).get(path.name)
+    if state is not None and not state.follows(header, reader.last_seq):
         return
-    if known == JournalState(header.generation, reader.last_seq, count):
+    if state == JournalState(header.generation, reader.last_seq, count):
         return
     with contextlib.suppress(StorageError), folder_lock(path.parent, 0):
         if (present := header_at(path)) is not None and present.generation == header.generation:

@@ -59,9 +59,9 @@ class Folding:
     Attributes:
         fold: Returns the new lines.
         keep: As in `Journal.folded`.
-        by_number: As there.
-        codec: What the fields of a record stand as in the lines; as `JournalReader` finds it when None.
-        into: What they are to stand as, with whatever was appended since; None leaves it at that.
+        by_number: As in `Journal.folded`.
+        codec: Form of a record's fields in the lines; as `JournalReader` finds it when None.
+        into: New form of the fields, also of what was appended since; None keeps the form.
         with_purged: As in `JournalReader`.
     """
 
@@ -72,34 +72,34 @@ class Folding:
     into: Codec | None = None
     with_purged: bool = False
 
-    def of(self, whole: JournalReader, entries: list[Entry]) -> tuple[Header, Folded, list[Problem]]:
+    def of(self, reader: JournalReader, entries: list[Entry]) -> tuple[Header, Folded, list[Problem]]:
         """Return the new header, the new lines, and what is no entry or none that its owner can read."""
         if self.by_number:
             entries.sort(key=lambda entry: entry.seq)
-        bad = list(whole.problems)
+        bad = list(reader.problems)
         if self.keep is not None:
             entries, not_kept = refused(entries, self.keep)
             bad += [Problem(entry.seq, reason, entry.raw) for entry, reason in not_kept]
-        folded, before = self.fold(entries, whole.codec), whole.header
-        known = (before.purged_seq if before else None) or 0
+        folded, before = self.fold(entries, reader.codec), reader.header
+        purged_before = (before.purged_seq if before else None) or 0
         # What has expired, and what is no entry, goes without a deletion that a reader could know of.
-        is_cut = folded.over or bad or whole.reversed or whole.withheld
-        purged = whole.last_seq if is_cut else max(known, folded.purged_seq)
-        if before is None and whole.codec is AS_IT_STANDS:
+        is_cut = folded.over or bad or reader.reversed or reader.withheld
+        purged = reader.last_seq if is_cut else max(purged_before, folded.purged_seq)
+        if before is None and reader.codec is AS_IT_STANDS:
             raise StorageError(
-                f"{whole.path.name} has no header that can be read; who has no key makes none. Nothing was changed."
+                f"{reader.path.name} has no header that can be read; who has no key makes none. Nothing was changed."
             )
-        parent, key = (before.generation, before.key) if before else (None, whole.codec.key)
+        parent, key = (before.generation, before.key) if before else (None, reader.codec.key)
         key = key if self.into is None else self.into.key
-        return Header.fresh(whole.last_seq, parent, purged or None, key=key), folded, bad
+        return Header.fresh(reader.last_seq, parent, purged or None, key=key), folded, bad
 
 
 class Rewriting:
     """A new version that is made, and not in place yet.
 
     Args:
-        path: The journal.
-        descriptor: Of the new file.
+        path: Path of the journal.
+        descriptor: Descriptor of the new file.
         temporary: Name of the temporary file.
         folding: What becomes of the lines.
     """
@@ -279,7 +279,7 @@ def encoded_anew(entries: Sequence[Entry], codec: Codec) -> Folded:
 
 
 def count_records(entries: Iterable[Entry]) -> int:
-    """Return how many records are there after all of these changes."""
+    """Count the records that exist after all of these changes."""
     present: set[tuple[str, str]] = set()
     for change in (change for entry in entries for change in entry.changes):
         if change.op == "put":

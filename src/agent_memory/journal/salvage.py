@@ -166,18 +166,22 @@ def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path |
         StorageError: They could not be written.
     """
     purged, key = PurgeList(journal.parent), key_for(journal.parent)
-    some = records.items()
-    kept = {one: fields for one, fields in some if not purged.bars(one, fields)}
-    lost = {one: {"id": one, **purged.readable(one, fields)} for one, fields in kept.items()}
+    named = records.items()
+    admitted = {identifier: fields for identifier, fields in named if not purged.bars(identifier, fields)}
+    lost = {
+        identifier: {"id": identifier, **purged.readable(identifier, fields)} for identifier, fields in admitted.items()
+    }
     if records and not lost:
         return None
     with translated(journal, "keep what was lost of"):
         files = [journal.with_name(name) for name in names_of(journal.parent, "lost")]
-        known: dict[object, list[dict[str, Any]]] = {}
+        written: dict[object, list[dict[str, Any]]] = {}
         for document in _decode_lines(line for file in files for line in lost_in(file).split(b"\n")):
-            known.setdefault(str(document.get("id")), []).append(_without_accesses(document))
-        new = [each for record_id, each in lost.items() if _without_accesses(each) not in known.get(record_id, ())]
-        content = b"".join(encode_line(_as_kept(each, key)) for each in new)
+            written.setdefault(str(document.get("id")), []).append(_without_accesses(document))
+        new = [
+            record for record_id, record in lost.items() if _without_accesses(record) not in written.get(record_id, ())
+        ]
+        content = b"".join(encode_line(_as_kept(record, key)) for record in new)
         if not files:
             path = set_aside(journal, aside_path(journal, "lost", f"{zlib.crc32(content):08x}"), content)
         else:
@@ -187,11 +191,13 @@ def keep_lost(journal: Path, records: Mapping[str, Mapping[str, Any]]) -> Path |
 
 
 def lost_in(path: Path) -> bytes:
-    """Return the content of a file, of one of lost records plain and without those that were purged since.
+    """Return the content of a file of salvaged lines.
+
+    A file of lost records is decrypted, without those that were purged since.
 
     Raises:
         OSError: It cannot be read.
-        StorageError: There is no key.
+        StorageError: The key is missing.
     """
     content = _decrypted(path, path.read_bytes())
     purged = PurgeList(path.parent).read().ids if sort_of(path.name) == "lost" else {}

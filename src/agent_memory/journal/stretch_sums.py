@@ -1,8 +1,7 @@
-"""Find, in many texts at once, those that may have a stretch: by sums of the numbers of its characters.
+"""Rolling sums that find candidate texts for purged spans, many at once.
 
-Each character has a number under the key, by its place in a word. The sum of these for a span is kept with its
-signature, 24 bits of it: it takes all of its words to compute it, as for the signature, so that it tells no more about
-them.
+Each character has a number under the key, by its place in a word. 24 bits of the sum of these for a span are stored
+with its signature. All words of the span are needed to compute it, as for the signature, so that it reveals no more.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _SPACES: Final = (b"\\n", b"\\r", b"\\t")
 
 
 class WordNumbers(dict[str, int]):
-    """The sum of the numbers of the characters of each word, under a key."""
+    """Keyed sum of character numbers per word."""
 
     def __init__(self, key: bytes) -> None:
         super().__init__()
@@ -42,7 +41,7 @@ class WordNumbers(dict[str, int]):
         if len(self) >= _MOST_WORDS:
             self.clear()
         content = word.encode("utf-8", "surrogatepass")
-        self[word] = number = sum(self._table[at % _PLACES << 8 | byte] for at, byte in enumerate(content))
+        self[word] = number = sum(self._table[index % _PLACES << 8 | byte] for index, byte in enumerate(content))
         return number
 
 
@@ -61,7 +60,14 @@ class StretchSums:
         self._is_word: Any = None
 
     def find(self, texts: Sequence[bytes]) -> set[int]:
-        """Return the places of the texts, JSON without line breaks, that may have a span; all without numpy."""
+        """Return the indexes of texts that may have a span.
+
+        Args:
+            texts: JSON without line breaks.
+
+        Returns:
+            All indexes if numpy is not installed.
+        """
         try:
             import numpy as np
         except ImportError:
@@ -78,8 +84,8 @@ class StretchSums:
         self._is_word[list(_IN_WORDS)] = True
         numbers = np.array(_build_table(self._key), np.uint32).reshape(_PLACES, 256)
         self._numbers = (numbers * self._is_word).ravel()
-        for count, known in self._sums.items():
-            sums = np.fromiter(known, np.uint32, len(known))
+        for count, span_sums in self._sums.items():
+            sums = np.fromiter(span_sums, np.uint32, len(span_sums))
             table = np.zeros(_LOW, bool)
             table[sums.astype(np.uint16)] = True
             self._tables.append((count, table, sums))
@@ -98,8 +104,8 @@ class StretchSums:
         if not len(words):
             return []
         lines = np.flatnonzero(data == ord("\n"))
-        found: list[int] = np.unique(lines.searchsorted(ends[words])).tolist()
-        return found
+        indexes: list[int] = np.unique(lines.searchsorted(ends[words])).tolist()
+        return indexes
 
     @staticmethod
     def _begin(np: Any, totals: Any, count: int, table: Any, sums: Any) -> Any:
@@ -112,11 +118,11 @@ class StretchSums:
 
 
 def compute_sums(key: bytes, stretches: Iterable[Sequence[str]]) -> dict[int, list[int]]:
-    """Return the sums of the words of spans, by their number of words."""
+    """Return the sums of spans by their number of words."""
     numbers, sums = WordNumbers(key), dict[int, set[int]]()
     for words in stretches:
         sums.setdefault(len(words), set()).add(sum(map(numbers.__getitem__, words)) & SUM)
-    return {count: sorted(known) for count, known in sorted(sums.items())}
+    return {count: sorted(span_sums) for count, span_sums in sorted(sums.items())}
 
 
 def _build_table(key: bytes) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
-"""`Stretches`: words that are found again by whoever has a key, and that nobody can read from what is kept of them.
+"""`Stretches`: signatures of purged words, which only the key can match.
 
 The words of each text are counted and signed: HMAC-SHA256 (RFC 2104) of them under the key, the first 16 bytes; those
-of a long one in spans of 40. Another text has them where as many of its words in a row have the same signature. Who
-has the signatures alone can try no words against them.
+of a long one in spans of 40. Another text has them where as many of its words in a row have the same signature. Without
+the key, no words can be tried against the signatures.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Stretches:
         sums: Mapping[int, Collection[int]] | None = None,
     ) -> None:
         self._key = key
-        self._begin_with = {some[0] for text in texts for some in _stretches(text)}
+        self._begin_with = {words[0] for text in texts for words in _stretches(text)}
         self._signed = {count: _with_moments(signatures) for count, signatures in (signed or {}).items()}
-        self._sums = {count: frozenset(known) for count, known in (sums or {}).items()}
+        self._sums = {count: frozenset(span_sums) for count, span_sums in (sums or {}).items()}
         self._numbers = WordNumbers(key)
         is_summed = bool(self._signed) and self._signed.keys() == self._sums.keys()
         self._finder = StretchSums(key, self._sums) if is_summed else None
@@ -60,17 +60,25 @@ class Stretches:
         return bool(self._key and self._signed)
 
     def count(self, text: str, moment: float = 0.0) -> int:
-        """Return how many spans stand in a text that was stored at a moment, in seconds since 1970."""
+        """Count the purged spans in a text.
+
+        Args:
+            text: Text to search.
+            moment: When it was stored, in seconds since 1970; earlier purges do not count.
+        """
         return sum(1 for _ in self._found(_WORD.findall(compared(text)), moment)) if self else 0
 
     def find(self, texts: Sequence[bytes]) -> Collection[int]:
-        """Return the places of the texts, JSON without line breaks, that may have a span; fast if there are sums."""
+        """Return the indexes of texts (JSON lines) that may have a span.
+
+        Scans faster if the purges have sums.
+        """
         if not self:
             return ()
         return range(len(texts)) if self._finder is None else self._finder.find(texts)
 
     def hidden(self, text: str, moment: float = 0.0) -> str:
-        """Return a text with `BAR` for each character of the spans that `count` finds."""
+        """Return a text with `BAR` for each character of purged spans."""
         if not self.count(text, moment):
             return text
         folded, places = placed(text)
@@ -79,14 +87,14 @@ class Stretches:
             (places[words[begin][0]][0], places[words[end - 1][1] - 1][1])
             for begin, end in self._found([folded[begin:end] for begin, end in words], moment)
         ]
-        parts, behind = list[str](), 0
+        parts, position = list[str](), 0
         for begin, end in _joined(barred):
-            parts += [text[behind:begin], BAR * (end - begin)]
-            behind = end
-        return "".join([*parts, text[behind:]])
+            parts += [text[position:begin], BAR * (end - begin)]
+            position = end
+        return "".join([*parts, text[position:]])
 
     def _found(self, words: Sequence[str], moment: float) -> Iterator[tuple[int, int]]:
-        """Yield where spans begin and end, in words."""
+        """Yield begin and end of each span, counted in words."""
         sums = list(accumulate(map(self._numbers.__getitem__, words), initial=0)) if self._sums else []
         for count, signed in self._signed.items():
             for begin in self._candidates(words, count, sums):
@@ -95,13 +103,13 @@ class Stretches:
                     yield begin, begin + count
 
     def _candidates(self, words: Sequence[str], count: int, sums: Sequence[int]) -> Iterable[int]:
-        """Return where a span of so many words may begin."""
+        """Return possible begins of a span of `count` words."""
         if self._begin_with:
             return [begin for begin in range(len(words) - count + 1) if words[begin] in self._begin_with]
-        if (known := self._sums.get(count)) is None:
+        if (span_sums := self._sums.get(count)) is None:
             return range(len(words) - count + 1)
         pairs = zip(sums, sums[count:], strict=False)
-        return [begin for begin, (before, after) in enumerate(pairs) if (after - before) & SUM in known]
+        return [begin for begin, (before, after) in enumerate(pairs) if (after - before) & SUM in span_sums]
 
 
 def _with_moments(signatures: Iterable[str]) -> dict[bytes, float]:
@@ -110,7 +118,7 @@ def _with_moments(signatures: Iterable[str]) -> dict[bytes, float]:
 
 
 def summed_stretches(key: bytes, texts: Iterable[str]) -> dict[int, list[int]]:
-    """Return the sums of the words of texts, by how many words each stands for; see `StretchSums`."""
+    """Return sums of texts by number of words; see `StretchSums`."""
     return compute_sums(key, (words for text in texts for words in _stretches(text)))
 
 

@@ -25,7 +25,7 @@ class FileStorage(MemoryStorage):
     processes may use one folder at the same time.
 
     Args:
-        agent_id: Whose memories.
+        agent_id: Name of the agent.
         storage_root: Folder of all agents; that of `settings` when omitted.
         settings: Ranking and backend settings; the defaults when omitted.
         clock: Source of the present.

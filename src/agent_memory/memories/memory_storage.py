@@ -90,9 +90,10 @@ class MemoryStorage(RecordStorage[Memory]):
 
     @override
     async def store(self, memory: Memory | Redacted[Memory], *, unique: bool = False) -> str:
-        """Keep a memory without its secrets and return its id; when this returns, it is on disk.
+        """Store a memory without its secrets and return its ID.
 
-        With `unique`, a text that is known already (see `get_duplicate_key`) is not stored: its id is returned.
+        It is on disk when this returns. With `unique`, a text that is known already (see `get_duplicate_key`) is not
+        stored: its ID is returned.
 
         Raises:
             ValidationError: The id is taken by another text, the memory is another agent's, supersedes an unknown one,

@@ -52,7 +52,7 @@ def new_memory_id() -> str:
 
 
 def get_import_id(content: str) -> str:
-    """Return the id of an imported memory without one: the same for the same text in each import.
+    """Return the ID of an imported memory, derived from its text.
 
     Texts that differ by case or compatibility forms share it; `get_exact_import_id` is for the later one of these.
     """
@@ -60,7 +60,7 @@ def get_import_id(content: str) -> str:
 
 
 def get_exact_import_id(content: str) -> str:
-    """Return an id of an imported memory that only texts with the same duplicate key share."""
+    """Return an import ID that only duplicates of a text share."""
     key = get_duplicate_key(content).encode("utf-8", "replace")
     return f"mem-{hashlib.sha256(b'exact ' + key).hexdigest()[:12]}"
 

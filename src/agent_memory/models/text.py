@@ -71,9 +71,9 @@ def get_duplicate_key(text: str) -> str:
 
 
 def content_hash(text: str) -> str:
-    """Return the sha256 (hex) of the folded text, as journals and segments store it.
+    """Return the SHA-256 of the folded text, hexadecimal.
 
-    Equal hashes make texts candidates for a duplicate; `get_duplicate_key` decides.
+    Journals and segments store it. Equal hashes make texts candidates for a duplicate; `get_duplicate_key` decides.
     """
     return hashlib.sha256(folded_text(text)).hexdigest()
 
@@ -87,7 +87,7 @@ def folded_text(text: str) -> bytes:
 
 
 def is_only_folded_equal(text: str, other_text: str) -> bool:
-    """Return True if two texts share a content hash but are not duplicates."""
+    """Return True if non-duplicate texts share a content hash."""
     return get_duplicate_key(text) != get_duplicate_key(other_text) and folded_text(text) == folded_text(other_text)
 
 

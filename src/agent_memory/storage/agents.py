@@ -56,7 +56,7 @@ class AgentSummary:
         agent_id: Name of the agent.
         folder: Where its files are.
         memories: Number of memories in `memories.yaml`, replaced and expired ones too; None if unreadable. Of an
-            encrypted agent it includes items, which cannot be told apart without the key.
+            encrypted agent it includes items, which cannot be distinguished without the key.
         size: Bytes of all its files.
         last_used: When its records were last changed or found by a session; None before the first.
         problem: Why they cannot be read.
@@ -188,12 +188,12 @@ def delete_agent(folder: AgentFolder) -> None:
 
 
 def reset_agent(folder: AgentFolder, moment: datetime) -> Path:
-    """Move all that is left of an agent to a folder among the backups, so that it starts again; return that folder.
+    """Move all files of an agent to the backups; return their folder.
 
-    What was purged stays purged, and what was encrypted stays so.
+    The agent then starts again. What was purged stays purged, and what was encrypted stays so.
 
     Args:
-        folder: The agent's.
+        folder: Folder of the agent.
         moment: The present, UTC.
 
     Raises:

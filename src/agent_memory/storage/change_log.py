@@ -123,7 +123,7 @@ class ChangeLog(Protocol):
         """Return what is wrong, and what else a person should know, a sentence each."""
 
     def note_current(self, count: int) -> None:
-        """Write down which state of the changes is the current one, with its number of records; never raises."""
+        """Record the current journal and its number of records; never raises."""
 
     def keep_lost(self, records: Mapping[str, Mapping[str, Any]]) -> object:
         """Write down records that another program removed.
@@ -211,7 +211,10 @@ class FileLog:
         return receipt.settle if receipt is not None else None
 
     def pays_to_compact(self, state: State[Any]) -> bool:
-        """See `ChangeLog`; looks once a day for records that expired longer ago than the grace time."""
+        """Return True if a rewrite pays off; see `ChangeLog`.
+
+        Checks once a day for records that expired longer ago than the grace time.
+        """
         now = self._clock()
         if is_put_back(self.journal.reader) or self.policy.pays(len(state.records), now):
             return True

@@ -206,19 +206,19 @@ def _without_secrets(
     kinds: dict[str, None] = {}
     for name, value in values.items():
         if name in _prose(kind):
-            cleaned[name], found = redact_value(value, redactor)
+            cleaned[name], secret_kinds = redact_value(value, redactor)
         elif name in _names(kind):
-            cleaned[name], found = _name(value, _names(kind)[name])
+            cleaned[name], secret_kinds = _name(value, _names(kind)[name])
         else:
             clean = redact_session if name in _SESSIONS else redact_label
-            cleaned[name], found = clean(value, redactor)
-        if name == kind.text and found and _is_only_secret(str(cleaned[name])):
+            cleaned[name], secret_kinds = clean(value, redactor)
+        if name == kind.text and secret_kinds and _is_only_secret(str(cleaned[name])):
             raise ValidationError(
-                f"That is nothing but a secret ({', '.join(found)}); secrets are never stored.",
+                f"That is nothing but a secret ({', '.join(secret_kinds)}); secrets are never stored.",
                 code="only_secret",
                 recovery="Store what the secret is for and where it is kept, without its value.",
             )
-        kinds.update(dict.fromkeys(found))
+        kinds.update(dict.fromkeys(secret_kinds))
     return cleaned, tuple(kinds)
 
 

@@ -70,7 +70,7 @@ class Storage(Reporting, Protocol[R]):
         """
 
     async def store(self, record: R | Redacted[R], *, unique: bool = False) -> str:
-        """Keep a record without its secrets; when this returns, it is on disk.
+        """Store a record without its secrets; durable when this returns.
 
         Args:
             record: What to keep; its `agent_id` must be this storage's.

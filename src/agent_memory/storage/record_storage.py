@@ -1,4 +1,4 @@
-"""`RecordStorage`: one agent's records of one kind, on an event loop; promises are in `storage.protocols`."""
+"""`RecordStorage`: one agent's records of one kind, on an event loop."""
 
 from __future__ import annotations
 
@@ -255,7 +255,7 @@ class WithEngine(Threaded[R], Generic[R]):
         return ready
 
     async def _read_all(self) -> None:
-        """Read the words of all records, in portions, so that other calls get in between."""
+        """Read the words of all records in batches, between other calls."""
         while not await self._look(lambda _: self._replica.warm(WARM_AT_ONCE)):
             pass
 
@@ -281,7 +281,7 @@ class WithEngine(Threaded[R], Generic[R]):
 
 
 class RecordStorage(WithTraces[R], WithPast[R], WithLists[R], WithEngine[R], Generic[R]):
-    """A `Storage` that is `Versioned` and `Movable`: promises and errors are said there."""
+    """A `Versioned`, `Movable` `Storage`; these protocols document its methods."""
 
     async def answer(self, request: SearchRequest) -> Answer[R]:
         """See `Storage.answer`."""
@@ -294,7 +294,7 @@ class RecordStorage(WithTraces[R], WithPast[R], WithLists[R], WithEngine[R], Gen
         return await self._run(lambda replica: replica.search(request, question))
 
     async def _get_ready(self, request: SearchRequest) -> None:
-        """Wait for the model of a first search or, where a patience is given, so long for all that has no vector."""
+        """Wait for the model, or up to `patience` for all vectors."""
         patience = self._backend.patience if request.patience is None else request.patience
         if patience is None and not (self._is_open and self.opened.embeddings.is_warm):
             await self._read_all()
@@ -313,8 +313,8 @@ class RecordStorage(WithTraces[R], WithPast[R], WithLists[R], WithEngine[R], Gen
         question = Question({}, frozenset(), asks_time=False, embedded_text="", vector=vector)
         answer = await self._run(lambda replica: replica.search(replace(request, text=""), question))
         pairs = zip(answer.records, answer.ranking.hits, strict=True)
-        found = [(record, hit.parts["cosine"]) for record, hit in pairs if "cosine" in hit.parts]
-        return sorted(found, key=itemgetter(1), reverse=True)
+        similarities = [(record, hit.parts["cosine"]) for record, hit in pairs if "cosine" in hit.parts]
+        return sorted(similarities, key=itemgetter(1), reverse=True)
 
     async def store(self, record: R | Redacted[R], *, unique: bool = False) -> str:
         """See `Storage.store`."""

@@ -56,14 +56,14 @@ class Shortlist(Generic[R]):
         """Return what `Storage.recent` would, or None if only the journal can tell."""
         try:
             content = self._decrypted(_content(self._path))
-            known = json.loads(content) if content else None
-            if not isinstance(known, dict) or known.get("asked") != _asked(order):
+            note = json.loads(content) if content else None
+            if not isinstance(note, dict) or note.get("asked") != _asked(order):
                 return None
-            if known["journal"] != _identity(self._journal.stat()):
+            if note["journal"] != _identity(self._journal.stat()):
                 return None
-            if not _is_time(now, known["since"], known["until"]) or is_returned(self._journal):
+            if not _is_time(now, note["since"], note["until"]) or is_returned(self._journal):
                 return None
-            return [self._kind.load(self._folder.agent_id, each, record) for each, record in known["memories"]]
+            return [self._kind.load(self._folder.agent_id, seq, record) for seq, record in note["memories"]]
         except (OSError, ValueError, TypeError, KeyError, RecursionError, pydantic.ValidationError, StorageError):
             return None  # reading the journal says why
 

@@ -57,7 +57,7 @@ class Embeddings(Protocol):
 
     @property
     def is_warm(self) -> bool:
-        """Whether a search has nothing to wait for."""
+        """Return True if a search has nothing to wait for."""
 
     @property
     def is_empty(self) -> bool:
@@ -71,10 +71,13 @@ class Embeddings(Protocol):
         """Wait until searches go by embeddings too; tell whether they do."""
 
     async def warm_up(self) -> None:
-        """Wait while what a first search needs makes progress: the model, and a batch of texts."""
+        """Wait while model and first texts of a search make progress."""
 
     async def finish(self) -> int:
-        """Embed the first texts that wait, as a session ends; return how many are left due."""
+        """Embed the first pending texts; return the number still pending.
+
+        Called when a session ends.
+        """
 
     def embedded(self, texts: Sequence[str]) -> Matrix | None:
         """Return a unit vector for each text; None where none can be made. Blocking."""
@@ -112,7 +115,7 @@ class Backend(Generic[R]):
     """Opened records of one agent.
 
     Attributes:
-        kind: Of which records.
+        kind: Kind of the records.
         agent_id: Name of the agent.
         clock: Source of the present.
         open: Opens them for the storage that is its argument, whose thread and `prepare` an index needs.
@@ -285,8 +288,8 @@ class Threaded(Generic[R]):
         opened = self._open if self._pid == os.getpid() else None
         if opened is not None:
             await self._worker.run(bool)  # after what asks for vectors behind a write
-            if left := await opened.embeddings.finish():
-                log.info("texts_left_due", kind=self.kind.name, count=left)
+            if pending := await opened.embeddings.finish():
+                log.info("texts_left_due", kind=self.kind.name, count=pending)
             await opened.upkeep.close()
             if self._shown.wants_keeping:
                 await self._worker.run(self._shown.keep, opened.replica)

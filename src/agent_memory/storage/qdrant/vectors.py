@@ -193,7 +193,7 @@ class ServerEmbeddings:
 
     @property
     def is_warm(self) -> bool:
-        """Whether a search has nothing to wait for."""
+        """Return True if a search has nothing to wait for."""
         return self.vectors is None or (self.vectors.ready and not self.vectors.missing)
 
     @property
@@ -236,7 +236,9 @@ class ServerEmbeddings:
         return self.vectors.ready
 
     async def warm_up(self) -> None:
-        """Wait while the model loads, and then so long as an API for the few memories without a vector.
+        """Wait for the model, then briefly for memories without a vector.
+
+        The second wait is as long as that for an API.
 
         Raises:
             StorageError: The server does not answer.
@@ -249,7 +251,10 @@ class ServerEmbeddings:
             await self.ready(self._worker.remote_seconds)
 
     async def finish(self) -> int:
-        """Embed the memories that wait, if they are few; return how many are left to another client."""
+        """Embed a few pending memories; return the number still pending.
+
+        Another client embeds those.
+        """
         if self.vectors is None or self._worker is None or not self.vectors.missing:
             return 0
         with suppress(StorageError):  # the server is gone: the next client embeds them

@@ -124,10 +124,10 @@ class IndexMaintenance:
         """Have nothing come from segments any more: an engine's answers are compared with vectors in memory."""
         replica = self._indexed.replica
         if replica.state.sealed is not None:
-            whole = await asyncio.to_thread(self._indexed.whole)
+            rebuilt = await asyncio.to_thread(self._indexed.whole)
 
             def go_on() -> None:
-                vars(replica).update(vars(whole))  # in place: others hold the same object
+                vars(replica).update(vars(rebuilt))  # in place: others hold the same object
                 vectors = self._indexed.candidates
                 vectors.elsewhere = None
                 # The new state never knew what was forgotten since the old one last read, so it would not remove it.
