@@ -134,10 +134,10 @@ def _check_secrets(declared: Declaration, text: str = "", old: Declaration | Non
         DeclarationError: It holds one; the place is named.
     """
     redactor = SecretRedactor()
-    known = set(_list_texts(old)) if old else set()
+    old_texts = set(_list_texts(old)) if old else set()
     comments = [("a comment", line) for line in text.splitlines() if "#" in line]
     for place, value in [*_list_texts(declared), *comments]:
-        if (place, value) in known:
+        if (place, value) in old_texts:
             continue
         label = place.rpartition(".")[0].rpartition(".")[2] if place.endswith(".default") else ""
         if kinds := redact_value({label: value}, redactor)[1]:

@@ -102,15 +102,18 @@ class Steps:
         cleaned = cleaned_saying(self._core.redactor, message)
         by = replace(caller or Caller(claim.agent), claim=None)  # what it wrote is taken back, and what is said stays
         with self._core.changing(by) as transaction:
-            left = self._core.working.fail(transaction, claim, kind, cleaned)
+            tries_left = self._core.working.fail(transaction, claim, kind, cleaned)
         self._claims.pop((claim.lease, claim.fence), None)
         self._core.tell(
-            "workspace:failed", Caller(claim.agent), step=claim.step, attempt=claim.attempt, kind=kind, left=left
+            "workspace:failed", Caller(claim.agent), step=claim.step, attempt=claim.attempt, kind=kind, left=tries_left
         )
-        return left
+        return tries_left
 
     def hand_over(self) -> None:
-        """Let claims that were taken here last for their time: this process closes the workspace and may end."""
+        """Hand over this process's claims, which then last their full time.
+
+        Called when this process closes the workspace.
+        """
         claims, self._claims = list(self._claims.values()), {}
         if claims:
             with self._core.changing(NOBODY) as transaction:

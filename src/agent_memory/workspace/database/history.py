@@ -101,7 +101,7 @@ class Transaction:
         connection: In a transaction of a writer.
         epoch: How often the workspace was restored.
         at: The time of every change in it, as ISO 8601 in UTC.
-        proposed: Tables in which a row became a proposal, or is none any more.
+        proposed: Tables in which a row became or stopped being a proposal.
         shown: Tables in which a row was added to those that are shown.
     """
 
@@ -144,8 +144,8 @@ class Transaction:
             op: What kind of change it is.
             origins: For columns whose values come back: which entry set them first.
         """
-        known = {name: value for name, value in values.items() if name in row}
-        changed = {name: value for name, value in known.items() if not _equal(row[name], value)}
+        column_values = {name: value for name, value in values.items() if name in row}
+        changed = {name: value for name, value in column_values.items() if not _equal(row[name], value)}
         if not changed:
             return False
         if "ws_state" in changed and State.PROPOSAL in (row["ws_state"], changed["ws_state"]):

@@ -26,24 +26,24 @@ _WHOLE: Final[_Key] = (0, "")
 
 
 def get_unique_key(value: Any) -> Any:
-    """Return what a unique value is compared by: of a text, as `unique_form` says."""
+    """Return the comparison key of a unique value; see `unique_form`."""
     return unique_form(value) if isinstance(value, str) else value
 
 
 def kept_forms(transaction: Transaction, table: sa.Table, column: str, values: Iterable[Any]) -> list[Any]:
-    """Return values as rows may have them: as given, and as older versions kept them, with what is trimmed now.
+    """Return all stored forms of values, of older versions too.
 
-    Those are looked up once, and again after a restore.
+    Older versions did not trim texts. Their forms are looked up once, and again after a restore.
     """
     name = f"ws_forms.{column}"
     if table.info.get(name, (None,))[0] != transaction.epoch:
-        found: dict[str, list[str]] = {}
+        older_forms: dict[str, list[str]] = {}
         if isinstance(table.c[column].type, sa.Text):
-            every = sa.select(table.c[column]).where(table.c[column].is_not(None)).distinct()
-            for value in transaction.connection.execute(every).scalars():
+            distinct_values = sa.select(table.c[column]).where(table.c[column].is_not(None)).distinct()
+            for value in transaction.connection.execute(distinct_values).scalars():
                 if (form := unique_form(value)) != value:
-                    found.setdefault(form, []).append(value)
-        table.info[name] = (transaction.epoch, found)
+                    older_forms.setdefault(form, []).append(value)
+        table.info[name] = (transaction.epoch, older_forms)
     older = table.info[name][1]
     return [
         form
@@ -65,14 +65,16 @@ def is_taken(
     if not same:
         return None
     writer = transaction.writer
-    own = sa.and_(
+    is_own = sa.and_(
         table.c.ws_state == int(State.PENDING), table.c.ws_step == writer.step, table.c.ws_attempt == writer.attempt
     )
-    there = sa.or_(table.c.ws_state == int(State.SHOWN), own) if writer.step else table.c.ws_state == int(State.SHOWN)
-    others = sa.true() if by_others is None else table.c.id != by_others
-    statement = sa.select(table.c.id).where(sa.or_(*same), there, others).limit(1)
-    found = transaction.connection.execute(statement).scalar()
-    return None if found is None else int(found)
+    is_present = (
+        sa.or_(table.c.ws_state == int(State.SHOWN), is_own) if writer.step else table.c.ws_state == int(State.SHOWN)
+    )
+    is_other = sa.true() if by_others is None else table.c.id != by_others
+    statement = sa.select(table.c.id).where(sa.or_(*same), is_present, is_other).limit(1)
+    row_id = transaction.connection.execute(statement).scalar()
+    return None if row_id is None else int(row_id)
 
 
 def rivals(transaction: Transaction, table: sa.Table, columns: Iterable[str], row: Mapping[str, Any]) -> set[int]:
@@ -104,7 +106,7 @@ def settle(transaction: Transaction, declaration: Declaration, name: str, ids: I
     # What an older version showed though it is the same now, but for its ends, stays; new rows find it taken.
     stays = [row for row in rows.values() if row["ws_state"] == State.SHOWN and _is_older(row, columns)]
     older = {value for row in stays for value in _values(row, columns)}
-    for row in sorted(rows.values(), key=lambda each: _order(declaration, each)):
+    for row in sorted(rows.values(), key=lambda item: _order(declaration, item)):
         values = _values(row, columns)
         is_new = row["ws_state"] != State.SHOWN
         if row in stays:
@@ -113,7 +115,7 @@ def settle(transaction: Transaction, declaration: Declaration, name: str, ids: I
         decided.append((row, State.PROPOSAL if values & taken or (is_new and values & older) else State.SHOWN))
         taken |= values
     # What is no longer shown goes first: the database refuses two shown rows of one value even for a moment.
-    for row, state in sorted(decided, key=lambda each: each[1] == State.SHOWN):
+    for row, state in sorted(decided, key=lambda item: item[1] == State.SHOWN):
         transaction.update(name, row, {"ws_state": int(state)}, op="settle")
 
 
@@ -122,7 +124,7 @@ def _values(row: Mapping[str, Any], columns: Iterable[str]) -> set[tuple[str, An
 
 
 def _is_older(row: Mapping[str, Any], columns: Iterable[str]) -> bool:
-    """Return True if an older version wrote a unique text of a row, which would be kept otherwise now."""
+    """Return True if an older version wrote a unique text differently."""
     return any(get_unique_key(row[name]) != row[name] for name in columns if row[name] is not None)
 
 
@@ -133,9 +135,9 @@ def _sharing(transaction: Transaction, table: sa.Table, columns: list[str], ids:
         wanted = {(name, row[name]) for row in rows.values() for name in columns if row[name] is not None}
         more: dict[int, dict[str, Any]] = {}
         for name in columns:
-            values = sorted(value for each, value in wanted - looked_for if each == name)
-            for some in in_parts(kept_forms(transaction, table, name, values)):
-                same = sa.and_(table.c[name].in_(some), table.c.ws_state.in_(_SETTLED))
+            values = sorted(value for unique_column, value in wanted - looked_for if unique_column == name)
+            for batch in in_parts(kept_forms(transaction, table, name, values)):
+                same = sa.and_(table.c[name].in_(batch), table.c.ws_state.in_(_SETTLED))
                 more |= _rows(transaction, table, same)
         looked_for |= wanted
         if not more.keys() - rows.keys():

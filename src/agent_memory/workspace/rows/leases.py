@@ -28,9 +28,9 @@ _HOLDER: Final = "holder:"
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A lease as it is stored; `owner` is None where nobody has it.
+    """A stored lease.
 
-    `is_abandoned`: the process that claimed it has ended without giving it back.
+    `owner`: the agent that has it, or None. `is_abandoned`: the process that claimed it ended without returning it.
     """
 
     name: str
@@ -42,11 +42,14 @@ class Lease:
     is_abandoned: bool = False
 
     def held(self, now: datetime, epoch: int) -> bool:
-        """Return True if an agent has it now, so that others must wait."""
+        """Return True if an agent has it and others must wait."""
         return self.lasts(now, epoch) and not self.is_abandoned
 
     def lasts(self, now: datetime, epoch: int) -> bool:
-        """Return True if its time is not over: the owner may continue in any process."""
+        """Return True if the lease has not expired.
+
+        The owner may then continue in any process.
+        """
         alive = self.expires_at is not None and self.expires_at > now
         return self.owner is not None and alive and self.epoch == epoch
 
@@ -67,17 +70,17 @@ class Leases:
     def find(self, transaction: Transaction, name: str) -> Lease | None:
         """Return a lease, None if it was never claimed."""
         leases = transaction.schema.leases
-        found = transaction.connection.execute(sa.select(leases).where(leases.c.name == name)).first()
-        if found is None:
+        stored = transaction.connection.execute(sa.select(leases).where(leases.c.name == name)).first()
+        if stored is None:
             return None
-        lease = lease_of(found)
+        lease = lease_of(stored)
         return _judge(lease, transaction.connection.execute(_holder(transaction.schema, lease)).scalar())
 
     def every(self, connection: sa.Connection, schema: Schema) -> dict[str, Lease]:
         """Return all leases by their names."""
         meta = schema.meta
-        kept = connection.execute(sa.select(meta.c.key, meta.c.value).where(meta.c.key.startswith(_HOLDER)))
-        holders = {row.key: row.value for row in kept}
+        holder_rows = connection.execute(sa.select(meta.c.key, meta.c.value).where(meta.c.key.startswith(_HOLDER)))
+        holders = {row.key: row.value for row in holder_rows}
         leases = map(lease_of, connection.execute(sa.select(schema.leases)))
         return {lease.name: _judge(lease, holders.get(_holder_key(lease))) for lease in leases}
 
@@ -205,8 +208,8 @@ class Leases:
         """Write down that this process holds a lease."""
         if before is not None:
             self._drop_holder(transaction, before)
-        if (own := get_own_identity()) is not None:
-            values = {"key": _holder_key(lease), "value": own.to_json()}
+        if (identity := get_own_identity()) is not None:
+            values = {"key": _holder_key(lease), "value": identity.to_json()}
             transaction.connection.execute(sa.insert(transaction.schema.meta).values(values))
 
     def _drop_holder(self, transaction: Transaction, lease: Lease) -> None:
@@ -229,7 +232,7 @@ class Leases:
 
 
 def _holder_key(lease: Lease) -> str:
-    """Return under which name the workspace keeps the process that holds a lease; another claim has another one."""
+    """Return the key of a claim's holder process in the workspace."""
     return f"{_HOLDER}{lease.fence}:{lease.name}"
 
 

@@ -62,7 +62,7 @@ def unique_form(value: str) -> str:
 
     In NFC, without white space and invisible characters at its ends.
     """
-    seen = [at for at, character in enumerate(value) if not _is_unseen(character)]
+    seen = [index for index, character in enumerate(value) if not _is_unseen(character)]
     return unicodedata.normalize("NFC", value[seen[0] : seen[-1] + 1]) if seen else ""
 
 

@@ -79,10 +79,10 @@ class Reading:
             RowNotFoundError: There is none, or the caller's phase may not see it.
         """
         condition = self.table(table).c.id == self.row_id(connection, table, key, caller)
-        found = self._rows(connection, table, [condition], caller, columns, limit=1)
-        if not found:
+        rows = self._rows(connection, table, [condition], caller, columns, limit=1)
+        if not rows:
             raise RowNotFoundError(f"{table} has no row {quoted(key)}.")
-        return found[0]
+        return rows[0]
 
     def row_id(self, connection: sa.Connection, table: str, key: Any, caller: Caller, *, all_rows: bool = False) -> int:
         """Return the id of a row by its key; of any shown row, whatever the phase reads, if `all_rows`.
@@ -116,10 +116,10 @@ class Reading:
         named = self.named(table, key)
         order = [source.c.ws_state.desc(), *([sa.case((named[0], 0), else_=1)] if len(named) > 1 else [])]
         statement = sa.select(*wanted).where(sa.or_(*named), seen).order_by(*order).limit(1)  # its own first
-        found = connection.execute(statement).first()
-        if found is None:
+        row = connection.execute(statement).first()
+        if row is None:
             raise RowNotFoundError(f"{table} has no row {quoted(key)}.")
-        return found
+        return row
 
     def many(  # noqa: PLR0913 - each narrows the answer, and all are optional
         self,
@@ -195,7 +195,10 @@ class Reading:
         return self._shown(table, names, connection.execute(statement), caller)
 
     def named(self, table: str, key: Any) -> list[sa.ColumnElement[bool]]:
-        """Return the conditions of which one holds for the row of this key: as it is given, and as it is kept."""
+        """Return alternative conditions for the row of a key.
+
+        They compare the key as the caller wrote it, and as it is stored.
+        """
         source, declared = self.table(table), self.declaration.tables[table]
         if declared.kind == "singleton":
             return [sa.true()]
@@ -204,8 +207,8 @@ class Reading:
         if isinstance(key, bool) or not isinstance(key, int if kind == "integer" else str):
             example = "a number" if kind == "integer" else "a text"
             raise ValidationError(f"A row of {table} is named by its {name}, {example}.", code="wrong_key")
-        kept = unique_form(key) if isinstance(key, str) and kind == "text" else key
-        return [source.c[name] == each for each in dict.fromkeys((key, kept))]
+        stored = unique_form(key) if isinstance(key, str) and kind == "text" else key
+        return [source.c[name] == form for form in dict.fromkeys((key, stored))]
 
     def _equals(
         self, connection: sa.Connection, table: str, name: str, value: Any, caller: Caller

@@ -193,12 +193,12 @@ class Writing:
         then = wanted.values | self._resolved(transaction, table, wanted.references, caller)
         unique = self._declaration.tables[table].unique_columns()
         now = {name: get_unique_key(stored[name]) if name in unique else stored[name] for name in then}
-        other = [name for name, value in then.items() if now[name] != value]
-        if other:
+        changed_names = [name for name, value in then.items() if now[name] != value]
+        if changed_names:
             raise ConflictError(
-                f"This row of {table} was changed meanwhile: {', '.join(other)} is no longer what was expected. "
+                f"This row of {table} was changed by another writer: unexpected value of {', '.join(changed_names)}. "
                 "Nothing was written.",
-                recovery="Read the row again and decide anew.",
+                recovery="Read the row again, then decide.",
             )
 
 

@@ -29,10 +29,10 @@ class Step:
         status: `failed`: it failed more often than it may be tried again.
         attempts: How often it was claimed.
         retries_left: How often it may still fail.
-        owner: Who has claimed it, where somebody has; `expires_at`: until when.
+        owner: Agent that has claimed it, if any; `expires_at`: until when.
         waits_for: Why it cannot run yet, for people.
         feedback: What was wrong with the last attempt.
-        is_low: A stranger's words may be in the key, where it is a text, or in the feedback.
+        is_low: Untrusted words may be in the key, where it is a text, or in the feedback.
         left_by: Whose claim on it ended by itself: what that attempt wrote is taken back with the next claim.
         owner_ended: The process of that owner, on this machine, has ended.
     """
@@ -56,14 +56,14 @@ class Step:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what a driver needs, as JSON can carry it."""
-        told = {
+        fields = {
             "step": self.name, "phase": self.phase, "agent": self.agent, "table": self.table, "key": self.key,
             "status": self.status, "attempts": self.attempts, "retries_left": self.retries_left, "owner": self.owner,
             "expires_at": self.expires_at.isoformat(timespec="seconds") if self.expires_at else None,
             "waits_for": self.waits_for, "feedback": self.feedback, "trust": LOW if self.is_low else None,
             "left_by": self.left_by, "owner_ended": self.owner_ended or None,
         }  # fmt: skip
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in fields.items() if value is not None}
 
 
 @dataclass(slots=True)
@@ -93,23 +93,23 @@ def plan(connection: sa.Connection, schema: Schema, declaration: Declaration, no
         now=now,
         epoch=epoch,
     )
-    found: list[Step] = []
+    planned: list[Step] = []
     blocked: str | None = None
     missing: dict[tuple[str, Any], str] = {}
     for phase in declaration.phases:
         steps = list(_of_phase(phase, state, blocked, missing, declaration))
-        found += steps
-        left = Counter(each.phase for each in steps if each.status != "done")[phase.name]
-        if left and blocked is None:
-            blocked = f"{phase.name} has {left} of {len(steps)} steps to do"
+        planned += steps
+        open_count = Counter(step.phase for step in steps if step.status != "done")[phase.name]
+        if open_count and blocked is None:
+            blocked = f"{phase.name} has {open_count} of {len(steps)} steps to do"
         if not steps and blocked is None:
             blocked = f"{phase.over} has no rows yet, so nothing of {phase.name} is done"
-        if phase.over is None and left:
+        if phase.over is None and open_count:
             missing[("", None)] = f"{phase.name} is not done"
-        for each in steps:
-            if each.status != "done" and phase.over:
-                missing.setdefault((phase.over, each.key), f"{each.name} is not done")
-    return found
+        for step in steps:
+            if step.status != "done" and phase.over:
+                missing.setdefault((phase.over, step.key), f"{step.name} is not done")
+    return planned
 
 
 def _of_phase(
@@ -151,12 +151,12 @@ def _step(
         row = state.leases.get(f"row:{locked}:{row_id}")
         if row is not None and row.held(state.now, state.epoch):
             status, waits = "waiting", f"{row.owner} writes {locked} {key!r}"
-    told = stored if stored is not None and status != "done" and stored.message is not None else None
+    note = stored if stored is not None and status != "done" and stored.message is not None else None
     left_by = _left_by(lease, state) if status in ("ready", "waiting") else None
     return Step(
         name, phase.name, agent, phase.over, key, row_id, status,
         lease.attempt if lease else 0, max(0, phase.retries - failures + 1) if status != "done" else 0,
-        owner, expires, waits, told.message if told else None, told is not None and told.ws_trust == LOW,
+        owner, expires, waits, note.message if note else None, note is not None and note.ws_trust == LOW,
         left_by, left_by is not None and lease is not None and lease.is_abandoned,
     )  # fmt: skip
 

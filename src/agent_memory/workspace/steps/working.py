@@ -123,8 +123,8 @@ class Working:
         for table in self._declaration.tables:
             source = transaction.schema.declared[table]
             pending = source.c.ws_state.in_([int(State.PENDING), int(State.PENDING_PROPOSAL)])
-            own = sa.and_(source.c.ws_step == claim.step, source.c.ws_attempt == claim.attempt, pending)
-            ids = list(transaction.connection.execute(sa.select(source.c.id).where(own)).scalars())
+            is_own = sa.and_(source.c.ws_step == claim.step, source.c.ws_attempt == claim.attempt, pending)
+            ids = list(transaction.connection.execute(sa.select(source.c.id).where(is_own)).scalars())
             if ids:
                 settle(transaction, self._declaration, table, ids)
         if self._is_early(transaction, claim):
@@ -132,8 +132,8 @@ class Working:
         else:
             self._mark(transaction, claim.step, status="done", done_attempt=claim.attempt, message=None)
         self._leases.end(transaction, claim)
-        left = [each for each in self.steps(transaction) if each.phase == claim.phase and each.status != "done"]
-        return None if left else claim.phase
+        open_steps = [step for step in self.steps(transaction) if step.phase == claim.phase and step.status != "done"]
+        return None if open_steps else claim.phase
 
     def release(self, transaction: Transaction, claim: Claim) -> Undone:
         """Give a claim back: what the attempt wrote is taken back, and it does not count as a failure."""
@@ -207,9 +207,9 @@ class Working:
         return undone
 
     def reopen_for_rows(self, transaction: Transaction) -> None:
-        """Have done steps of the whole workspace done again that wait for a phase over a table with new rows."""
+        """Reopen finished workspace-wide steps after tables with new rows."""
         phases = self._declaration.phases
-        first = next((at for at, phase in enumerate(phases) if phase.over in transaction.shown), len(phases))
+        first = next((index for index, phase in enumerate(phases) if phase.over in transaction.shown), len(phases))
         for phase in phases[first + 1 :]:
             for agent in phase.agents if phase.over is None and phase.after == "all" else ():
                 step = step_name(phase.name, agent.agent, None)
@@ -219,7 +219,10 @@ class Working:
                     self._mark(transaction, step, status="open", done_attempt=None)
 
     def _is_early(self, transaction: Transaction, claim: Claim) -> bool:
-        """Return True if a step of the whole workspace ends while an earlier phase has work again: rows came."""
+        """Return True if new rows left an earlier phase unfinished.
+
+        Applies to steps of the whole workspace only.
+        """
         if claim.table is not None or self._declaration.phase(claim.phase or "").after != "all":
             return False
         earlier = itertools.takewhile(lambda step: step.phase != claim.phase, self.steps(transaction))

@@ -39,14 +39,14 @@ class Offer:
         Raises:
             ConfigurationError: A name, or a pattern, fits no tool; or a table is not declared.
         """
-        rows = [name for name in ROW_TOOLS if any(fnmatch.fnmatchcase(name, each) for each in self.tools)]
-        found = offered(declaration, self.tables, rows)
+        rows = [name for name in ROW_TOOLS if any(fnmatch.fnmatchcase(name, tool_name) for tool_name in self.tools)]
+        tools = offered(declaration, self.tables, rows)
         chosen: dict[str, Tool] = {}
         for name in self.tools:
-            fitting = [each for each in found if fnmatch.fnmatchcase(each, name)]
+            fitting = [tool_name for tool_name in tools if fnmatch.fnmatchcase(tool_name, name)]
             if not fitting and name not in DEFAULT_TOOLS:  # of these, some need a table of their kind
-                raise ConfigurationError(f"There is no tool {name!r}{did_you_mean(name, tuple(found)) or '.'}")
-            chosen |= {each: found[each] for each in fitting}
+                raise ConfigurationError(f"There is no tool {name!r}{did_you_mean(name, tuple(tools)) or '.'}")
+            chosen |= {tool_name: tools[tool_name] for tool_name in fitting}
         return chosen
 
 
@@ -69,8 +69,8 @@ def offered(
         if name not in declaration.tables:
             near = did_you_mean(name, tuple(declaration.tables)) or "."
             raise ConfigurationError(f"There is no table {name!r}{near}")
-    known = list(declaration.tables) if tables is None else tables
-    found = {**step_tools(declaration), **row_tools(declaration, known, rows)}
+    table_names = list(declaration.tables) if tables is None else tables
+    tools = {**step_tools(declaration), **row_tools(declaration, table_names, rows)}
     for name in declaration.tables:
-        found |= tools_of(declaration, name)
-    return found | {name: named_tool(declaration, name, spec) for name, spec in declaration.tools.items()}
+        tools |= tools_of(declaration, name)
+    return tools | {name: named_tool(declaration, name, spec) for name, spec in declaration.tools.items()}

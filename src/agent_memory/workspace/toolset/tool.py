@@ -51,7 +51,7 @@ class Tool:
         return {
             "type": "object",
             "properties": {name: _without_marks(schema) for name, schema in self.properties.items()},
-            "required": [*self.needed, *(each for each in self.asked if each not in self.needed)],
+            "required": [*self.needed, *(argument for argument in self.asked if argument not in self.needed)],
             "additionalProperties": False,
         }
 
@@ -75,10 +75,10 @@ class Tool:
         counts = {name: schema for name, schema in self.properties.items() if schema.get("x-count")}
         bounded, warnings = normalize_arguments({"properties": counts}, {name: arguments.get(name) for name in counts})
         arguments = {name: value for name, value in arguments.items() if name not in counts} | bounded
-        kept = {name: value for name, value in arguments.items() if value is not None or name in self.needed}
-        for name, value in kept.items():
+        checked = {name: value for name, value in arguments.items() if value is not None or name in self.needed}
+        for name, value in checked.items():
             self._check_type(name, value)
-        return kept, warnings
+        return checked, warnings
 
     def _check_type(self, name: str, value: Any) -> None:
         schema = self.properties[name]

@@ -65,12 +65,12 @@ class Toolset:
         """
         tool = self.tools.get(name)
         if tool is None:
-            there = ", ".join(self.tools)
-            raise ValidationError(f"There is no tool {quoted(name)}; there are {there}.", code="unknown_tool")
-        given, warnings = tool.check_arguments(arguments)
+            tool_names = ", ".join(self.tools)
+            raise ValidationError(f"There is no tool {quoted(name)}; there are {tool_names}.", code="unknown_tool")
+        checked, warnings = tool.check_arguments(arguments)
         with self._lock:
             before = self.session.low_seen
-            answer = tool.run(self.session, given) | ({"warnings": warnings} if warnings else {})
+            answer = tool.run(self.session, checked) | ({"warnings": warnings} if warnings else {})
             return {**answer, "trust": LOW} if self.session.low_seen > before else answer
 
     def close(self) -> None:
