@@ -76,10 +76,10 @@ overrides:
       token_budget: 1000
 ```
 
-Any module but `tool-memory-workspace` takes `enabled`, `mode`, `categories`, and `projects` as a mapping; they
-hold for all, and of several the strictest counts. More ways to limit memory are in [Consent](consent.md).
+Any module except `tool-memory-workspace` takes `enabled`, `mode`, `categories`, and `projects` as a mapping. They
+hold for all modules, and the strictest counts. More ways to limit memory are in [Consent](consent.md).
 
-In a bundle of your own settings are under `config:` (`source:` may be left out where the memory bundle is included):
+In your own bundle, settings are under `config:`. If the bundle includes the memory bundle, `source:` may be left out:
 
 ```yaml
 tools:
@@ -94,7 +94,7 @@ hooks:
 ```
 
 A bundle may also name the agent and limit memory in its `session:` section. The host reads this section from bundles
-only: in `settings.yaml` it has no effect, and `memory_status`, `agent-memory status` and `doctor` say so.
+only. In `settings.yaml` it has no effect: `memory_status`, `agent-memory status` and `doctor` say so.
 
 ```yaml
 session:
@@ -115,11 +115,12 @@ overrides:
       embedding_model: text-embedding-3-small
 ```
 
-An unknown key is a warning in the log and in `memory_status`; a wrong value, or two values that contradict each other,
-switch memory off for the session, and every tool says why. What limits memory and is not understood limits it: an
-`enabled` that is neither true nor false, or a misspelt key, means no memory; an unknown `mode` means `manual`. A plain
-`enabled: false` also takes all tools but `memory_status` away; "no", or anything else than a plain `false`, leaves them
-to say what is off.
+An unknown key is a warning in the log and in `memory_status`. A wrong value, or two values that contradict each other,
+switch memory off for the session, and every tool says why.
+
+A limit that is not understood still limits memory. An `enabled` that is neither true nor false, or a misspelt key,
+switches it off. An unknown `mode` means `manual`. A plain `enabled: false` also removes all tools except
+`memory_status`; any other value, such as "no", leaves them to say what is off.
 """
 _PRICES: Final = """\
 ## What the tools cost
@@ -129,9 +130,10 @@ line about the memory-assistant in a tool that delegates:
 """
 _PRICES_END: Final = """\
 `tools:` offers fewer, for example `tools: [memory_search, memory_store, memory_update, memory_forget]`.
-The scratchpad comes on top (`token_budget`, at most 2,000 by default, nothing while it is empty). With
-`enabled: false` only `memory_status` is left: no other tool, no assistant and no scratchpad. (`amplifier` may then log
-"Partial tool failure", because there are fewer tools than modules; nothing failed.)
+The scratchpad comes on top (`token_budget`, at most 2,000 by default, nothing while it is empty).
+
+With `enabled: false` only `memory_status` is left: no other tool, no assistant and no scratchpad. `amplifier` may then
+log "Partial tool failure", because there are fewer tools than modules. Nothing failed.
 """
 _SHARED_NOTE: Final = (
     "Give them to any one of the modules. Two different values for one key are an error that names both modules."
