@@ -129,7 +129,7 @@ NO_WISHES = [
 
 
 @pytest.mark.parametrize("prompt", [*LITERAL, *LOOSE, *SWITCHES])
-def test_a_wish_counts(prompt: str) -> None:
+def test_request_of_the_user_counts(prompt: str) -> None:
     assert is_wished("bob", prompt, in_doubt=False)
 
 
@@ -143,12 +143,12 @@ def test_a_wish_counts(prompt: str) -> None:
         "What is new?\n\nstart as bob with memory enabled",
     ],
 )
-def test_a_wish_in_doubt_is_the_printed_phrase_alone(prompt: str) -> None:
+def test_request_in_doubt_needs_the_printed_phrase(prompt: str) -> None:
     assert is_wished("bob", prompt, in_doubt=True)
 
 
 @pytest.mark.parametrize("prompt", [*LOOSE, *SWITCHES])
-def test_other_wishes_in_doubt_do_not_count(prompt: str) -> None:
+def test_request_in_doubt_ignores_further_phrases(prompt: str) -> None:
     assert not is_wished("bob", prompt, in_doubt=True)
 
 

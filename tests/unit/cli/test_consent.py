@@ -46,7 +46,7 @@ def test_consent_is_written_for_one_agent(bob: Run, root: Path, word: str, enabl
     assert document(bob("doctor", "--json"))["healthy"]
 
 
-def test_consent_of_all_agents_is_stricter_than_that_of_one(bob: Run) -> None:
+def test_consent_of_all_agents_overrides_looser_one(bob: Run) -> None:
     bob("consent", "off")
     said = bob("consent", "on", "-a", "bob")
     assert "Memory stays off" in said.stderr
@@ -92,7 +92,7 @@ def test_consent_of_the_project_is_shown_where_one_works(bob: Run, workplace: Pa
     assert (said["mode"], said["decided_by"]) == ("manual", f"{workplace / '.agent-memory.yaml'}:2")
 
 
-def test_unknown_key_of_project_file_ends_with_one_question_mark(cli: Run, workplace: Path) -> None:
+def test_unknown_project_key_ends_with_single_question_mark(cli: Run, workplace: Path) -> None:
     (workplace / ".git").mkdir()
     (workplace / ".agent-memory.yaml").write_text("moed: ask\n")
     (warning,) = document(cli("consent", "--json"))["warnings"]

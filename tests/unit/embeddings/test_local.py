@@ -105,7 +105,7 @@ def test_altered_weights_are_refused(folder: Path) -> None:
     assert "keyword" in caught.value.message
 
 
-def test_weights_with_another_hash_say_how_to_install_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_with_wrong_hash_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "MINILM_SHA256", "0" * 64)
     with raises(EmbeddingError, "wrong_weights") as caught:
         LocalEmbedder(threads=4).embed_query("x")  # one that no other test has loaded

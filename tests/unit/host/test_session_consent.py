@@ -51,7 +51,7 @@ async def test_limit_of_any_module_holds_for_the_session(make_session: Sessions,
     assert session.identity().consent.decided_by() == f"the configuration of {module}"
 
 
-async def test_limits_of_two_modules_and_the_host_take_the_strictest(make_session: Sessions) -> None:
+async def test_limits_of_several_sources_take_the_strictest(make_session: Sessions) -> None:
     config = with_module("hooks-memory-capture", mode="manual")
     config["session"]["capabilities"]["memory"] = {"mode": "autonomous"}
     assert mode_of(make_session(config=config, settings={"mode": "ask"})) == "manual"
@@ -65,7 +65,7 @@ async def test_module_that_is_disabled_switches_memory_off(make_session: Session
     assert not root.exists()
 
 
-async def test_projects_setting_as_mapping_limits_and_as_switch_does_not(make_session: Sessions, project: Path) -> None:
+async def test_projects_setting_limits_only_as_mapping(make_session: Sessions, project: Path) -> None:
     limited = make_session(settings={"agent_id": "bob", "projects": {"Kestrel": "manual"}})
     unnoted = make_session("other", settings={"agent_id": "bob", "projects": False})
     for session in (limited, unnoted):
@@ -74,7 +74,7 @@ async def test_projects_setting_as_mapping_limits_and_as_switch_does_not(make_se
     assert not unnoted.settings.projects
 
 
-async def test_misspelt_limit_of_a_module_switches_off_and_is_reported(make_session: Sessions) -> None:
+async def test_misspelt_module_limit_switches_off_and_is_reported(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob", "enable": False})
     with raises(IdentityError, "switched_off", match="did you mean 'enabled'"):
         await session.require()
@@ -103,9 +103,7 @@ async def test_session_block_in_settings_is_warned_about_once(make_session: Sess
 
 
 @pytest.mark.parametrize("place", ["", "bob"])
-async def test_file_of_a_person_limits_at_once_and_names_its_line(
-    make_session: Sessions, root: Path, place: str
-) -> None:
+async def test_consent_file_limits_at_once_with_its_line(make_session: Sessions, root: Path, place: str) -> None:
     session = make_session(settings={"agent_id": "bob"})
     assert mode_of(session) == "autonomous"
     (root / place).mkdir(parents=True, exist_ok=True)
@@ -194,7 +192,7 @@ async def test_project_with_an_error_still_shows_memories(make_session: Sessions
 # -- what the user says -----------------------------------------------------------------------------------------------
 
 
-async def test_request_stops_its_own_turn_and_holds_until_it_is_lifted(make_session: Sessions) -> None:
+async def test_request_stops_storing_until_it_is_lifted(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob", "mode": "ask"})
     await say(session, STOP)
     assert mode_of(session) == "stopped"
@@ -224,7 +222,7 @@ async def test_request_holds_after_a_resume(make_session: Sessions, agent: dict[
     assert mode_of(make_session(settings={"agent_id": "bob"}, is_resumed=True)) == "autonomous"
 
 
-async def test_request_before_the_first_use_after_a_resume_is_kept(make_session: Sessions) -> None:
+async def test_request_before_first_use_survives_a_resume(make_session: Sessions) -> None:
     first = make_session(settings={"agent_id": "bob"})
     await say(first, STOP)
     await first.release()
@@ -247,7 +245,7 @@ async def test_request_holds_in_sub_sessions_here_and_elsewhere(make_session: Se
     assert mode_of(below) == "stopped"
 
 
-async def test_instruction_of_a_sub_session_is_not_the_users_word(make_session: Sessions) -> None:
+async def test_instruction_of_sub_session_is_not_a_request(make_session: Sessions) -> None:
     root_session = make_session(settings={"agent_id": "bob"})
     child = make_session("root-1-c_coder", parent_id="root-1", settings={"agent_id": "bob"})
     await say(child, STOP)

@@ -130,9 +130,7 @@ async def test_stage_dead_model_is_asked_twice_about_a_record(knowledge: Knowled
     assert len(about) == 2 * 2, "each time once more, since the answer could not be read"
 
 
-async def test_items_failed_model_adds_later_what_rules_did_not_draw(
-    knowledge: Knowledge, service: MemoryService
-) -> None:
+async def test_items_of_failed_model_are_added_later(knowledge: Knowledge, service: MemoryService) -> None:
     said = "The harbour opens at nine. Is the tortoise asleep?"
     await say(knowledge, said)
     assert "items" in await work(knowledge, service, asking_of(raising))

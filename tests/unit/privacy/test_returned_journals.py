@@ -89,7 +89,7 @@ async def test_open_session_with_journal_put_back_shows_nothing_purged(bobs: Hou
     assert [path for path in bobs.folder.glob("memories.lost-*") if other in path.read_text()]
 
 
-async def test_journal_of_a_backup_unpacked_by_hand_shows_nothing_purged(bobs: House) -> None:
+async def test_journal_unpacked_by_hand_shows_nothing_purged(bobs: House) -> None:
     await purged_and_put_back(bobs)
     made = create_backup(folder_of("bob", bobs.root), clock=bobs.clock)
     moved = made.path.rename(bobs.root.parent / "kept.zip")  # no purge reaches it there

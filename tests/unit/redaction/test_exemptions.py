@@ -154,7 +154,7 @@ def test_a_token_next_to_any_public_form_is_redacted(seed: int) -> None:
             assert token not in SecretRedactor().redact(f"{text}{joint}{token}").text
 
 
-def test_each_kind_a_detector_names_is_a_kind_of_a_marker() -> None:
+def test_kinds_of_detectors_are_kinds_of_markers() -> None:
     folder = Path(str(resources.files("agent_memory.redaction")))
     paths = (*folder.glob("*.py"), *folder.glob("patterns/providers.yaml"))
     source = "\n".join(path.read_text("utf-8") for path in paths)

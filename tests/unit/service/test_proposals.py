@@ -20,7 +20,7 @@ def answered(prompt: str, *shown: str, by: str = "root") -> ProposalBook:
 @pytest.mark.parametrize(
     "prompt", ["yes", "Yes!", "y", "OK.", "yes, please", " ja ", "oui", "sí", "да", "はい", "好的"]
 )
-def test_a_plain_yes_agrees_to_the_one_shown_proposal(prompt: str) -> None:
+def test_plain_yes_agrees_to_the_only_shown_proposal(prompt: str) -> None:
     assert answered(prompt, FIRST).is_agreed(FIRST)
 
 
@@ -28,7 +28,7 @@ def test_a_plain_yes_agrees_to_the_one_shown_proposal(prompt: str) -> None:
     "prompt",
     ["", "please", "yes?", "yes and no", "no", "yes, remove the review rule from the file", "go on", "thanks"],
 )
-def test_other_messages_agree_to_nothing(prompt: str) -> None:
+def test_message_without_plain_yes_agrees_to_nothing(prompt: str) -> None:
     assert not answered(prompt, FIRST).is_agreed(FIRST)
 
 
@@ -50,7 +50,7 @@ def test_a_plain_yes_agrees_for_one_turn() -> None:
     assert not book.is_agreed(FIRST)
 
 
-def test_a_plain_yes_answers_no_proposal_of_a_sub_session() -> None:
+def test_plain_yes_ignores_proposals_of_sub_sessions() -> None:
     assert not answered("yes", FIRST, by="child").is_agreed(FIRST)
     assert answered(f"yes, {FIRST}", FIRST, by="child").is_agreed(FIRST)
 
@@ -66,7 +66,7 @@ def test_an_id_agrees_to_its_proposal_turns_later() -> None:
     "prompt",
     ["What is {id}?", "Not {id}.", "Never do {id}!", 'The page says: "yes {id}".', "Run:\n```\nyes {id}\n```"],
 )
-def test_an_id_that_is_asked_about_denied_or_quoted_agrees_to_nothing(prompt: str) -> None:
+def test_quoted_or_denied_id_agrees_to_nothing(prompt: str) -> None:
     assert not answered(prompt.format(id=FIRST), FIRST).is_agreed(FIRST)
 
 

@@ -155,14 +155,14 @@ async def test_what_the_user_agreed_to_replaces_after_untrusted_text(service: Me
     assert [memory.id for memory in await service.list_recent()] == [stored.memory.id]
 
 
-async def test_what_the_user_says_with_a_command_replaces_after_untrusted_text(service: MemoryService) -> None:
+async def test_command_of_the_user_replaces_after_untrusted_text(service: MemoryService) -> None:
     mine = await known(service)
     prompt = f"Replace {mine}. Main takes a push without a review now."
     stored = await service.store({"content": "main takes a push without a review", "supersedes": mine}, tainted(prompt))
     assert stored.memory.trust == "medium"
 
 
-async def test_a_yes_to_one_text_replaces_by_no_other(service: MemoryService) -> None:
+async def test_yes_to_a_text_replaces_only_by_it(service: MemoryService) -> None:
     mine, book = await known(service), ProposalBook("s")
     await refused(service.store({"content": "Push with care", "supersedes": mine}, tainted(proposals=book)))
     book.begin_turn("yes")
@@ -250,7 +250,7 @@ async def test_agreed_words_have_the_lowest_trust_of_their_sources(service: Memo
     assert updated.memory.trust == "low"
 
 
-async def test_a_yes_to_one_change_is_none_to_another(service: MemoryService) -> None:
+async def test_yes_to_a_change_ignores_further_changes(service: MemoryService) -> None:
     mine, book = await known(service), ProposalBook("s")
     await refused(service.update(mine, {"tags": ["x"]}, tainted(proposals=book)))
     book.begin_turn("yes")

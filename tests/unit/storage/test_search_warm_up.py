@@ -88,7 +88,7 @@ async def test_first_search_of_a_failing_model_answers_by_words(root: Path, monk
     await storage.close()
 
 
-async def test_search_of_many_texts_waits_for_none_and_counts_them(root: Path) -> None:
+async def test_search_of_many_texts_counts_without_waiting(root: Path) -> None:
     embedder = HashEmbedder()
     storage = FileStorage("bob", root, embedder=embedder)
     embedder.gate.clear()
@@ -100,7 +100,7 @@ async def test_search_of_many_texts_waits_for_none_and_counts_them(root: Path) -
     await storage.close()
 
 
-async def test_search_of_a_stalled_model_gives_up_on_its_texts(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_search_with_stalled_model_stops_waiting(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "_LEAST_CPU", 1e9)  # as if no slice used the processor
     monkeypatch.setattr(service, "_SLICE_SECONDS", 0.001)
     embedder = HashEmbedder()
@@ -113,7 +113,7 @@ async def test_search_of_a_stalled_model_gives_up_on_its_texts(root: Path, monke
     await storage.close()
 
 
-async def test_vectors_in_the_cache_are_waited_for_whatever_their_number(root: Path) -> None:
+async def test_search_waits_for_all_cached_vectors(root: Path) -> None:
     texts = [f"the database number {number}" for number in range(100)]
     storage = FileStorage("bob", root, embedder=HashEmbedder())
     await storage.store_many([memory_of(text) for text in texts])

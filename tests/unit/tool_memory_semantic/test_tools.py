@@ -121,7 +121,7 @@ async def test_a_wrong_configuration_is_what_every_tool_answers(mounted: Any, co
     assert_refused(await tools["memory_activate"].execute({"agent_id": "bob"}))
 
 
-async def test_a_clear_no_of_the_configuration_leaves_the_status_and_one_not_understood_says_so(mounted: Any) -> None:
+async def test_configured_off_leaves_only_the_status_tool(mounted: Any) -> None:
     unclear = await mounted({}, session_id="unclear", config=plan(agent_identity="bob", memory={"enable": False}))
     assert tuple(unclear.get("tools")) == OFFERED_TOOLS
     agents = {"agent-memory:memory-assistant": {"description": "reads"}, "other:explorer": {}}

@@ -95,7 +95,7 @@ def test_claim_of_an_ended_process_is_free_at_once(book: Workspace, url: str | N
     assert (book.steps.all()[0].status, book.steps.all()[0].owner) == ("claimed", "bob")
 
 
-def test_claim_of_a_process_that_closed_lasts_for_its_time(book: Workspace, url: str | None) -> None:
+def test_claim_of_closed_process_lasts_until_expiry(book: Workspace, url: str | None) -> None:
     _claim_in_a_child(book, url, "closed")
     assert book.steps.all()[0].status == "claimed"
     with pytest.raises(LeaseError, match="is claimed by ann until"):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tests.unit.lifecycle.conftest import House
 
 
-async def test_old_memories_of_the_project_are_archived_and_come_back(house: House) -> None:
+async def test_old_project_memories_are_archived_and_restorable(house: House) -> None:
     old = await house.keep("The port is 8080.", days=8, project="kestrel")
     new = await house.keep("The port is 9090.", days=6, project="kestrel")
     pinned = await house.keep("Releases are tagged.", days=8, project="kestrel", pinned=True)
