@@ -214,15 +214,15 @@ class Recorder:
         self, observations: list[Observation], skipped: Counter[str]
     ) -> tuple[list[Observation], list[Observation]]:
         """Return what is kept at once, and what waits for a yes; a wish to remember is one."""
-        modes = [mode_of(self._session, each.category) for each in observations]
+        modes = [mode_of(self._session, observation.category) for observation in observations]
         skipped.update(mode for mode in modes if mode in {"manual", "stopped"})
         now: list[Observation] = []
         later: list[Observation] = []
-        for each, mode in zip(observations, modes, strict=True):
-            if mode == "autonomous" or (mode == "ask" and each.wished):
-                now.append(each)
+        for observation, mode in zip(observations, modes, strict=True):
+            if mode == "autonomous" or (mode == "ask" and observation.wished):
+                now.append(observation)
             elif mode == "ask":
-                later.append(each)
+                later.append(observation)
         return now, later
 
     async def _tell(self, reasons: dict[str, int], service: MemoryService | None = None) -> None:

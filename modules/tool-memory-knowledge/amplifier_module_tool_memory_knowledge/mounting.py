@@ -25,9 +25,10 @@ __all__ = ["MODULE_ID", "mount"]
 
 
 async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
-    """Offer the tools to a session. Opens nothing; a wrong configuration is what every tool then answers.
+    """Offer the tools to a session. Opens nothing.
 
-    Where memory is switched off, nothing is offered: no request of the session gets longer by it.
+    After a wrong configuration, every tool returns that error. Where memory is switched off, no tool is offered, so
+    that no request gets longer.
     """
     session = MemorySession.of(coordinator)
     settings = session.configure(MODULE_ID, KnowledgeToolSettings, config)

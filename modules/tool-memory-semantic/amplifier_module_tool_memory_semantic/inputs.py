@@ -1,4 +1,4 @@
-"""What each tool takes: checked models, and the JSON Schema a model is shown.
+"""Arguments of the tools: validated models and their JSON Schemas.
 
 Every request carries the schemas, so they hold only what a model needs to call a tool well. `_HIDDEN` marks arguments
 that are accepted and documented, but not shown; how others are read from what a model sends is in `models.arguments`.
@@ -248,7 +248,7 @@ def _plain(node: Any, definitions: dict[str, Any]) -> Any:
     if "x-unlisted" in node:
         node = {key: value for key, value in node.items() if key != "enum"}
     return {
-        key: {name: _plain(own, definitions) for name, own in value.items() if "x-hidden" not in own}
+        key: {name: _plain(schema, definitions) for name, schema in value.items() if "x-hidden" not in schema}
         if key == "properties"
         else _plain(value, definitions)
         for key, value in node.items()

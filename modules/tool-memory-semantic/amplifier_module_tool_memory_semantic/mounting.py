@@ -18,9 +18,10 @@ __all__ = ["ALL_TOOLS", "MODULE_ID", "READING_TOOLS", "MemoryTool", "mount"]
 
 
 async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
-    """Offer the memory tools to a session. Opens nothing; a wrong configuration is what every tool then answers.
+    """Offer the memory tools to a session. Opens nothing.
 
-    Where memory is switched off, only the status is offered, which says who decided.
+    After a wrong configuration, every tool returns that error. Where memory is switched off, only the status tool is
+    offered, which says who decided.
     """
     session = MemorySession.of(coordinator)
     settings = session.configure(MODULE_ID, ToolSettings, config)

@@ -53,7 +53,11 @@ async def purge(session: MemorySession, memory_id: str | None, query: str, confi
     if not named or not is_confirmed or not await is_purge_ordered(session, named):
         session.note_returned(named)
         also = len((await purging.plan([memory.id for memory in named])).ids) - len(named) if named else 0
-        shown = view or {"purge": [{"memory_id": each.id, "content": visible(each.content)} for each in named]}
+        shown = view or {
+            "purge": [
+                {"memory_id": named_memory.id, "content": visible(named_memory.content)} for named_memory in named
+            ]
+        }
         ask = {"ask": _ask(session, named)} if named else {}
         return {"purged": False, **shown, **({"also": f"{also} older, equal or derived"} if also else {}), **ask}
     receipt = await purging.run(await purging.plan([memory.id for memory in named]), session.caller)

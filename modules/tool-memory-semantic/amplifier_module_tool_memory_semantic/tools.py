@@ -294,8 +294,8 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
         outcome = await service.requests.forget(preview, caller, reason=args.reason)
         caller.proposals.close(preview.confirm)
         undo = None if outcome.kept_until is None else f"`agent-memory restore {preview.gone[0].id}` brings all back."
-        kept = {"text_kept_until": _day(outcome.kept_until), "undo": undo}
-        return {"forgotten": True, **view, **_present(**kept), "for_good": f"{for_good} deletes them for good."}
+        undo_fields = {"text_kept_until": _day(outcome.kept_until), "undo": undo}
+        return {"forgotten": True, **view, **_present(**undo_fields), "for_good": f"{for_good} deletes them for good."}
 
 
 class StatusTool(MemoryTool[inputs.StatusInput]):

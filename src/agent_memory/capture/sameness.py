@@ -1,18 +1,18 @@
-"""Whether one statement says what another says: the three comparisons that leave out a known capture.
+"""Three comparisons that find captures which repeat a known statement.
 
 1. *Exact*. The storage asks under its lock: `get_duplicate_key` of every text that is to be stored once, and
    `content_hash`, which also folds case and width, of what was forgotten.
-2. *Near*, `is_near_duplicate`: the same telling words in the same order, but for harmless ones. Asked of what the
+2. *Near*, `is_near_duplicate`: the same telling words in the same order, except harmless ones. Asked of what the
    session has captured, and by the write path of the nearest memories.
 3. *Restated*, `is_restated`: half of the telling words (`_RESTATED`). Asked at the end of a turn, of what the model
-   itself stored in it: it words a fact anew, so less has to agree.
+   itself stored in it: it rewords a fact, so less has to agree.
 
 The loosest comes first, since what it compares with is least: restated, near in the session, exact among what was
 forgotten, near among the nearest memories, exact under the lock. A memory of low trust never covers another's.
 
 In doubt two statements are different: a repetition that is stored costs a line, a correction that is dropped leaves
 the memory wrong. So nothing that differs in a negation, a number, a version, a name of code or one of a pair of
-opposites is the same, nor anything in which one telling word stands for another, is missing, or stands elsewhere.
+opposites is the same, nor anything in which a telling word is replaced, missing, or at another place.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def is_near_duplicate(one: str, other: str) -> bool:
-    """Tell whether one statement repeats the other: the same telling words in the same order, but for harmless ones."""
+    """Return True if both have the same telling words in order."""
     if differ_in_meaning(one, other):
         return False
     first = _sequence(one)

@@ -1,8 +1,9 @@
-"""Whether the user wishes a named agent: "start as bob", in the languages that capture knows. Pure; opens nothing.
+"""Detection of requests for an agent, such as "start as bob". Pure.
 
-A name alone is no wish. It has to stand next to a word of wishing, in a sentence of the user's own that neither denies
-it, nor asks about it, nor reports what another person did or said. In doubt the answer is no: then the model asks, and
-the user says it again. After an untrusted text only the printed phrase counts, alone in its sentence.
+Reads the languages that capture knows. A name alone is not a request. It has to be next to a word of wishing, in a
+sentence of the user's own that neither denies it, nor asks about it, nor reports what another person did or said. In
+doubt the result is False: then the model asks, and the user says it again. After untrusted text only the printed phrase
+counts, alone in its sentence.
 The words are in `patterns/wishes.yaml`.
 """
 
@@ -43,7 +44,7 @@ class _Language:
 
 
 def is_wished(agent_id: str, prompt: str, *, in_doubt: bool) -> bool:
-    """Tell whether the user asks for this agent in words of their own.
+    """Return True if the user asks for this agent themselves.
 
     Args:
         agent_id: Name of the agent.

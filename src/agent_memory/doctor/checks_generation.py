@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def examine_generation(case: Case) -> Iterator[Concern]:
-    """Report a journal that is not the one that was last in use, and journals that are missing."""
+    """Report a journal that was not last in use, and missing ones."""
     states = read_states(case.folder.path) or {}
     reader, state = case.journal.file.reader, states.get(case.name)
     on_disk = header_at(case.path)  # read after the states: a compaction replaces the journal first
     if reader.header is None or on_disk is None or on_disk.generation != reader.header.generation:
         return
     if is_returned(case.path) or (state and not state.follows(on_disk, case.journal.file.last_seq)):
-        lines = counted(reader.withheld, "line with what was purged is", "lines with what was purged are")
+        lines = counted(reader.withheld, "line with purged text is", "lines with purged text are")
         purged = f" {lines} left out." if reader.withheld else ""
         yield Concern(
             "journal_returned",

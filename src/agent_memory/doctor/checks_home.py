@@ -190,11 +190,11 @@ def _model() -> Iterator[Concern]:
         return
     try:
         with path.open("rb") as weights:
-            found = hashlib.file_digest(weights, "sha256").hexdigest()
+            digest = hashlib.file_digest(weights, "sha256").hexdigest()
     except OSError as error:
         yield Concern("model_broken", f"The local model cannot be read: {error.strerror}.", advice("local", again=True))
     else:
-        if found != MINILM_SHA256:
+        if digest != MINILM_SHA256:
             what = "The local model is not the expected one; memories are found by words alone."
             yield Concern("model_broken", what, advice("local", again=True), size_of(path))
 

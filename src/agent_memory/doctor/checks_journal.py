@@ -198,8 +198,8 @@ def _absent(case: Case) -> Concern:
         )
     traces = [name for name in (names.INDEX, names.VECTORS, names.AUDIT) if (case.folder.path / name).exists()]
     pad = size_of(case.folder.scratchpad) if kind_of(case.folder.scratchpad) == "file" else 0
-    others = _other_journals(case.folder.path)
-    sources = [f"{name} beside it (`agent-memory doctor --salvage` reads it)" for name in others]
+    other_journals = _other_journals(case.folder.path)
+    sources = [f"{name} beside it (`agent-memory doctor --salvage` reads it)" for name in other_journals]
     if not (traces or pad or sources):
         return Concern("journal_new", f"Nothing was stored yet: {case.name} {what}.")
     if pad:
@@ -208,10 +208,10 @@ def _absent(case: Case) -> Concern:
             "import` reads it)"
         )
     missing = journal_missing(case.path, (read_states(case.folder.path) or {}).get(case.name, JournalState("")))
-    left = f"What may still hold memories: {'; '.join(sources)}." if sources else "Nothing here holds their text."
+    remainder = f"What may still hold memories: {'; '.join(sources)}." if sources else "Nothing here holds their text."
     return Concern(
         "journal_missing",
-        f"{case.name} {what}, though this agent had memories. Vectors and indexes hold none of their text. {left}",
+        f"{case.name} {what}, though this agent had memories. Vectors and indexes hold none of their text. {remainder}",
         f"Close all sessions and put {case.name} back; or {missing.recovery}.",
     )
 

@@ -58,7 +58,7 @@ def read_part(part: Part) -> list[str]:
 
 
 def parts_of(words: Sequence[str], lists: WordLists, looks: dict[str, WordLook]) -> Iterator[list[Part]]:
-    """Yield the parts of each word of a sentence: its own, those of its surroundings, those of its neighbours.
+    """Yield the features of each word: its own and its neighbours'.
 
     Args:
         words: Words and signs of the sentence.
@@ -85,7 +85,7 @@ def parts_of(words: Sequence[str], lists: WordLists, looks: dict[str, WordLook])
 
 
 class WordLook(NamedTuple):
-    """How a word is written, its class and how frequent it is, wherever it stands."""
+    """Spelling, class and frequency of a word, independent of its place."""
 
     small: str
     shape: str

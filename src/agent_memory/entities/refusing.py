@@ -114,7 +114,7 @@ def _opens(text: str, mention: Mention) -> bool:
 
 @lru_cache(maxsize=2)
 def _find_amid(text: str) -> frozenset[str]:
-    """Return the words with a capital that are not always the first of a sentence."""
+    """Return words with a capital that occur inside a sentence."""
     words = (match for match in re.finditer(r"\w+", text) if match[0][0].isupper())
     return frozenset(
         word[0] for word in words if not BEGINS.search(text[max(0, word.start() - _LOOK_BACK) : word.start()])

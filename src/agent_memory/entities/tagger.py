@@ -130,7 +130,7 @@ def _read(name: str) -> Any:
 
 
 class TextTagger:
-    """Labels the sentences of one text; a word that comes again in the same surroundings is read once."""
+    """Labeler of one text's sentences; caches words in equal surroundings."""
 
     def __init__(self) -> None:
         self._looks, self._sums = dict[str, WordLook](), dict[Part, _Scores]()

@@ -64,14 +64,14 @@ def seen_in(request: Request, parsed: Parsed, *, anywhere: bool = False) -> Iter
     """
     memory = parsed.memory
     antecedent = ""
-    whole = _name_places(request, tuple(words_of(memory.content)), memory.content) if anywhere else None
+    whole_match = _name_places(request, tuple(words_of(memory.content)), memory.content) if anywhere else None
     for unit in parsed.clauses.units:
         if unit.subject and folded(unit.subject.split()[0]) not in _THIRD:
             antecedent = _owner(unit.subject)
         leans = _leans(unit)
         text = f"{antecedent}, {unit.text}" if leans else unit.text
         words = tuple(words_of(text))
-        named, has_identifiers = whole or _name_places(request, words, text, unit.text)
+        named, has_identifiers = whole_match or _name_places(request, words, text, unit.text)
         hard = has_identifiers and all(place is not None for place in named)
         score, share = _score(request.soft, words)
         if score and request.names and _is_about(request, unit):
@@ -94,7 +94,7 @@ def seen_in(request: Request, parsed: Parsed, *, anywhere: bool = False) -> Iter
 def _name_places(
     request: Request, words: Sequence[Word], text: str, own_text: str = ""
 ) -> tuple[list[bool | None], bool]:
-    """Return the occurrence of each name of a request, and whether all its identifiers are in a text.
+    """Return each name's occurrence, and True if all identifiers occur.
 
     Args:
         request: Request to forget.
@@ -103,7 +103,7 @@ def _name_places(
         own_text: Text that is searched for identifiers, `text` if empty.
     """
     named = [_occurrence(term, words, text) for term in request.names]
-    held = (any(holds_identifier(own_text or text, form) for form in each.forms) for each in request.identifiers)
+    held = (any(holds_identifier(own_text or text, form) for form in term.forms) for term in request.identifiers)
     return named, all(held)
 
 

@@ -32,7 +32,7 @@ def mode_of(session: MemorySession, category: str = "") -> Mode:
 
 
 def describe_consent(session: MemorySession) -> dict[str, str | None]:
-    """Return mode, deciding source and a note for an answer; None for what is not limited."""
+    """Return consent mode, deciding source and note; None where nothing limits."""
     mode = mode_of(session)
     return {
         "mode": mode if mode != "autonomous" else None,
@@ -67,7 +67,7 @@ def check_not_stopped(session: MemorySession, tool: str = "memory_store") -> Non
 
 
 async def consent_to_store(session: MemorySession, content: str, category: str) -> Consent:
-    """Return whether a model may store this now, or whether it is to wait for a person's yes.
+    """Return consent to store: given, or to be asked of a person.
 
     Raises:
         ValidationError: The mode is `manual`, and the user has not asked for it in this turn (`needs_user`); or
@@ -115,11 +115,11 @@ async def check_rewording(session: MemorySession, memory: Memory, content: str) 
 
 
 async def is_purge_ordered(session: MemorySession, memories: Iterable[Memory]) -> bool:
-    """Tell whether the user orders, in this turn and in words of their own, that these are gone for good.
+    """Return True if the user orders this purge in this turn.
 
-    They name each by its id, or were shown it in the turn before and speak of it or only point: what cannot be undone
-    is not done by words that may mean something else. Where no user was heard, nobody orders it. After untrusted text
-    no words count, but a yes to the proposal of exactly these.
+    The order is in the user's own words. It names each memory by its ID; or it speaks of, or points to, a memory that
+    was shown in the turn before. What cannot be undone is not done by words that may mean something else. Without a
+    user, the result is False. After untrusted text, only a yes to the proposal of exactly these memories counts.
     """
     memories, turn = list(memories), session.conversation.of_user
     if session.taint.by is not None:

@@ -34,13 +34,13 @@ class Conversation:
     """The conversation of one session, or of one sub-session.
 
     Args:
-        coordinator: The host's.
+        coordinator: Coordinator of the host.
         root: The conversation of its root session, if that is known in this process.
 
     Attributes:
         turn: The turn under way.
         proposals: Acts that wait for the user's yes; shared by the sessions of one root.
-        taint: Whether a stranger's text is in the conversation, of this session or of another of the same root.
+        taint: Untrusted text in the conversation, of this session or of another of the same root.
         model_writes: When the model may have written scratchpad.yaml; shared by the sessions of one root, too.
     """
 

@@ -57,18 +57,18 @@ class SessionMemory:
         """
         make_private_folder(self._folder)
         path = self._path(session_id)
-        kept = {"session_id": session_id, **asdict(note)}
+        content = {"session_id": session_id, **asdict(note)}
         with translated(path, "write"):
-            replace_file(path, json.dumps(kept).encode(), durable=True)
+            replace_file(path, json.dumps(content).encode(), durable=True)
             self._forget_oldest()
             remove_leftovers(self._folder)
 
     def recall(self, session_id: str) -> Note:
         """Return what was kept of this session; an unreadable note counts as none."""
         try:
-            kept = json.loads(self._path(session_id).read_text(encoding="utf-8"))
-            name = kept["agent_id"]
-            flags = {flag: kept.get(flag, False) is not False for flag in ("is_tainted", "is_stopped")}
+            content = json.loads(self._path(session_id).read_text(encoding="utf-8"))
+            name = content["agent_id"]
+            flags = {flag: content.get(flag, False) is not False for flag in ("is_tainted", "is_stopped")}
             return Note(check_agent_id(name) if name is not None else None, **flags)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, AgentMemoryError):
             return Note()

@@ -44,10 +44,12 @@ def _opened(agent_id: str, settings: ServiceSettings) -> MemoryService:
 
 
 def _unlock(agent_id: str, settings: ServiceSettings) -> None:
-    """Get the key of encrypted files outside the event loop: a passphrase takes 0.3 s to be made one.
+    """Get the key of encrypted files. Blocks.
+
+    Call it in a thread: deriving a key from a passphrase takes 0.3 s.
 
     Raises:
-        StorageError: There is no key, or a journal is missing.
+        StorageError: The key or a journal is missing.
     """
     folder = folder_of(agent_id, settings.storage_root).path
     take_keys_from(folder.parent, settings.encryption)

@@ -170,13 +170,13 @@ class MemorySession:
         if self._root is not None:
             if not self._said_whose:
                 self._said_whose = True
-                own = configured(self._coordinator, self.settings.agent_id).agent_id
-                if warning := ineffective(own, self._root.named(), delegate_name(self._coordinator)):
+                session_id = configured(self._coordinator, self.settings.agent_id).agent_id
+                if warning := ineffective(session_id, self._root.named(), delegate_name(self._coordinator)):
                     for session in (self, self._root):
                         session.warn([warning])
             of_root = self._root.identity()
             return replace(of_root, consent=ConsentState((*of_root.consent.rules, *self.consent.read_modules())))
-        given = configured(self._coordinator, self.settings.agent_id).agent_id
+        default_id = configured(self._coordinator, self.settings.agent_id).agent_id
         if not self._recalled:
             self._recalled = True
             if getattr(getattr(self._coordinator, "session", None), "is_resumed", False):
@@ -190,10 +190,10 @@ class MemorySession:
                 if self.consent.is_stopped:
                     self._resume.remember_soon()  # for sub-sessions of this one in other processes
             self.warn(self.consent.find_misplaced())
-        agent_id = self._activated or activation(self._coordinator) or given
-        found = Configured(agent_id, self.consent.resolve(self.settings, agent_id))
-        self.warn(found.warnings)
-        return found
+        agent_id = self._activated or activation(self._coordinator) or default_id
+        configured_agent = Configured(agent_id, self.consent.resolve(self.settings, agent_id))
+        self.warn(configured_agent.warnings)
+        return configured_agent
 
     async def activate(self, agent_id: str) -> Activated:
         """Make this session use the memory of `agent_id`.

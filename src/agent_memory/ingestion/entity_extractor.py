@@ -34,21 +34,21 @@ log = get_logger(__name__)
 
 
 class EntityExtractor:
-    """Draws entities and relations from texts, by rules, or by a language model that a program gives.
+    """Extractor of entities and relations, by rules and a language model.
 
-    Rules always draw, for as long as they need. A model adds what it names and what stands in the text. Where it
-    fails, is late or gives nonsense, the result is that of the rules.
+    Rules always run, without a time limit. A model adds what it names, if that is in the text. Where it fails, is late
+    or returns nonsense, the result is that of the rules.
 
     Args:
-        config: What is drawn, and how long one answer of a model is waited for.
-        asking: How a language model is asked; rules do without.
+        config: Kinds to extract, and the timeout of a model's answer.
+        asking: Access to a language model; None uses rules alone.
     """
 
     def __init__(self, config: EntityExtractionConfig | None = None, asking: Asking | None = None) -> None:
         self.config, self._asking = config or EntityExtractionConfig(), asking
 
     async def extract(self, episode: Episode) -> EntityExtractionResult:
-        """Return what an episode names; nothing if extraction is disabled.
+        """Extract the entities of an episode; none if extraction is disabled.
 
         The text of an episode above 8,192 characters is its beginning.
         """

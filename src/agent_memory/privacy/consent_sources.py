@@ -175,7 +175,7 @@ def find_misplaced(folder: Path | None) -> list[str]:
 
 
 def read_settings(path: Path) -> tuple[Any, dict[str, str]]:
-    """Return the value of a YAML file and the place of each key.
+    """Return a YAML file's value and the place of each key.
 
     A place is file and line, by the dotted path of the key.
 

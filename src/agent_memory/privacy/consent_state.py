@@ -1,4 +1,4 @@
-"""`ConsentState`: consent by several sources, of which the strictest counts. Pure."""
+"""`ConsentState`: consent by several sources; the strictest counts. Pure."""
 
 from __future__ import annotations
 

@@ -124,10 +124,10 @@ def erase_beside(folder: AgentFolder, hiding: Hiding, done: Erased, spared: Coll
         done: What was done so far.
         spared: Names of files that are left as they are.
     """
-    left = {path.name for path in folder.journals()} | {AGENT, PURGED, PURGE_KEY, ENCRYPTION, KEPT, *spared}
+    spared_names = {path.name for path in folder.journals()} | {AGENT, PURGED, PURGE_KEY, ENCRYPTION, KEPT, *spared}
     for path in files_in(folder):
         inside = path.relative_to(folder.path)
-        if inside.parts[0] in _LEFT or inside.name in left or inside.name.startswith(VECTORS):
+        if inside.parts[0] in _LEFT or inside.name in spared_names or inside.name.startswith(VECTORS):
             continue
         with done.tried(path):
             content = read_file(path)
@@ -244,9 +244,9 @@ def _is_concerned(path: Path, record_ids: Collection[str], hide: Callable[[str],
     new = without(entries, record_ids, hide, words_alone=words_alone)
     if new.lines != [sealed(entry.raw) for entry in entries]:
         return True
-    ids = {one.encode("utf-8", "surrogatepass") for one in record_ids}
+    ids = {record_id.encode("utf-8", "surrogatepass") for record_id in record_ids}
     aside = (path.parent / name for name in names_in(path.parent) if keeps_lines_of(path.name, name))
-    return any(lines_about(each, ids) for each in aside if not each.is_symlink())
+    return any(lines_about(file, ids) for file in aside if not file.is_symlink())
 
 
 def _vacuum(path: Path) -> None:

@@ -110,9 +110,9 @@ class Survey:
                 for change in entry.changes:
                     self._known.setdefault(change.id, _Known(change.kind)).take(change)
         self._linked: defaultdict[str, set[str]] = defaultdict(set)
-        for one, known in self._known.items():
-            for other in known.sources() | known.made_of:
-                self._linked[other].add(one)
+        for record_id, known in self._known.items():
+            for source_id in known.sources() | known.made_of:
+                self._linked[source_id].add(record_id)
 
     @property
     def ids(self) -> tuple[str, ...]:

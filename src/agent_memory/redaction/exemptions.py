@@ -94,7 +94,7 @@ def read_embedded_files(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _is_resource(resource: str) -> bool:
-    """Return True if each part of a resource is a name or id."""
+    """Return True if all parts of a resource are names or IDs."""
     return all(
         UUID.fullmatch(part) or _RESOURCE_ID.fullmatch(part) or looks_like(_SUFFIX.sub("", part)) <= Looks.NAMED
         for part in re.split("[:/]", resource.rstrip(".:"))
@@ -121,13 +121,13 @@ def _is_text(data: bytes) -> bool:
 
 
 def _is_published(body: str) -> bool:
-    """Return True if a PEM body is DER, or even lines of bytes."""
+    """Return True if a PEM body is DER or equal-length byte lines."""
     *lines, last = re.split(r"(?:\s|\\n)+", body.strip().removeprefix("\\n"))
-    whole = "".join((*lines, last.rstrip("=")))
-    data = decode_base64(whole)
+    joined = "".join((*lines, last.rstrip("=")))
+    data = decode_base64(joined)
     if data is None or _is_text(data) or any("=" in line or len(line) != len(lines[0]) for line in lines[1:]):
         return False
-    return (data[0] == _SEQUENCE and len(lines) > 0) or _is_certificate(data) or len(whole) >= _MIN_BODY
+    return (data[0] == _SEQUENCE and len(lines) > 0) or _is_certificate(data) or len(joined) >= _MIN_BODY
 
 
 def _is_certificate(data: bytes | None) -> bool:

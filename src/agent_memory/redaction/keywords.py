@@ -156,11 +156,11 @@ def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterato
     queried = start > 0 and text[start - 1] in "?&"
     if short and queried:
         return  # a pattern of `providers` looks at the parts of an address
-    found = _assigned(text, kind, end, queried=queried, vague=short or lowered[start:end] in _AMBIGUOUS)
-    if found is None and not short:
-        found = _on_the_next_line(text, kind, end)
-    if found is not None:
-        yield from found
+    findings = _assigned(text, kind, end, queried=queried, vague=short or lowered[start:end] in _AMBIGUOUS)
+    if findings is None and not short:
+        findings = _on_the_next_line(text, kind, end)
+    if findings is not None:
+        yield from findings
         return
     is_part = (start and text[start - 1].isalnum()) or re.match(r"\w", text[end : end + 1])
     if short or is_part or _COMPOUND.match(lowered, end):

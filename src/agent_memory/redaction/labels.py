@@ -45,12 +45,14 @@ def redact_label(value: Any, redactor: Redactor, known: re.Pattern[str] | None =
     return _walk(value, redactor, known, kinds), tuple(kinds)
 
 
-def _walk(value: Any, redactor: Redactor, known: re.Pattern[str] | None, kinds: dict[str, None]) -> Any:
+def _walk(value: Any, redactor: Redactor, harmless: re.Pattern[str] | None, kinds: dict[str, None]) -> Any:
     if isinstance(value, dict):
-        return {_walk(key, redactor, known, kinds): _walk(item, redactor, known, kinds) for key, item in value.items()}
+        return {
+            _walk(key, redactor, harmless, kinds): _walk(item, redactor, harmless, kinds) for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [_walk(item, redactor, known, kinds) for item in value]
-    if not isinstance(value, str) or (known is not None and known.fullmatch(value)):
+        return [_walk(item, redactor, harmless, kinds) for item in value]
+    if not isinstance(value, str) or (harmless is not None and harmless.fullmatch(value)):
         return value
     redaction = redactor.redact(value)
     if redaction.kinds:
@@ -64,7 +66,7 @@ def _walk(value: Any, redactor: Redactor, known: re.Pattern[str] | None, kinds: 
 
 
 def _is_secret_word(token: str, redactor: Redactor) -> bool:
-    """Return True if a word is a bare secret, read once per change."""
+    """Return True if a word is a bare secret; cached per change."""
     if not isinstance(redactor, RepeatedRedactor):
         return _is_bare_secret(token)
     if token not in redactor.bare_words:

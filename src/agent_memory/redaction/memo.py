@@ -29,7 +29,7 @@ class RepeatedRedactor:
         """See `Redactor.redact`."""
         if len(text) > _SHORT:
             return self._redactor.redact(text)
-        known = self._known.get(text)
-        if known is None:
-            known = self._known[text] = self._redactor.redact(text)
-        return known
+        redacted = self._known.get(text)
+        if redacted is None:
+            redacted = self._known[text] = self._redactor.redact(text)
+        return redacted

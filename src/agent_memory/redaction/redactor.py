@@ -61,16 +61,16 @@ def _with_encoded(text: str) -> list[Finding]:
     from agent_memory.redaction.decoding import encoded_parts
     from agent_memory.redaction.exemptions import read_embedded_files
 
-    found = _find_known(text)
+    findings = _find_known(text)
     for start, end, data in read_embedded_files(text):
-        found += [Finding(start, end, finding.kind) for finding in _find_known(data)[:1]]
+        findings += [Finding(start, end, finding.kind) for finding in _find_known(data)[:1]]
     for start, end, plain in encoded_parts(text):
         if is_pair(plain):
-            found.append(Finding(start, end, "password"))
+            findings.append(Finding(start, end, "password"))
             continue
         inner = _find_known(plain) or _find_guessed(plain)
-        found += [Finding(start, end, finding.kind) for finding in inner[:1]]
-    return found + _find_guessed(text)
+        findings += [Finding(start, end, finding.kind) for finding in inner[:1]]
+    return findings + _find_guessed(text)
 
 
 def _find_known(text: str) -> list[Finding]:
@@ -78,16 +78,16 @@ def _find_known(text: str) -> list[Finding]:
 
 
 def _find_guessed(text: str) -> list[Finding]:
-    """Return what labels and looks give away, outside of public values."""
-    found = [finding for detect in _guessing_detectors() for finding in detect(text)]
-    if not found:
-        return found
+    """Find secrets by label and form, except in public values."""
+    findings = [finding for detect in _guessing_detectors() for finding in detect(text)]
+    if not findings:
+        return findings
     from agent_memory.redaction.exemptions import find_public_spans
 
     public = sorted(find_public_spans(text))
     starts = [start for start, _ in public]
     ends = [0, *itertools.accumulate((end for _, end in public), max)]
-    return [finding for finding in found if ends[bisect.bisect_right(starts, finding.start)] < finding.end]
+    return [finding for finding in findings if ends[bisect.bisect_right(starts, finding.start)] < finding.end]
 
 
 @functools.cache

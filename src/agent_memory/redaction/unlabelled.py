@@ -252,7 +252,7 @@ def _is_harmless(token: str) -> bool:
 
 
 def _is_reference(token: str) -> bool:
-    """Return True if `token` has the form of an address, version or file."""
+    """Return True if `token` looks like an address, version or file."""
     return (
         _REFERENCE.fullmatch(token) is not None
         or (is_known_harmless(token) and not _TITLED.fullmatch(token))

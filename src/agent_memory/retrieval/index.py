@@ -157,7 +157,10 @@ class SearchIndex:
         return self.vectors.prune() if self.vectors is not None else 0
 
     def parse_question(self, request: SearchRequest) -> Question:
-        """Return a request's text, parsed with the names that documents hold, not embedded yet."""
+        """Parse a request's text with the names in the documents.
+
+        The text is not embedded yet.
+        """
         self.warm()
         corpus = self.corpus if request.filters.include_items else self.notes
         return read_question(request.text, request.now, corpus.talks.speakers(), corpus.is_listener, corpus.is_stranger)

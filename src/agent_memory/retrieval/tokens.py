@@ -126,9 +126,9 @@ def _expand(word: str) -> Iterator[str]:
     parts = [piece for part in pattern.findall(word) for piece in _camel_pieces(part)]
     folded = [_normalize_word(part) for part in parts]
     if len(folded) > 1:
-        whole = _normalize_word(word)
-        if whole not in STOP_WORDS:
-            yield _normal(whole)
+        normalized = _normalize_word(word)
+        if normalized not in STOP_WORDS:
+            yield _normal(normalized)
     for part in folded:
         if part and part not in STOP_WORDS:
             yield _normal(part)

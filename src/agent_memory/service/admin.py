@@ -28,20 +28,20 @@ _COMPARED: Final = 2_000
 
 
 class Admin:
-    """Looks after one agent's memory; part of its `MemoryService`.
+    """Administration of one agent's memory; part of its `MemoryService`.
 
     Args:
         writing: The write path to its storage.
-        pad: Has the scratchpad's file rendered.
+        pad: Renders the scratchpad's file.
         clock: Source of the present.
-        compare: Begins to compare memories with others, behind the answer.
+        compare: Begins to compare memories with others in the background.
 
     Attributes:
         derived: Stores items that background work draws from what came in.
         considered: What capture would store, or why nothing; see `WritePath.considered`.
-        folder: Where the memories lie; None where that is no folder of files here.
+        folder: Folder of the memories; None if they are not stored in files on this machine.
         get, count, browse, replaced_by, older_versions, surroundings, linked_to: A memory or None; how many; part of a
-        list; which replaced which; what is told besides; what is linked to a record. As are answer, search, troubles,
+        list; which replaced which; text around a memory; what is linked to a record. As are answer, search, troubles,
         iter_all, health, prepare, embedding_status, vectors_of, changed_after, gone_after, forgotten_with, valid_among,
         texts_of: those of `MemoryStorage`.
     """
@@ -98,9 +98,10 @@ class Admin:
         )
 
     async def compact(self, grace: timedelta | None = None) -> None:
-        """See `MemoryStorage.compact`; with `timedelta(0)` what was forgotten or replaced is gone for good.
+        """Compact the journal; see `MemoryStorage.compact`.
 
-        Journals that were put back after a purge are rewritten without what was purged.
+        With `timedelta(0)`, forgotten and replaced texts are deleted permanently. Journals that were put back after a
+        purge are rewritten without what was purged.
         """
         await self._storage.compact(grace)
         if self.folder is not None and self.folder.path.is_dir():

@@ -26,19 +26,21 @@ async def drop_event(event: str, data: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The session a call comes from. Several sessions may share one service; events go to the one that called.
+    """The session that a call comes from, and that gets its events.
+
+    Several sessions may share one service.
 
     Attributes:
-        session_id: The session.
-        emit: Takes events to it.
+        session_id: ID of the session.
+        emit: Sends events to the session.
         trust: Whose words the call brings: a person's or a program's (high), a model's (medium), or those of a model
-            that has a stranger's text in its conversation (low).
+            that has untrusted text in its conversation (low).
         prompt: What the user typed in the turn of the call: what a call of low trust stores of it is theirs.
         proposals: Acts that wait for the user's yes, in the conversation of the call.
         group: The group that the session is bound to, `tenant:session`: it sees what belongs to that or to none. An
             empty one sees what belongs to none, None sees all.
-        told: The same of a session for which work on what all groups gave is done: it sees all, and events tell the
-            session only what its group may see.
+        told: Group of a session that works on the records of all groups: it sees all, but its events show the session
+            only what this group may see.
         project: The project that the session works on: what it stores belongs to that, and what it asks for is looked
             for there first. Empty for none.
     """

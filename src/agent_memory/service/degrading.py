@@ -69,9 +69,10 @@ class Degradation:
         return trouble.sentence.strip()
 
     async def after_search(self, results: SearchResults, caller: Caller) -> str | None:
-        """Return why this answer is weaker than it could be; a trouble that lasts is reported once.
+        """Return the reason for a degraded answer, or None.
 
-        How many texts wait is reported with each answer: the next one may find more.
+        A lasting problem is reported once. The number of texts without a vector is reported with each answer: the next
+        one may find more.
         """
         self.worked("storage")
         await self.look(caller)

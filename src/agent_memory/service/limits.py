@@ -1,4 +1,4 @@
-"""`ServiceLimits`: how long the service waits, and how much it reads. Given by the constructor."""
+"""`ServiceLimits`: timeouts and maximum sizes of the service."""
 
 from __future__ import annotations
 

@@ -71,7 +71,9 @@ class Past:
 
     async def load_changes(self, memory_ids: Collection[str]) -> list[RecordChange[Memory]]:
         """Return the changes of some memories that were not purged; see `Versioned.load_changes`."""
-        return await self._storage.load_changes([one for one in memory_ids if not self._is_purged(one)])
+        return await self._storage.load_changes(
+            [memory_id for memory_id in memory_ids if not self._is_purged(memory_id)]
+        )
 
     def _is_purged(self, memory_id: str) -> bool:
         return self._purged is not None and isinstance(memory_id, str) and self._purged.names(memory_id)
@@ -175,7 +177,10 @@ def _differing(version: Version[Memory], memory: Memory) -> dict[str, Any]:
 
 
 def differing_fields(before: Memory, after: Memory) -> dict[str, Any]:
-    """Return the fields of `before` whose values differ in `after`, except identity and accesses."""
+    """Return fields of `before` that differ in `after`.
+
+    Identity and accesses are not compared.
+    """
     then, now = _said(before), _said(after)
     return {name: value for name, value in then.items() if name not in _STAYS and now[name] != value}
 

@@ -67,7 +67,7 @@ class ProposalBook:
         return proposal in self._agreed
 
     def close(self, proposal: str) -> None:
-        """Note that a proposal was carried out: the same yes does it once."""
+        """Close a proposal that was carried out; its yes counts once."""
         self._open.pop(proposal, None)
         self._agreed -= {proposal}
 
@@ -89,7 +89,7 @@ class ProposalBook:
 
 
 def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
-    """Return True if a sentence of the user is only a command ("forget mem-…").
+    """Return True if a user's sentence is only a command ("forget mem-…").
 
     Args:
         prompt: The user's message.

@@ -1,7 +1,7 @@
-"""`RecentChanges`: the last changes of an agent's memories, and taking one of them back.
+"""`RecentChanges`: the last changes of an agent's memories, and their reversal.
 
-Which memories were changed, and by which session, is in `events.jsonl`; what a change did is in the journal. Taking a
-change back is a change like any other: it is listed, and can be taken back itself.
+`events.jsonl` says which session changed which memory; the journal has the change itself. A reversal is a change like
+any other: it is listed, and can be reverted itself.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class MemoryChange:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Return the fields that changed in any memory that was there before and after."""
+        """Return names of fields that changed in any updated memory."""
         pairs = ((part.before, part.after) for part in self.parts)
         names = {name for before, after in pairs if before and after for name in differing_fields(before, after)}
         return tuple(sorted(names))
@@ -114,7 +114,7 @@ class RecentChanges:
         return [change for change in changes if change.session_id == session_id]
 
     async def find_last(self, memory_id: str) -> MemoryChange | None:
-        """Return the last change of a memory, None if the journal knows none.
+        """Return the last journaled change of a memory, or None.
 
         Raises:
             UnsupportedError: The storage keeps no versions.
@@ -128,7 +128,7 @@ class RecentChanges:
         return bool(await self._service.storage.replaced_by([memory_id]))
 
     async def find(self, seq: int) -> MemoryChange | None:
-        """Return the change with a number, None if the log and the journal no longer have it."""
+        """Return the change with a number; None if no longer recorded."""
         events = await asyncio.to_thread(lambda: list(_with_memory(read_audit(self._audit_file))))
         return next((change for change in await self._changes(events) if change.seq == seq), None)
 
@@ -187,7 +187,7 @@ class RecentChanges:
         return ""
 
     async def _changes(self, events: Sequence[dict[str, Any]]) -> list[MemoryChange]:
-        """Return the changes of the memories that some logged events name, newest first."""
+        """Return changes of the memories in logged events, newest first."""
         sessions: dict[str, list[tuple[str, str]]] = {}
         for event in events:
             named = str(event.get("at")), str(event.get("session_id") or UNKNOWN_SESSION)
@@ -208,14 +208,20 @@ def _with_memory(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _is_visible(part: RecordChange[Memory]) -> bool:
-    """Return False for a change of fields that no user sets, such as access counts or links of pairs in doubt."""
+    """Return True if a change affects fields that a user sets.
+
+    A user does not set access counts, or links of pairs in doubt.
+    """
     if part.before is None or part.after is None:
         return part.before is not part.after
     return bool(differing_fields(part.before, part.after))
 
 
 def _find_session(parts: Sequence[RecordChange[Memory]], sessions: dict[str, list[tuple[str, str]]]) -> str:
-    """Return the session of the first logged event at or after a change: an event follows its change."""
+    """Return the session of the first event at or after a change.
+
+    An event is logged after its change.
+    """
     for part in parts:
         made_at = to_text(part.at)
         later = [named for named in sessions.get(part.record_id, ()) if named[0] >= made_at]

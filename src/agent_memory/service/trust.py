@@ -1,4 +1,4 @@
-"""Whose words count for what: the levels high (a person's) > medium (a model's) > low (a stranger's).
+"""Trust levels: high (a person) > medium (a model) > low (untrusted).
 
 What is derived or changed has the lowest trust of its sources. A call of low trust changes, replaces, forgets or pins
 nothing above low, unless the user agreed to that very act: a proposal with an id, or a command with the memory's id.
@@ -104,8 +104,8 @@ class TrustGate:
         """Refuse like `check`; an unknown id is no reason to."""
         if caller.trust != "low":
             return
-        found = [await self._storage.get(each) for each in memory_ids]
-        await self.check(action, [memory for memory in found if memory is not None], caller, proposal)
+        memories = [await self._storage.get(memory_id) for memory_id in memory_ids]
+        await self.check(action, [memory for memory in memories if memory is not None], caller, proposal)
 
     async def check(self, action: Action, memories: list[Memory], caller: Caller, proposal: str | None = None) -> None:
         """Refuse what a call of low trust may not do.

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 def of_marks(records: Iterable[object], titles: Callable[[str], str] = str) -> Iterator[Concern]:
-    """Yield what failed in each step: what is tried again, and what is not.
+    """Yield concerns about failed records, retried or not, per step.
 
     Args:
-        records: The marks.
-        titles: Returns how the record of an id is called.
+        records: Records of the agent; only those of class `Mark` count.
+        titles: Returns the title of a record for its ID.
     """
     for mark in records:
         if not isinstance(mark, Mark):
             continue
-        failures = [each for each in mark.failures if not is_for_model(each) and not is_quarantined(each)]
+        failures = [failed for failed in mark.failures if not is_for_model(failed) and not is_quarantined(failed)]
         quarantined = [failure for failure in mark.failures if is_quarantined(failure)]
         ended = [failure for failure in failures if failure.attempts >= ATTEMPTS]
         waiting = [failure for failure in failures if failure.attempts < ATTEMPTS]
@@ -39,13 +39,13 @@ def of_marks(records: Iterable[object], titles: Callable[[str], str] = str) -> I
                 f"{what}: {counted(len(ended), 'record')} failed {ATTEMPTS} times and will be tried again by a newer "
                 "version alone; they are kept as they came in, and all others were worked on.",
                 "Where a long text is missing, bring it back and change the record, or take the text in again.",
-                details=few([f"{each.id}: {each.code}" for each in ended]),
+                details=few([f"{failed.id}: {failed.code}" for failed in ended]),
             )
         if waiting:
             yield Concern(
                 "tasks_waiting",
                 f"{what}: {counted(len(waiting), 'record')} failed and will be tried again.",
-                details=few([f"{each.id}: {each.code}" for each in waiting]),
+                details=few([f"{failed.id}: {failed.code}" for failed in waiting]),
             )
         if quarantined:
             yield Concern(

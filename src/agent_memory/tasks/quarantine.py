@@ -1,4 +1,4 @@
-"""Quarantined records: a reader died on them, so nothing is derived from them."""
+"""Quarantined records: a reader died on them; nothing is derived."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class ReaderDiedError(AgentMemoryError):
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedRecord:
-    """A record of which nothing is derived.
+    """A record from which nothing is derived.
 
     Attributes:
-        id: Of the record.
+        id: ID of the record.
         title: What it is called, or how it begins.
         since: When it was quarantined.
         reason: Why, in one word, as in `ReaderDiedError`.

@@ -109,9 +109,9 @@ def _decode_answer(code: int, answer: bytes) -> Any:
 
 def make_environment() -> dict[str, str]:
     """Return the environment of a child, without keys."""
-    own = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")}
+    inherited = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")}
     places = [str(Path(__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**own, "PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
+    return {**inherited, "PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
 
 
 def main() -> None:

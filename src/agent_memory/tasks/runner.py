@@ -100,18 +100,18 @@ class Runner:
         *,
         retry: Collection[str] = (),
     ) -> Ran:
-        """Do what is due.
+        """Run all stages that are due.
 
         Args:
-            portions: How many at most; all when omitted.
-            progress: Called with what was done so far, after each portion that is on the disk.
-            retry: Ids of records that are worked on again though they failed for good or are quarantined.
+            portions: Maximum number of batches; all when omitted.
+            progress: Called with what was done so far, after each batch that is on disk.
+            retry: IDs of records that are worked on again though they failed for good or are quarantined.
 
         Returns:
-            At once with `is_busy` where another process works.
+            Counts of this run; `is_busy`, at once, if another process works.
 
         Raises:
-            StorageError: What was done before is done; the next run goes on from there.
+            StorageError: Earlier batches are done; the next run continues from there.
         """
         with only_one(self._lock) as is_ours:
             if not is_ours:
@@ -121,16 +121,16 @@ class Runner:
                 return await self._run(portions, progress)
 
     async def _run(self, portions: int | None, progress: Callable[[Ran], object] | None) -> Ran:
-        done, failed, left = dict.fromkeys((stage.name for stage in self.stages), 0), 0, portions
+        done, failed, batches_left = dict.fromkeys((stage.name for stage in self.stages), 0), 0, portions
         for name, begin in self._steps():
             async with contextlib.aclosing(begin()) as portion:
                 async for count, errors in portion:
                     done[name] = done.get(name, 0) + count
                     failed += errors
-                    left = None if left is None else left - 1
+                    batches_left = None if batches_left is None else batches_left - 1
                     if progress is not None:
                         progress(Ran(dict(done), failed))
-                    if left is not None and left <= 0:
+                    if batches_left is not None and batches_left <= 0:
                         return Ran(done, failed)
         after, self._after = (self._after, None) if any(done.values()) else (None, self._after)
         if after is not None:
@@ -157,29 +157,29 @@ class Runner:
     async def _each(self, stage: Stage) -> AsyncGenerator[tuple[int, int], None]:
         """Do one step, a portion at a time; yields how many were done, and how many failed."""
         source = self._source(stage.source)
-        stood = await self._marks.of(stage)
-        mark = begun(stood, stage, (await source.changed_after(stood.through)).last)
-        is_again, is_new = 0 < stood.version < stage.version or (mark.through < stood.through), True
-        again = [(0, failure.id) for failure in mark.failures if self._is_due(stage, failure)]
-        quarantined = frozenset(failure.id for failure in stood.failures if is_quarantined(failure))
+        last_mark = await self._marks.of(stage)
+        mark = begun(last_mark, stage, (await source.changed_after(last_mark.through)).last)
+        is_again, is_new = 0 < last_mark.version < stage.version or (mark.through < last_mark.through), True
+        retries = [(0, failure.id) for failure in mark.failures if self._is_due(stage, failure)]
+        quarantined = frozenset(failure.id for failure in last_mark.failures if is_quarantined(failure))
         while True:
             changed = await source.changed_after(mark.through)
-            if not changed.records and not again:
+            if not changed.records and not retries:
                 return
             if is_new:
                 mark, is_new = with_never(mark, await stage.gone()), False
-            for some in _portions(again, changed.records, self._at_once):
-                batch = await self._batch(source, some, mark, is_again=is_again)
+            for batch_ids in _portions(retries, changed.records, self._at_once):
+                batch = await self._batch(source, batch_ids, mark, is_again=is_again)
                 failures = await self._attempt(stage, batch, quarantined)
-                tried = {one for _, one in some}
-                mark = moved(mark, some[-1][0], failures, tried, self._clock())
+                tried = {record_id for _, record_id in batch_ids}
+                mark = moved(mark, batch_ids[-1][0], failures, tried, self._clock())
                 await self._marks.keep(mark)
                 failed = sum(code not in OF_MODEL for code in failures.values())
-                yield len(some) - failed, failed
+                yield len(batch_ids) - failed, failed
                 if sum(not is_for_model(failure) for failure in mark.failures) > MOST_FAILURES:
                     log.warning("stage_stopped", stage=stage.name, failures=len(mark.failures))
                     return
-            again = []
+            retries = []
 
     def _is_due(self, stage: Stage, failure: Failure) -> bool:
         """Return True if a failed record is due in this run."""
@@ -189,12 +189,12 @@ class Runner:
             return True
         return is_of_older_version(failure) or is_to_be_tried(failure, self._clock())
 
-    async def _batch(self, source: RecordStorage[Any], some: Portion, mark: Mark, *, is_again: bool) -> Batch:
+    async def _batch(self, source: RecordStorage[Any], batch_ids: Portion, mark: Mark, *, is_again: bool) -> Batch:
         """Return a batch of records for a step."""
-        found = [await source.get(record_id) for _, record_id in some]
-        records = [record for record in found if record is not None]
+        stored = [await source.get(record_id) for _, record_id in batch_ids]
+        records = [record for record in stored if record is not None]
         for_model = frozenset(failure.id for failure in mark.failures if is_for_model(failure))
-        return Batch(records, await self._before(source, some), frozenset(mark.never), is_again, for_model)
+        return Batch(records, await self._before(source, batch_ids), frozenset(mark.never), is_again, for_model)
 
     async def _attempt(self, stage: Stage, batch: Batch, quarantined: frozenset[str]) -> dict[str, str]:
         """Work on records, one by one after a failure.

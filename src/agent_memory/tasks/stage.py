@@ -21,12 +21,12 @@ OF_MODEL: Final = frozenset({MODEL_SILENT, MODEL_UNREADABLE})
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some records that a step is to work on.
+    """Records that a step is to work on.
 
     Attributes:
-        records: They, in the order in which they last changed.
+        records: Records to work on, in the order in which they last changed.
         before: The few that changed just before them, as context; nothing is made of these.
-        never: Ids of what the step made and somebody forgot since: not to be made again.
+        never: IDs of what the step made and a user forgot since: not to be made again.
         is_again: Whether an older version of the step may have worked on them.
         for_model: Ids of those that rules worked on before, and a language model failed on.
         run: Runs a function that reads a text, off the event loop: called with it and its arguments.
@@ -41,7 +41,7 @@ class Batch:
 
     @property
     def is_alone(self) -> bool:
-        """True if the reader of its only record runs in a process of its own."""
+        """Return True if its only record has its own reader process."""
         return self.run is not asyncio.to_thread
 
 
@@ -66,7 +66,7 @@ class Stage(Marked, Protocol):
         """Return the ids of what it made and somebody forgot, as far as that is still known."""
 
     async def do(self, batch: Batch) -> Mapping[str, str]:
-        """Work on some records; when this returns, what was made is on the disk.
+        """Work on some records; results are on disk when this returns.
 
         Returns:
             By id, why one could not be worked on, as a code; it is tried again later. The others are done. A code of
@@ -79,7 +79,7 @@ class Stage(Marked, Protocol):
 
 @runtime_checkable
 class ModelStage(Stage, Protocol):
-    """A step that can ask a language model, and adds what it says to what rules made."""
+    """A step that adds a language model's results to those of rules."""
 
     def may_ask(self, record_id: str) -> bool:
         """Return True if a model may be asked again about a record."""

@@ -68,11 +68,13 @@ def resolve(
     now: datetime,
     mentions: Sequence[Mentions] = (),
 ) -> Drafts:
-    """Return the records of what was drawn from a source; what is new is known to `known` then.
+    """Return drafts of the entities and relations of a source.
+
+    New entities are added to `known`.
 
     Args:
-        source: Whence it is.
-        result: What was drawn.
+        source: Episode or resource that was read.
+        result: Entities and relations that it names.
         known: The entities of the source's group.
         now: Present moment, UTC.
         mentions: Records of what the source mentions, to which more is added.

@@ -46,12 +46,12 @@ _OF_ONE: Final = frozenset({"blob_missing", "blob_damaged"})
 
 
 class Summaries:
-    """Makes what summaries are due of the conversations whose turns it is given. See `agent_memory.tasks.stage.Stage`.
+    """Task stage that summarizes conversations. See `agent_memory.tasks.stage.Stage`.
 
     Args:
         knowledge: Records of the agent.
-        config: From how many turns on.
-        asking: How a language model is asked; rules do without.
+        config: Number of turns from which on a summary is due.
+        asking: Access to a language model; None uses rules alone.
 
     Attributes:
         name, version, source: As in `Stage`.
@@ -170,13 +170,13 @@ async def window(
     is_due: bool = False,
     run: Callable[..., Awaitable[Any]] = asyncio.to_thread,
 ) -> Redacted[Summary]:
-    """Return the summary of some turns, not kept.
+    """Return a summary of these turns without storing it.
 
     Args:
-        knowledge: The records.
+        knowledge: Records of the agent.
         episodes: Turns to summarize.
-        config: How long it may be.
-        asking: How a language model is asked; rules do without.
+        config: Maximum length of the summary.
+        asking: Access to a language model; None uses rules alone.
         is_due: Make one also of turns that state nothing, or on which a reader dies alone: of their first words.
         run: Runs the rules, off the event loop: see `agent_memory.tasks.stage.Batch`.
 

@@ -205,7 +205,7 @@ class MemoryManager:
         k: int | None = None,
         category_filter: str | None = None,
     ) -> RetrievalResult:
-        """Return what answers a query: items, and the agent's own notes.
+        """Search items and the agent's own notes for a query.
 
         Args:
             query: 1 to 10,000 characters.

@@ -51,11 +51,11 @@ class Turn:
 
     Attributes:
         text: What was said, at most 1,000,000 characters.
-        role: user, assistant, tool, system, person (somebody named, not known to be the user) or unknown.
-        speaker: Whose words, by name.
-        said_at: When.
-        event_type: Of an event; empty for a message.
-        trust: Of the words at most, whoever says them.
+        role: user, assistant, tool, system, person (a named person, not known to be the user) or unknown.
+        speaker: Name of the speaker.
+        said_at: When it was said.
+        event_type: Type of an event; empty for a message.
+        trust: Highest trust of the words, whatever the speaker.
         metadata: What else is known of it, as plain JSON.
         tags: Words it is about.
     """

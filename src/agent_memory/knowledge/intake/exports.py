@@ -149,7 +149,7 @@ def _read_claude(message: Mapping[str, Any]) -> list[Turn]:
 
 
 def _of_messages(value: Any, name: str) -> list[Conversation | Document] | None:
-    """Return the one conversation of a list of messages, as APIs take them.
+    """Return the conversation in a list of messages of an API.
 
     Raises:
         UnknownShapeError: A message states its role at a place that no reader knows.

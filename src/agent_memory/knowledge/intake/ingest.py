@@ -42,12 +42,12 @@ class FileIngested:
     """Outcome of ingesting one file.
 
     Attributes:
-        name: Of the file.
-        resources: Ids of its documents and conversations, in its order.
-        new, known: How many documents and turns were taken in, and were there already.
-        characters: Of what is new.
-        redacted: Kinds of secrets that were taken out.
-        refused: Where something could not be taken in, and why, by code.
+        name: Name of the file.
+        resources: IDs of its documents and conversations, in its order.
+        new, known: How many documents and turns were ingested, and existed already.
+        characters: Number of new characters.
+        redacted: Kinds of secrets that were removed.
+        refused: Where something could not be ingested, and why, by code.
         mistaken: IDs of conversations in which an earlier version stored turns as the user's that are not.
     """
 

@@ -81,7 +81,7 @@ class Drawn:
 
 @dataclass(slots=True)
 class Harvest:
-    """What was drawn from some texts, and what is to be told of it, in a sentence each.
+    """Items extracted from texts, with warnings in one sentence each.
 
     `left` has the ids of the texts that a model said nothing of, so that rules drew what there is; `failed` those of
     them on which it failed, with the code of that.

@@ -173,7 +173,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Reply(Generic[T]):
-    """What was read in a model's answer; or why there is nothing, in a sentence.
+    """Value parsed from a model's answer, or the reason for none.
 
     `code` is set if the model failed, so that it is worth asking again: not where it may not be asked at all.
     """

@@ -62,7 +62,7 @@ class Entity:
 def entities_of(
     items: Sequence[TopicItem], least: int = LEAST_ITEMS, named: Mapping[str, Sequence[str]] | None = None
 ) -> list[Entity]:
-    """Return what at least `least` of the items speak of, what most speak of first.
+    """Return entities that at least `least` items name, most frequent first.
 
     Args:
         items: All items of the agent.
@@ -79,7 +79,7 @@ def entities_of(
                 if item.id not in holders.setdefault(name, [])[-1:]:
                     holders[name].append(item.id)
     large = [(name, ids) for name, ids in holders.items() if len(ids) >= least]
-    large.sort(key=lambda each: (-len(each[1]), each[0]))
+    large.sort(key=lambda name_and_ids: (-len(name_and_ids[1]), name_and_ids[0]))
     return [Entity(name, forms[name].most_common(1)[0][0], tuple(ids)) for name, ids in large]
 
 

@@ -93,15 +93,14 @@ class Cut:
 
 
 def create_backup(folder: AgentFolder, *, reason: str = ASKED, clock: Clock = utc_now) -> Backup:
-    """Make a backup of an agent, read it again, and put it among the others.
+    """Create a backup of an agent and verify it.
 
     A journal that was put back after a purge is rewritten first, without what was purged.
 
     Raises:
-        ValidationError: There is nothing to keep.
+        ValidationError: There is nothing to back up.
         BusyError: A process has been writing for too long.
-        StorageError: It could not be written, or was not what had been written, or a journal is missing; there is no
-            new backup.
+        StorageError: Writing or verifying failed, or a journal is missing. No backup was created.
     """
     check_all_present(folder.path)
     if folder.path.is_dir():

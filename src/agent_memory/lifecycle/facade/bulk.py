@@ -63,15 +63,15 @@ async def _sorted(kept: Kept, entries: Sequence[MemoryEntry], caller: Caller) ->
     """Return which entries are memories and turns that need nothing but to be written."""
     if caller.trust == "low":
         return [], []
-    plain = [at for at, entry in enumerate(entries) if not entry.entry_id and entry.entry_type not in _ONE_BY_ONE]
-    turns = [at for at in plain if entries[at].entry_type == MemoryEntryType.INTERACTION]
-    known = {get_duplicate_key(str(getattr(each, "content", ""))) for each in await kept.memories()}
+    plain = [index for index, entry in enumerate(entries) if not entry.entry_id and entry.entry_type not in _ONE_BY_ONE]
+    turns = [index for index in plain if entries[index].entry_type == MemoryEntryType.INTERACTION]
+    duplicate_keys = {get_duplicate_key(str(getattr(memory, "content", ""))) for memory in await kept.memories()}
     memories = []
-    for at in plain:
-        said = get_duplicate_key(entries[at].text)
-        if entries[at].entry_type != MemoryEntryType.INTERACTION and said not in known:
-            known.add(said)
-            memories.append(at)
+    for index in plain:
+        duplicate_key = get_duplicate_key(entries[index].text)
+        if entries[index].entry_type != MemoryEntryType.INTERACTION and duplicate_key not in duplicate_keys:
+            duplicate_keys.add(duplicate_key)
+            memories.append(index)
     return memories, turns
 
 

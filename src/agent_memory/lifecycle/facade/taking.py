@@ -93,7 +93,7 @@ class Taking:
 
 
 def _read_role(entry: MemoryEntry) -> str:
-    """Return the role that an entry states; without one it is the program's own, unless its source is a user."""
+    """Return the role that an entry states, else one from its source."""
     role = entry.content.get("role")
     if role is not None:
         return role if role in _ROLES else UNKNOWN

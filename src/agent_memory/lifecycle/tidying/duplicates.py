@@ -1,6 +1,8 @@
-"""Memories with the same words. Strict: a wrong merge is worse than none. Pure.
+"""Detection of memories with the same words. Pure.
 
-The same words in the same order, but for white space, punctuation between words, the case of a sentence's first
+Strict: a wrong merge is worse than none.
+
+The same words in the same order, except white space, punctuation between words, the case of a sentence's first
 word, and articles. So no number, id, name, negation, question or symbol differs; and what names a time by when it was
 said ("yesterday") has to mean the same days.
 """

@@ -65,11 +65,11 @@ class Deriving:
         drafts = await asyncio.to_thread(self._drafted, items, caller, done)
         if len(drafts) >= _MANY:  # they are sealed when they are stored: numpy, imported there, would hold the loop
             await asyncio.to_thread(numpy_if_there)
-        known = await self._storage.texts_of([draft.value.id for draft in drafts])
+        stored_texts = await self._storage.texts_of([draft.value.id for draft in drafts])
         forgotten = await self._storage.forgotten_among([draft.value.content for draft in drafts])
         new: dict[str, Redacted[Memory]] = {}
         for draft in drafts:
-            if draft.value.id in known:
+            if draft.value.id in stored_texts:
                 done.known.append(draft.value.id)
             elif draft.value.content in forgotten or self._writing.is_purged(draft.value.content, draft.value.id):
                 done.forgotten.append(draft.value.id)
@@ -93,9 +93,9 @@ class Deriving:
         drafts: list[Redacted[Memory]] = []
         redactor = RepeatedRedactor(self._writing.redactor)
         for values in items:
-            own = {**values, "created_by_session": caller.session_id}
+            fields = {**values, "created_by_session": caller.session_id}
             try:
-                drafts.append(make_record(MEMORY, own, self._storage.agent_id, redactor))
+                drafts.append(make_record(MEMORY, fields, self._storage.agent_id, redactor))
             except ValidationError as error:
                 done.refused[str(values.get("id"))] = error.code
         return drafts

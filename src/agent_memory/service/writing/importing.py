@@ -149,32 +149,32 @@ class Import:
         """Return a memory without words of what was purged here."""
         if (purged := self.writing.purged) is None:
             return memory
-        said = self._with_dates(memory)
-        readable = purged.readable(memory.id, said)
-        if readable == said:
+        fields = self._with_dates(memory)
+        readable = purged.readable(memory.id, fields)
+        if readable == fields:
             return memory
         return MEMORY.model.from_record(memory.agent_id, memory.id, {**readable, "timestamp": memory.timestamp})
 
     def _with_dates(self, memory: Memory) -> dict[str, Any]:
-        """Return the fields of a memory, without its moment if the export did not say when it was stored."""
+        """Return a memory's fields; no timestamp if the export has none."""
         fields = memory.to_record()
         return fields if memory.timestamp < self.now else {**fields, "timestamp": None}
 
     async def _judge(
-        self, cleaned: _Cleaned, known: Mapping[str, str], forgotten: Collection[str]
+        self, cleaned: _Cleaned, stored_texts: Mapping[str, str], forgotten: Collection[str]
     ) -> tuple[Imported, Redacted[Memory] | None]:
-        """Return what is to become of a memory, and, if it is to be stored, as what.
+        """Return the outcome for a memory, and its draft if it is new.
 
         Args:
-            cleaned: Which.
-            known: The texts of those around it that are there.
-            forgotten: The texts around it that were forgotten there.
+            cleaned: Memory to judge, without secrets.
+            stored_texts: Stored texts by ID, at least of its own ID.
+            forgotten: Texts that were forgotten in this storage.
         """
         memory, draft, lowered = cleaned.memory, cleaned.draft, cleaned.lowered
         if isinstance(draft, ValidationError):
             return Imported(memory.id, "refused", error=draft), None
         content = draft.value.content
-        if (text := self._texts.get(memory.id, known.get(memory.id))) is not None:
+        if (text := self._texts.get(memory.id, stored_texts.get(memory.id))) is not None:
             if text != content:
                 if memory.id == get_import_id(memory.content) and is_only_folded_equal(text, content):
                     return await self._judge_under_exact_id(cleaned, draft, forgotten)
@@ -189,12 +189,15 @@ class Import:
     async def _judge_under_exact_id(
         self, cleaned: _Cleaned, draft: Redacted[Memory], forgotten: Collection[str]
     ) -> tuple[Imported, Redacted[Memory] | None]:
-        """Judge a memory whose import id belongs to a text with other capitals or compatibility forms."""
+        """Judge a memory whose import ID belongs to a variant text.
+
+        The variant has other capitals or compatibility forms.
+        """
         memory_id = get_exact_import_id(cleaned.memory.content)
         memory = cleaned.memory.model_copy(update={"id": memory_id})
-        known = await self.writing.storage.texts_of([memory_id])
+        stored_texts = await self.writing.storage.texts_of([memory_id])
         return await self._judge(
-            replace(cleaned, memory=memory, draft=with_fields(draft, id=memory_id)), known, forgotten
+            replace(cleaned, memory=memory, draft=with_fields(draft, id=memory_id)), stored_texts, forgotten
         )
 
     def _bars(self, memory: Memory, content: str) -> bool:

@@ -49,17 +49,17 @@ def valid_times(sentence: str, said_at: datetime, language: str | None = None) -
         language: See `times_in`.
     """
     first: date | None = None
-    behind: date | None = None
+    end_date: date | None = None
     verbs: dict[re.Pattern[str], bool] = {}
     for mention in times_in(sentence, said_at, language):
         if not verbs:  # one search each, however many times the sentence names
             verbs = {pattern: pattern.search(sentence) is not None for pattern in (_BEGINS, _ENDS, _HELD)}
         begin, end = _told(mention, sentence, verbs)
         first = begin if first is None else first
-        behind = end if behind is None else behind
-    if first is not None and behind is not None and behind <= first:
-        behind = None
-    return Validity(_moment(first, said_at), _moment(behind, said_at))
+        end_date = end if end_date is None else end_date
+    if first is not None and end_date is not None and end_date <= first:
+        end_date = None
+    return Validity(_moment(first, said_at), _moment(end_date, said_at))
 
 
 def _told(mention: TimeMention, sentence: str, verbs: dict[re.Pattern[str], bool]) -> tuple[date | None, date | None]:
