@@ -21,7 +21,7 @@ from agent_memory.cli.options import (
 from agent_memory.cli.running import FAILED, QUIET, SESSION_ID, Group, Place, PlaceCommand, command, perform, show_none
 from agent_memory.cli.text import minute
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
-from agent_memory.files.layout import AgentFolder, agents_under, folder_of
+from agent_memory.files.layout import AgentFolder, agents_under, build_command, folder_of
 from agent_memory.files.names import BACKUPS
 from agent_memory.files.wording import counted, human
 from agent_memory.journal.presence import check_all_present
@@ -143,8 +143,8 @@ async def restore_newest(place: Place, agent: str) -> None:
     newest = next((listed for listed in list_backups(place.root, agent) if not listed.problem), None)
     folder = folder_of(agent, place.root)
     if newest is None:
-        reset = f"run agent-memory agents reset {agent} (keeps what is left in {BACKUPS})"
-        create = f"run agent-memory backup create -a {agent} to make one"
+        reset = f"run {build_command(place.root, 'agents reset', agent)} (keeps what is left in {BACKUPS})"
+        create = f"run {build_command(place.root, 'backup create -a', agent)} to make one"
         raise ValidationError(
             f"there is no backup of {agent!r}", code="no_backup", recovery=reset if lacks_journal(folder) else create
         )
@@ -153,11 +153,16 @@ async def restore_newest(place: Place, agent: str) -> None:
 
 def lacks_journal(folder: AgentFolder) -> bool:
     """Return True if a journal of an agent was there and is missing."""
+    return _refuses_to_open(folder) == "journal_missing"
+
+
+def _refuses_to_open(folder: AgentFolder) -> str:
+    """Return the code of the error because of which an agent is not opened; empty if it is."""
     try:
         check_all_present(folder.path)
-    except StorageError:
-        return True
-    return False
+    except StorageError as error:
+        return error.code
+    return ""
 
 
 async def _restore(place: Place, path: Path, agent: str | None, new: str | None, *, yes: bool) -> None:
@@ -167,7 +172,7 @@ async def _restore(place: Place, path: Path, agent: str | None, new: str | None,
         if not yes:
             place.need_terminal("Nothing was changed.")
             place.confirm(f"Restore {preview.agent_id}?", "Nothing was changed.")
-        if not lacks_journal(folder_of(preview.agent_id, place.root)):
+        if not _refuses_to_open(folder_of(preview.agent_id, place.root)):
             async with opened(preview.agent_id, place.root) as service:  # edits by hand are in the backup of now
                 await service.pad.notice(Caller(SESSION_ID))
     done = await asyncio.to_thread(lambda: restore_backup(path, place.root, agent=agent, new=new))

@@ -102,7 +102,11 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "journal_lines": (PROBLEM, "lines that are no entries", _MENDED),
         "journal_tail": (WARNING, "its last line was cut off, by a crash", _MENDED),
         "purge_unfinished": (WARNING, "a purge was interrupted; the next session goes on with it"),
-        "purges_unusable": (PROBLEM, "`purged.yaml` cannot be read: what was purged might come back"),
+        "purges_unusable": (
+            PROBLEM,
+            "`purged.yaml` or its key is missing, shorter than noted, or damaged: what was purged might come back",
+            "takes both from the newest backup that has all of it",
+        ),
         "journal_unfinished": (NOTE, "its last line is whole but for its end, which comes with the next write"),
         "journal_records": (WARNING, "entries that break the rules of a memory", _MENDED),
         "journal_changes": (WARNING, "changes that break the rules of a memory; the version before is used", _WRITTEN),

@@ -25,10 +25,11 @@ from agent_memory.files.atomic import read_file, translated
 from agent_memory.files.concerns import make_private, too_open
 from agent_memory.files.entries import kind_of, names_in, names_of, size_of
 from agent_memory.files.lock import finish_settled, folder_lock
-from agent_memory.files.names import SESSIONS, STAMP, aside_path
+from agent_memory.files.names import PURGE_KEY, PURGED, SESSIONS, STAMP, aside_path
 from agent_memory.files.temporary import leftovers, remove_leftover
 from agent_memory.files.wording import counted, human
 from agent_memory.journal import Change, Journal, rejected_path
+from agent_memory.lifecycle.backups import restore_purges
 from agent_memory.scratchpad.saves import PadFile
 from agent_memory.service.audit import audit_files
 from agent_memory.settings import PERSON_SECONDS, ServiceSettings
@@ -296,6 +297,10 @@ def _pad_of(case: Case) -> PadFile:
     return PadFile(case.folder.scratchpad, lambda: case.now)
 
 
+def _restore_purges(case: Case) -> str:
+    return f"Took {PURGED} and {PURGE_KEY} from the backup {restore_purges(case.folder)}."
+
+
 def _move_audit(case: Case) -> str:
     paths = audit_files(case.folder.audit)
     return " ".join(_moved(path, case.stamp) for path in paths if kind_of(path) in {"folder", "link", "other"})
@@ -322,6 +327,7 @@ REMEDIES: Final[dict[str, Callable[[Case], str]]] = {
     "permissions_open": _close_permissions,
     "lock_unusable": _move_lock,
     "rejected_unusable": lambda case: _moved(rejected_path(case.path), case.stamp, f"{case.path.stem}.rejected"),
+    "purges_unusable": _restore_purges,
     "journal_lines": _mend_journal,
     "journal_changes": _write_what_is_used,
     "journal_circle": _break_circles,

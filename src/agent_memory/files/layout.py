@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -123,6 +125,19 @@ def root_of(storage_root: str | Path) -> Path:
                 path=root,
             )
     return root
+
+
+def build_command(root: Path, *words: str) -> str:
+    """Return an `agent-memory` command line that works on a storage root.
+
+    Args:
+        root: Folder of all agents; named by `--root` unless it is the default.
+        words: Command and arguments, quoted where the shell needs it.
+    """
+    is_default = False
+    with contextlib.suppress(ConfigurationError):  # no home, and so no default
+        is_default = _real(root) == _real(_expanded(DEFAULT_ROOT))
+    return " ".join(["agent-memory", *words, *(() if is_default else ("--root", shlex.quote(str(root))))])
 
 
 def folder_of(agent_id: str, storage_root: str | Path = DEFAULT_ROOT) -> AgentFolder:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_file, read_json
 from agent_memory.files.changeover import is_settled
+from agent_memory.files.layout import build_command
 from agent_memory.files.names import (
     AGENT,
     AUDIT,
@@ -30,6 +31,7 @@ from agent_memory.files.names import (
 )
 from agent_memory.files.wording import counted
 from agent_memory.journal.agent_file import JournalState, read_states
+from agent_memory.journal.purge_list import PurgeList
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,7 +69,12 @@ def _is_there(path: Path) -> bool:
 
 
 def check_all_present(folder: Path) -> None:
-    """Make sure that no journal of an agent is missing; raises as `check_present`."""
+    """Make sure that no journal of an agent is missing, and that its purge list can be used.
+
+    Raises:
+        StorageError: A journal is missing (`journal_missing`), or the list or its key (`purge_list`, `purge_key`).
+    """
+    PurgeList(folder).check_key()
     for name in sorted({JOURNAL, *(read_states(folder) or ())}):
         check_present(folder / name)
 
@@ -78,10 +85,10 @@ def journal_missing(path: Path, state: JournalState) -> StorageError:
     facts = [f"generation {state.generation}"] if state.generation else []
     facts += [counted(state.count, "record")] if state.count is not None else []
     details = f" ({', '.join(facts)})" if facts else ""
-    named = shlex.quote(agent)
-    reset = f"agent-memory agents reset {named} (keeps what is left in {BACKUPS})"
+    root, named = path.parent.parent, shlex.quote(agent)
+    reset = f"{build_command(root, 'agents reset', named)} (keeps what is left in {BACKUPS})"
     newest = newest_backup(path.parent)
-    restore = f"agent-memory restore {named} (newest backup {newest}), or " if newest else ""
+    restore = f"{build_command(root, 'restore', named)} (newest backup {newest}), or " if newest else ""
     return StorageError(
         f'the journal{which} of "{agent}" is missing{details}',
         code="journal_missing",

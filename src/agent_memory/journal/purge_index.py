@@ -10,13 +10,17 @@ import contextlib
 import hashlib
 import hmac
 import math
+import shlex
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_file, signature, translated
-from agent_memory.files.names import PURGED
+from agent_memory.files.layout import build_command
+from agent_memory.files.names import PURGE_KEY, PURGED
+from agent_memory.files.wording import counted
+from agent_memory.journal.agent_file import PurgeState, checksum_key, read_purge_state
 from agent_memory.journal.format import MalformedLineError, decode_line, sealed
 from agent_memory.journal.stretches import Stretches
 from agent_memory.models.text import folded_text
@@ -85,6 +89,19 @@ class PurgeIndex:
         """Whether anything is listed, for which the key is needed."""
         return bool(self.purges or self.rejected)
 
+    @property
+    def state(self) -> PurgeState | None:
+        """How long the list is, for `agent.yaml`; None if nothing was purged or the key is missing."""
+        return (
+            PurgeState(len(self.purges), next(reversed(self.purges)), checksum_key(self.key))
+            if self.purges and self.key
+            else None
+        )
+
+    def holds(self, noted: PurgeState) -> bool:
+        """Return True if the list has all purges that were noted."""
+        return len(self.purges) >= noted.count and noted.last in self.purges
+
     def has(self, text: str, moment: float = 0.0) -> bool:
         """See `PurgeList.has`."""
         return bool(self.key) and self.fingerprints.get(make_fingerprint(self.key, text), -1.0) >= moment
@@ -128,24 +145,63 @@ def read_purges(path: Path, key_path: Path) -> PurgeIndex:
     """Return the current index of a purge list.
 
     Raises:
-        StorageError: It cannot be read.
+        StorageError: It cannot be read, or purges that `agent.yaml` counts are not in it.
     """
+    noted = read_purge_state(path.parent)  # before the list, which is written first
     looked = (signature(path), signature(key_path))
-    known = _READ.get(path)
-    if known is not None and known.looked == looked:
-        return known
-    read = PurgeIndex(looked)
-    with translated(path, "read"):
-        for line in read_file(path).split(b"\n") if looked[0] is not None else ():
-            _take(read, line, path)
-    if read.has_any:
+    read = _READ.get(path)
+    if read is None or read.looked != looked:
+        with translated(path, "read"):
+            content = read_file(path) if looked[0] is not None else b""
+        key = b""
         with contextlib.suppress(StorageError):  # `PurgeList.check_key` says so
-            read.key = read_key(key_path)
-        read.index()
-    if len(_READ) >= _MOST_READ:
-        _READ.clear()
-    _READ[path] = read
+            key = read_key(key_path) if content.strip() else b""
+        read = parse_purges(content, key, path)
+        read.looked = looked
+        if len(_READ) >= _MOST_READ:
+            _READ.clear()
+        _READ[path] = read
+    if noted is not None and not read.holds(noted):
+        raise _incomplete(path, noted, len(read.purges))
     return read
+
+
+def parse_purges(content: bytes, key: bytes, path: Path) -> PurgeIndex:
+    """Return the index of a purge list that was read.
+
+    Args:
+        content: Bytes of the list.
+        key: Key of the list; empty if it is missing.
+        path: File of the list, for errors.
+
+    Raises:
+        StorageError: A line is damaged.
+    """
+    read = PurgeIndex()
+    for line in content.split(b"\n"):
+        _take(read, line, path)
+    if read.has_any:
+        read.key = key
+        read.index()
+    return read
+
+
+def _incomplete(path: Path, noted: PurgeState, count: int) -> StorageError:
+    """Return the error for a list without purges that `agent.yaml` counts."""
+    what = "is missing or empty" if not count else f"has {counted(count, 'purge')}"
+    return StorageError(
+        f'{path.name}, the list of what was purged from "{path.parent.name}", {what}, and {noted.count:,} '
+        f"{'was' if noted.count == 1 else 'were'} noted. Nothing was read or changed.",
+        code="purge_list",
+        recovery=hint_purges(path.parent),
+        path=path,
+    )
+
+
+def hint_purges(folder: Path) -> str:
+    """Return what to do if the purge list of an agent, or its key, cannot be used."""
+    repair = build_command(folder.parent, "doctor --repair -a", shlex.quote(folder.name))
+    return f"Run {repair} to take {PURGED} and {PURGE_KEY} from a backup, or put both back from a copy of the folder."
 
 
 def to_seconds(moment: object) -> float:
@@ -166,7 +222,7 @@ def _take(read: PurgeIndex, line: bytes, path: Path) -> None:
         raise StorageError(
             f"{path.name}, the list of what was purged, is damaged: {error}. Nothing was read or changed.",
             code="purge_list",
-            recovery=f"Put {path.name} back from a copy of the folder.",
+            recovery=hint_purges(path.parent),
             path=path,
         ) from None
     try:
@@ -220,8 +276,7 @@ def read_key(path: Path) -> bytes:
         raise StorageError(
             f"{path.name}, the key of the list of what was purged, is missing or damaged.",
             code="purge_key",
-            recovery=f"Put {path.name} back from a copy of the folder. Without one, move {PURGED} away, too: what was "
-            "purged may then come back from older copies.",
+            recovery=hint_purges(path.parent),
             path=path,
         )
     return key

@@ -24,12 +24,14 @@ from agent_memory.files.atomic import open_private, opened, read_at, sync_file, 
 from agent_memory.files.concerns import Concern
 from agent_memory.files.names import PURGE_KEY, PURGED
 from agent_memory.files.wording import counted
+from agent_memory.journal.agent_file import checksum_key, note_purges, read_purge_state
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line, sealed
 from agent_memory.journal.purge_index import (
     KEY_BYTES,
     REJECTED,
     Purge,
     PurgeIndex,
+    hint_purges,
     make_fingerprint,
     read_key,
     read_purges,
@@ -69,6 +71,29 @@ class PurgeList:
         read = self.read()
         if read.purges and not read.key:
             read_key(self._key_path)
+        noted = read_purge_state(self.path.parent)
+        if noted is not None and checksum_key(read.key) != noted.key:
+            raise StorageError(
+                f"{self._key_path.name} is not the key of {self.path.name}, the list of what was purged. "
+                "Nothing was read or changed.",
+                code="purge_key",
+                recovery=hint_purges(self.path.parent),
+                path=self._key_path,
+            )
+
+    def note(self) -> None:
+        """Write down in `agent.yaml` how long the list is; to be called with the lock of the folder held.
+
+        Raises:
+            StorageError: The list cannot be read.
+        """
+        if (state := self.read().state) is not None:
+            note_purges(self.path.parent, state)
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether `agent.yaml` says how long the list is; see `purges`."""
+        return self.read().state == read_purge_state(self.path.parent)
 
     def purges(self) -> list[Purge]:
         """Return all of them in their order.
@@ -195,6 +220,7 @@ class PurgeList:
         begun["stretches"] = {str(count): some for count, some in signed.items()}
         begun["sums"] = {str(count): sums for count, sums in summed_stretches(key, said).items()}
         _append(self.path, {"purge": purge.id, "at": at, "step": "begun", **begun})
+        self.note()
         return purge
 
     def reject(self, texts: Iterable[str], at: str) -> None:

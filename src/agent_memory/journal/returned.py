@@ -10,6 +10,7 @@ from agent_memory.files.lock import folder_lock
 from agent_memory.journal.agent_file import JournalState, header_at, note_journal, read_states
 from agent_memory.journal.journal import Journal
 from agent_memory.journal.purge_filter import is_returned
+from agent_memory.journal.purge_list import PurgeList
 from agent_memory.journal.reader import is_put_back
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def note_current(journal: Journal, count: int | None) -> None:
         count: How many records it has; unknown when None.
     """
     reader, path = journal.reader, journal.path
+    _note_purges(path.parent)
     header = reader.header
     if header is None or reader.withheld or (is_put_back(reader) and reader.read.begin):
         return
@@ -51,3 +53,12 @@ def note_current(journal: Journal, count: int | None) -> None:
     with contextlib.suppress(StorageError), folder_lock(path.parent, 0):
         if (present := header_at(path)) is not None and present.generation == header.generation:
             note_journal(path, header, reader.last_seq, count)
+
+
+def _note_purges(folder: Path) -> None:
+    """Write down how long the purge list is, where an earlier version or a killed process did not."""
+    purges = PurgeList(folder)
+    with contextlib.suppress(StorageError):
+        if purges.read().purges and not purges.is_noted:
+            with folder_lock(folder, 0):
+                purges.note()

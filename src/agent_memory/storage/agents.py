@@ -30,10 +30,10 @@ from agent_memory.files.atomic import (
 )
 from agent_memory.files.entries import size_of
 from agent_memory.files.held import hold_folder, unlock_and_close
-from agent_memory.files.layout import AgentFolder, folder_of, root_of
+from agent_memory.files.layout import AgentFolder, build_command, folder_of, root_of
 from agent_memory.files.lock import folder_lock, make_lock
 from agent_memory.files.names import AGENT, BACKUPS, ENCRYPTION, LOCK, PURGE_KEY, PURGED, STAMP
-from agent_memory.journal import rewrite_returned
+from agent_memory.journal import PurgeList, rewrite_returned
 from agent_memory.journal.agent_file import read_states, write_states
 from agent_memory.journal.presence import check_all_present
 from agent_memory.settings import PERSON_SECONDS
@@ -158,6 +158,7 @@ def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> Agen
             for each in (PURGE_KEY, PURGED):  # what was purged stays so in the copy
                 if (folder.path / each).exists():
                     replace_file(hidden / each, read_file(folder.path / each), durable=True)
+            PurgeList(hidden).note()
         _copy_pages(folder.topics, hidden / folder.topics.name)
         _copy_vectors(folder.vectors, hidden / folder.vectors.name)
         sync_tree(hidden)
@@ -198,18 +199,41 @@ def reset_agent(folder: AgentFolder, moment: datetime) -> Path:
 
     Raises:
         BusyError: A process writes to it, or has a file of it open.
+        ValidationError: Nothing is left of it (`nothing_to_reset`).
         StorageError: Not all of it could be moved; doing it again moves the rest.
     """
     moved = folder.path.parent / BACKUPS / f"{folder.agent_id}-{moment:{STAMP}}Z-reset"
-    make_private_folder(moved)
     with translated(folder.path, "reset"), _to_itself(folder):
-        # The file that names the journals goes last: until then it says that they are missing.
-        for path in sorted(folder.path.iterdir(), key=lambda path: (path.name == AGENT, path.name)):
-            if path.name not in _STAYS:
-                path.rename(moved / path.name)
+        left = _left_in(folder.path)
+        if not left:
+            raise ValidationError(
+                f"{folder.agent_id} has stored nothing; there is nothing to reset.",
+                code="nothing_to_reset",
+                recovery=f"Run {build_command(folder.path.parent, 'agents')} to list agents and what they have.",
+            )
+        make_private_folder(moved)
+        for path in left:
+            path.rename(moved / path.name)
         sync_folder(moved)
         sync_folder(folder.path)
+        PurgeList(folder.path).note()
     return moved
+
+
+def _left_in(folder: Path) -> list[Path]:
+    """Return what a reset moves: all files if the purge list cannot be used, else not those that stay.
+
+    `agent.yaml` is the last: until it is moved, it says that journals are missing.
+    """
+    stays = _STAYS
+    try:
+        PurgeList(folder).check_key()
+    except StorageError:
+        stays -= {PURGED, PURGE_KEY}
+    paths = sorted(path for path in folder.iterdir() if path.name not in stays)
+    if [path.name for path in paths] == [AGENT] and not read_states(folder) and PURGED in stays:
+        return []  # of a reset before
+    return sorted(paths, key=lambda path: path.name == AGENT)
 
 
 def unfinished_agents(root: Path) -> list[Path]:

@@ -70,7 +70,8 @@ async def test_missing_journal_names_the_newest_backup(bobs: House) -> None:
     await lost(bobs)
     with pytest.raises(StorageError) as caught:
         await bobs.keep(OTHER)
-    assert caught.value.recovery.startswith(f"run agent-memory restore bob (newest backup {NOON:%Y-%m-%d})")
+    restore = f"run agent-memory restore bob --root {bobs.root} (newest backup {NOON:%Y-%m-%d})"
+    assert caught.value.recovery.startswith(restore)
     with pytest.raises(StorageError):
         create_backup(folder_of("bob", bobs.root), clock=bobs.clock)
 

@@ -2,6 +2,7 @@
 
 from agent_memory.lifecycle.backups.admitting import Admission
 from agent_memory.lifecycle.backups.keeping import Listed, last_backup, list_backups, prune_backups, to_prune
+from agent_memory.lifecycle.backups.purges import restore_purges
 from agent_memory.lifecycle.backups.reading import Verified, verify_backup
 from agent_memory.lifecycle.backups.restoring import Preview, Restored, drop_derived, preview_restore, restore_backup
 from agent_memory.lifecycle.backups.shape import Manifest, folder_of_backups
@@ -25,6 +26,7 @@ __all__ = [
     "preview_restore",
     "prune_backups",
     "restore_backup",
+    "restore_purges",
     "to_prune",
     "verify_backup",
     "withdraw",

@@ -85,9 +85,11 @@ def barring(root: Path, agents: Collection[str]) -> Admission:
     """Return what leaves out what was purged from one of these agents.
 
     Raises:
-        StorageError: A list of what was purged cannot be read.
+        StorageError: A list of what was purged, or its key, cannot be read.
     """
     lists = [PurgeList(folder_of(name, root).path) for name in sorted(agents)]
+    for purges in lists:
+        purges.check_key()
 
     def admit(line: bytes) -> bytes:
         return reduce(lambda left, each: each.admitted(left) if left else left, lists, line)

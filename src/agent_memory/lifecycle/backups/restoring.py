@@ -44,6 +44,7 @@ from agent_memory.journal.format import FORMAT, Header, MalformedLineError, deco
 from agent_memory.knowledge.topics.file import INDEX
 from agent_memory.lifecycle.backups.admitting import Admission, barring
 from agent_memory.lifecycle.backups.coding import Coding, coding_of
+from agent_memory.lifecycle.backups.purges import bring_purges
 from agent_memory.lifecycle.backups.reading import Archive, damaged, opened_backup, verify_open
 from agent_memory.lifecycle.backups.room import check_room
 from agent_memory.lifecycle.backups.shape import BEFORE_RESTORE, is_long_text, is_page
@@ -158,16 +159,19 @@ def restore_backup(
         StorageError: As there; or it could not be written, and what was there still is.
     """
     with opened_backup(path) as archive:
-        if admission is None:
-            admission = barring(root, {archive.manifest.agent_id, agent or archive.manifest.agent_id})
         found = verify_open(archive, deep=False)  # lines are looked at when they are unpacked
         if found.problems:
             raise damaged(path, found.problems)
         check_room(archive, root)
+        folder = folder_of(agent or archive.manifest.agent_id, root)
+        if new is None:
+            make_private_folder(folder.path)
+            with folder_lock(folder.path, PERSON_SECONDS):
+                bring_purges(archive, folder.path)
+        if admission is None:
+            admission = barring(root, {archive.manifest.agent_id, folder.agent_id})
         if new is not None:
             return Restored(_begin(archive, new, root, admission), archive.manifest, None)
-        folder = folder_of(agent or archive.manifest.agent_id, root)
-        make_private_folder(folder.path)
         rewrite_returned(folder.journals())
         return _replace(archive, folder, clock, admission)
 
@@ -354,6 +358,7 @@ def _begin(archive: Archive, name: str, root: Path, admission: Admission) -> Age
         with _texts_of(archive, AgentFolder(hidden), hidden, admission, coding):
             _number(hidden, headers, None)
             _write(hidden / AGENT, encode_states(hidden, states_in(hidden, _counts(archive))))
+            bring_purges(archive, hidden)
         if coding.key_file is not None:
             _write(hidden / ENCRYPTION, coding.key_file)
         sync_tree(hidden)

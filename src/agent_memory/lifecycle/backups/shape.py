@@ -9,14 +9,16 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, ValidationError
-from agent_memory.files.names import BACKUP, BACKUPS, ENCRYPTION, SCRATCHPAD, STAMP, may_be_journal
+from agent_memory.files.names import BACKUP, BACKUPS, ENCRYPTION, PURGE_KEY, PURGED, SCRATCHPAD, STAMP, may_be_journal
 from agent_memory.models import check_agent_id
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORM: Final = 1
+FORM: Final = 2
 """Of archive and manifest. A greater one is of a newer version, and is not touched."""
+_FORM_WITHOUT_PURGES: Final = 1
+"""Of a backup without a purge list, which earlier versions can restore."""
 MANIFEST: Final = "manifest.json"
 README: Final = "README.txt"
 MOST_BYTES_OF_MANIFEST: Final = 64 << 20
@@ -35,8 +37,10 @@ ON_FILE: Final = (
 _PAGE: Final = re.compile(r"topics/\.?[a-z0-9_-]{1,200}(?:\.[a-z]+(?:-[0-9a-f]+)?)?\.md")
 _BLOB: Final = re.compile(r"blobs/[0-9a-f]{64}")
 _SUM: Final = re.compile(r"[0-9a-f]{64}")
-_BESIDE: Final = frozenset({SCRATCHPAD, ENCRYPTION})
-"""The first is kept for people, and a restore renders it anew; the second has the key of encrypted journals."""
+PURGES: Final = frozenset({PURGED, PURGE_KEY})
+_BESIDE: Final = frozenset({SCRATCHPAD, ENCRYPTION}) | PURGES
+"""The scratchpad is kept for people, and a restore renders it again; `encryption.json` has the key of encrypted
+journals. The purge list and its key are used by a restore where the agent has none that can be used."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +87,7 @@ class Manifest:
         made_by: The version that made it.
         reason: `asked`, or `before_restore`.
         journals: All of the agent, at one moment.
-        files: Long texts, pages of topics, and the scratchpad.
+        files: Long texts, pages of topics, the scratchpad, and the purge list with its key.
     """
 
     agent_id: str
@@ -105,8 +109,9 @@ class Manifest:
 
     def encode(self) -> bytes:
         """Return it as JSON."""
+        has_purges = any(held.name in PURGES for held in self.files)
         value = {
-            "agent_memory_backup": FORM,
+            "agent_memory_backup": FORM if has_purges else _FORM_WITHOUT_PURGES,
             **asdict(self),
             "made_at": self.made_at.isoformat().replace("+00:00", "Z"),
         }

@@ -41,6 +41,7 @@ from agent_memory.lifecycle.backups.shape import (
     ASKED,
     MANIFEST,
     ON_FILE,
+    PURGES,
     README,
     Held,
     HeldJournal,
@@ -215,7 +216,13 @@ def _beside(folder: AgentFolder) -> list[str]:
     """Return the names of all other files that a backup has."""
     texts = [f"{folder.blobs.name}/{name}" for name in sorted(AgentBlobs(folder).names())]
     pages = sorted(folder.topics.glob("*.md")) if folder.topics.is_dir() and not folder.topics.is_symlink() else []
-    names = [*texts, *(f"{folder.topics.name}/{page.name}" for page in pages), folder.scratchpad.name, ENCRYPTION]
+    names = [
+        *texts,
+        *(f"{folder.topics.name}/{page.name}" for page in pages),
+        folder.scratchpad.name,
+        ENCRYPTION,
+        *sorted(PURGES),
+    ]
     return [name for name in names if is_beside(name)]
 
 

@@ -9,12 +9,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from agent_memory.encryption.keys import adopt
-from agent_memory.files.atomic import PRIVATE_FOLDER, replace_file, sync_folder, translated
+from agent_memory.files.atomic import PRIVATE_FOLDER, read_file, replace_file, sync_folder, translated
 from agent_memory.files.held import hold_folder, unlock_and_close
+from agent_memory.files.layout import folder_of
 from agent_memory.files.names import ENCRYPTION
 from agent_memory.lifecycle.backups.admitting import EVERYTHING
 from agent_memory.lifecycle.backups.reading import opened_backup
 from agent_memory.lifecycle.backups.restoring import restore_backup
+from agent_memory.lifecycle.backups.shape import PURGES
 from agent_memory.lifecycle.backups.taking import cut_of, take
 from agent_memory.storage.blobs import sweep_blobs
 from agent_memory.storage.recoding import recode
@@ -93,7 +95,15 @@ def _make_anew(path: Path, root: Path, admission: Admission, change: Callable[[A
         ending.callback(shutil.rmtree, hidden, ignore_errors=True)
         folder = restore_backup(path, hidden, admission=admission).folder
         change(folder)
+        _copy_purges(folder_of(manifest.agent_id, root).path, folder.path)
         with cut_of(folder) as cut:
             made = take(folder, cut, manifest.reason, manifest.made_at)
         made.path.replace(path)
         sync_folder(path.parent)
+
+
+def _copy_purges(source: Path, target: Path) -> None:
+    """Copy the purge list of an agent with its key, so that the backup has all of it."""
+    for name in sorted(PURGES):
+        if (source / name).is_file():
+            replace_file(target / name, read_file(source / name), durable=False)

@@ -72,7 +72,7 @@ def test_counts_that_are_not_so_are_found(made: Backup) -> None:
 
 
 def test_a_newer_one_says_so_and_stays(made: Backup) -> None:
-    newer = rewritten(made.path, nothing, lambda manifest: manifest.update(agent_memory_backup=2, made_by="9.0"))
+    newer = rewritten(made.path, nothing, lambda manifest: manifest.update(agent_memory_backup=3, made_by="9.0"))
     with raises(StorageError, "backup_newer", match="newer version"):
         verify_backup(newer)
     assert newer.exists()
