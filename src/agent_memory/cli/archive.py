@@ -209,7 +209,7 @@ async def list_(
         why = f": {each.why}" if each.why else ""
         run.screen.show(f"archived {day(each.archived_at)}{why}", indent=2, style="dim")
     if not every:
-        run.screen.note("The archive is empty. `agent-memory tidy` shows what could be put there.")
+        run.screen.hint("The archive is empty. `agent-memory tidy` shows what could be put there.")
     elif len(every) > offset + len(shown) and run.screen.form == "text":
         run.screen.note(f"{len(shown)} of {len(every):,}; --limit or --offset {offset + len(shown)} shows more.")
 

@@ -220,7 +220,7 @@ async def search(
     document = {"agent_id": run.service.agent_id, **answer(found, hits, explain=explain), **as_document(put_away)}
     _note_degraded(run, found)
     if is_memory_id(query.strip()):
-        run.screen.note(f"A search is for words; `agent-memory show {query.strip()}` shows the memory of this id.")
+        run.screen.hint(f"A search is for words; `agent-memory show {query.strip()}` shows the memory of this id.")
     if results and results.not_known:
         why = f" {DOUBTS[results.doubt]}" if results.doubt is not None else ""
         run.screen.note(f"Not known: nothing here is likely to be the answer.{why} The nearest:")
@@ -231,7 +231,7 @@ async def search(
     if explain and run.screen.form == "text":
         await _explain(run, results, replaced)
     if any(hit.excerpt is not None for hit in found.near) and not full and run.screen.out.is_terminal:
-        run.screen.note("… stands for what is left out; --full or `agent-memory show ID` shows it.", style="dim")
+        run.screen.hint("… stands for what is left out; --full or `agent-memory show ID` shows it.", style="dim")
     if not results and not put_away:
         run.screen.note("Nothing found." + (" Fewer filters or other words may help." if not explain else ""))
     if not results or results.not_known:
@@ -278,7 +278,7 @@ async def _answered(run: Run, answering: Awaitable[Found]) -> Found:
 def _note_degraded(run: Run, found: Found) -> None:
     if found.degraded:
         left = int(run.service.admin.embedding_status().get("pending", 0)) > AT_THE_END
-        run.screen.note(found.degraded + (" `agent-memory search --wait` reads all first." if left else ""))
+        run.screen.hint(found.degraded + (" `agent-memory search --wait` reads all first." if left else ""))
 
 
 async def _explain(run: Run, results: SearchResults, replaced: Mapping[str, str]) -> None:

@@ -1,6 +1,7 @@
 """Commands that make backups of agents, check them, bring them back and remove them."""
 
 import asyncio
+import shlex
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -96,7 +97,7 @@ async def _create(place: Place, name: str) -> Backup:
         await service.report("memory:backed_up", caller, **said)
     place.screen.show(f"{made.manifest.agent_id}: {_held(made.manifest)}, {human(made.size)}, checked: {made.path}")
     if broken := sum(journal.damaged for journal in made.manifest.journals):
-        place.screen.note(
+        place.screen.hint(
             f"{counted(broken, 'line')} of its journals are damaged, in the backup too; see `agent-memory doctor`."
         )
     return made
@@ -211,7 +212,8 @@ def _report(place: Place, preview: Preview, done: "Restored") -> None:
     )
     place.screen.show(f"{done.folder.agent_id} knows what was known at {minute(done.manifest.made_at)}.")
     if done.before is not None:
-        place.screen.show(f"To undo that: agent-memory backup restore {done.before.path.name}")
+        undo = f"To undo that: agent-memory backup restore {shlex.quote(done.before.path.name)}"
+        place.screen.show(place.screen.complete(undo))
 
 
 @command(Anyone, rows=True)
@@ -228,7 +230,7 @@ async def list_all(place: Place, *, check: Check = False) -> None:
         if each.problem:
             place.screen.show(each.problem, indent=2, style="red")
     if not listed:
-        place.screen.note("There are no backups yet. `agent-memory backup create` makes one.")
+        place.screen.hint("There are no backups yet. `agent-memory backup create` makes one.")
 
 
 @command(Anyone)

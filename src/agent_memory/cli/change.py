@@ -198,7 +198,7 @@ def _note_suspects(run: Run, memory_id: str, found: "Iterable[Suspect]") -> None
         run.screen.note(f"It may not be right together with {each.older.id}: {before}")
         if before.endswith("\u2026"):
             run.screen.note(each.evidence)
-        run.screen.note(
+        run.screen.hint(
             f"Settle that by `agent-memory suspects {memory_id} {each.older.id} --replace` (or --keep, or --not-same)."
         )
 

@@ -132,7 +132,7 @@ def _rows(screen: Screen, findings: Any) -> None:
         for detail in finding.details:
             show_beside(screen, Text(f"{indent}  "), one_line(detail), "dim")
         if finding.advice:
-            show_beside(screen, Text(f"{indent}→ "), for_shell(finding.advice), "italic")
+            show_beside(screen, Text(f"{indent}→ "), screen.complete(for_shell(finding.advice)), "italic")
 
 
 def _verdict(findings: Any) -> Any:
@@ -158,7 +158,7 @@ def _conclude(screen: Screen, report: HomeReport) -> None:
     if mendable:
         what = "all" if len(mendable) == len(open_ones) else str(len(mendable))
         words += f"; `agent-memory doctor --repair` mends {what if many else 'it'}"
-    screen.show(f"{words}.", style="bold")
+    screen.show(screen.complete(f"{words}."), style="bold")
 
 
 def _show_marked(screen: Screen, rows: list[tuple[tuple[str, str], str | None, str]]) -> None:
@@ -168,7 +168,7 @@ def _show_marked(screen: Screen, rows: list[tuple[tuple[str, str], str | None, s
     for (mark, style), agent_id, text in rows:
         whose = f"{agent_id or 'home':<{_AREA_WIDTH - 2}}  "
         head = Text.assemble("  ", (f"{mark:<{_MARK_WIDTH}}", style), (whose, "dim"))
-        show_beside(screen, head, one_line(text))
+        show_beside(screen, head, screen.complete(one_line(text)))
     screen.show()
 
 
@@ -219,7 +219,7 @@ def _salvage(screen: Screen, home: Path, agent: str | None, file: str) -> None:
     for memory in salvaged(path, folder):
         screen.raw(encode(memory, "jsonl"))
         found += 1
-    screen.note(
+    screen.hint(
         f"{counted(found, 'memory', 'memories')} of {path.name} that {folder.agent_id} has not. "
         + (
             f"Take them over: … | agent-memory import --trusted - -a {folder.agent_id}"

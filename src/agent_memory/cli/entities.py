@@ -58,7 +58,7 @@ async def entities(
             others = ", ".join(names.get(one, one) for one in each.maybe)
             run.screen.show(visible(f"maybe the same as {others}"), indent=2, style="yellow")
     if not found:
-        run.screen.note(
+        run.screen.hint(
             f"{run.service.agent_id} knows no {'such ' if kind or maybe else ''}entities"
             f"{f' in {group}' if group else ''}. `agent-memory ingest FILE` draws them from what it is given."
         )
@@ -117,7 +117,7 @@ async def _forget(run: Run, known: Entities, found: KnownEntity, *, yes: bool) -
         )
     gone = await known.forget(found)
     run.screen.document({"forgotten": found.entity.id, "name": found.entity.name, **asdict(gone)})
-    run.screen.note(
+    run.screen.hint(
         f"{name} is forgotten, with {counted(gone.relations, 'relation')}. The texts stay as they are; none makes it "
         "known again. To forget what they say: `agent-memory forget --matching`."
     )
@@ -153,7 +153,7 @@ async def episodes(
         run.screen.show(visible(f"{each.id} · {minute(each.observed_at or each.timestamp)} · {who}"), style="dim")
         run.screen.show(visible(each.content), indent=2, max_lines=2)
     if not total:
-        run.screen.note("Nothing was said there. `agent-memory resources` lists conversations.")
+        run.screen.hint("Nothing was said there. `agent-memory resources` lists conversations.")
     elif total > len(shown):
         run.screen.note(f"{len(shown):,} of {total:,}; --all shows more.", style="dim")
 

@@ -129,4 +129,4 @@ def _row(screen: Screen, check: Check) -> None:
     show_beside(screen, Text.assemble("  ", marked, (f"{check.code:<{_CODE_WIDTH}}", "dim")), one_line(check.sentence))
     if check.advice:
         indent = " " * (2 + _MARK_WIDTH + _CODE_WIDTH)
-        show_beside(screen, Text(f"{indent}→ "), one_line(check.advice), "italic")
+        show_beside(screen, Text(f"{indent}→ "), screen.complete(one_line(check.advice)), "italic")

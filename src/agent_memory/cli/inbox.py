@@ -150,7 +150,7 @@ async def _list(run: Run, opened: "Inbox") -> None:
     if not waiting:
         run.screen.note("Nothing waits in the inbox.")
     else:
-        run.screen.note("Decide by `agent-memory inbox` with --accept ID, --edit ID or --reject ID.")
+        run.screen.hint("Decide by `agent-memory inbox` with --accept ID, --edit ID or --reject ID.")
 
 
 def _show(run: Run, each: "Candidate") -> None:

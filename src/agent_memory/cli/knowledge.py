@@ -109,7 +109,7 @@ async def resources(
             run.screen.show(visible(f"{each.id} · {each.resource_type} · {minute(each.timestamp)}{size}"), style="dim")
             run.screen.show(each.title or each.content, indent=2, max_lines=1)
         if not total:
-            run.screen.note(f"{run.service.agent_id} was given nothing yet. `agent-memory ingest FILE` does that.")
+            run.screen.hint(f"{run.service.agent_id} was given nothing yet. `agent-memory ingest FILE` does that.")
         elif total > len(found):
             run.screen.note(f"{len(found):,} of {total:,}; --all shows more.", style="dim")
 
@@ -228,7 +228,7 @@ async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict
     run.screen.show(f"{counted(drawn, 'item')} drawn from it.")
     if ran.failed:
         lost = counted(max(each.failed for each in backlog), "text")
-        run.screen.note(f"{lost} could not be worked on; `agent-memory status` says why.")
+        run.screen.hint(f"{lost} could not be worked on; `agent-memory status` says why.")
     return {"items": drawn, "due": left, **await _tell_all(run, knowledge)}
 
 
@@ -252,7 +252,7 @@ async def _note_forgotten(run: Run, knowledge: Knowledge, resources: list[str]) 
         lost = sum(any(link.id in sources for link in memory.links) for memory in gone)
         if lost:
             what = f"{counted(lost, 'item')} of it {'was' if lost == 1 else 'were'} forgotten before"
-            run.screen.note(f"{what}, and not drawn again. `agent-memory restore` lists what can be brought back.")
+            run.screen.hint(f"{what}, and not drawn again. `agent-memory restore` lists what can be brought back.")
 
 
 def _existing(file: str) -> Path:
@@ -295,7 +295,7 @@ def _say(run: Run, done: FileIngested) -> None:
     known_count = f", {done.known:,} there already" if done.known else ""
     run.screen.show(f"{one_line(done.name)}: {done.new:,} taken in ({done.characters:,} characters){known_count}.")
     if done.mistaken:
-        run.screen.note(
+        run.screen.hint(
             f"An earlier version stored turns of {', '.join(done.mistaken)} as the user's that are not. Run "
             f"`agent-memory ingest --undo {' '.join(done.mistaken)}`, then ingest the file again."
         )
@@ -336,7 +336,8 @@ async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) 
     stayed = f" {counted(done.pinned, 'pinned item')} stayed." if done.pinned else ""
     run.screen.show(
         f"Forgot {counted(done.resources, 'resource')}, {counted(done.episodes, 'turn')} and "
-        f"{counted(done.items, 'item')}.{stayed} `agent-memory compact --now` removes the text for good."
+        f"{counted(done.items, 'item')}.{stayed} "
+        + run.screen.complete("`agent-memory compact --now` removes the text for good.")
     )
 
 

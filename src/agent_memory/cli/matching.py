@@ -87,7 +87,7 @@ async def _archived(run: Run, words: str) -> dict[str, list[str]]:
         run.screen.note(f"{memory.id}: in the archive, and stays there", style="dim")
         run.screen.note(memory.content, style="")
     if meant:
-        run.screen.note(f"`agent-memory forget {' '.join(each.id for each in meant)}` forgets what is archived.")
+        run.screen.hint(f"`agent-memory forget {' '.join(each.id for each in meant)}` forgets what is archived.")
     return {"archived": [each.id for each in meant]}
 
 
@@ -102,7 +102,7 @@ async def _waiting(run: Run, words: str) -> dict[str, list[str]]:
         run.screen.note(candidate.content, style="")
     if meant:
         options = " ".join(f"--reject {each.id}" for each in meant)
-        run.screen.note(f"`agent-memory inbox {options}` takes out what waits.")
+        run.screen.hint(f"`agent-memory inbox {options}` takes out what waits.")
     return {"waiting": [each.id for each in meant]}
 
 

@@ -208,7 +208,7 @@ async def forget(
     elif until is not None:
         run.hint_undo(undo_args)
         back = "it" if memory_id else "all of it"
-        run.screen.note(
+        run.screen.hint(
             f"Until {day(until)} at least, the text stays in memories.yaml, and `agent-memory restore "
             f"{undo_args}` brings {back} back. `agent-memory compact --now` ends that.",
             style="dim",
@@ -240,7 +240,7 @@ async def _forget_named(
         also = f", and with it {', '.join(older)}, which it had replaced" if older else ""
         run.screen.show(f"Forgot {memory.id}{also}.")
         if source := source_of(memory):
-            run.screen.note(
+            run.screen.hint(
                 f"What it was drawn from is kept: {source}. `agent-memory ingest --undo` forgets a resource with all "
                 "that was drawn from it.",
                 style="dim",

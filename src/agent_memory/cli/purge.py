@@ -98,14 +98,14 @@ def _show(run: Run, receipt: "Receipt", count: int) -> None:
         run.screen.show(f"Not done: {sentence}", style="red")
     if receipt.found:
         run.screen.show(f"Still with something of it: {', '.join(receipt.found)}.", style="red")
-        run.screen.note(
+        run.screen.hint(
             "Purge the records that hold it there, or remove these files; then `agent-memory purge --verify`."
         )
     elif not receipt.failed and receipt.searched:
         run.screen.show("Every byte of every file was searched: nothing of it is left.")
     if receipt.unsearched:
         some = counted(receipt.unsearched, "text is", "texts are")
-        run.screen.note(f"{some} too short to be told from others: look for it with `agent-memory search`.")
+        run.screen.hint(f"{some} too short to be told from others: look for it with `agent-memory search`.")
     run.screen.note(f"Not reached: {'; '.join(receipt.beyond)}.", style="dim")
 
 

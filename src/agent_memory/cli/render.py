@@ -86,7 +86,8 @@ def show_memory(
     if surroundings.disputed:
         row(screen, "disputed", f"by {surroundings.disputed}, which is newer", style="red")
     if disputes:
-        row(screen, "disputes", f"{', '.join(disputes)}, which is older; see `agent-memory suspects`", style="yellow")
+        hint = screen.complete("see `agent-memory suspects`")
+        row(screen, "disputes", f"{', '.join(disputes)}, which is older; {hint}", style="yellow")
     for label, value in _details(memory, superseded_by):
         row(screen, label, value)
     told = {link.id for link in surroundings.links if not link.is_incoming}
@@ -118,7 +119,7 @@ def show_status(screen: Screen, status: Status, folder: Path) -> None:
     row(screen, "last change", minute(datetime.fromisoformat(status.last_write)) if status.last_write else "never")
     _health(screen, status.health)
     for suggestion in status.suggestions:
-        row(screen, "suggestion", suggestion)
+        row(screen, "suggestion", screen.complete(suggestion))
 
 
 def show_versions(screen: Screen, memory_id: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -270,7 +271,7 @@ def _health(screen: Screen, health: dict[str, Any]) -> None:
     row(screen, "health", status + number, style="green" if good else "bold red")
     for line in (health.get("message"), *health.get("first_problems", ()), *health.get("notes", ())):
         if line:
-            row(screen, "", str(line))
+            row(screen, "", screen.complete(str(line)))
 
 
 def show_beside(screen: Screen, head: Text, text: str, style: str = "", *, tail: str = "") -> None:

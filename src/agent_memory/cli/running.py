@@ -54,6 +54,8 @@ _ID_BEGIN: Final = re.compile(r"[a-z]{3}-[0-9a-f]*|[0-9a-f]{4,12}")
 _ALIKE: Final = 0.7
 """How much of a mistyped word must be that of a command; `create` and `restore` share 0.62."""
 """What typer and click raise for a wrong option, wherever a version of them keeps the class."""
+_NEEDED: Final = (("-a", "agent", "AGENT_MEMORY_AGENT"), ("--root", "root", "AGENT_MEMORY_ROOT"))
+"""Options that say where a command works, with their parameters and the variables of the environment."""
 _USAGE_CODES: Final = frozenset({"invalid_filter", "usage", "unknown_category", "ambiguous_id"})
 
 T = TypeVar("T")
@@ -125,6 +127,8 @@ class Place(typer.Context):
         named = [name.strip() for name in shape.fields.split(",") if name.strip()] if shape.fields else None
         form: Form = "json" if as_json else shape.output or ("table" if named else "text")
         self.screen = Screen(form=form, fields=named)
+        values = [(option, given(self, name), os.environ.get(variable)) for option, name, variable in _NEEDED]
+        self.screen.options = {option: value for option, value, usual in values if value not in {None, usual}}
 
 
 class Run(Place):
@@ -155,9 +159,7 @@ class Run(Place):
 
     def build_undo(self, what: str) -> str:
         """Return an `undo` command line for the same agent and root."""
-        options = (("-a", "agent", "AGENT_MEMORY_AGENT"), ("--root", "root", "AGENT_MEMORY_ROOT"))
-        values = [(option, given(self, name), os.environ.get(variable)) for option, name, variable in options]
-        named = [f"{option} {shlex.quote(value)}" for option, value, usual in values if value not in {None, usual}]
+        named = [f"{option} {shlex.quote(value)}" for option, value in self.screen.options.items()]
         return " ".join(["agent-memory undo", *([what] if what else []), *named])
 
 
@@ -204,7 +206,7 @@ def command(
 def show_none(place: Place) -> None:
     """Say that there are no agents."""
     place.screen.document({"root": str(place.root), "agents": []})
-    place.screen.note(
+    place.screen.hint(
         f"There are no agents under {place.root} yet. "
         "`agent-memory store -a NAME TEXT` or `agent-memory ingest -a NAME FILE` begins one."
     )
@@ -394,4 +396,4 @@ class _Warnings(logging.Handler):
         """Print the error a record is about, or the record itself."""
         text = record.getMessage()
         error = _LOGGED_ERROR.search(text)
-        self._screen.note(f"Warning: {error[1] if error else text}")
+        self._screen.hint(f"Warning: {error[1] if error else text}")

@@ -19,7 +19,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from agent_memory.cli.text import for_shell, minute, one_line, plain, to_json
+from agent_memory.cli.text import complete_commands, for_shell, minute, one_line, plain, to_json
 from agent_memory.errors import ValidationError
 from agent_memory.models import as_cell
 
@@ -49,12 +49,14 @@ class Screen:
 
     Attributes:
         last_words: Makes the sentence for who stops the command half-way.
+        options: Options of this command that a printed command needs too, such as `--root`, with their values.
     """
 
     def __init__(self, *, form: Form = "text", fields: Sequence[str] | None = None) -> None:
         self.form = form
         self.fields = fields
         self.last_words: Callable[[], str] = lambda: "Stopped."
+        self.options: dict[str, str] = {}
         self.out = _console(stderr=False)
         self.err = _console(stderr=True)
         self._document: Any = None
@@ -126,9 +128,17 @@ class Screen:
         """Say something on stderr."""
         self.err.print(Text(plain(text), style=style), soft_wrap=not self.err.is_terminal)
 
+    def hint(self, text: str, *, style: str = "yellow") -> None:
+        """Print a text on stderr whose commands get the root and agent of this one."""
+        self.note(self.complete(text), style=style)
+
+    def complete(self, text: str) -> str:
+        """Return a text whose `agent-memory` commands name the root and agent of this one."""
+        return complete_commands(text, self.options)
+
     def error(self, error: AgentMemoryError) -> None:
         """Say what failed, then what can be done."""
-        recovery = for_shell(error.recovery)
+        recovery = self.complete(for_shell(error.recovery))
         path = getattr(error, "path", None)
         if self.json:
             document: dict[str, Any] = {"code": error.code, "message": error.message, "recovery": recovery}
@@ -143,7 +153,7 @@ class Screen:
 
     def stopped(self) -> None:
         """Say how far a command came that was stopped by Ctrl-C."""
-        words = self.last_words()
+        words = self.complete(self.last_words())
         if self.json:
             error = {"code": "stopped", "message": words, "recovery": "Do it again to go on."}
             self.document({**(self._document or {}), "error": error})

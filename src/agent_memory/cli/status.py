@@ -41,13 +41,15 @@ async def status(run: Run) -> None:
     show_status(run.screen, state, folder.path)
     show_consent(run.screen, held)
     if archived:
-        row(run.screen, "archive", f"{counted(archived, 'memory', 'memories')}; `agent-memory archive` looks into it")
+        hint = run.screen.complete("`agent-memory archive` looks into it")
+        row(run.screen, "archive", f"{counted(archived, 'memory', 'memories')}; {hint}")
     if waiting:
-        row(run.screen, "inbox", f"{waiting:,} may be remembered if you say so; `agent-memory inbox` shows them")
+        hint = run.screen.complete("`agent-memory inbox` shows them")
+        row(run.screen, "inbox", f"{waiting:,} may be remembered if you say so; {hint}")
     for each in background:
         row(run.screen, "background", _sentence(each))
         for record in each.quarantined:
-            row(run.screen, "quarantined", _describe(record))
+            row(run.screen, "quarantined", f"{_describe(record)} {run.screen.complete(_hint_retry(record))}")
     if trouble:
         row(run.screen, "background", trouble)
     if state.health.get("status") == "unreadable":
@@ -70,8 +72,11 @@ def _backlog_fields(backlog: "Backlog") -> dict[str, Any]:
 
 def _describe(record: "QuarantinedRecord") -> str:
     since = f"since {minute(record.since)}: {record.reason}"
-    hint = f"`agent-memory ingest --retry {record.id}` tries again"
-    return f"{record.id} {one_line(record.title)}, {since}; stored, and nothing is derived from it. {hint}"
+    return f"{record.id} {one_line(record.title)}, {since}; stored, and nothing is derived from it."
+
+
+def _hint_retry(record: "QuarantinedRecord") -> str:
+    return f"`agent-memory ingest --retry {record.id}` tries again"
 
 
 def _sentence(backlog: "Backlog") -> str:

@@ -67,7 +67,7 @@ async def _settle(run: Run, memory_id: str, other_id: str, decision: "Decision")
         "keep": f"{memory_id} and {other_id} both hold.",
         "not_same": f"{memory_id} and {other_id} do not speak of the same matter.",
     }
-    run.screen.show(said[decision])
+    run.screen.show(run.screen.complete(said[decision]))
 
 
 async def _list(run: Run, *, look: bool) -> None:
@@ -82,7 +82,7 @@ async def _list(run: Run, *, look: bool) -> None:
     elif run.screen.form == "text":
         if len(waiting) > _SHOWN:
             run.screen.note(f"\u2026 and {len(waiting) - _SHOWN} more; --format table lists them all.")
-        run.screen.note("Settle one by `agent-memory suspects ID OTHER` with --replace, --keep or --not-same.")
+        run.screen.hint("Settle one by `agent-memory suspects ID OTHER` with --replace, --keep or --not-same.")
 
 
 def _show(screen: "Screen", each: "Suspect") -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.characters import MISPLACED
 from agent_memory.models import STEERING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
 # Beside what steers or cannot be seen also lone surrogates, which a terminal's encoding cannot carry.
@@ -24,6 +25,11 @@ _RECOVERY: Final = {
     "Run memory_status": "Run `agent-memory status`",
     "with memory_status": "with `agent-memory status`",
 }
+_COMMAND: Final = re.compile(r"(^|`|[|:] |\b(?:[Rr]un|in|or|then) )agent-memory ([a-z]+)([^`(,;|\n]*)(`?)")
+_WITHOUT_OPTIONS: Final = ("workspace", "help")
+"""Commands that work on no storage root."""
+_WITHOUT_AGENT: Final = ("agents", "backup restore", "backup verify")
+"""Commands that name the agent otherwise, or none."""
 
 
 def plain(text: str) -> str:
@@ -63,6 +69,28 @@ def for_shell(recovery: str) -> str:
     for tools, commands in _RECOVERY.items():
         recovery = recovery.replace(tools, commands)
     return recovery
+
+
+def complete_commands(text: str, options: Mapping[str, str]) -> str:
+    """Return a text whose `agent-memory` commands have options that they need and lack.
+
+    Args:
+        text: Sentences for a person; a command follows a backtick, a colon, `run`, `or` or `then`.
+        options: Value of `-a` and of `--root`, if the command that prints the text needed them.
+    """
+    return _COMMAND.sub(lambda match: _complete(match, options), text) if options else text
+
+
+def _complete(match: re.Match[str], options: Mapping[str, str]) -> str:
+    before, command, arguments, after = match.groups()
+    if command in _WITHOUT_OPTIONS:
+        return match[0]
+    words = set(arguments.split())
+    needs_agent = words.isdisjoint({"-a", "--agent"}) and not f"{command}{arguments}".startswith(_WITHOUT_AGENT)
+    needed = {"--root": "--root" not in words, "-a": needs_agent}
+    named = "".join(f" {option} {shlex.quote(value)}" for option, value in options.items() if needed[option])
+    whole = (command, arguments, named) if before == after == "`" else (command, named, arguments)
+    return f"{before}agent-memory {''.join(whole)}{after}"
 
 
 def day(moment: datetime) -> str:

@@ -159,7 +159,7 @@ def _counted(plan: "Plan") -> str:
 
 
 def _conclude(run: Run, plan: "Plan", done: "Applied | None") -> None:
-    say = run.screen.note
+    say = run.screen.hint
     if done is not None:
         for left in done.left_out:
             say(f"{left.id} stays: {left.why}.")

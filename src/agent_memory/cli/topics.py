@@ -43,7 +43,7 @@ async def topics(run: Run) -> None:
         run.screen.show(f"{topic.name} · {counted(len(topic.item_ids), 'item')}{_state(topic, own)}", style="dim")
         run.screen.show(topic.description, indent=2, max_lines=2)
     if not found:
-        run.screen.note(
+        run.screen.hint(
             f"{run.service.agent_id} has no topics yet. `agent-memory ingest FILE` makes pages of what five items "
             "speak of; `agent-memory topic NAME --declare TEXT` begins one."
         )

@@ -326,7 +326,7 @@ def _read(file: str) -> bytes:
 async def _note_damage(run: Run) -> None:
     health = await run.service.admin.health()
     if health.get("problems"):
-        run.screen.note(
+        run.screen.hint(
             f"{health['problems']} damaged places of the journal are not in it; `agent-memory status` names them."
         )
 

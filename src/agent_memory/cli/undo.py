@@ -10,7 +10,7 @@ from agent_memory.cli.options import Yes, complete_id, resolved
 from agent_memory.cli.past import restore
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.text import brief, minute
-from agent_memory.errors import UnknownIdError
+from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.models import to_text
@@ -51,6 +51,7 @@ async def undo(
     """
     if sum(chosen is not None for chosen in (change, session, import_id)) > 1:
         raise typer.BadParameter("name a change, --session or --import, not several", param_hint="CHANGE")
+    _check_named(run, session=session, import_id=import_id, change=change)
     recent = RecentChanges(run.service, folder_of(run.service.agent_id, run.root).audit)
     if change is None and session is None and import_id is None:
         _show_list(run, await recent.list_changes(_LISTED_CHANGES))
@@ -70,6 +71,22 @@ async def undo(
             undone.append(await recent.take_back(each_change, run.caller))
             progress.advance(bar)
     _show_outcome(run, undone)
+
+
+def _check_named(run: Run, **values: str | None) -> None:
+    """Refuse an empty argument, as a shell makes it of a variable without a value.
+
+    Raises:
+        ValidationError: One is empty; nothing was changed.
+    """
+    names = {"session": "--session", "import_id": "--import", "change": "CHANGE"}
+    for key, value in values.items():
+        if value is not None and not value.strip():
+            raise ValidationError(
+                f"{names[key]} is empty; nothing was changed.",
+                code="usage",
+                recovery=f"Run {run.build_undo('')} to list the last changes, and give what is to be taken back.",
+            )
 
 
 async def _undo_memory(run: Run, recent: RecentChanges, word: str) -> None:

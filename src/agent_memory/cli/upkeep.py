@@ -17,6 +17,7 @@ from agent_memory.storage import (
     AgentSummary,
     copy_agent,
     delete_agent,
+    find_reset_files,
     new_folder,
     rename_agent,
     reset_agent,
@@ -72,7 +73,7 @@ async def delete(place: Place, name: Name, *, yes: Yes = False) -> None:
     memories, others = summary.memories, others_of(summary)
     what = f"{folder.agent_id} and {counted(memories, 'memory', 'memories')}{others}" if memories is not None else name
     question = f"Delete {what} for good? `agent-memory export -a {folder.agent_id} FILE` would keep a copy."
-    _ask(place, question, "Nothing was deleted.", folder.agent_id, yes=yes)
+    _ask(place, place.screen.complete(question), "Nothing was deleted.", folder.agent_id, yes=yes)
     delete_agent(folder)
     place.screen.document({"agent_id": folder.agent_id, "deleted": True, "memories": memories})
     place.screen.show(f"Deleted {what}.")
@@ -81,6 +82,7 @@ async def delete(place: Place, name: Name, *, yes: Yes = False) -> None:
 async def reset(place: Place, name: Name, *, yes: Yes = False) -> None:
     """Reset an agent; archive what is left among the backups."""
     folder = _existing(place, name)
+    find_reset_files(folder)
     if not lacks_journal(folder):
         _ask(place, f"Start {folder.agent_id} again?", "Nothing was changed.", folder.agent_id, yes=yes)
     moved = reset_agent(folder, utc_now())
@@ -166,7 +168,8 @@ async def migrate(run: Run) -> None:
     """Find memories by the vector engine: faster with many; the files stay the truth."""
     if run.service.admin.backend == "vector":
         run.screen.document({"backend": "vector", "changed": False})
-        run.screen.show("This memory uses the vector engine already; `agent-memory reindex` builds its index anew.")
+        hint = "This memory uses the vector engine already; `agent-memory reindex` builds its index anew."
+        run.screen.show(run.screen.complete(hint))
         return
     await _build(run)
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         AgentSummary,
         copy_agent,
         delete_agent,
+        find_reset_files,
         new_folder,
         rename_agent,
         reset_agent,
@@ -49,6 +50,7 @@ __all__ = [
     "copy_agent",
     "delete_agent",
     "detect_storage",
+    "find_reset_files",
     "folder_of",
     "new_folder",
     "rename_agent",
@@ -65,8 +67,8 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
         __name__,
         {
             "files.layout": "AgentFolder folder_of",
-            "storage.agents": "AgentSummary copy_agent delete_agent new_folder rename_agent reset_agent summary_of "
-            "sweep_agents unfinished_agents",
+            "storage.agents": "AgentSummary copy_agent delete_agent find_reset_files new_folder rename_agent "
+            "reset_agent summary_of sweep_agents unfinished_agents",
             "memories": "FileStorage MemoryStorage MigratableStorage VectorStorage detect_storage "
             "rollback_migration should_migrate",
             "storage.trouble": "Trouble",

@@ -204,13 +204,7 @@ def reset_agent(folder: AgentFolder, moment: datetime) -> Path:
     """
     moved = folder.path.parent / BACKUPS / f"{folder.agent_id}-{moment:{STAMP}}Z-reset"
     with translated(folder.path, "reset"), _to_itself(folder):
-        left = _left_in(folder.path)
-        if not left:
-            raise ValidationError(
-                f"{folder.agent_id} has stored nothing; there is nothing to reset.",
-                code="nothing_to_reset",
-                recovery=f"Run {build_command(folder.path.parent, 'agents')} to list agents and what they have.",
-            )
+        left = find_reset_files(folder)
         make_private_folder(moved)
         for path in left:
             path.rename(moved / path.name)
@@ -220,20 +214,29 @@ def reset_agent(folder: AgentFolder, moment: datetime) -> Path:
     return moved
 
 
-def _left_in(folder: Path) -> list[Path]:
-    """Return what a reset moves: all files if the purge list cannot be used, else not those that stay.
+def find_reset_files(folder: AgentFolder) -> list[Path]:
+    """Return the files that a reset moves; the list of purges too if it cannot be used.
 
     `agent.yaml` is the last: until it is moved, it says that journals are missing.
+
+    Raises:
+        ValidationError: There are none (`nothing_to_reset`).
     """
     stays = _STAYS
     try:
-        PurgeList(folder).check_key()
+        PurgeList(folder.path).check_key()
     except StorageError:
         stays -= {PURGED, PURGE_KEY}
-    paths = sorted(path for path in folder.iterdir() if path.name not in stays)
-    if [path.name for path in paths] == [AGENT] and not read_states(folder) and PURGED in stays:
-        return []  # of a reset before
-    return sorted(paths, key=lambda path: path.name == AGENT)
+    with translated(folder.path, "list"):
+        left = sorted(path for path in folder.path.iterdir() if path.name not in stays)
+    is_reset = PURGED in stays and not read_states(folder.path)
+    if not left or (is_reset and [path.name for path in left] == [AGENT]):
+        raise ValidationError(
+            f"{folder.agent_id} has stored nothing; there is nothing to reset.",
+            code="nothing_to_reset",
+            recovery=f"Run {build_command(folder.path.parent, 'agents')} to list agents and what they have.",
+        )
+    return sorted(left, key=lambda path: path.name == AGENT)
 
 
 def unfinished_agents(root: Path) -> list[Path]:

@@ -166,3 +166,17 @@ def test_a_copying_under_way_is_left_alone(root: Path) -> None:
 def test_a_name_that_is_taken_is_told_before_anything_is_asked(bob: Run) -> None:
     bob("store", "Tea at noon.", "--agent", "alice")
     assert "[agent_exists]" in bob("agents", "rename", "bob", "alice", code=1).stderr
+
+
+@pytest.mark.parametrize("has_purged", [False, True])
+def test_reset_twice_says_that_nothing_is_left(bob: Run, root: Path, has_purged: bool) -> None:
+    if has_purged:
+        bob("purge", B, "--yes")
+    bob("agents", "reset", "bob", "--yes")
+    (moved,) = (root / "_backups").glob("*-reset")
+    for options in ((), ("--yes",)):
+        error = json.loads(bob("agents", "reset", "bob", "--json", *options, code=1).stdout)["error"]
+        assert error["code"] == "nothing_to_reset"
+        assert error["recovery"].startswith("Run agent-memory agents")
+    assert list((root / "_backups").glob("*-reset")) == [moved]
+    assert (moved / "memories.yaml").exists()

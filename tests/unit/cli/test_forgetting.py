@@ -129,7 +129,7 @@ def test_what_is_archived_and_meant_is_named_and_stays(ann: Run, cli: Run) -> No
     cli("archive", "add", one, "--agent", "ann")
     told = ann("forget", "--matching", "Ann's badge", "--yes")
     assert f"{one}: in the archive, and stays there" in told.stderr
-    assert f"`agent-memory forget {one}`" in told.stderr
+    assert f"`agent-memory forget {one} -a ann`" in told.stderr
     assert document(ann("forget", "--matching", "Ann's badge", "--json", code=1))["archived"] == [one]
     ann("forget", one, "--yes")
     assert document(ann("forget", "--matching", "Ann's badge", "--json", code=1))["archived"] == []

@@ -403,7 +403,7 @@ def test_what_was_taken_back_and_is_given_again_says_why_nothing_is_drawn_and_ho
     cli("ingest", "-a", "eve", "--undo", "--yes", chat)
     again = cli("ingest", "-a", "eve", chat)
     assert "0 items drawn" in again.stdout
-    told = "forgotten before, and not drawn again. `agent-memory restore` lists what can be brought back."
+    told = "forgotten before, and not drawn again. `agent-memory restore -a eve` lists what can be brought back."
     assert told in again.stderr
     cli("restore", "-a", "eve", item["id"])
     assert told not in cli("ingest", "-a", "eve", chat).stderr

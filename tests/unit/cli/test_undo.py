@@ -186,3 +186,12 @@ def test_undo_of_session_counts_each_memory_once(bob: Run) -> None:
 @pytest.mark.parametrize("option", ["session", "import"])
 def test_undo_of_unknown_source_names_its_kind(bob: Run, option: str) -> None:
     assert f"No change is known of the {option} 'nope'." in bob("undo", f"--{option}", "nope", code=3).stderr
+
+
+@pytest.mark.parametrize("arguments", [("--session", ""), ("--import", ""), ("--session", "  "), ("",)])
+def test_undo_of_empty_argument_says_what_to_do(bob: Run, arguments: tuple[str, ...]) -> None:
+    before = list_contents(bob)
+    stderr = bob("undo", *arguments, code=2).stderr
+    assert "is empty; nothing was changed." in stderr
+    assert "Run agent-memory undo to list the last changes" in stderr
+    assert list_contents(bob) == before
