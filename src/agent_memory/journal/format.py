@@ -26,6 +26,8 @@ FORMAT: Final = 2
 ENCRYPTED_FORMAT: Final = 3
 """Of journals whose fields are encrypted: a version that knows no such thing must not write to one."""
 PREFIX: Final = b"--- "
+_BEGIN: Final = b'--- {"'
+_DECODER: Final = json.JSONDecoder()
 KNOWN_OPS: Final = frozenset({"put", "patch", "delete", "touch", "mark"})
 _MOST: Final = 2**53
 """Greatest number that every reader of JSON reads exactly; a mistyped one must not number the entries behind it."""
@@ -34,6 +36,7 @@ _SEAL: Final = re.compile(rb', "crc": "([0-9a-f]{8})"}\s*\Z')
 """The end of a line with a checksum: of all bytes before it, from the `---` on."""
 _SEAL_BYTES: Final = 64
 _SEQ: Final = re.compile(rb'--- {"seq": (\d{1,16}),')
+_NONE: Final[frozenset[str]] = frozenset()
 _ENTRY_FIELDS: Final = frozenset({"seq", "at", "op", "kind", "id", "data"})
 # PyYAML gives up on a key whose ':' is more than 1,024 characters away (yaml.scanner, stale_possible_simple_keys).
 _MAX_ENCODED_KEY: Final = 1000
@@ -203,7 +206,7 @@ def decode_line(line: bytes) -> dict[str, Any]:
     if not line.startswith(PREFIX):
         raise MalformedLineError("it does not begin with '--- '")
     try:
-        value = json.loads(line[len(PREFIX) :])
+        value = _decode_json(line)
     except UnicodeDecodeError:
         raise MalformedLineError("it is not UTF-8") from None
     except (ValueError, RecursionError) as error:
@@ -213,6 +216,13 @@ def decode_line(line: bytes) -> dict[str, Any]:
     if seal:
         del value["crc"]
     return value
+
+
+def _decode_json(line: bytes) -> Any:
+    """Return the JSON in a line; without the search for other encodings where it begins as ours do."""
+    if not line.startswith(_BEGIN):
+        return json.loads(line[len(PREFIX) :])
+    return _DECODER.decode(line[len(PREFIX) :].decode("utf-8", "surrogatepass"))
 
 
 def decode_entry(line: bytes, form: int = 1) -> Entry:
@@ -237,11 +247,12 @@ def decode_entry(line: bytes, form: int = 1) -> Entry:
             raise MalformedLineError("a batch without 'entries'")
         extra = value.keys() - {"seq", "at", "op", "entries"}
     else:
-        items = [{key: item for key, item in value.items() if key not in {"seq", "at"}}]
-        extra = set()
-    changes = tuple(_change(item) for item in items if _is_known(item))
-    beyond = frozenset(str(item.get("kind")) for item in items if not _is_known(item))
-    opaque = bool(extra) or bool(beyond) or any(item.keys() - _ENTRY_FIELDS for item in items)
+        items, extra = [value], set()
+    changes = tuple([_change(item) for item in items if _is_known(item)])
+    beyond = _NONE
+    if len(changes) < len(items):
+        beyond = frozenset(str(item.get("kind")) for item in items if not _is_known(item))
+    opaque = bool(extra) or bool(beyond) or not all(item.keys() <= _ENTRY_FIELDS for item in items)
     return Entry(seq, at, changes, line, opaque, beyond)
 
 

@@ -6,6 +6,7 @@ Owns the position in the file. Never writes, except for setting a rewritten jour
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import zlib
 from collections import deque
@@ -249,7 +250,8 @@ class JournalReader:
             read_to += len(block)
             end = block.rfind(b"\n") + 1
             if end:
-                self._take_lines(b"".join((*begun, block[:end])), entries)
+                with _collection_paused():
+                    self._take_lines(b"".join((*begun, block[:end])), entries)
                 begun = []
             begun.append(block[end:])
         if read_to >= size:
@@ -300,6 +302,18 @@ class JournalReader:
         self.offset += len(content)
         self.lines += lines
         self.read.add(content)
+
+
+@contextlib.contextmanager
+def _collection_paused() -> Iterator[None]:
+    """Collect no garbage for the length of the block: entries have no cycles, and each would be scanned many times."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def is_put_back(reader: JournalReader) -> bool:
