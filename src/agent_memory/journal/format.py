@@ -28,6 +28,8 @@ ENCRYPTED_FORMAT: Final = 3
 PREFIX: Final = b"--- "
 _BEGIN: Final = b'--- {"'
 _DECODER: Final = json.JSONDecoder()
+_SPACES: Final = " \t\r\n"
+"""As JSON has them."""
 KNOWN_OPS: Final = frozenset({"put", "patch", "delete", "touch", "mark"})
 _MOST: Final = 2**53
 """Greatest number that every reader of JSON reads exactly; a mistyped one must not number the entries behind it."""
@@ -200,6 +202,11 @@ def decode_line(line: bytes) -> dict[str, Any]:
     Raises:
         MalformedLineError: Not a `--- {…}` line of UTF-8 JSON, or not what its checksum says.
     """
+    return _decode(line)[0]
+
+
+def _decode(line: bytes) -> tuple[dict[str, Any], bool]:
+    """Return the mapping in a line, as `decode_line`, and whether it has a checksum."""
     seal = _seal_of(line)
     if seal and zlib.crc32(line[: seal.start()]) != int(seal[1], 16):
         raise MalformedLineError("its checksum does not match: something has changed it")
@@ -215,14 +222,18 @@ def decode_line(line: bytes) -> dict[str, Any]:
         raise MalformedLineError("it is not a mapping")
     if seal:
         del value["crc"]
-    return value
+    return value, seal is not None
 
 
 def _decode_json(line: bytes) -> Any:
     """Return the JSON in a line; without the search for other encodings where it begins as ours do."""
     if not line.startswith(_BEGIN):
         return json.loads(line[len(PREFIX) :])
-    return _DECODER.decode(line[len(PREFIX) :].decode("utf-8", "surrogatepass"))
+    text = line[len(PREFIX) :].decode("utf-8", "surrogatepass")
+    value, end = _DECODER.raw_decode(text)
+    if text[end:].strip(_SPACES):
+        raise json.JSONDecodeError("Extra data", text, end)
+    return value
 
 
 def decode_entry(line: bytes, form: int = 1) -> Entry:
@@ -231,8 +242,8 @@ def decode_entry(line: bytes, form: int = 1) -> Entry:
     Raises:
         MalformedLineError: A required field is missing or of the wrong type, or the checksum is.
     """
-    value = decode_line(line)
-    if form > 1 and not _seal_of(line):
+    value, is_sealed = _decode(line)
+    if form > 1 and not is_sealed:
         raise MalformedLineError("it has no checksum")
     seq, at, op = value.get("seq"), value.get("at"), value.get("op")
     if not isinstance(seq, int) or isinstance(seq, bool) or not 1 <= seq <= _MOST:

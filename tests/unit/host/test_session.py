@@ -9,6 +9,7 @@ import pytest
 from agent_memory.encryption import KeyFile, PersonKey
 from agent_memory.errors import AgentMemoryError, ConfigurationError
 from agent_memory.host import MemorySession, TurnState
+from agent_memory.journal.agent_file import PurgeState, note_purges
 from agent_memory.service import MemoryService
 from agent_memory.settings import CaptureSettings, ScratchpadSettings, ToolSettings
 from tests.support import coordinator_of, memory_of, raises
@@ -220,3 +221,16 @@ async def test_the_key_of_an_encrypted_memory_comes_from_where_the_settings_say(
     await service.store("The harbour opens at nine.", session.caller)
     assert b"harbour" not in (root / "bob" / "memories.yaml").read_bytes()
     assert (await service.status(session.caller)).encrypted
+
+
+async def test_lost_purge_list_turns_memory_off_and_says_so_once(make_session: Sessions, root: Path) -> None:
+    (root / "bob").mkdir(parents=True)
+    note_purges(root / "bob", PurgeState(2, "a purge", "0" * 16))
+    session = make_session(settings={"agent_id": "bob"})
+    events = heard(session, "memory:degraded")
+    for _ in range(3):
+        assert await session.service() is None
+    assert [(event["component"], event["code"]) for event in events] == [("storage", "purge_list")]
+    with raises(AgentMemoryError, "purge_list"):
+        await session.require()
+    assert not (root / "bob" / "memories.yaml").exists()
