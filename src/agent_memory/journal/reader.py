@@ -6,7 +6,6 @@ Owns the position in the file. Never writes, except for setting a rewritten jour
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import zlib
 from collections import deque
@@ -28,6 +27,7 @@ from agent_memory.journal.format import (
     mentions,
     seq_of,
 )
+from agent_memory.journal.garbage import pause_collection
 from agent_memory.journal.place import LAST_LINES, Place, goes_on, place_behind
 from agent_memory.journal.presence import check_present, gone
 from agent_memory.journal.purge_filter import check_purges, filter_for
@@ -250,7 +250,7 @@ class JournalReader:
             read_to += len(block)
             end = block.rfind(b"\n") + 1
             if end:
-                with _collection_paused():
+                with pause_collection():
                     self._take_lines(b"".join((*begun, block[:end])), entries)
                 begun = []
             begun.append(block[end:])
@@ -302,18 +302,6 @@ class JournalReader:
         self.offset += len(content)
         self.lines += lines
         self.read.add(content)
-
-
-@contextlib.contextmanager
-def _collection_paused() -> Iterator[None]:
-    """Collect no garbage for the length of the block: entries have no cycles, and each would be scanned many times."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def is_put_back(reader: JournalReader) -> bool:

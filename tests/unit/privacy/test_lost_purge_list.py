@@ -12,7 +12,7 @@ from agent_memory.doctor import examine, repair_all
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import AGENT, PURGE_KEY, PURGED
-from agent_memory.journal import PurgeList
+from agent_memory.journal import PurgeList, purge_list
 from agent_memory.journal.agent_file import PurgeState, note_purges, read_purge_state
 from agent_memory.lifecycle.backups import create_backup, restore_backup
 from agent_memory.storage.agents import copy_agent, reset_agent
@@ -212,7 +212,7 @@ async def test_process_killed_between_list_and_agent_file_is_taken_up(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("agent_memory.journal.purge_list.note_purges", die)
+        patched.setattr(purge_list, "note_purges", die)
         with pytest.raises(KeyboardInterrupt):
             PurgeList(bobs.folder).begin([second], [SECOND], "2026-03-01T12:00:00+00:00")
     await bobs.again()

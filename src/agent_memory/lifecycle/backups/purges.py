@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
-from agent_memory.files.atomic import read_file, replace_file, translated
+from agent_memory.files.atomic import make_private_folder, read_file, replace_file, translated
 from agent_memory.files.layout import build_command
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import BACKUPS, PURGE_KEY, PURGED
@@ -47,6 +47,18 @@ def restore_purges(folder: AgentFolder) -> str:
         recovery=f"Put {PURGED} and {PURGE_KEY} back from a copy of the folder; or run {reset} (keeps what is left in "
         f"{BACKUPS}), then {restore}.",
     )
+
+
+def add_purges(archive: Archive, folder: AgentFolder) -> None:
+    """Do as `bring_purges` with the lock held, for an agent that may have no folder yet.
+
+    Raises:
+        BusyError: A process writes to the agent.
+        StorageError: Nothing could be written.
+    """
+    make_private_folder(folder.path)
+    with folder_lock(folder.path, PERSON_SECONDS):
+        bring_purges(archive, folder.path)
 
 
 def bring_purges(archive: Archive, folder: Path) -> bool:

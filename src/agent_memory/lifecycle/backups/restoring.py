@@ -44,7 +44,7 @@ from agent_memory.journal.format import FORMAT, Header, MalformedLineError, deco
 from agent_memory.knowledge.topics.file import INDEX
 from agent_memory.lifecycle.backups.admitting import Admission, barring
 from agent_memory.lifecycle.backups.coding import Coding, coding_of
-from agent_memory.lifecycle.backups.purges import bring_purges
+from agent_memory.lifecycle.backups.purges import add_purges, bring_purges
 from agent_memory.lifecycle.backups.reading import Archive, damaged, opened_backup, verify_open
 from agent_memory.lifecycle.backups.room import check_room
 from agent_memory.lifecycle.backups.shape import BEFORE_RESTORE, is_long_text, is_page
@@ -165,11 +165,8 @@ def restore_backup(
         check_room(archive, root)
         folder = folder_of(agent or archive.manifest.agent_id, root)
         if new is None:
-            make_private_folder(folder.path)
-            with folder_lock(folder.path, PERSON_SECONDS):
-                bring_purges(archive, folder.path)
-        if admission is None:
-            admission = barring(root, {archive.manifest.agent_id, folder.agent_id})
+            add_purges(archive, folder)
+        admission = admission or barring(root, {archive.manifest.agent_id, folder.agent_id})
         if new is not None:
             return Restored(_begin(archive, new, root, admission), archive.manifest, None)
         rewrite_returned(folder.journals())
