@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import read_file, signature, translated
 from agent_memory.files.layout import build_command
-from agent_memory.files.names import PURGE_KEY, PURGED
+from agent_memory.files.names import AGENT, PURGE_KEY, PURGED
 from agent_memory.files.wording import counted
 from agent_memory.journal.agent_file import PurgeState, checksum_key, read_purge_state
 from agent_memory.journal.format import MalformedLineError, decode_line, sealed
@@ -190,8 +190,8 @@ def _incomplete(path: Path, noted: PurgeState, count: int) -> StorageError:
     """Return the error for a list without purges that `agent.yaml` counts."""
     what = "is missing or empty" if not count else f"has {counted(count, 'purge')}"
     return StorageError(
-        f'{path.name}, the list of what was purged from "{path.parent.name}", {what}, and {noted.count:,} '
-        f"{'was' if noted.count == 1 else 'were'} noted. Nothing was read or changed.",
+        f"{path.name}, the list of what was purged from {path.parent.name}, {what}; {AGENT} counts "
+        f"{counted(noted.count, 'purge')}. Nothing was read or changed.",
         code="purge_list",
         recovery=hint_purges(path.parent),
         path=path,
