@@ -89,8 +89,10 @@ def _complete(match: re.Match[str], options: Mapping[str, str]) -> str:
     needs_agent = words.isdisjoint({"-a", "--agent"}) and not f"{command}{arguments}".startswith(_WITHOUT_AGENT)
     needed = {"--root": "--root" not in words, "-a": needs_agent}
     named = "".join(f" {option} {shlex.quote(value)}" for option, value in options.items() if needed[option])
-    whole = (command, arguments, named) if before == after == "`" else (command, named, arguments)
-    return f"{before}agent-memory {''.join(whole)}{after}"
+    if before == after == "`" or before in {"", "| "}:
+        end = arguments.rstrip()  # the whole of it is the command; in a sentence words follow
+        return f"{before}agent-memory {command}{end}{named}{arguments[len(end) :]}{after}"
+    return f"{before}agent-memory {command}{named}{arguments}{after}"
 
 
 def day(moment: datetime) -> str:

@@ -137,8 +137,7 @@ class JournalReader:
             most: Stop after the line that reaches so many bytes; the next call continues there.
 
         Raises:
-            StorageError: The file cannot be read, it was there and is gone (`gone`, `journal_missing`), or the codec is
-                not the one for it (`encrypted`, `wrong_key`, `not_encrypted`).
+            StorageError: It cannot be read or is missing (`gone`, `journal_missing`), or the codec is not that of it.
         """
         with translated(self.path, "read"):
             try:
@@ -248,8 +247,7 @@ class JournalReader:
             if most is not None and self.offset > start and read_to - start >= most:
                 break
             read_to += len(block)
-            end = block.rfind(b"\n") + 1
-            if end:
+            if end := block.rfind(b"\n") + 1:
                 with pause_collection():
                     self._take_lines(b"".join((*begun, block[:end])), entries)
                 begun = []
