@@ -38,13 +38,15 @@ _problems: Final[set[str]] = set()
 def import_quietly() -> Any:
     """Import onnxruntime without its reports, and return it.
 
-    The variable stays set, for what this process starts.
+    numpy is imported first: the C code of onnxruntime imports a part of it, which breaks numpy for the whole process if
+    another thread is just importing it. The variable stays set, for what this process starts.
 
     Raises:
         ImportError: It is not installed.
     """
     came_first = "onnxruntime" in sys.modules and not is_opted_out()
     opt_out()
+    import numpy  # noqa: F401, ICN001
     import onnxruntime  # not before the first text is embedded
 
     onnxruntime.disable_telemetry_events()

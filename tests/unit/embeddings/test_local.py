@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 from importlib.resources import files
 from pathlib import Path
@@ -187,3 +188,25 @@ def test_a_model_whose_files_changed_is_loaded_anew(folder: Path, tmp_path: Path
     os.utime(model / "model.onnx", (1, 1))
     LocalEmbedder(model).embed_query("tea")
     assert len(sessions) == 2
+
+
+_ORDER_OF_IMPORTS = """
+import importlib.abc, sys
+
+class Watcher(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "onnxruntime":
+            numpy = sys.modules.get("numpy")
+            print("numpy ready:", numpy is not None and not numpy.__spec__._initializing)
+        return None
+
+sys.meta_path.insert(0, Watcher())
+from agent_memory.embeddings.runtime import import_quietly
+import_quietly()
+"""
+
+
+def test_runtime_imports_numpy_before_onnxruntime() -> None:
+    pytest.importorskip("onnxruntime")
+    process = subprocess.run([sys.executable, "-c", _ORDER_OF_IMPORTS], capture_output=True, text=True, check=False)
+    assert (process.stdout, process.returncode) == ("numpy ready: True\n", 0), process.stderr
