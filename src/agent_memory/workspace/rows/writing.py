@@ -196,8 +196,8 @@ class Writing:
         changed_names = [name for name, value in then.items() if now[name] != value]
         if changed_names:
             raise ConflictError(
-                f"This row of {table} was changed by another writer: unexpected value of {', '.join(changed_names)}. "
-                "Nothing was written.",
+                f"This row of {table} was changed meanwhile: {', '.join(changed_names)} is no longer what was "
+                "expected. Nothing was written.",
                 recovery="Read the row again, then decide.",
             )
 
