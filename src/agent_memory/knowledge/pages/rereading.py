@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from agent_memory.redaction import Redactor
 
 _SOURCES: Final = f"\n## {SOURCES}\n"
-_FOOTNOTE: Final = re.compile(
-    r'\[\^\d+\]: (?P<label>Extracted from .*)\([\w, -]{1,60} at \d{1,9}-\d{1,9}(?:, [\w-]{1,40})?\): "(?P<quote>.*)"'
-)
+_PLACE: Final = re.compile(r"\([\w, -]{1,60} at \d{1,9}-\d{1,9}(?:, [\w-]{1,40})?\Z")
+_MAX_PLACE_CHARS: Final = 140
 _NUMBER: Final = re.compile(r"\[\^\d+\]")
 _MOST_CHECKED: Final = 20_000
 """Lines of pages that are remembered at once: about 5 MB."""
@@ -49,7 +48,7 @@ class OnlyNew:
         notes = self._clean(notes, kinds, lambda line: self._repeats(line, claims))
         clean_text = claims + mark + notes
         self._known.update(map(_key, clean_text.split("\n")))
-        self._known.update(note["label"] for note in map(_read_footnote, notes.split("\n")) if note)
+        self._known.update(label for label, _ in filter(None, map(_read_footnote, notes.split("\n"))))
         return Redaction(clean_text, tuple(kinds))
 
     def _clean(self, text: str, kinds: dict[str, None], is_checked: Callable[[str], bool]) -> str:
@@ -67,11 +66,18 @@ class OnlyNew:
     def _repeats(self, line: str, claims: str) -> bool:
         """Return True if a footnote quotes a checked claim from a source named before."""
         note = _read_footnote(line)
-        return note is not None and note["label"] in self._known and note["quote"] in claims
+        return note is not None and note[0] in self._known and note[1] in claims
 
 
-def _read_footnote(line: str) -> re.Match[str] | None:
-    return _FOOTNOTE.fullmatch(line) if line.endswith('"') else None
+def _read_footnote(line: str) -> tuple[str, str] | None:
+    """Return the label and the quote of a footnote that names its place in a source, else None."""
+    head, mark, quote = line.rpartition('): "')
+    number = _NUMBER.match(head)
+    place = _PLACE.search(head, max(0, len(head) - _MAX_PLACE_CHARS))
+    if not mark or number is None or place is None or not quote.endswith('"'):
+        return None
+    label = head[number.end() : place.start()]
+    return (label, quote[:-1]) if label.startswith(": Extracted from ") else None
 
 
 def _key(line: str) -> str:

@@ -71,3 +71,11 @@ def test_only_new_secret_in_a_quote_or_label_is_removed_each_time() -> None:
         cleaned = OnlyNew("", checked=checked).redact(PAGE.format(claim=claim, label=label, quote=quote))
         assert TOKEN not in cleaned.text
         assert cleaned.kinds
+
+
+def test_only_new_other_line_of_a_known_page_is_checked() -> None:
+    redactor, checked = Noting(), set[str]()
+    OnlyNew("\n\n", redactor, checked).redact(PAGE.format(claim="one", label="document", quote="one"))
+    redactor.seen.clear()
+    OnlyNew("", redactor, checked).redact("# Ann\n\n- one [^1]\n\n## Sources\n\nplain line\n")
+    assert redactor.seen == ["# Ann", "plain line"]
