@@ -259,6 +259,15 @@ def make_fingerprint(key: bytes, text: str) -> str:
     return hmac.new(key, folded_text(text), hashlib.sha256).hexdigest()
 
 
+def decode_key(content: bytes) -> bytes:
+    """Return the key in the content of its file; empty if it is damaged."""
+    try:
+        key = bytes.fromhex(content.decode("ascii").strip())
+    except ValueError:
+        return b""
+    return key if len(key) == KEY_BYTES else b""
+
+
 def read_key(path: Path) -> bytes:
     """Return the key of a list.
 
@@ -267,12 +276,10 @@ def read_key(path: Path) -> bytes:
     """
     with translated(path, "read"):
         try:
-            key = bytes.fromhex(read_file(path).decode("ascii").strip())
+            key = decode_key(read_file(path))
         except FileNotFoundError:
             key = b""
-        except ValueError:
-            key = b""
-    if len(key) != KEY_BYTES:
+    if not key:
         raise StorageError(
             f"{path.name}, the key of the list of what was purged, is missing or damaged.",
             code="purge_key",

@@ -12,7 +12,7 @@ from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import BACKUPS, PURGE_KEY, PURGED
 from agent_memory.journal import PurgeList
 from agent_memory.journal.agent_file import checksum_key, read_purge_state
-from agent_memory.journal.purge_index import KEY_BYTES, PurgeIndex, parse_purges
+from agent_memory.journal.purge_index import PurgeIndex, decode_key, parse_purges
 from agent_memory.lifecycle.backups.keeping import list_backups
 from agent_memory.lifecycle.backups.reading import opened_backup
 from agent_memory.lifecycle.backups.shape import PURGES
@@ -71,7 +71,7 @@ def bring_purges(archive: Archive, folder: Path) -> bool:
         StorageError: The list of the backup cannot be read, or nothing could be written.
     """
     held = {file.name: b"".join(archive.blocks(file)) for file in archive.manifest.files if file.name in PURGES}
-    key, own = _decode_key(held.get(PURGE_KEY, b"")), _read_own(folder)
+    key, own = decode_key(held.get(PURGE_KEY, b"")), _read_own(folder)
     try:
         brought = parse_purges(held.get(PURGED, b""), key, folder / PURGED)
         if not key or not brought.purges or (own is not None and _keeps(own, brought)):
@@ -105,19 +105,10 @@ def _keeps(own: PurgeIndex, brought: PurgeIndex) -> bool:
     return bool(own.purges) and (own.key != brought.key or brought.purges.keys() <= own.purges.keys())
 
 
-def _decode_key(content: bytes) -> bytes:
-    """Return the key in a file of a backup; nothing if it is damaged."""
-    try:
-        key = bytes.fromhex(content.decode("ascii").strip())
-    except ValueError:
-        return b""
-    return key if len(key) == KEY_BYTES else b""
-
-
 def _merge(brought: bytes, key: bytes, folder: Path) -> bytes:
     """Return the lines of a backup's list, and after them those that only the agent has and that are sound."""
     try:
-        own_key = _decode_key(read_file(folder / PURGE_KEY))
+        own_key = decode_key(read_file(folder / PURGE_KEY))
     except OSError:
         own_key = b""
     try:
