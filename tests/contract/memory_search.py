@@ -73,28 +73,21 @@ class MemorySearchContract:
         assert all(0 <= score <= 1 for score in scores)
         assert all(r.match_type in {"keyword", "vector", "hybrid"} for r in found)
 
-    async def test_an_answer_says_how_sure_it_is_and_whether_it_is_known(self, storage: MemoryStorage) -> None:
+    async def test_search_reports_match_of_answer_and_results(self, storage: MemoryStorage) -> None:
         await storage.store(memory_of("green tea in the morning"))
         await storage.store(memory_of("the train to Oslo"))
-        known, unknown = await storage.search("green tea"), await storage.search("whose violin is it")
-        assert known.answer_confidence is not None
-        assert unknown.answer_confidence is not None
-        assert known.answer_confidence > unknown.answer_confidence
-        assert (known.not_known, unknown.not_known) == (False, True)
-        assert known[0].answer_confidence is not None
-        assert (await storage.search("green tea", min_answer_confidence=1)).not_known
+        strong, weak = await storage.search("green tea"), await storage.search("tea plant leaf root")
+        assert (strong.match, strong[0].match, strong.answer_confidence) == ("strong", "strong", 1)
+        assert (weak.match, weak[0].match) == ("weak", "weak")
         latest = await storage.search("")
-        assert (latest.answer_confidence, latest.not_known) == (None, False)
-        assert (await storage.search("?!")).not_known
+        assert (latest.match, latest.answer_confidence, latest.not_known) == (None, None, False)
+
+    async def test_search_with_least_confidence_sets_not_known(self, storage: MemoryStorage) -> None:
+        await storage.store(memory_of("green tea in the morning"))
+        assert not (await storage.search("green tea", min_answer_confidence=1)).not_known
+        assert (await storage.search("green tea plant", min_answer_confidence=1)).not_known
         with pytest.raises(ValidationError):
             await storage.search("tea", min_answer_confidence=1.1)
-
-    async def test_words_of_low_trust_do_not_make_an_answer_sure(self, storage: MemoryStorage) -> None:
-        await storage.store(memory_of("green tea in the morning", trust="low"))
-        found = await storage.search("green tea in the morning")
-        assert (found.not_known, found.doubt, len(found)) == (True, "low_trust", 1)
-        await storage.store(memory_of("green tea in the morning, says Bob"))
-        assert not (await storage.search("green tea in the morning")).not_known
 
     async def test_a_time_that_is_over_is_answered_by_what_held_then(
         self, storage: MemoryStorage, clock: FrozenClock

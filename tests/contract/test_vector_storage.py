@@ -102,4 +102,4 @@ def batched_words(words: list[str]) -> list[tuple[str, str, str]]:
 
 
 def _id(found: MemorySearchResult | SearchResults) -> str:
-    return found.memory.id if isinstance(found, MemorySearchResult) else str(found.doubt)
+    return found.memory.id if isinstance(found, MemorySearchResult) else str(found.match)

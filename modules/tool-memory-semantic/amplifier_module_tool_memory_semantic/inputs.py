@@ -108,7 +108,6 @@ class SearchInput(Input):
     include_superseded: bool = Field(default=False, description="also what a newer memory replaced")
     full: bool = Field(default=False, description="whole texts")
     explain: bool = Field(default=False, json_schema_extra=_HIDDEN)
-    min_answer_confidence: float | None = Field(None, ge=0, le=1, json_schema_extra=_HIDDEN)
 
 
 @_with_fields_of(Memory)

@@ -106,7 +106,6 @@ class SearchTool(MemoryTool[inputs.SearchInput]):
             filters or None,
             include_superseded=args.include_superseded,
             explain=args.explain,
-            min_answer_confidence=args.min_answer_confidence,
             caller=self.session.caller,
         )
         self.session.note_returned(result.memory for result in found.near)

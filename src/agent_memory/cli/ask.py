@@ -26,7 +26,7 @@ from agent_memory.models import (
     utc_now,
 )
 from agent_memory.service.results import Found
-from agent_memory.service.views import DOUBTS, answer, around_whole, whole_hit, whole_memory
+from agent_memory.service.views import answer, around_whole, whole_hit, whole_memory
 
 _COLUMNS: Final = ("id", "category", "timestamp", "content")
 _LIMIT: Final = 10
@@ -217,13 +217,17 @@ async def search(
     put_away = await found_archived(run, query, limit, filters) if archived else None
     results, replaced = found.results, found.replaced
     hits = [whole_hit(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in found.near]
-    document = {"agent_id": run.service.agent_id, **answer(found, hits, explain=explain), **as_document(put_away)}
+    document = {
+        "agent_id": run.service.agent_id,
+        **answer(found, hits, explain=explain),
+        "answer_confidence": None,  # a key of earlier versions
+        **as_document(put_away),
+    }
     _note_degraded(run, found)
     if is_memory_id(query.strip()):
         run.screen.hint(f"A search is for words; `agent-memory show {query.strip()}` shows the memory of this id.")
-    if results and results.not_known:
-        why = f" {DOUBTS[results.doubt]}" if results.doubt is not None else ""
-        run.screen.note(f"Not known: nothing here is likely to be the answer.{why} The nearest:")
+    if results and results.match == "weak":
+        run.screen.note("No confident match. Closest results:")
     run.screen.rows(document, "results", _HIT_COLUMNS)
     for rank, hit in enumerate(found.near, start=1):
         show_hit(run.screen, rank, hit, explain=explain, superseded_by=replaced.get(hit.memory.id), full=full)
@@ -234,7 +238,7 @@ async def search(
         run.screen.hint("… stands for what is left out; --full or `agent-memory show ID` shows it.", style="dim")
     if not results and not put_away:
         run.screen.note("Nothing found." + (" Fewer filters or other words may help." if not explain else ""))
-    if not results or results.not_known:
+    if results.match in ("weak", "none"):
         await _note_items(run)
     if not results and not put_away:
         raise typer.Exit(NOT_FOUND)

@@ -45,7 +45,8 @@ def show_hit(
     screen: Screen, rank: int, hit: MemorySearchResult, *, explain: bool, superseded_by: str | None, full: bool = False
 ) -> None:
     """Print one hit of a search, its excerpt unless `full`, with the parts of its score if asked to explain."""
-    summary = Text.assemble((f"{hit.relevance_score:.2f} ", "bold green"), (f"{hit.match_type}{_DOT}", "dim"))
+    score = f"{hit.relevance_score:.2f} {hit.match_type}{_DOT}" if explain else ""
+    summary = Text.assemble((f"{hit.match}{_DOT}" if hit.match else "", "bold green"), (score, "dim"))
     if rank > 1:
         screen.show()
     screen.show(_said(hit.memory.content if full or hit.excerpt is None else hit.excerpt))

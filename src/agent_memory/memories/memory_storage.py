@@ -53,8 +53,8 @@ class MemoryStorage(RecordStorage[Memory]):
             patience: Seconds to wait at most until what is stored is found by its embedding, too; 0 does not wait, None
                 waits as long as this storage was made to. `SearchResults.mode` says how it was searched, `degraded` why
                 it could not be better.
-            min_answer_confidence: Least `SearchResults.answer_confidence` of an answer that does not say `not_known`, 0
-                to 1; None takes that of the settings.
+            min_answer_confidence: Least `SearchResults.answer_confidence` of an answer that is not `not_known`, 0 to 1.
+                For programs of earlier versions; read `SearchResults.match`.
 
         Raises:
             ValidationError: The limit, a filter or the least confidence is wrong.
@@ -71,6 +71,7 @@ class MemoryStorage(RecordStorage[Memory]):
             min_answer_confidence,
         )
         results = _results_of(await self.answer(request))
+        results.min_answer_confidence = min_answer_confidence
         if not self.opened.embeddings.is_empty:
             results.degraded = weakness(results, self.embedding_status())
         return results
@@ -196,7 +197,8 @@ def _results_of(answer: Answer[Memory]) -> SearchResults:
             relevance_score=hit.score,
             match_type=hit.match_type,
             parts=hit.parts,
-            answer_confidence=hit.confidence,
+            match=hit.match,
+            answer_confidence=hit.strength,
             surroundings=around,
             pieces=hit.pieces,
         )
@@ -208,8 +210,8 @@ def _results_of(answer: Answer[Memory]) -> SearchResults:
         total_found=ranking.total_found,
         mode=ranking.mode,
         rejected=rejected,
-        answer_confidence=ranking.confidence,
-        not_known=ranking.not_known,
+        match=ranking.match,
+        answer_confidence=ranking.strength,
     )
-    found.looks_back, found.words, found.doubt = answer.looks_back, ranking.words, ranking.doubt
+    found.looks_back, found.words = answer.looks_back, ranking.words
     return found

@@ -28,8 +28,8 @@ MAX_RESULTS: Final = 100
 MatchType = Literal["scratchpad", "keyword", "vector", "hybrid"]
 """How one hit was found: in the scratchpad, by its words, by its embedding, or by both."""
 
-Doubt = Literal["low_trust", "question"]
-"""What keeps a hit from making an answer sure: it is of low trust, or it does nothing but ask the same."""
+Match = Literal["strong", "weak", "none"]
+"""How well a hit, or the best hit of an answer, matches the question; "none" is for answers without a match."""
 
 SearchMode = Literal["keyword", "hybrid"]
 """How the answer was found: by words alone, or by words and embeddings."""
@@ -180,8 +180,8 @@ class SearchRequest:
         filters: Conditions that every result meets.
         include_superseded: Find what was replaced, too.
         explain: Also report what was left out, and why.
-        min_answer_confidence: Least confidence of an answer that does not say `not_known`, 0 to 1; None takes that of
-            the settings.
+        min_answer_confidence: Least `answer_confidence` of an answer that is not `not_known`, 0 to 1. For programs of
+            earlier versions; read `match`.
         patience: Seconds to wait at most until what is stored is found by its embedding, too; None leaves that to the
             storage.
 
@@ -217,8 +217,9 @@ class MemorySearchResult(BaseModel):
         relevance_score: What orders the hits of one answer, 0..1; it does not compare hits of different answers.
         match_type: Which list found it.
         parts: Raw parts of the score.
-        answer_confidence: How sure it is that this memory answers the question, 0..1, whatever else was found; None
-            where nothing was asked, or where the scratchpad alone was searched.
+        match: "strong" or "weak"; None if nothing was asked.
+        answer_confidence: Raw evidence of the match, 0..1: the share of the question's words or the cosine, whichever
+            is larger; None if nothing was asked. For programs of earlier versions; read `match`.
         surroundings: What it is linked with, and why it may no longer hold.
         pieces: The cosine of each piece of a text that is embedded in several, where they are known.
         is_near: Whether it is near the best hit; the service tells it, and tools and commands show those alone.
@@ -231,6 +232,7 @@ class MemorySearchResult(BaseModel):
     relevance_score: float = Field(ge=0, le=1, allow_inf_nan=False)
     match_type: MatchType
     parts: dict[str, float] = Field(default_factory=dict)
+    match: Match | None = None
     answer_confidence: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
     surroundings: Surroundings = Surroundings()
     pieces: tuple[float, ...] = ()
@@ -246,14 +248,12 @@ class SearchResults(list[MemorySearchResult]):
         mode: Whether the answer was found by keyword alone or hybrid.
         rejected: With `explain`, what was considered and left out: `{id, reason, parts}` each.
         degraded: Why the answer is weaker than it could be and what to do, in a sentence or two; None when it is not.
-        answer_confidence: How sure it is that memory answers the question, 0..1, whatever the limit; None where nothing
-            was asked, or where the scratchpad alone was searched.
+        match: Best grade of the first ten hits, "none" without a match; None if nothing was asked.
+        answer_confidence: Largest raw evidence of these hits, 0..1; None if nothing was asked. For programs of earlier
+            versions; read `match`.
         looks_back: Whether a time that is over was asked for, so that what held then was found, too, though it was
             replaced since.
-        not_known: Whether that is less than `min_answer_confidence`: then the results are the nearest there is, and
-            likely no answer.
         words: The question's terms, each with how much it tells.
-        doubt: Where it is not known, what would have answered but for a doubt about it; None for nothing.
     """
 
     def __init__(
@@ -264,8 +264,8 @@ class SearchResults(list[MemorySearchResult]):
         mode: SearchMode = "keyword",
         rejected: list[dict[str, Any]] | None = None,
         degraded: str | None = None,
+        match: Match | None = None,
         answer_confidence: float | None = None,
-        not_known: bool = False,
     ) -> None:
         super().__init__(results or [])
         self.total_found = total_found
@@ -273,7 +273,14 @@ class SearchResults(list[MemorySearchResult]):
         self.rejected = rejected or []
         self.degraded = degraded
         self.answer_confidence = answer_confidence
-        self.not_known = not_known
+        self.min_answer_confidence: float | None = None
+        self.match: Match | None = match
         self.looks_back = False
         self.words: Mapping[str, float] = {}
-        self.doubt: Doubt | None = None
+
+    @property
+    def not_known(self) -> bool:
+        """True if nothing matches, or less than asked for. For programs of earlier versions; read `match`."""
+        if self.min_answer_confidence is None or self.answer_confidence is None:
+            return self.match == "none"
+        return self.answer_confidence < self.min_answer_confidence

@@ -1,6 +1,5 @@
 """Ranked retrieval over the documents of one agent. Files, processes and the journal belong to storage, above."""
 
-from agent_memory.retrieval.confidence import Support, of_answer
 from agent_memory.retrieval.dense import Cosines, DenseIndex, ExactCosines, VectorSource
 from agent_memory.retrieval.excerpts import GAP, excerpt
 from agent_memory.retrieval.facets import Scope
@@ -23,11 +22,9 @@ __all__ = [
     "Scope",
     "SearchIndex",
     "SearchLimits",
-    "Support",
     "VectorSource",
     "embedded_texts",
     "excerpt",
-    "of_answer",
     "query_terms",
     "read_question",
 ]

@@ -135,12 +135,6 @@ class Search:
         """How many of each list are looked at closely."""
         return max(self.request.limit, self.limits.pool)
 
-    @property
-    def least_sure(self) -> float:
-        """Least confidence of an answer that does not say `not_known`."""
-        asked = self.request.min_answer_confidence
-        return self.settings.min_answer_confidence if asked is None else asked
-
     def admits(self, record_id: str) -> bool:
         """Tell whether a document may be found."""
         entry, sealed = self.corpus.documents[record_id], self.corpus.sealed

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
 _WORD: Final = re.compile(r"[^\W_]+")
+_IDENTIFIER: Final = re.compile(r"[^\W\d_][-_./\\:@#+]++\w|[a-z][A-Z]|\d{3}|\d[-_./:]\d|[^\W_]\d|\d[^\W\d_]")
 _SPACES: Final = re.compile(r"\s+")
 
 
@@ -37,6 +38,12 @@ def capitalised_in(query: str) -> list[str]:
     """
     likely = (word for word in _WORD.findall(query)[1:] if word[0].isupper() and not word.isupper())
     return [word.casefold() for word in likely if not tells_time(index_terms(word))]
+
+
+def identifiers_in(query: str) -> frozenset[str]:
+    """Return the terms of identifiers in a question: file names, ports, versions, `camelCase`, `with-joiners`."""
+    words = [word.strip(".,:;?!'\"()") for word in query.split()]
+    return frozenset(terms[0] for word in words if _IDENTIFIER.search(word) and (terms := index_terms(word)))
 
 
 def without_names(query: str, named: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.retrieval.dates import named_days
-from agent_memory.retrieval.names import capitalised_in, named_in, without_names
+from agent_memory.retrieval.names import capitalised_in, identifiers_in, named_in, without_names
 from agent_memory.retrieval.results import Question
 from agent_memory.retrieval.tokens import query_terms
 from agent_memory.retrieval.wording import asks_for_anything, asks_how_it_is, is_foreign, is_unlatin, names_in
@@ -62,7 +62,7 @@ def read_question(
         named,
         asks_time=_ASKS_TIME.match(query) is not None,
         embedded_text=without_names(time.kept, named | silent)[:_MAX_EMBEDDED_CHARS],
-        names=names_in(time.kept),
+        names=names_in(time.kept) | identifiers_in(time.kept),
         is_foreign=foreign,
         is_unlatin=is_unlatin(query),
         periods=time.periods,

@@ -10,17 +10,23 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agent_memory.retrieval import confidence, fusion, turns
-from agent_memory.retrieval.assurance import Assurance
+from agent_memory.retrieval import fusion, turns
 from agent_memory.retrieval.candidates import find
-from agent_memory.retrieval.confidence import Support
 from agent_memory.retrieval.fusion import Evidence
+from agent_memory.retrieval.match_grades import (
+    GRADED,
+    LEAST_COSINE,
+    MatchEvidence,
+    get_answer_match,
+    get_match_evidence,
+    weigh_words,
+)
 from agent_memory.retrieval.results import Hit, Ranking, Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from agent_memory.models import MatchType, SearchMode
+    from agent_memory.models import Match, MatchType, SearchMode
     from agent_memory.retrieval.candidates import CandidateLists, Search
     from agent_memory.retrieval.results import IndexedDocument
 
@@ -32,13 +38,16 @@ def rank(search: Search) -> Ranking:
     """Rank by words and, when there are cosines, by embeddings."""
     limit, explain = search.request.limit, search.request.explain
     found = find(search)
+    if not (found.words or found.near) and search.cosines is not None and search.settings.similarity_threshold is None:
+        search = replace(search, floor=LEAST_COSINE, least=LEAST_COSINE)
+        found = find(search)
     evidence = _evidence(search, found, _pool(search, found))
     now = search.request.now.timestamp()
     scored = sorted([_key(search, record_id, each, now) for record_id, each in evidence.items()])
     # Use can lift a score above 1; one divisor for the whole answer keeps the order.
     scale = max(1.0, -scored[0][0]) if scored else 1.0
-    sure = Assurance(search, evidence, [key[2] for key in scored])
-    hits = tuple([_hit(search, key, evidence[key[2]], now, scale, sure) for key in scored[:limit]])
+    matches = get_match_evidence(search, evidence, [key[2] for key in scored[: max(limit, GRADED)]])
+    hits = tuple([_hit(search, key, evidence[key[2]], now, scale, matches[key[2]]) for key in scored[:limit]])
     late: Iterable[_Key] = scored[limit : limit + search.limits.rejections] if explain else ()
     rejected = [Rejected(key[2], "beyond_limit", _hit(search, key, evidence[key[2]], now, scale).parts) for key in late]
     if explain:
@@ -46,30 +55,30 @@ def rank(search: Search) -> Ranking:
     brought_in = sum(each.bm25 <= 0 and _match_type(each, search.floor) == "keyword" for each in evidence.values())
     total = found.total + brought_in
     mode: SearchMode = "keyword" if search.cosines is None else "hybrid"
-    how_sure, least = sure.of_answer(), search.least_sure
     first = [replace(hit, pieces=search.pieces_of(hit.id)) for hit in hits[: search.limits.excerpted]]
     hits = (*first, *hits[search.limits.excerpted :])
-    silent, words = how_sure < least, sure.coverage.weights
-    doubt = sure.doubt(least) if silent else None
-    return Ranking(hits, total, mode, tuple(rejected), how_sure, silent, sure.support, words, doubt)
+    match, strength = get_answer_match(list(matches.values())), _get_strength(matches.values())
+    return Ranking(hits, total, mode, tuple(rejected), match, strength, weigh_words(search))
 
 
 def rank_recent(search: Search) -> Ranking:
     """Answer a query without words with the latest documents: one that is not empty asks for what cannot be found."""
-    nothing, asks = Support(None, 0.0), bool(search.request.text.strip())
+    match: Match | None = "weak" if search.request.text.strip() else None
     now = search.request.now.timestamp()
     latest, total = _latest(search, search.request.limit)
     hits = []
     for each in latest:
         fresh = fusion.freshness(now - each.moment, search.settings)
         parts = {"similarity": fusion.RECENT_SIMILARITY, "freshness": fresh}
-        how_sure = confidence.of_hit(nothing) if asks else None
-        hits.append(Hit(each.document.id, fusion.RECENT_SIMILARITY * fresh, "keyword", parts, how_sure))
-    found = Ranking(tuple(hits), total, "keyword")
-    if not asks:
-        return found
-    sure = confidence.of_answer(nothing)
-    return replace(found, confidence=sure, not_known=sure < search.least_sure, support=nothing)
+        strength = None if match is None else 0.0
+        hits.append(Hit(each.document.id, fusion.RECENT_SIMILARITY * fresh, "keyword", parts, match, strength))
+    if match is None:
+        return Ranking(tuple(hits), total, "keyword")
+    return Ranking(tuple(hits), total, "keyword", match="weak" if hits else "none", strength=0.0)
+
+
+def _get_strength(matches: Iterable[MatchEvidence]) -> float:
+    return max((match.strength for match in matches), default=0.0)
 
 
 def _latest(search: Search, count: int) -> tuple[list[IndexedDocument], int]:
@@ -181,7 +190,9 @@ def _factors(search: Search, indexed: IndexedDocument, now: float) -> dict[str, 
     }
 
 
-def _hit(search: Search, key: _Key, evidence: Evidence, now: float, scale: float, sure: Assurance | None = None) -> Hit:
+def _hit(
+    search: Search, key: _Key, evidence: Evidence, now: float, scale: float, match: MatchEvidence | None = None
+) -> Hit:
     factors = _factors(search, search.corpus.documents[key[2]], now)
     parts = {"bm25": evidence.bm25, "similarity": fusion.similarity(evidence)}
     parts |= {name: factor for name, factor in factors.items() if factor != 1 or name in {"freshness", "access"}}
@@ -189,8 +200,10 @@ def _hit(search: Search, key: _Key, evidence: Evidence, now: float, scale: float
         parts["cosine"] = evidence.cosine
     if evidence.talk is not None:
         parts |= evidence.talk._asdict()
-    how_sure, support = (None, None) if sure is None else sure.of_hit(key[2])
-    return Hit(key[2], min(1.0, -key[0] / scale), _match_type(evidence, search.floor), parts, how_sure, support)
+    grade, strength = (None, None) if match is None else (match.match, match.strength)
+    if match is not None:
+        parts["share"] = match.share
+    return Hit(key[2], min(1.0, -key[0] / scale), _match_type(evidence, search.floor), parts, grade, strength)
 
 
 def _match_type(evidence: Evidence, floor: float) -> MatchType:

@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from agent_memory.errors import ConfigurationError
-from agent_memory.retrieval.confidence import DEFAULT_LEAST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.models import Document, Doubt, MatchType, SearchMode
-    from agent_memory.retrieval.confidence import Support
+    from agent_memory.models import Document, Match, MatchType, SearchMode
     from agent_memory.times import Period
 
 UNREAD: Final = -1
@@ -43,7 +41,6 @@ class RankingSettings:
         access_boost_rate: Gain per recorded access (the seed's value).
         access_cap: Accesses counted at most, so that a habit cannot outrank an answer.
         similarity_threshold: Least raw cosine of a hit found by its embedding alone; None takes the embedder's own.
-        min_answer_confidence: Least confidence of an answer that does not say `not_known`.
         k1: BM25 term frequency saturation.
         b: BM25 length normalisation, 0..1.
 
@@ -59,7 +56,6 @@ class RankingSettings:
     access_boost_rate: float = 0.05
     access_cap: int = 10
     similarity_threshold: float | None = None
-    min_answer_confidence: float = DEFAULT_LEAST
     k1: float = 1.2
     b: float = 0.75
 
@@ -69,7 +65,6 @@ class RankingSettings:
         _check("access_boost_rate", self.access_boost_rate, 0, 100)
         _check("access_cap", self.access_cap, 0, 1_000_000)
         _check("similarity_threshold", self.similarity_threshold or 0.0, -1, 1)
-        _check("min_answer_confidence", self.min_answer_confidence, 0, 1)
         _check("k1", self.k1, 0, 100)
         _check("b", self.b, 0, 1)
 
@@ -151,7 +146,7 @@ class Question:
         speakers: Folded names of people who speak in remembered talks and are named here.
         asks_time: Whether the answer is a point or stretch of time.
         embedded_text: The text to embed; empty when there is nothing to embed.
-        names: Terms of the proper names in it.
+        names: Terms of its proper names and identifiers.
         is_foreign: Whether it is in another language than English.
         is_unlatin: Whether it is mostly in another script than the Latin, or in no letters at all.
         periods: Stretches of time it names; what it asks for may lie in any.
@@ -184,8 +179,8 @@ class Hit:
         score: Rank score, finite, 0..1; comparable within one answer only.
         match_type: Which list found it.
         parts: Raw parts of the score, for people: `bm25`, `cosine`, `similarity`, `freshness`, `access`, ...
-        confidence: How sure it is that it answers the question, 0..1; None where nothing was asked.
-        support: What the confidence is drawn from.
+        match: Grade of the match; None if nothing was asked.
+        strength: Share of the question's words or cosine, whichever is larger, 0..1; None if nothing was asked.
         pieces: The cosine of each piece of a text that is embedded in several; empty for any other, or not known.
     """
 
@@ -193,8 +188,8 @@ class Hit:
     score: float
     match_type: MatchType
     parts: dict[str, float] = field(default_factory=dict)
-    confidence: float | None = None
-    support: Support | None = None
+    match: Match | None = None
+    strength: float | None = None
     pieces: tuple[float, ...] = ()
 
 
@@ -216,19 +211,15 @@ class Ranking:
         total_found: Documents above the floor that met the filters, shown or not.
         mode: Whether embeddings took part, or words alone.
         rejected: Only when asked to explain.
-        confidence: How sure it is that memory answers the question, 0..1; None where nothing was asked.
-        not_known: Whether that is less than the least that was asked for.
-        support: What the confidence is drawn from.
+        match: Best grade among the first ten hits, "none" without a hit; None if nothing was asked.
+        strength: Largest strength among these hits, 0..1; None if nothing was asked.
         words: The question's terms, each with how much it tells.
-        doubt: Where it is not known, what would have answered but for a doubt about it; None for nothing.
     """
 
     hits: tuple[Hit, ...]
     total_found: int
     mode: SearchMode
     rejected: tuple[Rejected, ...] = ()
-    confidence: float | None = None
-    not_known: bool = False
-    support: Support | None = None
+    match: Match | None = None
+    strength: float | None = None
     words: Mapping[str, float] = field(default_factory=dict)
-    doubt: Doubt | None = None

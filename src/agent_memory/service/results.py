@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from agent_memory.models import Doubt, Memory, Surroundings, Trace
+    from agent_memory.models import Match, Memory, Surroundings, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +78,19 @@ class Found:
         return [hit for hit in self.results if hit.is_near]
 
     @property
+    def match(self) -> Match | None:
+        """Best grade of the hits, "none" without a match; None if nothing was asked."""
+        return self.results.match
+
+    @property
     def answer_confidence(self) -> float | None:
-        """How sure it is that the question is answered, 0..1; None where nothing was asked."""
+        """Raw evidence of the best hit, 0..1. For programs of earlier versions; read `match`."""
         return self.results.answer_confidence
 
     @property
     def not_known(self) -> bool:
-        """Whether that is less than was asked for: the hits are the nearest there is, and likely no answer."""
+        """True if nothing matches. For programs of earlier versions; read `match`."""
         return self.results.not_known
-
-    @property
-    def doubt(self) -> Doubt | None:
-        """Where it is not known, what would have answered but for a doubt about it."""
-        return self.results.doubt
 
     @property
     def mode(self) -> str:
@@ -176,6 +176,6 @@ class Status:
 def answer_of(memory: Memory, around: Surroundings) -> SearchResults:
     """Return what a search answers that asked for one memory by its id, with what is told besides."""
     hit = MemorySearchResult(
-        memory=memory, relevance_score=1, match_type="keyword", answer_confidence=1, surroundings=around
+        memory=memory, relevance_score=1, match_type="keyword", match="strong", answer_confidence=1, surroundings=around
     )
-    return SearchResults([hit], total_found=1, answer_confidence=1.0)
+    return SearchResults([hit], total_found=1, match="strong", answer_confidence=1.0)

@@ -280,6 +280,7 @@ class MemoryService:
         started, degraded, named, replaced = time.perf_counter(), None, None, dict[str, str]()
         limit = self.settings.default_search_limit if limit is None else limit
         conditions = filters_of(filters).within(caller.group)
+        least = self.settings.min_answer_confidence if min_answer_confidence is None else min_answer_confidence
         try:
             named = await self._named(query, caller) if filters is None else None
             results = named or await self.storage.search(
@@ -288,7 +289,7 @@ class MemoryService:
                 conditions,
                 include_superseded=include_superseded,
                 explain=explain,
-                min_answer_confidence=min_answer_confidence,
+                min_answer_confidence=least,
                 patience=self._limits.search_patience,
             )
             prefer(results, limit, conditions, caller)

@@ -27,18 +27,16 @@ _LESS: Final = 0.55
 _LEAST_FOR_TEXTS: Final = 480
 _FIRST: Final = 5
 _FEW: Final = 3
-_NEAR, _NEAR_IF_SURE, _NEAR_BEHIND, _AS_SURE = 0.3, 0.6, 0.9, 0.8
+_NEAR, _NEAR_IF_STRONG, _NEAR_BEHIND, _AS_STRONG = 0.3, 0.6, 0.9, 0.8
 
 
 def shorten(results: SearchResults, *, explain: bool = False) -> None:
     """Tell of each hit whether it is near the best one, and give those that are, if they are long, an excerpt.
 
     What was found without evidence, such as the latest, is all near, and so are three short ones or fewer where no more
-    was found. The surer a hit is an answer, the nearer others
-    have to be, unless they are as sure. On the sets of docs/search.md, of five hits 2.2 to 4.8 are near, and in about 1
-    of 100 questions none of these is an answer while one of the five was.
+    was found. The stronger the best match is, the nearer the others have to be, unless they match as strongly.
     """
-    if results and results.answer_confidence is not None and not _are_few(results):
+    if results and results.match is not None and not _are_few(results):
         _tell_near(results, explain=explain)
     near = [rank for rank, hit in enumerate(results) if hit.is_near]
     spare = 0  # what the excerpts before have left
@@ -57,11 +55,11 @@ def _are_few(results: SearchResults) -> bool:
 
 
 def _tell_near(results: SearchResults, *, explain: bool) -> None:
-    best, sure = results[0].relevance_score, max(hit.answer_confidence or 0.0 for hit in results)
+    best, strongest = results[0].relevance_score, max(hit.answer_confidence or 0.0 for hit in results)
     for rank, hit in enumerate(results):
         if rank < _FIRST:
-            as_sure = (hit.answer_confidence or 0.0) >= _AS_SURE * sure > 0
-            is_near = as_sure or hit.relevance_score >= best * (_NEAR + _NEAR_IF_SURE * sure)
+            is_as_strong = (hit.answer_confidence or 0.0) >= _AS_STRONG * strongest > 0
+            is_near = is_as_strong or hit.relevance_score >= best * (_NEAR + _NEAR_IF_STRONG * strongest)
         else:
             is_near = hit.relevance_score >= best * _NEAR_BEHIND
         if not is_near:

@@ -17,15 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from datetime import datetime
 
-    from agent_memory.models import Doubt, Linked, Memory, MemorySearchResult, Surroundings, Trace
+    from agent_memory.models import Linked, Memory, MemorySearchResult, Surroundings, Trace
     from agent_memory.service.requests import Preview
     from agent_memory.service.results import Found, Promoted, Suspect
-
-DOUBTS: Final[dict[Doubt, str]] = {
-    "low_trust": "What would answer it has low trust: an outsider may have written it.",
-    "question": "What is nearest only asks the same.",
-}
-"""Why an answer that has something like an answer in it is not known."""
 
 MAX_CHARS: Final = 40_000
 """Of the memories in one brief answer, some 10,000 tokens: a hundred hits may hold a million characters."""
@@ -57,6 +51,7 @@ def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | No
         **MEMORY.view(memory),
         "excerpt": hit.excerpt,
         **_score(hit),
+        "answer_confidence": None,  # a key of earlier versions
         **moment,
         **more,
         **around,
@@ -96,16 +91,13 @@ def _link(link: Linked, title: str) -> dict[str, Any]:
 def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more: Any) -> dict[str, Any]:
     """Return the answer of a search around its hits; `more` comes right after them."""
     view = {
-        **({"not_known": True} if found.results.not_known else {}),
-        **({"why": DOUBTS[found.results.doubt]} if found.results.doubt is not None else {}),
+        **({"match": found.match} if found.match is not None else {}),
         "results": results,
         **more,
         "total_found": found.results.total_found,
         "search_latency_ms": found.latency_ms,
         "mode": found.mode,
     }
-    if found.results.answer_confidence is not None:
-        view["answer_confidence"] = round(found.results.answer_confidence, 2)
     if found.degraded:
         view["degraded"] = found.degraded
     if explain:
@@ -199,8 +191,8 @@ def fitting(views: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict
 
 
 def _score(hit: MemorySearchResult) -> dict[str, Any]:
-    sure = {} if hit.answer_confidence is None else {"answer_confidence": round(hit.answer_confidence, 2)}
-    return {"relevance_score": round(hit.relevance_score, 4), **sure, "match_type": hit.match_type}
+    match = {} if hit.match is None else {"match": hit.match}
+    return {**match, "relevance_score": round(hit.relevance_score, 4), "match_type": hit.match_type}
 
 
 def _parts(hit: MemorySearchResult, *, explain: bool) -> dict[str, Any]:

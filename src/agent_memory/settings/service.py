@@ -55,7 +55,7 @@ class ServiceSettings(Settings):
     )
     min_answer_confidence: Fraction | None = Field(
         default=None,
-        description="Least confidence of an answer that does not say `not_known`; empty: the measured default, 0.2.",
+        description="Limit of `not_known` for programs of earlier versions; read `match` instead.",
     )
     suspects: bool = Field(
         default=True,

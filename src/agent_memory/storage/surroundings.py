@@ -93,9 +93,8 @@ def disputing_first(answer: Answer[R]) -> Answer[R]:
 
 
 def _raised(newer: Hit, older: Hit) -> Hit:
-    sure = [each.confidence for each in (newer, older) if each.confidence is not None]
     parts = {**newer.parts, **_CAME_IN}
-    return replace(newer, score=older.score, confidence=max(sure, default=None), parts=parts)
+    return replace(newer, score=older.score, parts=parts)
 
 
 def _outgoing(state: State[R], record: R, now: datetime, group: str | None) -> Iterator[Linked]:

@@ -111,7 +111,7 @@ def test_search_finds_and_says_how(bob: Run) -> None:
     first, second = bob("search", "ledger").stdout.splitlines()
     assert first == "The ledger is in PostgreSQL."
     assert C in second
-    assert "keyword" in second
+    assert "strong" in second
 
 
 def test_search_shows_of_a_long_text_what_it_says_and_all_of_it_on_demand(bob: Run) -> None:
@@ -134,19 +134,10 @@ def test_search_shows_what_is_near_the_best_and_explains_what_is_not(bob: Run) -
     assert "3 not near the best" in bob("search", "postgresql ledger", "--explain").stdout
 
 
-def test_that_nothing_is_known_is_said_before_what_is_nearest(bob: Run) -> None:
+def test_search_with_weak_match_says_so_before_results(bob: Run) -> None:
     result = bob("search", "Which tea shop in Kyoto did Aiko visit in the winter of the flood?")
-    assert "Not known: " in result.stderr
+    assert "No confident match. Closest results:" in result.stderr
     assert "Maria likes tea." in result.stdout
-
-
-def test_why_what_looks_like_an_answer_is_none_is_said(bob: Run) -> None:
-    question = "Which tea shop in Kyoto did Aiko visit in the winter of the flood?"
-    bob("store", question)
-    result = bob("search", question)
-    assert "Not known: " in result.stderr
-    assert "only asks the same" in " ".join(result.stderr.split())
-    assert json.loads(bob("search", question, "--json").stdout)["why"].endswith("only asks the same.")
 
 
 def test_links_are_shown_at_both_ends_and_doubts_with_them(bob: Run) -> None:

@@ -81,7 +81,7 @@ def searched(index: SearchIndex, question: str, **filters: Any) -> Any:
 def same(one: Ranking, other: Ranking) -> None:
     """Hold that two rankings are one; sealed vectors are of half precision, so what is equally good may swap places."""
     assert [hit.score for hit in other.hits] == pytest.approx([hit.score for hit in one.hits], abs=0.005)
-    assert other.confidence == pytest.approx(one.confidence, abs=0.005)
+    assert other.strength == pytest.approx(one.strength, abs=0.005)
     scores = {hit.id: hit.score for hit in one.hits}
     least = one.hits[-1].score if one.hits else 0.0
     for hit in other.hits:
@@ -100,10 +100,10 @@ def test_notes_are_found_as_if_there_were_no_items(
 
     one, other = searched(alone, question, **filters), searched(together, question, **filters)
 
-    assert [(hit.id, hit.score, hit.confidence) for hit in other.hits] == [
-        (hit.id, hit.score, hit.confidence) for hit in one.hits
+    assert [(hit.id, hit.score, hit.strength) for hit in other.hits] == [
+        (hit.id, hit.score, hit.strength) for hit in one.hits
     ]
-    assert (other.confidence, other.total_found) == (one.confidence, one.total_found)
+    assert (other.strength, other.total_found) == (one.strength, one.total_found)
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

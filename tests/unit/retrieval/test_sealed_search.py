@@ -129,8 +129,8 @@ def same(one: Ranking, other: Ranking) -> None:
     for hit, like in zip(one.hits, other.hits, strict=True):
         assert like.parts == pytest.approx(hit.parts, abs=0.002)
         assert like.match_type == hit.match_type
-        assert like.confidence == pytest.approx(hit.confidence, abs=0.005)
-    assert other.confidence == pytest.approx(one.confidence, abs=0.005)
+        assert like.strength == pytest.approx(hit.strength, abs=0.005)
+    assert other.strength == pytest.approx(one.strength, abs=0.005)
     assert other.mode == one.mode
 
 

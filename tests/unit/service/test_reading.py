@@ -57,15 +57,11 @@ async def test_a_search_for_an_unknown_id_is_a_search(service: MemoryService) ->
     assert list(await service.search("mem-0123456789ab")) == []
 
 
-async def test_an_answer_says_that_nothing_is_known(service: MemoryService) -> None:
+async def test_search_reports_match_and_old_limit(service: MemoryService) -> None:
     await service.store({"content": "peppermint tea"})
-    known = (await service.search("peppermint tea")).results
-    unknown = (await service.search("capital of Mongolia")).results
-    assert known.answer_confidence is not None
-    assert unknown.answer_confidence is not None
-    assert known.answer_confidence > unknown.answer_confidence
-    assert (known.not_known, unknown.not_known) == (False, True)
-    assert (await service.search("peppermint tea", min_answer_confidence=1)).results.not_known
+    assert (await service.search("peppermint tea")).match == "strong"
+    assert (await service.search("capital of Mongolia")).match == "none"
+    assert (await service.search("peppermint plant", min_answer_confidence=1)).not_known
     with pytest.raises(ValidationError):
         await service.search("tea", min_answer_confidence=2)
 

@@ -22,7 +22,8 @@ def hit(score: float, content: str = "tea", sure: float = 0.1, links: int = 0) -
 def answer(
     *hits: MemorySearchResult, sure: float | None = 0.5, explain: bool = False, found: int = 40
 ) -> SearchResults:
-    results = SearchResults(list(hits), answer_confidence=sure, total_found=found)
+    match = None if sure is None else "strong"
+    results = SearchResults(list(hits), match=match, answer_confidence=sure, total_found=found)
     results.words = {"tea": 1.0}
     shorten(results, explain=explain)
     return results

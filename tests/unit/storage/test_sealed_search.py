@@ -57,7 +57,7 @@ async def answers(root: Path, clock: FrozenClock, **filters: Any) -> list[list[T
 
 def _told(found: SearchResults) -> list[Told]:
     hits = [(hit.memory.id, hit.relevance_score, hit.match_type, hit.answer_confidence) for hit in found]
-    every = [*hits, ("", 0, found.doubt or "", found.answer_confidence)]
+    every = [*hits, ("", 0, found.match or "", found.answer_confidence)]
     return [(one, round(score, 9), said, None if sure is None else round(sure, 9)) for one, score, said, sure in every]
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Trust
 
-ORDER = "The best match stands first"
+ORDER = "The best result comes first"
 
 
 @pytest.fixture

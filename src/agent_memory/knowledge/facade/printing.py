@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 _PREVIEW: Final = 100
 _SPEAKERS: Final = {"user": "the user", "assistant": "the assistant"}
 """Of roles."""
-_ORDER: Final = "The best match stands first; the number says how sure it is that this one alone answers."
+_ORDER: Final = "The best result comes first; the number is how well its words or meaning match."
 _UNTRUSTED: Final = " (from untrusted sources)"
-_NOT_KNOWN: Final = "Nothing here is likely to be the answer; these are the nearest."
+_WEAK: Final = "No confident match; these are the closest results."
 
 
 async def recalled(manager: MemoryManager, found: RetrievalResult, query: str, mode: str) -> str:
@@ -86,7 +86,7 @@ async def _source(manager: MemoryManager, item: MemoryItem) -> str:
 
 def _notes(found: RetrievalResult, mode: str) -> list[str]:
     """Return in what the answer is weaker than it could be; that no model is there matters to who asked for one."""
-    notes = [_NOT_KNOWN] if found.not_known else []
+    notes = [_WEAK] if found.match == "weak" else []
     scores = [round(sure, 2) for sure in found.confidence_scores]
     if scores != sorted(scores, reverse=True):
         notes.append(_ORDER)

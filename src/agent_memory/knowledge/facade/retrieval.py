@@ -1,6 +1,6 @@
 """Three ways to find items: by rules (RAG), by a language model among candidates (LLM), by both (HYBRID).
 
-How sure an answer is, is `answer_confidence` of the search (docs/search.md); nothing here is fitted anew.
+How well an answer matches is `match` of the search (docs/search.md).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from agent_memory.errors import RetrievalError, StorageError, ValidationError
 from agent_memory.knowledge.facade.shapes import item_of
 from agent_memory.knowledge.llm.port import Asking
-from agent_memory.retrieval import Support, of_answer, query_terms
+from agent_memory.retrieval import query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import Embedder
     from agent_memory.knowledge.facade.layers import ItemLayer
     from agent_memory.knowledge.facade.shapes import Importance, MemoryItem
-    from agent_memory.models import MemorySearchResult
+    from agent_memory.models import Match, MemorySearchResult
 
 MAX_K: Final = 100
 MAX_QUERY: Final = 10_000
@@ -56,10 +56,11 @@ class RetrievalResult:
         mode_used: How they were found in the end.
         total_found: How many matched, shown or not; about how many where there are many.
         search_time_ms: Time taken, milliseconds.
-        confidence_scores: For each item how sure it is that it answers the query, 0..1.
+        confidence_scores: Raw evidence of each item, 0..1: share of the query's words or cosine; or what a language
+            model said.
         escalated: Whether a language model was asked because rules were not sure.
-        confidence: How sure it is that memory answers the query, 0..1.
-        not_known: Whether that is so little that the items are the nearest there is, and likely no answer.
+        confidence: Raw evidence of the best item, 0..1.
+        match: Best grade of the items, "none" without an item.
         degraded: Why the answer is weaker than was asked for, in a sentence; None when it is not.
     """
 
@@ -70,8 +71,13 @@ class RetrievalResult:
     confidence_scores: list[float] = field(default_factory=list)
     escalated: bool = False
     confidence: float | None = None
-    not_known: bool = False
+    match: Match | None = None
     degraded: str | None = None
+
+    @property
+    def not_known(self) -> bool:
+        """True if nothing matches. For programs of earlier versions; read `match`."""
+        return self.match == "none"
 
 
 def check_query(query: object, k: object) -> None:
@@ -94,10 +100,9 @@ class Retriever(Protocol):
 
 
 class ConfidenceScorer:
-    """How sure it is that some results answer a query, as `answer_confidence` counts it.
+    """Score results by the similarity of the best and the share of the query's words in the first three.
 
-    From the similarity of the best, and the share of the query's words that the first three hold together. The spread
-    of the scores is left to who escalates: ten hits that are equally good have none, and are no sure answer.
+    The score is the mean of both. The spread of the scores is left to the caller that escalates.
 
     Args:
         least: The similarity that tells nothing.
@@ -118,7 +123,7 @@ class ConfidenceScorer:
         nearness = max(0.0, min(1.0, (results[0][1] - self._least) / (1 - self._least)))
         wanted = set(query_terms(query))
         held = {term for item, _ in results[:_READ_TOGETHER] for term in query_terms(item.content)}
-        return of_answer(Support(nearness, len(wanted & held) / len(wanted) if wanted else 0.0))
+        return (nearness + (len(wanted & held) / len(wanted) if wanted else 0.0)) / 2
 
 
 class RAGRetriever:
@@ -160,7 +165,7 @@ class RAGRetriever:
             1000 * (time.perf_counter() - began),
             [hit.relevance_score if hit.answer_confidence is None else hit.answer_confidence for hit in hits],
             confidence=found.results.answer_confidence,
-            not_known=found.results.not_known,
+            match=found.results.match,
             degraded=found.degraded or found.results.degraded,
         )
 
@@ -210,7 +215,7 @@ class LLMRetriever:
             mode_used=RetrievalMode.LLM,
             search_time_ms=spent,
             confidence=max((sure for _, sure in choice.chosen), default=0.0),
-            not_known=not choice.chosen,
+            match="strong" if choice.chosen else "none",
         )
 
 

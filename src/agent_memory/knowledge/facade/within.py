@@ -44,8 +44,8 @@ async def search_within(
         total_found=max(len(hits), named.results.total_found),
         mode=every.results.mode,
         degraded=every.results.degraded,
+        match="strong" if any(hit.match == "strong" for hit in best) else "weak" if best else "none",
         answer_confidence=max((hit.answer_confidence or 0.0 for hit in best), default=0.0),
-        not_known=every.results.not_known or not best,
     )
     return replace(named, results=results, latency_ms=named.latency_ms + every.latency_ms)
 

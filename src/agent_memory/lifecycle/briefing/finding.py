@@ -32,10 +32,6 @@ _MOST_OF_ONE: Final = 0.7
 capture kept of real sessions it is .86."""
 _STEEPNESS: Final = 4
 """Exponent of a score over the best one: what is half as near counts a sixteenth."""
-_SURE: Final = 0.15
-"""Least confidence that what was found answers the prompt; low, since a long prompt says much that no note can. All 33
-reports of sde-bench are far above (by words .36 to .73, with the local model .53 to .98); of twelve prompts about other
-things nothing is found for two or three, with the model, and by words for none."""
 _PEOPLE: Final = frozenset({"user", "human"})
 
 
@@ -86,7 +82,7 @@ async def bearing_on(
     hits: list[_Hit] = []
     for source in places:
         answer = await source.records.answer(request)
-        if (answer.ranking.confidence or 0.0) >= _SURE:
+        if answer.ranking.match == "strong":
             for hit, record in zip(answer.ranking.hits, answer.records, strict=True):
                 if record.trust != "low":
                     hits.append(_Hit(_score(hit.score, record, caller), record, source))

@@ -151,7 +151,7 @@ async def test_hybrid_asks_a_model_only_where_rules_are_not_sure(manager: Memory
     hybrid = HybridRetriever(rules, model)
     sure = await hybrid.retrieve("The harbour of Oban opens at nine", 1)
     assert (sure.mode_used, sure.escalated, asked.prompts) == (RetrievalMode.RAG, False, [])
-    unsure = await hybrid.retrieve("The harbour of Oban opens at nine", 1, escalation_threshold=1.0)
+    unsure = await hybrid.retrieve("The harbour of Oban opens at dawn", 1, escalation_threshold=1.0)
     assert (unsure.mode_used, unsure.escalated) == (RetrievalMode.LLM, True)
 
 

@@ -70,7 +70,7 @@ async def test_a_search_finds_what_it_finds_without_an_engine(
     await plain.prepare(None)
     for query in ("which worker uses Kafka", "number17", "parser cache router", "Redis"):
         assert seen(await storage.search(query, 20, filters)) == seen(await plain.search(query, 20, filters))
-    assert engines[-1].asked == 4
+    assert engines[-1].asked >= 4
     await plain.close()
 
 
