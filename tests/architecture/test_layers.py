@@ -76,7 +76,7 @@ MAY_CHANGE_MEMORIES = {
 }  # fmt: skip
 CHANGING_CALLS = {"store", "store_many", "update", "change", "delete", "touch"}
 
-MAX_FILE_LINES = 400
+MAX_FILE_LINES = 600
 MAX_BODY_LINES = 40
 LONG_FOR_A_REASON = "# long:"
 

@@ -43,6 +43,7 @@ _Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_
 _MemoryId = Annotated[str, StringConstraints(strip_whitespace=True, pattern=f"^mem-{ID_DIGITS}$")]
 _RecordId = Annotated[str, StringConstraints(strip_whitespace=True, pattern=f"^[a-z]{{3}}-{ID_DIGITS}$")]
 _CategoryName = Literal[CATEGORIES]  # type: ignore[valid-type]
+_Detail = Literal["short", "full"]
 _Tag = Annotated[str, StringConstraints(max_length=MAX_TAG_CHARS)]
 _HIDDEN: Final[dict[str, Any]] = {"x-hidden": True}
 _UNLISTED: Final[dict[str, Any]] = {"x-unlisted": True}
@@ -107,6 +108,7 @@ class SearchInput(Input):
     filters: FiltersInput | None = None
     include_superseded: bool = Field(default=False, description="also what a newer memory replaced")
     full: bool = Field(default=False, description="whole texts")
+    detail: _Detail = Field("short", json_schema_extra=_HIDDEN)
     explain: bool = Field(default=False, json_schema_extra=_HIDDEN)
 
 
@@ -158,6 +160,7 @@ class ListRecentInput(Input):
 
     limit: int = Field(10, ge=1, le=100, description="1 to 100", json_schema_extra=_COUNT)
     scratchpad: bool = Field(default=False, description="instead what the scratchpad shows")
+    detail: _Detail = Field("short", json_schema_extra=_HIDDEN)
 
 
 @_with_fields_of(Memory)
@@ -176,7 +179,7 @@ class UpdateInput(StrictInput):
 class StatusInput(Input):
     """Of memory_status."""
 
-    detail: Literal["short", "full"] = "short"
+    detail: _Detail = "short"
 
 
 class ActivateInput(StrictInput):

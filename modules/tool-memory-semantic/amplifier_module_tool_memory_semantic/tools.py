@@ -109,11 +109,16 @@ class SearchTool(MemoryTool[inputs.SearchInput]):
             caller=self.session.caller,
         )
         self.session.note_returned(result.memory for result in found.near)
+        is_full = args.detail == "full"
+        width = views.HitWidth(is_full, args.full, args.explain, self.session.caller.project)
         results, left_out = views.fitting(
-            views.brief_hit(hit, explain=args.explain, superseded_by=found.replaced.get(hit.memory.id), full=args.full)
-            for hit in found.near
+            views.brief_hit(hit, width, found.replaced.get(hit.memory.id)) for hit in found.near
         )
-        return {**views.answer(found, results, explain=args.explain, **left_out), **_present(warnings=warnings)}
+        if is_full or args.explain:
+            answer = views.answer(found, results, explain=args.explain, **left_out)
+        else:
+            answer = views.brief_answer(found, results, **left_out)
+        return {**answer, **_present(warnings=warnings)}
 
 
 class StoreTool(MemoryTool[inputs.StoreInput]):
@@ -186,10 +191,7 @@ class ListRecentTool(MemoryTool[inputs.ListRecentInput]):
         pad = await service.scratchpad(self.session.caller)
         memories = pad.entries[: args.limit] if args.scratchpad else await service.list_recent(args.limit)
         self.session.note_returned(memories)
-        shown, left_out = views.fitting(
-            {**views.brief_memory(m), "last_accessed": views.brief_moment(m.last_accessed) if m.last_accessed else None}
-            for m in memories
-        )
+        shown, left_out = views.fitting(self._view(memory, args) for memory in memories)
         return {
             "memories": shown,
             "count": len(shown),
@@ -197,6 +199,13 @@ class ListRecentTool(MemoryTool[inputs.ListRecentInput]):
             "scratchpad_size": len(pad),
             "backend": service.admin.backend,
         }
+
+    def _view(self, memory: Memory, args: inputs.ListRecentInput) -> dict[str, Any]:
+        """Return one memory, with its last access if all fields are asked for."""
+        if args.detail != "full":
+            return views.brief_memory(memory, project=self.session.caller.project)
+        accessed = views.brief_moment(memory.last_accessed) if memory.last_accessed else None
+        return {**views.brief_memory(memory, full=True), "last_accessed": accessed}
 
 
 class UpdateTool(MemoryTool[inputs.UpdateInput]):

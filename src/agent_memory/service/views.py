@@ -1,12 +1,13 @@
 """The JSON shape of memories, hits and answers, for tools, commands and whatever else shows them.
 
-In two widths: whole, for programs, and brief, for a model, which pays for each token. Plain values, explicit counts,
-nothing that JSON cannot carry.
+In two widths: whole, for programs, and brief, for a model: id, content and date, and the fields that differ from their
+default. Plain values, explicit counts, nothing that JSON cannot carry.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,8 +22,28 @@ if TYPE_CHECKING:
     from agent_memory.service.requests import Preview
     from agent_memory.service.results import Found, Promoted, Suspect
 
+_COMMON_SOURCE: Final = "assistant"
+"""Kind of source of most memories: stored by the model."""
+
 MAX_CHARS: Final = 40_000
 """Of the memories in one brief answer, some 10,000 tokens: a hundred hits may hold a million characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class HitWidth:
+    """How much of a hit is shown.
+
+    Attributes:
+        full: True for every field that the specification prints.
+        whole_text: True for whole texts instead of excerpts.
+        explain: True for the parts of the score.
+        project: Project of the session; a memory of the same project does not repeat it.
+    """
+
+    full: bool = False
+    whole_text: bool = False
+    explain: bool = False
+    project: str = ""
 
 
 def whole_memory(memory: Memory, superseded_by: str | None = None) -> dict[str, Any]:
@@ -30,15 +51,25 @@ def whole_memory(memory: Memory, superseded_by: str | None = None) -> dict[str, 
     return {**memory.model_dump(mode="json"), "superseded_by": superseded_by}
 
 
-def brief_memory(memory: Memory) -> dict[str, Any]:
-    """Return what a model needs of a memory; trust and pin only where they say something."""
-    return {
-        **{name: visible(value) if isinstance(value, str) else value for name, value in MEMORY.view(memory).items()},
-        "timestamp": brief_moment(memory.timestamp),
-        "access_count": memory.access_count,
-        **({"pinned": True} if memory.pinned else {}),
-        **({"trust": "low"} if memory.trust == "low" else {}),
-    }
+def brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> dict[str, Any]:
+    """Return the id, content and date of a memory, and the fields that differ from their default.
+
+    Args:
+        memory: Memory to show.
+        full: True for every field that the specification prints, with the time of day.
+        project: Project of the session; a memory of the same project does not repeat it.
+    """
+    view = {name: visible(value) if isinstance(value, str) else value for name, value in MEMORY.view(memory).items()}
+    marks: dict[str, Any] = {"pinned": True} if memory.pinned else {}
+    if memory.trust == "low":
+        marks["trust"] = "low"
+    if memory.source.kind != _COMMON_SOURCE:
+        marks["source"] = memory.source.kind
+    if full:
+        return {**view, "timestamp": brief_moment(memory.timestamp), "access_count": memory.access_count, **marks}
+    shared = {"category": "note", "tags": [], "project": project}
+    own = {name: value for name, value in view.items() if name not in shared or value != shared[name]}
+    return {**own, "timestamp": memory.timestamp.date().isoformat(), **marks}
 
 
 def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
@@ -60,14 +91,15 @@ def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | No
 
 
 def brief_hit(
-    hit: MemorySearchResult, *, explain: bool, superseded_by: str | None, full: bool = False
+    hit: MemorySearchResult, width: HitWidth = HitWidth(), superseded_by: str | None = None
 ) -> dict[str, Any]:
-    """Return what a model needs of one hit: of a long text, unless it is asked for in full, an excerpt."""
+    """Return one hit of a search: of a long text an excerpt, unless the whole is asked for."""
     replaced = {"superseded_by": superseded_by} if superseded_by else {}
-    view = brief_memory(hit.memory)
-    if hit.excerpt is not None and not full:
+    view = brief_memory(hit.memory, full=width.full, project=width.project)
+    if hit.excerpt is not None and not (width.full or width.whole_text):
         view |= {"content": visible(hit.excerpt), "excerpt": True}
-    return {**view, **_score(hit), **replaced, **_around(hit), **_parts(hit, explain=explain)}
+    score = _score(hit) if width.full or width.explain else {"match": "weak"} if hit.match == "weak" else {}
+    return {**view, **score, **replaced, **_around(hit), **_parts(hit, explain=width.explain)}
 
 
 def around_whole(surroundings: Surroundings, name: str = "links") -> dict[str, Any]:
@@ -86,6 +118,13 @@ def _around(hit: MemorySearchResult) -> dict[str, Any]:
 def _link(link: Linked, title: str) -> dict[str, Any]:
     end = {"rel": visible(link.rel), "id": link.id, "title": title}
     return {**end, "incoming": True} if link.is_incoming else end
+
+
+def brief_answer(found: Found, results: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    """Return the answer of a search for a model; `more` comes right after the hits."""
+    view = answer(found, results, explain=False, **more)
+    del view["search_latency_ms"], view["mode"]
+    return view
 
 
 def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more: Any) -> dict[str, Any]:

@@ -60,8 +60,8 @@ async def test_the_older_of_a_pair_is_marked_and_right_below_the_newer(service: 
     found = await service.search("when does the daily backup run")
     assert [hit.memory.id for hit in found] == [new.id, old.id]
     assert found.results[0].relevance_score >= found.results[1].relevance_score
-    assert views.brief_hit(found.results[1], explain=False, superseded_by=None)["disputed"] == new.id
-    assert "disputed" not in views.brief_hit(found.results[0], explain=False, superseded_by=None)
+    assert views.brief_hit(found.results[1])["disputed"] == new.id
+    assert "disputed" not in views.brief_hit(found.results[0])
 
 
 async def test_the_newer_of_a_pair_that_was_found_further_below_rises_to_the_older(service: MemoryService) -> None:

@@ -163,11 +163,34 @@ async def test_a_secret_is_removed_and_that_is_said(tools: dict[str, Any]) -> No
     assert token not in json.dumps(found)
 
 
-async def test_searching_answers_hits_counts_and_mode(tools: dict[str, Any]) -> None:
-    empty = await done(tools, "search", query="tea")
+async def test_search_shows_only_fields_that_differ(tools: dict[str, Any]) -> None:
+    plain = await stored(tools, "The staging server listens on port 8443.")
+    marked = await stored(tools, "Prefers peppermint tea", "preference", tags=["drink"])
+    found = await done(tools, "search", query="which port does the staging server use?")
+    (hit,) = found["results"]
+    assert hit == {"id": plain, "content": "The staging server listens on port 8443.", "timestamp": hit["timestamp"]}
+    assert date.fromisoformat(hit["timestamp"])
+    assert found.keys() == {"match", "results", "total_found"}
+    (hit,) = (await done(tools, "search", query="peppermint"))["results"]
+    assert hit.keys() == {"id", "content", "category", "tags", "timestamp"}
+    listed = (await done(tools, "list_recent", limit=10))["memories"]
+    assert [memory["id"] for memory in listed] == [marked, plain]
+    assert listed[1].keys() == {"id", "content", "timestamp"}
+
+
+async def test_search_hit_tokens_stay_within_budget(tools: dict[str, Any]) -> None:
+    encode = pytest.importorskip("bpe_openai").get_encoding("o200k_base").encode
+    for content in ("We deploy on Fridays only after the smoke tests are green.", "Maria Alvarez leads the payments team."):
+        await stored(tools, content)
+        hit = (await done(tools, "search", query=content))["results"][0]
+        assert len(encode(json.dumps(hit))) <= 2 * len(encode(content)) + 25
+
+
+async def test_search_in_full_shows_every_field(tools: dict[str, Any]) -> None:
+    empty = await done(tools, "search", query="tea", detail="full")
     assert (empty["results"], empty["total_found"], empty["mode"]) == ([], 0, "keyword")
     memory_id = await stored(tools, "Prefers peppermint tea", "preference", tags=["drink"])
-    found = await done(tools, "search", query="peppermint")
+    found = await done(tools, "search", query="peppermint", detail="full")
     (hit,) = found["results"]
     assert hit.keys() == {
         "id", "content", "category", "tags", "match", "relevance_score", "match_type", "timestamp",
@@ -390,7 +413,7 @@ async def test_status_answers_although_the_journal_cannot_be_read(tools: dict[st
     (root / "bob" / "memories.yaml").mkdir()
     output = await done(tools, "status", detail="full")
     assert output["health"]["status"] == "unreadable"
-    degraded = await done(tools, "search", query="tea")
+    degraded = await done(tools, "search", query="tea", detail="full")
     assert degraded["degraded"]
     assert degraded["results"][0]["match_type"] == "scratchpad"
     assert_refused(await tools["memory_store"].execute({"content": "x", "category": "note"}))
