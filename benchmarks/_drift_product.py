@@ -138,7 +138,7 @@ class Product:
             last = _moment(window[1]) - _MOMENT
             filters = {"date_range": {"start": _moment(window[0]), "end": last}}
         found = await self.service.search(query, k, filters)
-        hits = [(hit, views.brief_hit(hit, explain=False, superseded_by=None)) for hit in found.near]
+        hits = [(hit, views.brief_hit(hit)) for hit in found.near]
         return Recalled(
             tuple(
                 Hit(
@@ -149,7 +149,7 @@ class Product:
                 )
                 for hit, view in hits
             ),
-            declined=bool(getattr(found.results, "not_known", False)),
+            declined=found.match != "strong",  # a weak answer says that nothing matches well
         )
 
     def _neighbors(self, view: dict[str, Any]) -> tuple[str, ...]:

@@ -113,9 +113,7 @@ async def _outcome(case: dict[str, Any], service: MemoryService) -> Outcome:
             await _mutate(service, mutation)
         await service.admin.prepare()
         found = await service.search(case["probe"], RESULTS)
-        shown = "\n".join(
-            shown_text(views.brief_hit(hit, explain=False, superseded_by=None)) for hit in found.near
-        ).lower()
+        shown = "\n".join(shown_text(views.brief_hit(hit)) for hit in found.near).lower()
         kept = "\n".join(memory.content for memory in await service.admin.everything()).lower()
     finally:
         await service.close()

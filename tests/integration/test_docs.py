@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import agent_memory
-from agent_memory.storage import FileStorage
+from agent_memory.service import MemoryService
 from scripts import configuration_page, events_page
 
 if TYPE_CHECKING:
-    from agent_memory.models import SearchResults
+    from agent_memory.service import Found
 
 HERE = Path(__file__).resolve().parents[2]
 PAGES = sorted([HERE / "README.md", HERE / "CONTRIBUTING.md", HERE / "SECURITY.md", *(HERE / "docs").rglob("*.md")])
@@ -110,14 +110,14 @@ async def test_the_first_example_finds_by_meaning() -> None:
 def test_the_examples_for_programs_find_by_meaning(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     modes = []
-    search = FileStorage.search
+    search = MemoryService.search
 
-    async def searched(self: FileStorage, *args: Any, **options: Any) -> SearchResults:
-        results = await search(self, *args, **options)
-        modes.append(results.mode)
-        return results
+    async def record_mode(self: MemoryService, *args: Any, **options: Any) -> Found:
+        found = await search(self, *args, **options)
+        modes.append(found.mode)
+        return found
 
-    monkeypatch.setattr(FileStorage, "search", searched)
+    monkeypatch.setattr(MemoryService, "search", record_mode)
     for code in re.findall(r"^```python\n(.*?)^```", (HERE / page).read_text(), re.DOTALL | re.MULTILINE):
         exec(compile(code, page, "exec"), {"__name__": "__main__"})
     assert modes

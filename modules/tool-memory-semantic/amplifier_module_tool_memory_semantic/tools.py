@@ -146,6 +146,7 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
             "in_scratchpad": stored.in_scratchpad,
             "backend": stored.backend,
             **_present(
+                similar=views.similar_view(stored.similar),
                 suspects=views.suspects(_vouched(stored.suspects, stored.memory)),
                 replaced=stored.replaced,
                 duplicate_of=stored.memory.id if stored.duplicate else None,
@@ -229,7 +230,9 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
         return {
             **output,
             **_present(
-                redacted=list(updated.redacted), suspects=views.suspects(_vouched(updated.suspects, updated.memory))
+                redacted=list(updated.redacted),
+                similar=views.similar_view(updated.similar),
+                suspects=views.suspects(_vouched(updated.suspects, updated.memory)),
             ),
         }
 

@@ -16,13 +16,13 @@ from agent_memory.cli.running import Run, command, exit_code
 from agent_memory.cli.text import brief, minute
 from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.models import Memory, offered_fields, to_text
-from agent_memory.service.views import promotion, trace
+from agent_memory.service.views import promotion, similar_view, trace
 from agent_memory.service.views import suspects as views_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_memory.service import Suspect, Updated
+    from agent_memory.service import Stored, Suspect, Updated
 
 
 _MAX_INPUT_CHARS = 100_000
@@ -60,7 +60,11 @@ async def store(
         "source": {"kind": "user", "detail": "command line"},
         "trust": "high" if sys.stdin.isatty() else "medium",
     }
-    stored = await run.service.store(values, run.caller)
+    await _show_stored(run, await run.service.store(values, run.caller))
+
+
+async def _show_stored(run: Run, stored: "Stored") -> None:
+    """Report what was stored, and what to compare it with."""
     memory = stored.memory
     run.screen.document(
         {
@@ -72,6 +76,7 @@ async def store(
             "redacted": list(stored.redacted),
             "released": trace(stored.trace) if stored.trace else None,
             "suspects": views_of(stored.suspects),
+            "similar": similar_view(stored.similar),
             "replaced": stored.replaced,
         }
     )
@@ -85,6 +90,7 @@ async def store(
         replaced = (await run.service.get(stored.replaced)).content
         run.screen.note(f"It replaces {stored.replaced}: {brief(replaced)}")
     run.screen.show(f"{memory.id} says that already." if stored.duplicate else f"Stored as {memory.id}.")
+    _show_similar(run, stored.similar)
     if not stored.duplicate:
         run.hint_undo(memory.id)
 
@@ -142,12 +148,19 @@ async def update(run: Run, memory_id: MemoryId) -> None:
 def show_updated(run: Run, updated: "Updated") -> None:
     """Say what an update changed."""
     memory_id, what = updated.memory.id, ", ".join(updated.fields)
-    run.screen.document({"memory_id": memory_id, "changed": list(updated.fields), "redacted": list(updated.redacted)})
+    document = {"memory_id": memory_id, "changed": list(updated.fields), "redacted": list(updated.redacted)}
+    run.screen.document({**document, "similar": similar_view(updated.similar)})
     note_redacted(run, updated.redacted)
     _note_suspects(run, memory_id, updated.suspects)
     run.screen.show(f"Changed {what} of {memory_id}." if what else "Nothing was changed.")
+    _show_similar(run, updated.similar)
     if what:
         run.hint_undo(memory_id)
+
+
+def _show_similar(run: Run, memories: "Iterable[Memory]") -> None:
+    for memory in memories:
+        run.screen.note(f'Similar: {memory.id} "{brief(memory.content)}" ({memory.timestamp:%Y-%m-%d})')
 
 
 async def promote(run: Run, memory_id: MemoryId) -> None:

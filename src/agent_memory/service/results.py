@@ -39,6 +39,7 @@ class Stored:
     `degraded` says, in a sentence, what did not work after it was stored, or that it will be found by its words alone.
     When what was shown could not be read, `in_scratchpad` is not known and False. `trace` is that of a memory with the
     same text which was forgotten for a reason.
+    `similar` are up to three existing memories to compare with it; store again with `supersedes` if it replaces one.
     `suspects` are older memories that look as if they cannot be right together with it, as far as they were found at
     once. `replaced` is the id of one that it replaces because its words say so plainly; `past.restore` takes that back.
     """
@@ -52,6 +53,7 @@ class Stored:
     trace: Trace | None = None
     suspects: tuple[Suspect, ...] = ()
     replaced: str | None = None
+    similar: tuple[Memory, ...] = ()
 
     @property
     def released(self) -> bool:
@@ -130,6 +132,7 @@ class Updated:
     fields: tuple[str, ...]
     redacted: tuple[str, ...] = ()
     suspects: tuple[Suspect, ...] = ()
+    similar: tuple[Memory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ bound sizes → normalise → redact → validate → dedupe → append → proj
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +34,7 @@ from agent_memory.service.results import Forgotten, Found, Promoted, Status, Sto
 from agent_memory.service.scratchpad_sync import ScratchpadSync
 from agent_memory.service.seeing import check_referred, check_seen
 from agent_memory.service.shortening import shorten
+from agent_memory.service.similar import find_similar
 from agent_memory.service.status import describe_status
 from agent_memory.service.watching import Watchers
 from agent_memory.service.writing import WritePath
@@ -160,9 +162,10 @@ class MemoryService:
         self._background.run(self.migration.look(caller))
         degraded = degraded or await self._degradation.after_store(caller)
         trace = await self.storage.released(stored.content) if is_new and caller.group is None else None
+        similar = await find_similar(self.storage, stored, caller) if is_new else []
         return Stored(
             stored, in_pad, self.storage.backend, not is_new, written.redacted, degraded, trace, written.suspects,
-            written.replaced,
+            written.replaced, tuple(similar),
         )  # fmt: skip
 
     @operation("update_memory")
@@ -201,6 +204,8 @@ class MemoryService:
         if "content" in updated.fields:
             await self.watchers.tell([memory_id], caller)
             self._look_behind([memory_id], caller, again=True, reworded=True)
+            similar = await find_similar(self.storage, updated.memory, caller)
+            updated = replace(updated, similar=tuple(similar))
         return updated
 
     @operation("delete_memory")

@@ -74,8 +74,13 @@ def shown_links(hit: MemorySearchResult) -> list[Linked]:
 
 def title_of(text: str) -> str:
     """Return the beginning of a text's first line."""
-    first = visible(text.strip().partition("\n")[0]).strip()
-    return first if len(first) <= TITLE else f"{first[: TITLE - 1].rstrip()}…"
+    return shorten_line(visible(text.strip().partition("\n")[0]), TITLE)
+
+
+def shorten_line(text: str, max_chars: int) -> str:
+    """Return a text as one line of at most `max_chars` characters, cut with `…`."""
+    line = text.strip().replace("\n", " ")
+    return line if len(line) <= max_chars else f"{line[: max_chars - 1].rstrip()}…"
 
 
 def _rooms(hits: Sequence[MemorySearchResult]) -> list[int]:

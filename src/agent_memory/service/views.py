@@ -12,16 +12,18 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.models import MEMORY, to_text, visible
-from agent_memory.service.shortening import shown_links, title_of
+from agent_memory.service.shortening import shorten_line, shown_links, title_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
     from agent_memory.models import Linked, Memory, MemorySearchResult, Surroundings, Trace
     from agent_memory.service.requests import Preview
     from agent_memory.service.results import Found, Promoted, Suspect
 
+_SIMILAR_CHARS: Final = (300, 110, 50)
+"""Characters of each similar memory where there are one, two or three."""
 _COMMON_SOURCE: Final = "assistant"
 """Kind of source of most memories: stored by the model."""
 
@@ -176,6 +178,20 @@ def preview_all(preview: Preview) -> dict[str, Any]:
 def trace(left: Trace) -> dict[str, Any]:
     """Return what stays of a memory that was released."""
     return {"memory_id": left.id, "at": brief_moment(left.at), "reason": visible(left.reason)}
+
+
+def similar_view(memories: Sequence[Memory]) -> list[dict[str, Any]]:
+    """Return memories to compare with a new one: id, content, date; together some 120 tokens."""
+    room = _SIMILAR_CHARS[len(memories) - 1] if memories else 0
+    return [
+        {
+            "id": memory.id,
+            "content": shorten_line(visible(memory.content), room),
+            "timestamp": memory.timestamp.date().isoformat(),
+            **({"trust": "low"} if memory.trust == "low" else {}),
+        }
+        for memory in memories
+    ]
 
 
 def suspects(found: Iterable[Suspect]) -> list[dict[str, Any]]:

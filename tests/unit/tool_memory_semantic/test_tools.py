@@ -180,7 +180,10 @@ async def test_search_shows_only_fields_that_differ(tools: dict[str, Any]) -> No
 
 async def test_search_hit_tokens_stay_within_budget(tools: dict[str, Any]) -> None:
     encode = pytest.importorskip("bpe_openai").get_encoding("o200k_base").encode
-    for content in ("We deploy on Fridays only after the smoke tests are green.", "Maria Alvarez leads the payments team."):
+    for content in (
+        "We deploy on Fridays only after the smoke tests are green.",
+        "Maria Alvarez leads the payments team.",
+    ):
         await stored(tools, content)
         hit = (await done(tools, "search", query=content))["results"][0]
         assert len(encode(json.dumps(hit))) <= 2 * len(encode(content)) + 25

@@ -1,0 +1,131 @@
+"""Measure how often the memory that a new one makes untrue is among its `similar` ones.
+
+    python -m benchmarks.similar WORLD.json.gz ... [--agent FILE.jsonl --replaced FILE] [--distractors FILE.jsonl ...]
+
+A WORLD is one of `benchmarks.drift`: each contradicting note against the note that it contradicts, by shape. `--agent`
+is a set of `benchmarks.retrieval`, `--replaced` a text that says `new > old` of its ids. `--distractors` adds the
+memories of other sets. All notes are stored before the first is compared.
+
+Prints the share of new notes with the old one among their similar ones, and the mean number of similar ones of all
+notes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agent_memory.embeddings import LocalEmbedder
+from agent_memory.models import Memory
+from agent_memory.service import NOBODY
+from agent_memory.service.similar import find_similar
+from agent_memory.settings import ServiceSettings
+from agent_memory.storage import FileStorage
+from benchmarks._retrieval_vectors import KeptVectors
+from benchmarks.reword import read_world
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_SAMPLE: Final = 200
+"""Notes whose number of similar ones is counted."""
+
+
+class ReplacedPair(NamedTuple):
+    """A note that makes another one untrue, by their keys; `shape` says how."""
+
+    shape: str
+    new: str
+    old: str
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.similar", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("worlds", type=Path, nargs="*", metavar="WORLD")
+    parser.add_argument("--agent", type=Path, metavar="FILE.jsonl")
+    parser.add_argument("--replaced", type=Path, metavar="FILE")
+    parser.add_argument("--distractors", type=Path, nargs="+", default=[], metavar="FILE")
+    parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: by words alone")
+    parser.add_argument("--vectors", type=Path, metavar="FILE.sqlite3", help="keeps what was embedded for the next run")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    args = parser.parse_args(argv)
+    more = [text for path in args.distractors for text in _read_texts(path).values()]
+    embedder = KeptVectors(LocalEmbedder(), args.vectors) if args.embedder == "local" else None
+    try:
+        for name, texts, pairs in _load_cases(args):
+            report = asyncio.run(measure(texts, pairs, more, embedder))
+            print(json.dumps({"set": name, **report}) if args.json else render_report(name, report), flush=True)
+    finally:
+        if embedder is not None:
+            embedder.close()
+    return 0
+
+
+def _load_cases(args: argparse.Namespace) -> Iterator[tuple[str, dict[str, str], list[ReplacedPair]]]:
+    for path in args.worlds:
+        yield path.name, _read_texts(path), list(_read_pairs(read_world(path)))
+    if args.agent:
+        listed = re.findall(r"(\w+) > (\w+)", args.replaced.read_text("utf-8"))
+        texts = _read_texts(args.agent)
+        yield args.agent.name, texts, [ReplacedPair("replaced", *pair) for pair in listed if {*pair} <= texts.keys()]
+
+
+def _read_texts(path: Path) -> dict[str, str]:
+    """Return the texts of a world, or of a set in JSON lines, by key."""
+    if path.suffix == ".jsonl":
+        rows = map(json.loads, path.read_text("utf-8").splitlines())
+        return {row["id"]: row["text"] for row in rows if row["type"] == "memory"}
+    records = [op.get("record") or op["new"] for op in read_world(path)["ops"] if op["op"] in {"inscribe", "supersede"}]
+    return {record["key"]: f"{record['title']}\n{record['body']}".strip() for record in records}
+
+
+def _read_pairs(world: dict[str, Any]) -> Iterator[ReplacedPair]:
+    for probe in world["probes"]:
+        if probe["family"] == "contradiction" and probe.get("positive"):
+            yield ReplacedPair(probe["shape"], probe["witness"], probe["gold"])
+        elif probe["family"] == "drift":
+            yield ReplacedPair("drift", probe["gold"], probe["stale"])
+
+
+async def measure(
+    texts: dict[str, str], pairs: list[ReplacedPair], distractors: list[str], embedder: KeptVectors | None
+) -> dict[str, Any]:
+    """Return the share of pairs found by shape, and the mean number of similar notes."""
+    settings = ServiceSettings.model_validate({} if embedder else {"embedder": "none"})
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # background sealing may still write
+        storage = FileStorage("bench", folder, settings=settings, embedder=embedder)
+        try:
+            memories = {key: Memory(agent_id="bench", content=text) for key, text in texts.items()}
+            others = [Memory(agent_id="bench", content=text) for text in distractors]
+            await storage.store_many([*memories.values(), *others])
+            await storage.prepare()
+            found = defaultdict(list)
+            for pair in pairs:
+                similar = await find_similar(storage, memories[pair.new], NOBODY)
+                found[pair.shape].append(memories[pair.old].id in {memory.id for memory in similar})
+            every = list(memories.values())
+            sample = every[:: max(1, len(every) // _SAMPLE)]
+            counts = [len(await find_similar(storage, memory, NOBODY)) for memory in sample]
+        finally:
+            await storage.close()
+    shapes = {shape: {"n": len(hits), "found": round(sum(hits) / len(hits), 3)} for shape, hits in found.items()}
+    return {"memories": len(memories) + len(others), "shapes": shapes, "mean_similar": sum(counts) / len(counts)}
+
+
+def render_report(name: str, report: dict[str, Any]) -> str:
+    """Return the report of one set as text."""
+    shapes = "  ".join(f"{shape} {row['found']:.2f} ({row['n']})" for shape, row in report["shapes"].items())
+    return f"{name}, {report['memories']} memories: {shapes}; similar ones of a note {report['mean_similar']:.2f}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

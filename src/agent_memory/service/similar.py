@@ -1,0 +1,60 @@
+"""Similar memories: existing ones that a reader compares with a new text, to replace what it makes untrue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import StorageError
+from agent_memory.models import of_another_project
+from agent_memory.models.search import filters_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_memory.memories import MemoryStorage
+    from agent_memory.models import Memory, MemorySearchResult
+    from agent_memory.service.caller import Caller
+
+MAX_SIMILAR: Final = 3
+"""Similar memories of one text."""
+_BY_MEANING: Final = 2
+"""Of these, the nearest by meaning; the last one is the best by words. `python -m benchmarks.similar` compares the
+shares."""
+_CANDIDATES: Final = 99
+"""Results among which they are chosen: the nearest by meaning may share few words and rank low."""
+_MIN_COSINE: Final = 0.35
+"""Cosine of a similar memory: of 28 replaced facts of a coding agent the farthest has 0.36."""
+_MIN_SHARE: Final = 0.3
+"""Share of the text's words that a memory similar by words alone holds."""
+
+
+async def find_similar(storage: MemoryStorage, memory: Memory, caller: Caller) -> list[Memory]:
+    """Return up to three existing memories to compare with a stored one, the most similar first.
+
+    By words always, by meaning if the model is loaded. Memories of other projects and groups are left out, and so are
+    replaced ones.
+
+    Args:
+        storage: Where the memories are.
+        memory: Stored memory.
+        caller: Session that stored it.
+    """
+    if memory.is_item:
+        return []
+    filters = filters_of(None).within(caller.group)
+    try:
+        hits = await storage.search(memory.content, _CANDIDATES, filters, patience=0)
+    except StorageError:
+        return []  # the memory is stored; the next search reports what cannot be read
+    others = [hit for hit in hits if hit.memory.id not in {memory.id, memory.supersedes}]
+    return choose_similar([hit for hit in others if not of_another_project(hit.memory, memory.project)])
+
+
+def choose_similar(hits: Sequence[MemorySearchResult]) -> list[Memory]:
+    """Return the memories to compare among the results of a search for the text."""
+    near = [hit for hit in hits if hit.parts.get("cosine", 0.0) >= _MIN_COSINE]
+    near.sort(key=lambda hit: -hit.parts["cosine"])
+    worded = [hit for hit in hits if hit.parts.get("share", 0.0) >= _MIN_SHARE]
+    worded.sort(key=lambda hit: -hit.parts.get("bm25", 0.0))
+    ranked = {hit.memory.id: hit.memory for hit in (*near[:_BY_MEANING], *worded[:1], *near, *worded)}
+    return list(ranked.values())[:MAX_SIMILAR]
