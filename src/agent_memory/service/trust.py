@@ -65,10 +65,8 @@ class TrustGate:
         agreed = caller.proposals.is_agreed(proposal_id("replace", new.supersedes, new.content))
         theirs: Trust = "medium" if agreed else await self._trust_of(new.content, caller)
         trust = lowest(new.trust, theirs, *await self._of_sources(new, caller))
-        if new.supersedes is not None and caller.trust == "low":
-            replaced = await self._storage.get(new.supersedes)
-            if replaced is not None and replaced.trust != "low":
-                await self._check_replacing(replaced, new.content, trust, caller)
+        if caller.trust == "low":
+            await self._check_replacing(new.supersedes, new.content, trust, caller)
         return memory if trust == new.trust else with_fields(memory, trust=trust)
 
     async def change(
@@ -83,13 +81,17 @@ class TrustGate:
         if caller.trust == "high":
             return changes
         values = changes.value
+        replaced = values.get("supersedes")
+        if "low" in {caller.trust, before.trust}:
+            await self._check_replacing(replaced, before.content, before.trust, caller)
         if values.keys() == {"pinned"}:
             await self.check("pin", [before], caller)
-        else:
+        elif replaced is None or values.keys() != {"supersedes"}:
             wording = [(name, str(value)) for name, value in sorted(values.items())]
             await self.check("change", [before], caller, proposal_id("change", before.id, wording))
         after = overlaid(before, {key: value for key, value in values.items() if key in Memory.model_fields})
-        words = {key for key in values.keys() - PLACE if getattr(after, key, None) != getattr(before, key, None)}
+        said = values.keys() - PLACE - {"supersedes"}
+        words = {key for key in said if getattr(after, key, None) != getattr(before, key, None)}
         if not words:
             return changes
         content = values.get("content")
@@ -142,17 +144,21 @@ class TrustGate:
         """
         return "" if reason and await self._trust_of(reason, caller) == "low" else reason
 
-    async def _check_replacing(self, replaced: Memory, content: str, trust: Trust, caller: Caller) -> None:
+    async def _check_replacing(self, replaced_id: object, content: str, trust: Trust, caller: Caller) -> None:
+        """Refuse that untrusted text replaces what is above it."""
+        replaced = await self._storage.get(replaced_id) if isinstance(replaced_id, str) else None
+        if replaced is None or replaced.trust == "low":
+            return
         proposal = proposal_id("replace", replaced.id, content)
         is_agreed = caller.proposals.is_agreed(proposal) or await self._is_commanded("replace", replaced, caller)
         if trust != "low" and is_agreed:
             return
         ask = _ASK.format(memory=replaced.id, proposal=caller.proposals.add(proposal, caller.session_id))
         raise ValidationError(
-            f"Nothing was stored: it would replace {replaced.id}, but text of an untrusted source is in this "
+            f"Nothing was written: it would replace {replaced.id}, but text of an untrusted source is in it or in this "
             "conversation, and the user has not agreed to this.",
             code="needs_user",
-            recovery=f"Store it without supersedes, or ask: {ask}",
+            recovery=f"Leave out supersedes, or ask: {ask}",
         )
 
     async def _of_sources(self, memory: Memory, caller: Caller) -> list[Trust]:

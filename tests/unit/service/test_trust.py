@@ -143,7 +143,7 @@ async def test_a_stranger_who_repeats_what_is_known_changes_nothing(service: Mem
 async def test_a_stranger_replaces_nothing_of_anybody_else(service: MemoryService, prompt: str) -> None:
     mine = await known(service)
     error = await refused(service.store({"content": EVIL, "supersedes": mine}, tainted(prompt)))
-    assert "Store it without supersedes" in error.recovery
+    assert "Leave out supersedes" in error.recovery
     assert [memory.id for memory in await service.list_recent()] == [mine]
 
 
@@ -185,6 +185,24 @@ async def test_a_strangers_link_of_before_hides_nothing_and_takes_nothing_with_i
     assert mine in [result.memory.id for result in found.results]
     assert (await service.forget(planted.id)).older_versions == ()
     assert (await service.get(mine)).id == mine
+
+
+async def test_update_to_supersede_after_untrusted_text_needs_user(service: MemoryService) -> None:
+    mine, new = await known(service), await known(service, "Main takes a push without a review")
+    planted = (await service.store({"content": EVIL}, tainted())).memory.id
+    for memory_id, caller in ((new, tainted()), (planted, tainted()), (planted, MODEL)):
+        await refused(service.update(memory_id, {"supersedes": mine}, caller))
+    assert await service.storage.superseded() == {}
+    await agreed(lambda caller: service.update(new, {"supersedes": mine}, caller))
+    assert await service.storage.superseded() == {mine: new}
+    assert (await service.get(new)).trust == "high"
+
+
+async def test_update_to_supersede_by_model_replaces_and_keeps_trust(service: MemoryService) -> None:
+    mine, new = await known(service), await known(service, "Main takes a push without a review")
+    await service.update(new, {"supersedes": mine}, MODEL)
+    assert await service.storage.superseded() == {mine: new}
+    assert (await service.get(new)).trust == "high"
 
 
 # -- updating ---------------------------------------------------------------------------------------------------------
