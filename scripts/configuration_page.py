@@ -14,7 +14,7 @@ from agent_memory.settings import (
     ToolSettings,
 )
 from agent_memory.workspace.tool_settings import WorkspaceToolSettings
-from scripts.prices import tool_prices
+from scripts.prices import INSTRUCTIONS, count_tokens, tool_prices
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -54,7 +54,7 @@ def _prices() -> list[str]:
         *rows,
         f"| together | {sum(prices.values())} |",
         "",
-        *_PRICES_END.splitlines(),
+        *_PRICES_END.format(instructions=count_tokens(INSTRUCTIONS.read_text(encoding="utf-8"))).splitlines(),
     ]
 
 
@@ -129,8 +129,10 @@ Schemas are part of every request. Tokens (o200k_base) of each tool's name, desc
 line about the memory-assistant in a tool that delegates:
 """
 _PRICES_END: Final = """\
+The [instructions](tools.md#instructions) in the system prompt cost {instructions} more.
+
 `tools:` offers fewer, for example `tools: [memory_search, memory_store, memory_update, memory_forget]`.
-The scratchpad comes on top (`token_budget`, at most 2,000 by default, nothing while it is empty).
+The scratchpad comes on top (`token_budget`, at most 2,000 by default; one line while it is empty).
 
 With `enabled: false` only `memory_status` is left: no other tool, no assistant and no scratchpad. `amplifier` may then
 log "Partial tool failure", because there are fewer tools than modules. Nothing failed.

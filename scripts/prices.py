@@ -12,17 +12,23 @@ from agent_memory.settings import OFFERED_TOOLS
 from amplifier_module_tool_memory_semantic import ALL_TOOLS
 
 ENCODING: Final = "o200k_base"
-_AGENT: Final = Path(__file__).resolve().parents[1] / "agents" / "memory-assistant.md"
+_HERE: Final = Path(__file__).resolve().parents[1]
+_AGENT: Final = _HERE / "agents" / "memory-assistant.md"
+INSTRUCTIONS: Final = _HERE / "context" / "memory.md"
+
+
+def count_tokens(text: str) -> int:
+    """Return the tokens of a text (o200k_base)."""
+    import bpe_openai  # reads every encoding it knows when it is imported
+
+    return len(bpe_openai.get_encoding(ENCODING).encode(text))
 
 
 def tool_prices() -> dict[str, int]:
     """Return tokens (o200k_base) by tool that is offered by default, in their order, and of the memory-assistant."""
-    import bpe_openai  # reads every encoding it knows when it is imported
-
-    encode = bpe_openai.get_encoding(ENCODING).encode
     prices = {}
     for tool in (kind(None) for kind in ALL_TOOLS if kind.name in OFFERED_TOOLS):  # type: ignore[arg-type]  # a schema needs no session
         schema = {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
-        prices[tool.name] = len(encode(json.dumps(schema)))
+        prices[tool.name] = count_tokens(json.dumps(schema))
     agent = yaml.safe_load(_AGENT.read_text(encoding="utf-8").split("---")[1])["meta"]
-    return {**prices, agent["name"]: len(encode(f"  - agent-memory:{agent['name']}: {agent['description']}"))}
+    return {**prices, agent["name"]: count_tokens(f"  - agent-memory:{agent['name']}: {agent['description']}")}

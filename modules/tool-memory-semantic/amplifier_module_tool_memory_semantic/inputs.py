@@ -48,6 +48,8 @@ _Tag = Annotated[str, StringConstraints(max_length=MAX_TAG_CHARS)]
 _HIDDEN: Final[dict[str, Any]] = {"x-hidden": True}
 _UNLISTED: Final[dict[str, Any]] = {"x-unlisted": True}
 """Shows no values: the nine categories are listed once, in memory_store."""
+_TERSE: Final[dict[str, Any]] = {"x-terse": True}
+"""Shows no fields of its items: the description names them."""
 _TAG: Final[dict[str, Any]] = {"x-aliases": ["tag"]}
 _MOST_LINKS: Final = 100
 _COUNT: Final[dict[str, Any]] = {"x-aliases": ["k", "top_k", "max_results"]}
@@ -78,7 +80,7 @@ class DateRangeInput(StrictInput):
 
     model_config = ConfigDict(json_schema_extra={"x-text": True})
 
-    start: str | None = Field(None, description="ISO 8601")
+    start: str | None = None
     end: str | None = None
 
 
@@ -87,7 +89,7 @@ class FiltersInput(StrictInput):
     """Conditions that every result meets."""
 
     category: _CategoryName | None = Field(None, json_schema_extra=_UNLISTED)
-    tags: list[str] | None = Field(None, description="any of these", json_schema_extra=_TAG)
+    tags: list[str] | None = Field(None, json_schema_extra=_TAG)
     all_tags: list[str] | None = Field(None, json_schema_extra=_HIDDEN)
     date_range: DateRangeInput | None = None
     min_access_count: int | None = Field(None, ge=0, json_schema_extra=_HIDDEN)
@@ -104,9 +106,9 @@ class SearchInput(Input):
     """Of memory_search."""
 
     query: str = Field(min_length=1, max_length=10_000, json_schema_extra={"x-aliases": ["q"]})
-    limit: int = Field(5, ge=1, le=100, description="1 to 100, by default 5", json_schema_extra=_COUNT)
+    limit: int = Field(5, ge=1, le=100, json_schema_extra=_COUNT)
     filters: FiltersInput | None = None
-    include_superseded: bool = Field(default=False, description="also what a newer memory replaced")
+    include_superseded: bool = Field(default=False)
     full: bool = Field(default=False, description="whole texts")
     detail: _Detail = Field("short", json_schema_extra=_HIDDEN)
     explain: bool = Field(default=False, json_schema_extra=_HIDDEN)
@@ -120,8 +122,10 @@ class StoreInput(Input):
     category: _CategoryName = Field(json_schema_extra={"x-fallback": "note"})
     tags: list[_Tag] = Field(default_factory=list, max_length=MAX_TAGS, json_schema_extra=_TAG)
     metadata: dict[str, JsonValue] = Field(default_factory=dict, json_schema_extra=_HIDDEN)
-    supersedes: _MemoryId | None = Field(None, description="id of the memory that this makes untrue")
-    links: list[LinkInput] | None = Field(None, max_length=_MOST_LINKS, description="rel: because, derived_from, …")
+    supersedes: _MemoryId | None = Field(None, description="id of what it replaces")
+    links: list[LinkInput] | None = Field(
+        None, max_length=_MOST_LINKS, description="{rel: because, id}", json_schema_extra=_TERSE
+    )
 
     _metadata = field_validator("metadata", mode="before")(check_metadata)
 
@@ -158,8 +162,8 @@ class SuspectsInput(Input):
 class ListRecentInput(Input):
     """Of memory_list_recent."""
 
-    limit: int = Field(10, ge=1, le=100, description="1 to 100", json_schema_extra=_COUNT)
-    scratchpad: bool = Field(default=False, description="instead what the scratchpad shows")
+    limit: int = Field(10, ge=1, le=100, json_schema_extra=_COUNT)
+    scratchpad: bool = Field(default=False, description="only the scratchpad")
     detail: _Detail = Field("short", json_schema_extra=_HIDDEN)
 
 
@@ -170,9 +174,10 @@ class UpdateInput(StrictInput):
     memory_id: _Id
     content: str | None = None
     category: _CategoryName | None = Field(None, json_schema_extra=_UNLISTED)
-    tags: list[str] | None = Field(None, description="replace the old ones")
+    tags: list[str] | None = None
     pinned: bool | None = None
-    expires_at: str | None = Field(None, description="ISO 8601; '' for never", json_schema_extra={"x-empty": True})
+    supersedes: _MemoryId | None = None
+    expires_at: str | None = Field(None, description="'' for never", json_schema_extra={"x-empty": True})
     links: list[LinkInput] | None = Field(None, json_schema_extra=_HIDDEN)
 
 
@@ -185,7 +190,7 @@ class StatusInput(Input):
 class ActivateInput(StrictInput):
     """Of memory_activate."""
 
-    agent_id: str = Field(min_length=1, max_length=200, description="NAME exactly as the user said it")
+    agent_id: str = Field(min_length=1, max_length=200)
 
 
 _EVERYTHING: Final = frozenset(
@@ -206,7 +211,7 @@ _ALWAYS_ASKED: dict[type[Input], list[str]] = {
 _NOT_SHOWN: Final = frozenset(
     {
         "$defs", "$ref", "title", "default", "minLength", "maxLength", "maxItems", "pattern", "minimum", "maximum",
-        "additionalProperties", "x-aliases", "x-empty", "x-fallback", "x-text", "x-unlisted",
+        "additionalProperties", "x-aliases", "x-empty", "x-fallback", "x-terse", "x-text", "x-unlisted",
     }
 )  # fmt: skip
 """What a model does not need to know: the answer to a call that breaks a bound says it."""
@@ -247,6 +252,8 @@ def _plain(node: Any, definitions: dict[str, Any]) -> Any:
         node = {**choices[0], **{key: value for key, value in node.items() if key != "anyOf"}}
     if "$ref" in node:  # without the docstring of its class
         node = {**definitions[node["$ref"].rpartition("/")[2]], "description": None, **node}
+    if "x-terse" in node:
+        node = {**node, "items": {"type": "object"}}
     if "x-unlisted" in node:
         node = {key: value for key, value in node.items() if key != "enum"}
     return {
