@@ -120,7 +120,8 @@ class ScratchpadContext:
     async def _make_anew(self, service: MemoryService) -> None:
         compactions = self._compactions
         made = await service.scratchpad(self._session.caller)
-        self._pad = render(made.entries, made.agent_id, self._settings or ScratchpadSettings())
+        total = (await service.admin.tally()).count_current(self._session.caller.group)
+        self._pad = render(made.entries, made.agent_id, self._settings or ScratchpadSettings(), total)
         self._made, self._made_at = made, compactions
 
     def _shows(self) -> bool:

@@ -44,6 +44,14 @@ class Tally:
         """Return how many records, no items, a group sees."""
         return self.records - self._of_others(group, self.by_facet)
 
+    def count_current(self, group: str | None) -> int:
+        """Return the number of records and items that a group can find.
+
+        Superseded and expired records are not counted by group, so a group's number includes its own.
+        """
+        past = self.superseded + self.expired if group is None else 0
+        return max(0, self.records_of(group) + self.items_of(group) - past)
+
     @staticmethod
     def _of_others(group: str | None, counts: dict[str, Counter[str]]) -> int:
         if group is None:

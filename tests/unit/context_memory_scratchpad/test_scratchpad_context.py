@@ -42,11 +42,33 @@ async def test_it_stands_right_after_the_system_message_as_words_of_the_user(mou
     assert "Prefers tea" in view[1]["content"]
 
 
-async def test_an_empty_memory_adds_nothing(mounted: Mount) -> None:
+async def test_prompt_with_empty_memory_says_whose_it_is(mounted: Mount) -> None:
     here = await mounted()
     await here.context.add_message(HELLO)
-    assert await here.context.get_messages_for_request(500) == [HELLO]
-    assert here.inner.asked == [(500, None)]
+    view = await here.context.get_messages_for_request(500)
+    assert view[1:] == [HELLO]
+    assert view[0]["content"] == f'{MARKER} of bob]\nMemory is on for "bob". It holds nothing beyond the scratchpad.'
+    assert here.inner.asked == [(500 - estimate_tokens(view[0]["content"]), None)]
+
+
+async def test_prompt_counts_memories_beyond_scratchpad(mounted: Mount) -> None:
+    here = await mounted({"exclude_categories": ["note"]})
+    first, _ = await here.remember("Prefers tea", "Works in Oslo")
+    service = await here.session.require()
+    await service.store({"content": "Prefers coffee", "supersedes": first})
+    await service.store({"content": "Uses Postgres", "category": "decision"})
+    pad = await here.pad()
+    assert 'Memory is on for "bob". It holds 2 memories beyond the scratchpad; memory_search finds them.' in pad
+    assert "Uses Postgres" in pad
+
+
+async def test_prompt_counts_no_memories_of_another_group(mounted: Mount) -> None:
+    here = await mounted({"exclude_categories": ["note"]})
+    service = await here.session.require()
+    for group in ("acme:one", "acme:two", ""):
+        await service.store({"content": f"Known to {group}", "group": group})
+    here.session.belonging.say(None, "acme:one")
+    assert "It holds 2 memories beyond" in await here.pad()
 
 
 async def test_without_a_system_message_it_comes_first_and_it_is_never_part_of_the_history(mounted: Mount) -> None:
@@ -149,7 +171,7 @@ async def test_another_agents_scratchpad_follows_a_switch(mounted: Mount) -> Non
     assert "Prefers tea" in await here.pad()
     here.session.turn.begin("start as alice")
     await here.session.activate("alice")
-    assert await here.pad() == ""
+    assert await here.pad() == f'{MARKER} of alice]\nMemory is on for "alice". It holds nothing beyond the scratchpad.'
     await here.remember("Prefers coffee")
     await here.context.set_messages([])
     pad = await here.pad()
@@ -215,7 +237,7 @@ async def test_the_token_budget_is_kept(mounted: Mount) -> None:
     await here.remember(*(f"fact number {n} with some words" for n in range(30)))
     pad = await here.pad()
     assert 0 < estimate_tokens(pad) <= 120
-    assert "did not fit" in pad
+    assert "It holds 29 memories beyond the scratchpad" in pad
 
 
 # -- for whom ---------------------------------------------------------------------------------------------------------
@@ -359,14 +381,14 @@ async def test_its_own_base_drops_the_oldest_turns_whole(mounted: Mount) -> None
         await here.context.add_message({"role": "assistant", "content": "", "tool_calls": [{"id": str(number)}]})
         await here.context.add_message({"role": "tool", "tool_call_id": str(number), "content": "result"})
     whole = await here.context.get_messages_for_request(token_budget=100_000)
-    assert len(whole) == 19
+    assert len(whole) == 20, "with the line that says whose memory is on"
     view = await here.context.get_messages_for_request(token_budget=400)
     assert view[0] == SYSTEM
     assert view[1]["role"] == "user", "a turn is never cut within"
-    assert 4 <= len(view) < 19
+    assert 4 <= len(view) < 20
     assert sum(estimate_tokens(str(message)) for message in view) <= 400
     smallest = await here.context.get_messages_for_request(token_budget=1)
-    assert [message["role"] for message in smallest] == ["system", "user", "assistant", "tool"]
+    assert [message["role"] for message in smallest] == ["system", "user", "user", "assistant", "tool"]
     assert len(await here.context.get_messages()) == 19
 
 
@@ -382,8 +404,8 @@ async def test_its_own_base_reckons_with_the_providers_window(mounted: Mount) ->
     for number in range(6):
         await here.context.add_message({"role": "user", "content": f"question {number} " + "word " * 50})
     view = await here.context.get_messages_for_request(provider=Provider())
-    assert 1 <= len(view) < 6
-    assert len(await here.context.get_messages_for_request()) == 6
+    assert 2 <= len(view) < 7
+    assert len(await here.context.get_messages_for_request()) == 7
 
 
 async def test_clearing_the_conversation_ends_a_strangers_part_in_it_and_nothing_else_does(mounted: Mount) -> None:

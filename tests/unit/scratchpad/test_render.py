@@ -81,6 +81,16 @@ def test_the_budget_is_kept_and_told_truly(pad: list[Memory], settings: Scratchp
     assert bool(rendered.text) == bool(rendered.shown)
 
 
+@given(pads, choices, st.integers(0, 100))
+def test_block_with_total_says_whose_memory(pad: list[Memory], settings: ScratchpadSettings, more: int) -> None:
+    rendered = render(pad, "bob", settings, len(pad) + more)
+    assert rendered.tokens == estimate_tokens(rendered.text) <= settings.token_budget
+    beyond = len(pad) - rendered.shown + more
+    told = f"holds {beyond} memor" if beyond else "holds nothing beyond"
+    assert not rendered.text or f'Memory is on for "bob". It {told}' in rendered.text
+    assert rendered.text or settings.token_budget < 70
+
+
 @given(pads, choices)
 def test_entries_are_whole_and_in_order(pad: list[Memory], settings: ScratchpadSettings) -> None:
     rendered = render(pad, "bob", settings)
