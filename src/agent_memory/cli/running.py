@@ -23,6 +23,7 @@ from agent_memory.cli.screen import Form, Screen
 from agent_memory.errors import AgentMemoryError, BusyError, UnknownIdError, ValidationError, refused_by_system
 from agent_memory.files.layout import agents_under, folder_of, is_agent_id
 from agent_memory.journal.presence import newest_backup
+from agent_memory.models.identifiers import DEFAULT_AGENT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -251,7 +252,11 @@ class Command(PlaceCommand):
         if agent is None and self._may_be_none and not agents_under(ctx.root):
             show_none(ctx)
             return
-        name = choose_agent(agent, ctx.root, may_be_new=self._may_be_new)
+        if agent is None and (self._may_be_new or Shape in self._groups) and not agents_under(ctx.root):
+            name = DEFAULT_AGENT  # other commands, such as `export`, need an agent that exists
+            ctx.screen.hint(f"There are no agents under {ctx.root} yet. This is the default agent, {name}.")
+        else:
+            name = choose_agent(agent, ctx.root, may_be_new=self._may_be_new)
         async with opened(name, ctx.root) as ctx.service:
             ctx.caller = Caller(SESSION_ID)
             await ctx.service.pad.notice(ctx.caller)

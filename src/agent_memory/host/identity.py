@@ -1,9 +1,9 @@
 """Who the agent of a session is. Reads the host's configuration; decides nothing else.
 
 A root session's agent comes, in this order, from: an activation (in this session, or remembered from before a resume),
-the capability `agent_identity`, `session.capabilities.agent_identity` of the configuration, a module's `agent_id`.
-A child session has its root's agent and nothing else: hosts label children with the name of the *delegate*, which is
-no identity.
+the capability `agent_identity`, `session.capabilities.agent_identity` of the configuration, a module's `agent_id`; else
+it is `DEFAULT_AGENT`. A child session has its root's agent and nothing else: hosts label children with the name of the
+*delegate*, which is no identity.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ class Configured:
 
     agent_id: str | None = None
     consent: ConsentState = field(default_factory=ConsentState)
+    is_default: bool = False
+    """True if no agent was named."""
 
     @property
     def enabled(self) -> bool:

@@ -34,6 +34,7 @@ from agent_memory.lifecycle.archive.retention import archive_expired
 from agent_memory.lifecycle.health.watching import watch
 from agent_memory.logs import get_logger
 from agent_memory.models import utc_now
+from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.privacy.consent_state import ConsentState
 from agent_memory.service import EVENTS, Caller, MemoryService
 from agent_memory.service.background import Background
@@ -190,10 +191,22 @@ class MemorySession:
                 if self.consent.is_stopped:
                     self._resume.remember_soon()  # for sub-sessions of this one in other processes
             self.warn(self.consent.find_misplaced())
-        agent_id = self._activated or activation(self._coordinator) or default_id
-        configured_agent = Configured(agent_id, self.consent.resolve(self.settings, agent_id))
+        named_id = self._activated or activation(self._coordinator) or default_id
+        agent_id = named_id or self._default_agent()
+        consent = self.consent.resolve(self.settings, agent_id)
+        configured_agent = Configured(agent_id, consent, is_default=named_id is None)
         self.warn(configured_agent.warnings)
         return configured_agent
+
+    def _default_agent(self) -> str | None:
+        """Return the agent of a session that names none, or None.
+
+        None for a session of a tenant or group, where people would share a memory that was not chosen for them; and for
+        a child whose root is in another process, because the root may have another agent.
+        """
+        with contextlib.suppress(AgentMemoryError):
+            return None if self.is_child or self.group() else DEFAULT_AGENT
+        return None
 
     async def activate(self, agent_id: str) -> Activated:
         """Make this session use the memory of `agent_id`.
@@ -219,6 +232,8 @@ class MemorySession:
         if current is not None and name.lower() == current.lower():
             return Activated(name, current)
         known = tuple(await asyncio.to_thread(agents_under, folder.path.parent))
+        if before.is_default and current not in known:
+            current = None  # a default agent without memories is not worth a word
         in_doubt = self.taint.by is not None
         if not await asyncio.to_thread(is_wished, name, self.turn.prompt, in_doubt=in_doubt):
             raise not_wished(name, before, is_heard=self.turn.is_heard)

@@ -10,6 +10,7 @@ from agent_memory.capture.consent_requests import find_storing_request
 from agent_memory.errors import AgentMemoryError
 from agent_memory.host.identity import activation, configured, read_host_rules
 from agent_memory.host.projects import working_folder
+from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.privacy.consent_modes import Modes
 from agent_memory.privacy.consent_sources import (
     MODULES,
@@ -88,6 +89,7 @@ class SessionConsent:
         """
         try:
             agent_id = activation(self._coordinator) or configured(self._coordinator, settings.agent_id).agent_id
+            agent_id = agent_id or DEFAULT_AGENT
         except AgentMemoryError:
             agent_id = None  # the tools report it
         return self.resolve(settings, agent_id).is_switched_off

@@ -11,6 +11,8 @@ from typing import Final
 from agent_memory.errors import ValidationError
 from agent_memory.models.text import content_hash, get_duplicate_key
 
+DEFAULT_AGENT: Final = "me"
+"""Agent of a session or command that names none."""
 _AGENT_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 ID_DIGITS: Final = "[0-9a-f]{12}"
 """What stands behind the prefix of a record's id, as a pattern: 48 random bits."""

@@ -29,7 +29,28 @@ D = "mem-00000000000d"
 LINKS = json.dumps([{"rel": "derived_from", "id": B}])
 
 
-@pytest.mark.parametrize("command", [["search", "x"], ["list"], ["show", A], ["export"], ["compact"]])
+@pytest.mark.parametrize("command", [["search", "x"], ["list"]])
+def test_listing_of_empty_root_is_of_default_agent(cli: Run, root: Path, command: list[str]) -> None:
+    result = cli(*command, code=3 if command[0] == "search" else 0)
+    assert "There are no agents" in result.stderr
+    assert "default agent, me" in result.stderr
+    assert not root.exists()
+    assert "no agent 'me'" in cli(*command, "--agent", "me", code=1).stderr
+
+
+def test_store_in_empty_root_begins_default_agent(cli: Run, root: Path) -> None:
+    assert "default agent, me" in cli("store", "Prefers tea").stderr
+    assert "default agent" not in cli("store", "Works in Oslo").stderr
+    assert [memory["content"] for memory in document(cli("list", "--json"))["memories"]] == [
+        "Works in Oslo",
+        "Prefers tea",
+    ]
+    assert (root / "me").is_dir()
+    cli("store", "--agent", "bob", "Prefers coffee")
+    assert "which_agent" in cli("list", code=1).stderr
+
+
+@pytest.mark.parametrize("command", [["export"], ["compact"]])
 def test_an_empty_root_gets_a_friendly_answer_and_stays_empty(cli: Run, root: Path, command: list[str]) -> None:
     result = cli(*command, code=1)
     assert "There are no agents" in result.stderr

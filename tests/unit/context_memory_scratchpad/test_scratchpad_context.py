@@ -260,8 +260,13 @@ async def test_sub_sessions_are_spared_it_unless_they_are_about_memory(
     assert bool(await child.pad()) is shown
 
 
-async def test_without_an_agent_it_is_silent(mounted: Mount) -> None:
+async def test_prompt_of_default_agent_names_it(mounted: Mount) -> None:
     here = await mounted({"agent_id": None})
+    assert 'Memory is on for "me".' in await here.pad()
+
+
+async def test_prompt_for_tenant_without_agent_is_silent(mounted: Mount) -> None:
+    here = await mounted({"agent_id": None}, config=plan(tenant_id="acme"))
     await here.context.add_message(HELLO)
     assert await here.context.get_messages_for_request(77) == [HELLO]
     assert here.inner.asked == [(77, None)]

@@ -191,8 +191,8 @@ async def test_characters_that_no_file_carries_cost_no_turn(talk: Talk) -> None:
     assert [each.content for each in await talk.episodes()] == ["The cable\ufffd was cut in May."]
 
 
-async def test_without_an_agent_nothing_is_written_and_nothing_is_said(begin: Begin, root: Path) -> None:
-    talk = await begin(agent_id=None)
+async def test_ingestion_for_tenant_without_agent_writes_nothing(begin: Begin, root: Path) -> None:
+    talk = await begin(agent_id=None, tenant_id="acme")
     await talk.whole(FACT)
     await talk.cleanup()
     assert not root.exists()

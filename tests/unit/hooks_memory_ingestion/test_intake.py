@@ -63,7 +63,7 @@ async def test_a_turn_that_takes_long_is_written_as_far_as_it_is(begin: Begin) -
 
 
 async def test_a_turn_that_takes_long_waits_while_no_agent_is_active(begin: Begin) -> None:
-    talk = await begin(flush_seconds=0.001, agent_id=None)
+    talk = await begin(flush_seconds=0.001, agent_id=None, tenant_id="acme")
     await talk.say("Start as bob with memory enabled.")
     await asyncio.sleep(0.01)
     assert talk.statistics()["waiting"] == 1

@@ -48,12 +48,34 @@ DELEGATE = {"session": {"metadata": {"agent_name": "eve"}}}
 @pytest.mark.parametrize(
     "config", [{}, {"session": None}, {"session": []}, plan(memory=5), {"session": {"capabilities": 3}}, DELEGATE]
 )
-async def test_an_odd_plan_or_the_label_of_a_delegate_is_no_identity_and_no_crash(
-    make_session: Sessions, config: dict[str, Any]
-) -> None:
+async def test_identity_with_odd_plan_is_default_agent(make_session: Sessions, config: dict[str, Any]) -> None:
     session = make_session(config=config)
+    assert (session.identity().agent_id, session.identity().is_default) == ("me", True)
+    assert (await session.service() is not None) is session.identity().enabled
+
+
+@pytest.mark.parametrize("tenant", ["acme", "no tenant", 5])
+async def test_identity_with_tenant_has_no_default(make_session: Sessions, root: Path, tenant: Any) -> None:
+    session = make_session(config=plan(tenant_id=tenant))
     assert session.identity().agent_id is None
-    assert await session.service() is None
+    with raises(IdentityError, "no_identity", match="no agent is active"):
+        await session.require()
+    assert not root.exists()
+
+
+async def test_default_agent_writes_nothing_before_first_store(make_session: Sessions, root: Path) -> None:
+    session = make_session()
+    service = await session.require()
+    assert not (await service.search("tea")).near
+    await service.scratchpad()
+    await session.release()
+    assert not root.exists()
+
+
+async def test_default_agent_with_memories_is_named_at_switch(make_session: Sessions) -> None:
+    session = make_session()
+    await (await session.require()).store({"content": "tea"})
+    assert (await wish(session, "bob")).previous == "me"
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "bob\n", "CON", "x" * 65, "_ours", "nul.", 5, ["bob"]])
@@ -186,7 +208,7 @@ async def test_an_activation_needs_a_wish_in_the_users_own_words(
     with raises(IdentityError, "needs_user") as refused:
         await session.activate("alice")
     assert refused.value.recovery == "Ask the user to say: start as alice with memory enabled."
-    assert session.identity().agent_id == settings.get("agent_id")
+    assert session.identity().agent_id == settings.get("agent_id", "me")
     assert not root.exists()
 
 
@@ -204,7 +226,7 @@ async def test_activate_after_untrusted_text_takes_the_printed_phrase(make_sessi
 
 async def test_without_any_prompt_a_headless_session_is_told_what_to_do(make_session: Sessions) -> None:
     session = make_session()
-    with raises(IdentityError, "needs_user", match="No agent is active") as refused:
+    with raises(IdentityError, "needs_user", match="The memory of me is active") as refused:
         await session.activate("bob")
     assert "agent_identity" in refused.value.recovery
 
@@ -253,7 +275,7 @@ async def test_a_name_that_cannot_be_one_activates_nothing(make_session: Session
     session.turn.begin(f"start as {name}")
     with pytest.raises(AgentMemoryError):
         await session.activate(name)
-    assert session.identity().agent_id is None
+    assert session.identity().agent_id == "me"
     assert not root.exists()
 
 
@@ -278,7 +300,7 @@ async def test_a_child_cannot_activate_whatever_its_instruction_says(make_sessio
     assert child.turn.prompt == ""
     with raises(IdentityError, "child_session"):
         await child.activate("bob")
-    assert await child.service() is None
+    assert child.identity().agent_id == "me"
 
 
 async def test_a_child_in_another_process_inherits_through_its_copy_of_the_plan(
@@ -297,7 +319,9 @@ async def test_a_child_in_another_process_inherits_through_its_copy_of_the_plan(
     grandchild = make_session("grandchild-1", parent_id="child-1", config=passed_on)
     assert grandchild.identity().agent_id == "bob"
     stranger = make_session("other-root", config=copy.deepcopy(inherited))
-    assert stranger.identity().agent_id is None
+    assert stranger.identity().agent_id == "me"
+    unrelated = make_session("child-9", parent_id="root-9", config=plan())
+    assert unrelated.identity().agent_id is None, "its root may have another agent"
 
 
 # -- no leak between sessions -----------------------------------------------------------------------------------------
@@ -307,11 +331,11 @@ async def test_an_activation_does_not_leak_into_another_session_of_the_same_plan
     shared = plan()
     first, second = make_session("one", config=shared), make_session("two", config=shared)
     await wish(first, "bob")
-    assert second.identity().agent_id is None
+    assert second.identity().agent_id == "me"
     await wish(second, "alice")
     assert (first.identity().agent_id, second.identity().agent_id) == ("bob", "alice")
     late = make_session("three", config=shared)
-    assert late.identity().agent_id is None
+    assert late.identity().agent_id == "me"
 
 
 async def test_an_ended_session_leaves_no_trace_in_a_shared_plan(make_session: Sessions) -> None:
@@ -321,7 +345,7 @@ async def test_an_ended_session_leaves_no_trace_in_a_shared_plan(make_session: S
     assert "bob" in json.dumps(shared)
     await session.release()
     assert "bob" not in json.dumps(shared)
-    assert make_session("one", config=shared).identity().agent_id is None
+    assert make_session("one", config=shared).identity().agent_id == "me"
 
 
 # -- resume -----------------------------------------------------------------------------------------------------------
@@ -333,9 +357,9 @@ async def test_a_resumed_session_remembers_its_agent_and_a_new_one_does_not(
     session = make_session("one", settings={"agent_id": "alice"})
     await wish(session, "bob")
     await session.release()
-    assert make_session("one").identity().agent_id is None
+    assert make_session("one").identity().agent_id == "me"
     assert make_session("one", is_resumed=True).identity().agent_id == "bob"
-    assert make_session("two", is_resumed=True).identity().agent_id is None
+    assert make_session("two", is_resumed=True).identity().agent_id == "me"
     (note,) = (root / "_sessions").iterdir()
     assert note.stat().st_mode & 0o777 == 0o600
     configured_too = make_session("one", settings={"agent_id": "alice"}, is_resumed=True)

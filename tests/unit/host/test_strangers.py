@@ -13,7 +13,7 @@ from agent_memory.host import session as host_session
 from agent_memory.host.notes import Note, Resume, SessionMemory
 from agent_memory.host.strangers import Strangers, calls_in
 from agent_memory.settings import ToolSettings
-from tests.support import coordinator_of, memory_of
+from tests.support import coordinator_of, memory_of, plan
 from tests.unit.host.conftest import host_of
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ async def test_a_resumed_session_still_has_the_strangers_text(make_session: Sess
 
 
 async def test_while_memory_is_off_nothing_is_written(make_session: Sessions, root: Path) -> None:
-    session = make_session("one")
+    session = make_session("one", config=plan(memory=False))
     await hear(session, "web_fetch")
     await session.release()
     assert not root.exists()

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent_memory.settings import TOOL_NAMES
-from tests.support import lines_of
+from tests.support import lines_of, plan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -226,9 +226,9 @@ async def test_random_arguments_never_make_a_tool_raise(
 
 
 @pytest.mark.parametrize("name", TOOL_NAMES)
-async def test_without_an_agent_every_tool_says_how_to_switch_memory_on(mounted: Any, root: Path, name: str) -> None:
+async def test_tool_for_tenant_without_agent_says_how_to_name_one(mounted: Any, root: Path, name: str) -> None:
     config = {"storage_root": str(root), "embedder": "none", "tools": list(TOOL_NAMES)}
-    tools = (await mounted(config)).get("tools")
+    tools = (await mounted(config, config=plan(tenant_id="acme"))).get("tools")
     arguments = {
         "memory_search": {"query": "x"},
         "memory_store": {"content": "x", "category": "note"},
