@@ -9,6 +9,7 @@ from agent_memory.host import MemorySession
 from agent_memory.host.cleanups import callable_anyhow
 from agent_memory.settings import CaptureSettings
 from amplifier_module_hooks_memory_capture.hooks import CaptureHooks
+from amplifier_module_hooks_memory_capture.notice_display import FirstNotice
 from amplifier_module_hooks_memory_capture.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
         session.problem = session.problem or error
         return callable_anyhow(leaving.aclose)
     leaving.push_async_callback(recorder.close)
-    for undo in CaptureHooks(coordinator, session, settings, recorder).register():
+    hooks = CaptureHooks(coordinator, session, settings, recorder), FirstNotice(coordinator, session)
+    for undo in [undo for handlers in hooks for undo in handlers.register()]:
         leaving.callback(undo)
     coordinator.register_capability(STATISTICS_CAPABILITY, recorder.statistics)
     return callable_anyhow(leaving.aclose)

@@ -237,7 +237,10 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
         }
 
     async def _check_replaces_none(self, service: MemoryService, memory_id: str, older: str) -> None:
-        """Refuse to move the link of a memory that replaces another: the other would be current again."""
+        """Refuse to move the link of a memory that replaces another.
+
+        The other would be current again.
+        """
         memory = await service.get(memory_id)
         replaced = memory.supersedes if sees(self.session.caller.group, memory.facets) else None
         if replaced is not None and replaced != older:

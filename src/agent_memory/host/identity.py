@@ -3,7 +3,7 @@
 A root session's agent comes, in this order, from: an activation (in this session, or remembered from before a resume),
 the capability `agent_identity`, `session.capabilities.agent_identity` of the configuration, a module's `agent_id`; else
 it is `DEFAULT_AGENT`. A child session has its root's agent and nothing else: hosts label children with the name of the
-*delegate*, which is no identity.
+*delegate*, which does not identify the agent.
 """
 
 from __future__ import annotations

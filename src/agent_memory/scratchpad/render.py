@@ -87,7 +87,7 @@ def render(
 
 
 def _head(agent_id: str, beyond: int | None) -> str:
-    """Return the marker and, if the number of memories beyond the block is known, whose memory is on."""
+    """Return the marker, and whose memory is on if `beyond` is known."""
     name = _one_line(agent_id)
     head = f"{MARKER} of {name}]"
     if beyond is None:

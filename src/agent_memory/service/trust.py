@@ -90,8 +90,8 @@ class TrustGate:
             wording = [(name, str(value)) for name, value in sorted(values.items())]
             await self.check("change", [before], caller, proposal_id("change", before.id, wording))
         after = overlaid(before, {key: value for key, value in values.items() if key in Memory.model_fields})
-        said = values.keys() - PLACE - {"supersedes"}
-        words = {key for key in said if getattr(after, key, None) != getattr(before, key, None)}
+        statement = values.keys() - PLACE - {"supersedes"}
+        words = {key for key in statement if getattr(after, key, None) != getattr(before, key, None)}
         if not words:
             return changes
         content = values.get("content")

@@ -243,8 +243,9 @@ async def test_after_untrusted_output_the_assistants_words_have_low_trust(talk: 
     assert [memory.trust for memory in await talk.records()] == ["low"]
 
 
-async def test_without_an_agent_nothing_is_written_and_nothing_is_said(begin: Begin, root: Path) -> None:
+async def test_capture_for_tenant_without_agent_writes_nothing(begin: Begin, root: Path) -> None:
     talk = await begin(agent_id=None)
+    talk.coordinator.register_capability("tenant_id", "acme")
     await talk.whole(FACT)
     await talk.cleanup()
     assert not root.exists()

@@ -1,0 +1,93 @@
+"""Shows the user, once for each agent, that memory is on."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Final
+
+from amplifier_core import HookResult
+
+from agent_memory.errors import AgentMemoryError
+from agent_memory.host.first_notice import take_first_notice
+from agent_memory.logs import get_logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_memory.host import MemorySession
+
+log = get_logger(__name__)
+
+SOURCE: Final = "agent-memory"
+"""Label of a message that the host displays."""
+_REQUEST: Final = "[agent-memory: notice]\nAfter your answer, show the user this line once, word for word:\n{line}"
+_AFTERWARDS: Final = 600
+"""Runs after capture has read the turn (500)."""
+
+
+class FirstNotice:
+    """Handlers that show the first notice.
+
+    If the host displays messages, it is shown at the end of the first turn; else the model shows it in the next turn. A
+    `user_message` on a hook's answer, or an injection at the end of a turn, would be lost in both orchestrators.
+
+    Args:
+        coordinator: Coordinator of a root session.
+        session: Memory of the session.
+    """
+
+    def __init__(self, coordinator: Any, session: MemorySession) -> None:
+        self._coordinator, self._session = coordinator, session
+        self._has_turn = False
+        self._line: str | None = None
+        self._settled: Any = None
+
+    def register(self) -> list[Callable[[], None]]:
+        """Register the handlers; return what undoes it."""
+        register, name = self._coordinator.hooks.register, "hooks-memory-capture-notice"
+        return [
+            register("orchestrator:complete", self.on_turn_end, priority=_AFTERWARDS, name=name),
+            register("provider:request", self.on_request, priority=_AFTERWARDS, name=f"{name}-request"),
+        ]
+
+    async def on_turn_end(self, _event: str, _data: Any) -> HookResult:
+        """Display the line if the host can."""
+        self._line, self._has_turn = None, True
+        show = getattr(getattr(self._coordinator, "display_system", None), "show_message", None)
+        line = await self._take() if callable(show) else None
+        if line is not None and callable(show):
+            try:
+                shown = show(line, "info", SOURCE)
+                if inspect.isawaitable(shown):
+                    await shown
+            except Exception as error:  # noqa: BLE001 - the host's display; the conversation continues without it
+                log.warning("notice_not_displayed", error=type(error).__name__)
+        return HookResult()
+
+    async def on_request(self, _event: str, _data: Any) -> HookResult:
+        """Ask the model to show the line, throughout one turn."""
+        if self._has_turn and self._line is None:
+            self._line = await self._take()
+        if self._line is None:
+            return HookResult()
+        return HookResult(
+            action="inject_context",
+            context_injection=_REQUEST.format(line=self._line),
+            context_injection_role="user",
+            ephemeral=True,
+            suppress_output=True,
+        )
+
+    async def _take(self) -> str | None:
+        """Return the line of the active agent if it is due."""
+        try:
+            identity = self._session.identity()
+            state = identity.agent_id, identity.enabled, identity.mode
+            if state == self._settled:
+                return None
+            line = await take_first_notice(self._session)
+        except AgentMemoryError as error:
+            log.warning_once("notice_not_shown", code=error.code, error=error.message)
+            return None
+        self._settled = state
+        return line
