@@ -129,7 +129,7 @@ def test_without_the_extra_one_sentence_says_how_to_install_it(environment: dict
 
 
 def test_1_when_something_fails(cli: Run) -> None:
-    result = cli("list", code=1)
+    result = cli("export", code=1)
     first, second = result.stderr.strip().splitlines()
     assert first.startswith("Error: There are no agents")
     assert "--agent NAME" in second
