@@ -43,7 +43,9 @@ class ServiceSettings(Settings):
     """What belongs to the one memory service of a session, whichever module it was given to."""
 
     agent_id: Annotated[str, AfterValidator(check_agent_id)] | None = Field(
-        default=None, description="The agent whose memory is used when nothing else names one."
+        default=None,
+        description="The agent whose memory is used when nothing else names one. If empty: `me`, and no memory where a "
+        "tenant is set.",
     )
     storage_root: str = Field(default=DEFAULT_ROOT, min_length=1, description="Folder of all agents' memories.")
     backend: Literal["auto", "file", "vector", "server"] = Field(
