@@ -38,6 +38,10 @@ _ASK_ALL: Final = (
     "the id {proposal}. It is done by the same call in the turn in which they answer only yes, or with that id. To "
     "delete them for good, the user runs {for_good}."
 )
+_ASK_REPLACE: Final = (
+    "The user stated {older}: both stay. Ask whether {new} replaces it (id {proposal}). In the turn in which they answer "
+    "only yes, call memory_update(memory_id={new}, supersedes={older})."
+)
 InputT = TypeVar("InputT", bound=inputs.Input)
 
 
@@ -138,6 +142,7 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
         stored = await service.store(values, self.session.caller)
         if stored.memory.trust != "low":  # else what the user said of it is worth keeping by itself
             self.session.turn.stored.append(args.content)
+        ids = {"older": values.get("supersedes"), "new": stored.memory.id, "proposal": stored.proposal}
         return {
             "memory_id": stored.memory.id,
             "stored_at": to_text(stored.memory.timestamp),
@@ -147,6 +152,9 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
                 similar=views.similar_view(stored.similar),
                 suspects=views.suspects(_vouched(stored.suspects, stored.memory)),
                 replaced=stored.replaced,
+                proposal=stored.proposal,
+                ask=stored.proposal
+                and _ASK_REPLACE.format(older=older, proposal=stored.proposal, new=stored.memory.id),
                 duplicate_of=stored.memory.id if stored.duplicate else None,
                 released=views.trace(stored.trace) if stored.trace else None,
                 redacted=list(stored.redacted),

@@ -3,6 +3,7 @@
 from agent_memory.capture.extractor import Extractor
 from agent_memory.capture.orders import Action, asks_to_keep, orders, orders_for_good, says
 from agent_memory.capture.sameness import is_near_duplicate
+from agent_memory.capture.spoken import quotes
 from agent_memory.capture.turns import CaptureLedger, TurnBuffer
 from agent_memory.capture.wishes import is_wished
 
@@ -16,5 +17,6 @@ __all__ = [
     "is_wished",
     "orders",
     "orders_for_good",
+    "quotes",
     "says",
 ]

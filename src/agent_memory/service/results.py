@@ -41,7 +41,8 @@ class Stored:
     same text which was forgotten for a reason.
     `similar` are up to three existing memories to compare with it; store again with `supersedes` if it replaces one.
     `suspects` are older memories that look as if they cannot be right together with it, as far as they were found at
-    once. `replaced` is the id of one that it replaces because its words say so plainly; `past.restore` takes that back.
+    once. `replaced` is the id of the memory that it supersedes. `proposal` is the id under which superseding what the
+    user stated waits for a yes; until then both stay.
     """
 
     memory: Memory
@@ -54,6 +55,7 @@ class Stored:
     suspects: tuple[Suspect, ...] = ()
     replaced: str | None = None
     similar: tuple[Memory, ...] = ()
+    proposal: str | None = None
 
     @property
     def released(self) -> bool:

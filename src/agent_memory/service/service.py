@@ -165,7 +165,7 @@ class MemoryService:
         similar = await find_similar(self.storage, stored, caller) if is_new else []
         return Stored(
             stored, in_pad, self.storage.backend, not is_new, written.redacted, degraded, trace, written.suspects,
-            written.replaced, tuple(similar),
+            stored.supersedes if is_new else None, tuple(similar), written.proposal,
         )  # fmt: skip
 
     @operation("update_memory")

@@ -30,7 +30,7 @@ Action = Literal["change", "forget", "pin"]
 _DONE: Final[Mapping[Action, str]] = {"change": "changed", "forget": "forgotten", "pin": "brought into the scratchpad"}
 _COMMANDS: Final = {"forget": "forget|delete|remove", "pin": "pin|promote", "replace": "replace|update|correct"}
 """Verbs that are a command with the id of a memory; a change of text is bound by no id, and needs a proposal."""
-_ASK: Final = (
+ASK: Final = (
     "Show the user exactly what would be done to {memory}, with the id {proposal}. Then repeat the same call in the "
     "turn in which they answer only yes, or with that id."
 )
@@ -69,6 +69,26 @@ class TrustGate:
             await self._check_replacing(new.supersedes, new.content, trust, caller)
         return memory if trust == new.trust else with_fields(memory, trust=trust)
 
+    async def propose_replacing(self, memory: Memory, caller: Caller) -> str | None:
+        """Return the id of a proposal if a model's memory may not replace what the user stated; None if it may.
+
+        It may if its text quotes what the user typed in this turn, or if the user agreed. Otherwise both memories stay
+        visible, and the proposal waits for a yes.
+
+        Args:
+            memory: New memory with `supersedes`.
+            caller: Session that stores it.
+        """
+        if memory.supersedes is None or caller.trust != "medium":
+            return None  # a call of low trust is refused in `admit`
+        replaced = await self._storage.get(memory.supersedes)
+        if replaced is None or not await self._is_restricted(replaced, memory.content, caller):
+            return None
+        proposal = proposal_id("replace", replaced.id, memory.content)
+        if caller.proposals.is_agreed(proposal) or await self._is_commanded("replace", replaced, caller):
+            return None
+        return caller.proposals.add(proposal, caller.session_id)
+
     async def change(
         self, before: Memory, changes: Redacted[dict[str, Any]], caller: Caller
     ) -> Redacted[dict[str, Any]]:
@@ -84,6 +104,8 @@ class TrustGate:
         replaced = values.get("supersedes")
         if "low" in {caller.trust, before.trust}:
             await self._check_replacing(replaced, before.content, before.trust, caller)
+        if caller.trust == "medium":
+            await self._check_stated(before, values, caller)
         if values.keys() == {"pinned"}:
             await self.check("pin", [before], caller)
         elif replaced is None or values.keys() != {"supersedes"}:
@@ -134,7 +156,7 @@ class TrustGate:
             f"{named.id} was not {_DONE[action]}: text of an untrusted source is in this conversation, and the user "
             "has not agreed to this.",
             code="needs_user",
-            recovery=_ASK.format(memory=named.id, proposal=caller.proposals.add(proposal, caller.session_id)),
+            recovery=ASK.format(memory=named.id, proposal=caller.proposals.add(proposal, caller.session_id)),
         )
 
     async def reason(self, reason: str, caller: Caller) -> str:
@@ -143,6 +165,29 @@ class TrustGate:
         It is told to whoever stores the same text again, without being asked for.
         """
         return "" if reason and await self._trust_of(reason, caller) == "low" else reason
+
+    async def _check_stated(self, before: Memory, values: Mapping[str, Any], caller: Caller) -> None:
+        """Refuse a change that hides or rewords what the user stated, unless it quotes the user or they agreed."""
+        content = values.get("content") or before.content
+        target = await self._storage.get(str(values["supersedes"])) if values.get("supersedes") else None
+        if target is not None and await self._is_restricted(target, content, caller):
+            proposal = proposal_id("replace", target.id, content)
+            if not caller.proposals.is_agreed(proposal) and not await self._is_commanded("replace", target, caller):
+                raise _unquoted(target, proposal, caller)
+        if content != before.content and await self._is_restricted(before, content, caller):
+            wording = [(name, str(value)) for name, value in sorted(values.items())]
+            proposal = proposal_id("change", before.id, wording)
+            if not caller.proposals.is_agreed(proposal):
+                raise _unquoted(before, proposal, caller)
+
+    @staticmethod
+    async def _is_restricted(replaced: Memory, content: str, caller: Caller) -> bool:
+        """Return True if the user stated a memory and the new text quotes nothing that they typed in this turn."""
+        if replaced.source.kind != "user":
+            return False
+        from agent_memory.capture import quotes  # its patterns are for those who hear a user
+
+        return not await asyncio.to_thread(quotes, caller.prompt, content, replaced.content)
 
     async def _check_replacing(self, replaced_id: object, content: str, trust: Trust, caller: Caller) -> None:
         """Refuse that untrusted text replaces what is above it."""
@@ -153,7 +198,7 @@ class TrustGate:
         is_agreed = caller.proposals.is_agreed(proposal) or await self._is_commanded("replace", replaced, caller)
         if trust != "low" and is_agreed:
             return
-        ask = _ASK.format(memory=replaced.id, proposal=caller.proposals.add(proposal, caller.session_id))
+        ask = ASK.format(memory=replaced.id, proposal=caller.proposals.add(proposal, caller.session_id))
         raise ValidationError(
             f"Nothing was written: it would replace {replaced.id}, but text of an untrusted source is in it or in this "
             "conversation, and the user has not agreed to this.",
@@ -179,3 +224,12 @@ class TrustGate:
     @staticmethod
     async def _is_commanded(action: str, memory: Memory, caller: Caller) -> bool:
         return await asyncio.to_thread(is_commanded, caller.prompt, _COMMANDS[action], memory.id)
+
+
+def _unquoted(stated: Memory, proposal: str, caller: Caller) -> ValidationError:
+    return ValidationError(
+        f"{stated.id} was not replaced: the user stated it, and the new text quotes nothing that they typed in this "
+        "turn.",
+        code="needs_user",
+        recovery=ASK.format(memory=stated.id, proposal=caller.proposals.add(proposal, caller.session_id)),
+    )

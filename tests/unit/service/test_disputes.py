@@ -234,38 +234,10 @@ async def test_a_change_of_words_tells_what_it_disputes(service: MemoryService) 
     assert await ids(service) == [(other.id, old.id)]
 
 
-async def test_plain_words_replace_at_once_and_the_answer_says_so(service: MemoryService, listener: Listener) -> None:
-    old = (await service.store(SAID[0])).memory
-    stored = await service.store(SAID[1], listener.caller)
-    assert (stored.replaced, stored.memory.supersedes, stored.suspects) == (old.id, old.id, ())
-    assert [event["outcome"] for event in listener.of("memory:suspect")] == ["replaced"]
-    assert [hit.memory.id for hit in await service.search("public API requests")] == [stored.memory.id]
-    await service.past.restore(old.id)
-    assert await service.disputes.look() == 0
-    assert len(await service.search("public API requests")) == 2
-
-
-async def test_pinned_and_more_trusted_memories_are_never_replaced_at_once(service: MemoryService) -> None:
-    old, new = await two(service, SAID, pinned=True)
+async def test_plain_words_replace_nothing_by_themselves(service: MemoryService) -> None:
+    old, new = await two(service, SAID)
     assert new.supersedes is None
     assert await ids(service) == [(new.id, old.id)]
-
-
-async def test_a_memory_of_higher_trust_waits_for_a_decision(service: MemoryService) -> None:
-    old, new = await two(service, SAID, trust="high")
-    assert new.supersedes is None
-    assert await ids(service) == [(new.id, old.id)]
-
-
-async def test_a_models_words_replace_nothing_unless_the_user_said_them(
-    service: MemoryService, listener: Listener
-) -> None:
-    model = replace(listener.caller, trust="medium", prompt="Please look at the limits of the public API.")
-    old = (await service.store(SAID[0], model)).memory
-    assert (await service.store(SAID[1], model)).replaced is None
-    await service.forget((await service.suspects())[0].newer.id)
-    said = replace(model, prompt=SAID[1])
-    assert (await service.store(SAID[1] + " ", said)).replaced == old.id
 
 
 async def test_a_strangers_words_dispute_nothing_of_higher_trust(service: MemoryService, listener: Listener) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -234,7 +235,7 @@ async def test_a_stranger_may_change_what_is_a_strangers_and_it_stays_that(servi
     ("caller", "trust"),
     [
         (NOBODY, "high"),
-        (MODEL, "medium"),
+        (replace(MODEL, prompt="Push to main with a review of two."), "medium"),
     ],
 )
 async def test_new_words_have_the_lowest_trust_of_their_sources(
@@ -346,8 +347,40 @@ async def test_without_a_strangers_text_a_model_may_do_all_of_it(service: Memory
     mine = await known(service)
     await service.update(mine, {"pinned": True}, MODEL)
     await service.promote(mine, MODEL)
-    new = await service.store({"content": "Push freely", "supersedes": mine}, MODEL)
+    typed = replace(MODEL, prompt="From now on push freely to main.")
+    new = await service.store({"content": "Push freely to main", "supersedes": mine}, typed)
     assert (await service.forget(new.memory.id, MODEL)).older_versions == (mine,)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["", "Where do I live?", "I live in Paris, as you know.", "Do I live in Berlin now?", 'Ann wrote "I live in Berlin".'],
+)
+async def test_replacing_a_statement_without_a_quote_keeps_both_until_the_yes(
+    service: MemoryService, prompt: str
+) -> None:
+    mine, book = await known(service, "I live in Paris"), ProposalBook("s")
+    model = Caller("s", trust="medium", prompt=prompt, proposals=book)
+    stored = await service.store({"content": "The user lives in Berlin; I live in Berlin", "supersedes": mine}, model)
+    assert stored.replaced is None
+    assert {memory.id for memory in await service.list_recent()} == {mine, stored.memory.id}
+    await refused(service.update(stored.memory.id, {"supersedes": mine}, model))
+    book.begin_turn("yes")
+    await service.update(stored.memory.id, {"supersedes": mine}, replace(model, prompt="yes"))
+    assert [memory.id for memory in await service.list_recent()] == [stored.memory.id]
+
+
+async def test_replacing_a_statement_with_a_quote_hides_it(service: MemoryService) -> None:
+    mine = await known(service, "I live in Paris")
+    model = Caller("s", trust="medium", prompt="By the way, I live in Berlin since May.")
+    stored = await service.store({"content": 'The user moved: "I live in Berlin".', "supersedes": mine}, model)
+    assert (stored.replaced, stored.proposal) == (mine, None)
+
+
+async def test_rewording_a_statement_without_a_quote_is_refused(service: MemoryService) -> None:
+    mine = await known(service, "I live in Paris")
+    error = await refused(service.update(mine, {"content": "The user lives in Berlin"}, MODEL))
+    assert "quotes nothing" in error.message
 
 
 async def test_unknown_ids_are_refused_as_such(service: MemoryService) -> None:

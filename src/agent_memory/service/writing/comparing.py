@@ -12,10 +12,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError
-from agent_memory.models import REPLACES, SUSPECT, Link, content_mark, is_told, may_stand_for, of_another_project
+from agent_memory.models import SUSPECT, Link, content_mark, is_told, may_stand_for, of_another_project
 from agent_memory.service.results import Suspect
-from agent_memory.service.trust import lowest
-from agent_memory.storage.cleaning import with_fields, with_own_links
+from agent_memory.storage.cleaning import with_own_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -45,15 +44,13 @@ class Compared:
     """A memory that is about to be stored, with what the comparison has found.
 
     Attributes:
-        draft: The memory, with links to its suspects, or with what it replaces.
+        draft: The memory, with links to its suspects.
         suspects: These.
-        replaced: Id of what it replaces because its words say so.
         is_done: Whether it was compared; else that is due once it is stored.
     """
 
     draft: Redacted[Memory]
     suspects: tuple[Suspect, ...] = ()
-    replaced: str | None = None
     is_done: bool = True
 
 
@@ -69,7 +66,7 @@ class Comparing:
     def __init__(self, storage: MemoryStorage, report: Report, *, is_on: bool) -> None:
         self._storage, self._report, self.is_on = storage, report, is_on
 
-    async def before(self, draft: Redacted[Memory], caller: Caller) -> Compared:
+    async def before(self, draft: Redacted[Memory]) -> Compared:
         """Compare a memory that is about to be stored, unless that takes long."""
         new = draft.value
         if not self.is_on or new.is_item:
@@ -77,11 +74,7 @@ class Comparing:
         alike = await self._read(new.content)
         if alike is None:
             return Compared(draft, is_done=False)
-        found, certain = await asyncio.to_thread(compared, new, alike)
-        if new.supersedes is None and len(found) == 1 and certain and await _may_replace(new, found[0].older, caller):
-            older = found[0].older
-            replacing = with_own_links(draft, [*new.links, Link(rel=REPLACES, id=older.id)])
-            return Compared(with_fields(replacing, supersedes=older.id), replaced=older.id)
+        found = await asyncio.to_thread(compared, new, alike)
         return Compared(with_own_links(draft, linked(new, found)) if found else draft, tuple(found))
 
     async def of_change(self, before: Memory, content: str) -> list[Suspect]:
@@ -90,7 +83,7 @@ class Comparing:
             return []
         after = before.model_copy(update={"content": content})
         alike = await self._read(content)
-        return (await asyncio.to_thread(compared, after, alike))[0] if alike else []
+        return await asyncio.to_thread(compared, after, alike) if alike else []
 
     async def _read(self, content: str) -> list[Memory] | None:
         """Return the memories that share most with a text, `None` where that takes long or they cannot be read.
@@ -101,13 +94,6 @@ class Comparing:
             return await self._storage.alike(content, AT_ONCE, at_once=True)
         except StorageError:
             return None
-
-    async def announce(self, memory_id: str, compared: Compared, caller: Caller) -> None:
-        """Report what was found of a memory that is stored now."""
-        if compared.replaced is not None:
-            ids = {"memory_id": memory_id, "older_id": compared.replaced}
-            await self._report("memory:suspect", caller, **ids, kind="change", hint="replace", outcome="replaced")
-        await self.queued(compared.suspects, caller)
 
     async def behind(self, memory_id: str, places: Mapping[str, int], caller: Caller) -> int:
         """Compare a stored memory with those that share most with it; return how many pairs were found.
@@ -179,9 +165,9 @@ class Comparing:
         later = [one for one in others if one.id not in places and order(one) > order(memory)]
 
         def found() -> list[Suspect]:
-            pairs = compared(memory, older, nearness)[0]
+            pairs = compared(memory, older, nearness)
             for one in later:
-                pairs += compared(one, [memory], {memory.id: nearness.get(one.id, 0.0)})[0]
+                pairs += compared(one, [memory], {memory.id: nearness.get(one.id, 0.0)})
             return pairs
 
         suspects = await asyncio.to_thread(found)
@@ -202,8 +188,8 @@ class Comparing:
 
 def compared(
     newer: Memory, older: Iterable[Memory], nearness: Mapping[str, float] = MappingProxyType({})
-) -> tuple[list[Suspect], bool]:
-    """Return the suspects of a memory, without those that are linked with it, and whether the first is certain.
+) -> list[Suspect]:
+    """Return the suspects of a memory, without those that are linked with it.
 
     Words of low trust dispute none of higher trust. What holds in one project says nothing about another.
 
@@ -216,7 +202,6 @@ def compared(
 
     linked_with = {link.id for link in newer.links if not is_told(link.rel)} | {newer.supersedes, newer.id}
     found: list[Suspect] = []
-    is_certain = False
     for other in older:
         known = other.id in linked_with or any(link.id == newer.id and not is_told(link.rel) for link in other.links)
         elsewhere = of_another_project(other, newer.project)
@@ -224,9 +209,8 @@ def compared(
             continue
         suspicion = compare(newer, other, nearness.get(other.id, 0.0))
         if suspicion is not None:
-            is_certain = is_certain or (not found and suspicion.is_certain)
             found.append(Suspect(newer, other, suspicion.kind, suspicion.hint, suspicion.evidence))
-    return found[:_MOST], is_certain
+    return found[:_MOST]
 
 
 def linked(memory: Memory, suspects: Sequence[Suspect]) -> list[Link]:
@@ -237,19 +221,3 @@ def linked(memory: Memory, suspects: Sequence[Suspect]) -> list[Link]:
 
 def _moment_of(memory: Memory) -> datetime:
     return memory.observed_at or memory.timestamp
-
-
-async def _may_replace(new: Memory, older: Memory, caller: Caller) -> bool:
-    """Tell whether a memory replaces another at once: the user's own words say that something is not as it was."""
-    if older.pinned or new.trust == "low" or lowest(new.trust, older.trust) != older.trust:
-        return False
-    return await asyncio.to_thread(_is_said, new.content, caller)
-
-
-def _is_said(content: str, caller: Caller) -> bool:
-    from agent_memory.capture import says
-    from agent_memory.suspects import is_said_plainly
-
-    if caller.trust == "high":
-        return is_said_plainly(content)
-    return bool(caller.prompt) and is_said_plainly(caller.prompt) and says(caller.prompt, content)

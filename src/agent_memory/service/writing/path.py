@@ -18,7 +18,7 @@ from agent_memory.service.seeing import check_referred
 from agent_memory.service.trust import SAID, TrustGate, statement_of
 from agent_memory.service.writing.comparing import Comparing, linked
 from agent_memory.service.writing.linking import ours_kept, with_marks
-from agent_memory.storage.cleaning import joined, make_record, redact_fields
+from agent_memory.storage.cleaning import joined, make_record, redact_fields, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,7 +43,8 @@ class Written:
         memory: The one that now says it.
         outcome: `new`: it is one of its own; `known`: it was there; `taken_over`: one of low trust became it.
         redacted: Kinds of secrets that were taken out.
-        suspects, replaced: What its comparison with others has found; see `Stored`.
+        suspects: What its comparison with others has found; see `Stored`.
+        proposal: Id of the replacement that waits for the user's yes; see `Stored`.
         is_compared: Whether that was done; else it is due.
     """
 
@@ -51,8 +52,8 @@ class Written:
     outcome: Literal["new", "known", "taken_over"]
     redacted: tuple[str, ...] = ()
     suspects: tuple[Suspect, ...] = ()
-    replaced: str | None = None
     is_compared: bool = True
+    proposal: str | None = None
 
 
 class WritePath:
@@ -106,8 +107,12 @@ class WritePath:
             values = await with_marks(self.storage, values, "stored")
         drafted = await self._draft(values, caller.session_id, caller.project)
         _check_expiry(drafted.value.expires_at, self._clock(), "stored")
+        proposal = await self.gate.propose_replacing(drafted.value, caller)
+        if proposal is not None:
+            drafted = with_fields(drafted, supersedes=None)
         admitted = await self.gate.admit(drafted, caller)
-        return await self._compared(admitted, caller, unique=admitted.value.supersedes is None)
+        written = await self._compared(admitted, caller, unique=admitted.value.supersedes is None)
+        return replace(written, proposal=proposal)
 
     async def update(
         self,
@@ -181,12 +186,12 @@ class WritePath:
 
     async def _compared(self, drafted: Redacted[Memory], caller: Caller, *, unique: bool) -> Written:
         """Store a memory with what its comparison with others has found."""
-        found = await self.comparing.before(drafted, caller)
+        found = await self.comparing.before(drafted)
         written = await self._append(found.draft, caller, unique=unique)
         if written.outcome != "new":
             return written
-        await self.comparing.announce(written.memory.id, found, caller)
-        return replace(written, suspects=found.suspects, replaced=found.replaced, is_compared=found.is_done)
+        await self.comparing.queued(found.suspects, caller)
+        return replace(written, suspects=found.suspects, is_compared=found.is_done)
 
     async def _append(self, drafted: Redacted[Memory], caller: Caller, *, unique: bool) -> Written:
         """Store a memory, with `unique` no second one with the same text.
