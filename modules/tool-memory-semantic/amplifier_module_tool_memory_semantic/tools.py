@@ -39,8 +39,8 @@ _ASK_ALL: Final = (
     "delete them for good, the user runs {for_good}."
 )
 _ASK_REPLACE: Final = (
-    "The user stated {older}: both stay. Ask whether {new} replaces it (id {proposal}). In the turn in which they answer "
-    "only yes, call memory_update(memory_id={new}, supersedes={older})."
+    "The user stated {older}: both stay. Ask whether {new} replaces it (id {proposal}). In the turn in which they "
+    "answer only yes, call memory_update(memory_id={new}, supersedes={older})."
 )
 InputT = TypeVar("InputT", bound=inputs.Input)
 
@@ -153,8 +153,7 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
                 suspects=views.suspects(_vouched(stored.suspects, stored.memory)),
                 replaced=stored.replaced,
                 proposal=stored.proposal,
-                ask=stored.proposal
-                and _ASK_REPLACE.format(older=older, proposal=stored.proposal, new=stored.memory.id),
+                ask=_ASK_REPLACE.format(**ids) if stored.proposal else None,
                 duplicate_of=stored.memory.id if stored.duplicate else None,
                 released=views.trace(stored.trace) if stored.trace else None,
                 redacted=list(stored.redacted),

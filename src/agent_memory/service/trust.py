@@ -170,7 +170,8 @@ class TrustGate:
         """Refuse a change that hides or rewords what the user stated, unless it quotes the user or they agreed."""
         content = values.get("content") or before.content
         target = await self._storage.get(str(values["supersedes"])) if values.get("supersedes") else None
-        if target is not None and await self._is_restricted(target, content, caller):
+        is_stated = before.source.kind == "user" and content == before.content
+        if target is not None and not is_stated and await self._is_restricted(target, content, caller):
             proposal = proposal_id("replace", target.id, content)
             if not caller.proposals.is_agreed(proposal) and not await self._is_commanded("replace", target, caller):
                 raise _unquoted(target, proposal, caller)

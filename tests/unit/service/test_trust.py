@@ -354,7 +354,13 @@ async def test_without_a_strangers_text_a_model_may_do_all_of_it(service: Memory
 
 @pytest.mark.parametrize(
     "prompt",
-    ["", "Where do I live?", "I live in Paris, as you know.", "Do I live in Berlin now?", 'Ann wrote "I live in Berlin".'],
+    [
+        "",
+        "Where do I live?",
+        "I live in Paris, as you know.",
+        "Do I live in Berlin now?",
+        'Ann wrote "I live in Berlin".',
+    ],
 )
 async def test_replacing_a_statement_without_a_quote_keeps_both_until_the_yes(
     service: MemoryService, prompt: str
