@@ -1,15 +1,13 @@
-"""Forgetting what somebody asks for in words, and nothing else.
+"""Measure the candidates for requests to forget, and what is forgotten without a choice.
 
-    python -m benchmarks.forgetting FILE... [--json] [--embedder local|none]
+    python -m benchmarks.forgetting [FILE...] [--json] [--failed] [--embedder local|none]
 
-Each line of a FILE (such as `benchmarks/data/forgetting.jsonl`) is `{"id", "category", "facts": [text, ...],
-"mutations": [{"op": "supersede", "query", "new"} | {"op": "release" or "purge", "query"}], "probe": question,
-"must": [...], "must_not": [...]}`. The facts are stored in a fresh memory, the mutations asked for in words, the probe
-is searched, ten results, and a case is passed when all of `must` and nothing of `must_not` can be read in what
-`memory_search` shows, whatever the case of the letters.
+Each line of a FILE (by default `benchmarks/data/forgetting.jsonl`) is a memory, `{"world", "id", "memory"}`, or a
+request, `{"world", "id", "language", "request", "right": [ids]}`. The memories of a world are stored together. A
+request asks for its candidates, and for what `agent-memory forget REQUEST --yes` would forget without a choice.
 
-`score` is the share of cases passed, of 100, as are those of the categories; `over_deletion` the share of cases in
-which something of `must` is in no memory any more; `not_shown` the share in which it is there but was not shown.
+Prints wrong acts first: memories forgotten that were not asked for. Then the share of requests, of those with a right
+memory, whose right memories are all among the first five candidates, and whose first candidate is right.
 """
 
 from __future__ import annotations
@@ -24,148 +22,177 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.memories import FileStorage
-from agent_memory.service import MemoryService, views
+from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
-from benchmarks._drift_product import shown_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-RESULTS: Final = 10
-_NEEDED: Final = frozenset({"id", "category", "facts", "mutations", "probe", "must", "must_not"})
+CASES: Final = Path(__file__).parent / "data" / "forgetting.jsonl"
+_FIRST: Final = 5
+_MEMORY: Final = frozenset({"world", "id", "memory"})
+_REQUEST: Final = frozenset({"world", "id", "language", "request", "right"})
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of one case.
+class RequestOutcome:
+    """Outcome of one request.
 
     Attributes:
-        missing: What of `must` was not shown.
-        lost: What of `must` is in no memory any more.
-        leaked: What of `must_not` was shown.
+        request: Its words.
+        language: Its language.
+        right: Keys of the memories that it asks for; none if there is no such memory.
+        candidates: Keys of the candidates, best first.
+        forgotten: Key of the memory that is forgotten without a choice, or None.
+        stored: True if listing the candidates left all memories stored.
     """
 
-    case: str
-    category: str
-    missing: tuple[str, ...]
-    lost: tuple[str, ...]
-    leaked: tuple[str, ...]
+    request: str
+    language: str
+    right: frozenset[str]
+    candidates: tuple[str, ...]
+    forgotten: str | None
+    stored: bool
 
     @property
-    def passed(self) -> bool:
-        """Whether what had to go is gone and the rest is shown."""
-        return not (self.missing or self.lost or self.leaked)
+    def is_wrong(self) -> bool:
+        """True if a memory was forgotten that was not asked for."""
+        return not self.stored or (self.forgotten is not None and self.forgotten not in self.right)
+
+    @property
+    def is_found(self) -> bool:
+        """True if all right memories are among the first five candidates."""
+        return self.right <= frozenset(self.candidates[:_FIRST])
+
+    @property
+    def is_first(self) -> bool:
+        """True if the first candidate is right."""
+        return bool(self.candidates) and self.candidates[0] in self.right
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure and print; 2 when the arguments make no sense."""
+    """Measure and print; exit with 2 if the arguments are wrong."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forgetting", description=__doc__.partition("\n")[0])
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
-    parser.add_argument("--json", action="store_true", help="for machines")
-    parser.add_argument("--failed", action="store_true", help="also tell which cases failed, and how")
+    parser.add_argument("files", type=Path, nargs="*", metavar="FILE", default=[CASES])
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--failed", action="store_true", help="print the requests that failed, too")
     parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: by words alone")
     args = parser.parse_args(argv)
     try:
-        cases = [case for path in args.files for case in load(path)]
+        lines = [line for path in args.files for line in load(path)]
     except (OSError, ValueError) as error:
         parser.error(str(error))
-    outcomes = asyncio.run(run(cases, args.embedder))
-    report = summary(outcomes)
+    outcomes = asyncio.run(run(lines, args.embedder))
+    report = summarize(outcomes)
     if args.failed:
-        report["failed"] = [vars(one) for one in outcomes if not one.passed]
-    print(json.dumps(report, ensure_ascii=False) if args.json else _text(report))
+        report["failed"] = [_describe(outcome) for outcome in outcomes if _has_failed(outcome)]
+    print(json.dumps(report, ensure_ascii=False) if args.json else _render(report))
     return 0
 
 
 def load(path: Path) -> list[dict[str, Any]]:
-    """Read cases.
+    """Return the memories and requests of a file.
 
     Raises:
-        ValueError: A line is no case; names it.
+        ValueError: A line is neither a memory nor a request; names it.
     """
-    cases = []
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-        if not line.strip():
+    lines = []
+    for number, text in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if not text.strip():
             continue
-        case = json.loads(line)
-        if absent := _NEEDED - case.keys():
+        line = json.loads(text)
+        needed = _REQUEST if "request" in line else _MEMORY
+        if absent := needed - line.keys():
             raise ValueError(f"{path}, line {number}: without {', '.join(sorted(absent))}")
-        cases.append(case)
-    return cases
+        lines.append(line)
+    return lines
 
 
-async def run(cases: list[dict[str, Any]], embedder: str = "local") -> list[Outcome]:
-    """Return the outcome of each case."""
+async def run(lines: Iterable[dict[str, Any]], embedder: str = "local") -> list[RequestOutcome]:
+    """Return the outcome of each request, each world in a memory of its own.
+
+    Args:
+        lines: Memories and requests.
+        embedder: "local" for words and meaning, "none" for words alone.
+    """
     settings = ServiceSettings.model_validate({"embedder": embedder})
+    worlds: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for line in lines:
+        worlds[line["world"]].append(line)
+    outcomes = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        return [
-            await _outcome(case, MemoryService(FileStorage(f"case-{number}", folder, settings=settings), settings))
-            for number, case in enumerate(cases)
-        ]
+        for number, world in enumerate(worlds.values()):
+            service = MemoryService(FileStorage(f"world-{number}", folder, settings=settings), settings)
+            try:
+                outcomes += await _run_world(world, service)
+            finally:
+                await service.close()
+    return outcomes
 
 
-async def _outcome(case: dict[str, Any], service: MemoryService) -> Outcome:
-    try:
-        for text in case["facts"]:
-            await service.store({"content": text})
-        await service.admin.prepare()
-        for mutation in case["mutations"]:
-            await _mutate(service, mutation)
-        await service.admin.prepare()
-        found = await service.search(case["probe"], RESULTS)
-        shown = "\n".join(shown_text(views.brief_hit(hit)) for hit in found.near).lower()
-        kept = "\n".join(memory.content for memory in await service.admin.everything()).lower()
-    finally:
-        await service.close()
-    return Outcome(
-        case["id"],
-        case["category"],
-        missing=tuple(text for text in case["must"] if text.lower() not in shown),
-        lost=tuple(text for text in case["must"] if text.lower() not in kept),
-        leaked=tuple(text for text in case["must_not"] if text.lower() in shown),
-    )
+async def _run_world(world: list[dict[str, Any]], service: MemoryService) -> list[RequestOutcome]:
+    keys = {}
+    for line in world:
+        if "memory" in line:
+            keys[(await service.store(line["memory"])).memory.id] = line["id"]
+    await service.admin.prepare()
+    outcomes = []
+    for line in world:
+        if "request" in line:
+            found = await service.requests.find_candidates(line["request"])
+            only = found.get_only_match()
+            outcomes.append(
+                RequestOutcome(
+                    line["request"],
+                    line["language"],
+                    frozenset(line["right"]),
+                    tuple(keys[candidate.memory.id] for candidate in found.listed),
+                    None if only is None else keys[only.id],
+                    len(await service.admin.everything()) == len(keys),
+                )
+            )
+    return outcomes
 
 
-async def _mutate(service: MemoryService, mutation: dict[str, Any]) -> None:
-    """Do what was asked for in words as a tool does it: what the preview shows, and no more."""
-    preview = await service.requests.preview(mutation["query"])
-    if mutation["op"] == "supersede":
-        whole = preview.gone[0].id if len(preview.gone) == 1 and not preview.cut else None
-        if whole is None and preview:
-            await service.requests.forget(preview)
-        await service.store({"content": mutation["new"], "supersedes": whole})
-    elif preview:
-        reason = "asked for" if mutation["op"] == "release" else ""
-        await service.requests.forget(preview, reason=reason)
-
-
-def summary(outcomes: list[Outcome]) -> dict[str, Any]:
-    """Return the shares, of 100."""
-    by: defaultdict[str, list[bool]] = defaultdict(list)
-    for one in outcomes:
-        by[one.category].append(one.passed)
+def summarize(outcomes: Sequence[RequestOutcome]) -> dict[str, Any]:
+    """Return counts of wrong and right acts, then shares of requests, 0..1."""
+    answerable = [outcome for outcome in outcomes if outcome.right]
+    others = [outcome for outcome in answerable if outcome.language != "en"]
     return {
-        "score": _share([one.passed for one in outcomes]),
-        "passed": sum(one.passed for one in outcomes),
-        "cases": len(outcomes),
-        "by_category": {name: _share(passed) for name, passed in sorted(by.items())},
-        "over_deletion": _share([bool(one.lost) for one in outcomes]),
-        "not_shown": _share([bool(set(one.missing) - set(one.lost)) for one in outcomes]),
-        "leaked": _share([bool(one.leaked) for one in outcomes]),
+        "requests": len(outcomes),
+        "without_right": len(outcomes) - len(answerable),
+        "wrongly_forgotten": sum(outcome.is_wrong for outcome in outcomes),
+        "rightly_forgotten": sum(outcome.forgotten in outcome.right for outcome in answerable),
+        "recall_at_5": _get_share([outcome.is_found for outcome in answerable]),
+        "recall_at_1": _get_share([outcome.is_first for outcome in answerable]),
+        "recall_at_5_not_english": _get_share([outcome.is_found for outcome in others]),
+        "recall_at_1_not_english": _get_share([outcome.is_first for outcome in others]),
     }
 
 
-def _share(passed: list[bool]) -> float:
-    return round(100 * sum(passed) / len(passed), 1) if passed else 0.0
+def _get_share(passed: list[bool]) -> float:
+    return round(sum(passed) / len(passed), 3) if passed else 0.0
 
 
-def _text(report: dict[str, Any]) -> str:
-    lines = [f"passed {report['passed']} of {report['cases']}: {report['score']} %"]
-    worst_first = sorted(report["by_category"].items(), key=lambda pair: pair[1])
-    lines += [f"  {name:16}{share:6.1f}" for name, share in worst_first]
-    lines += [f"{name:18}{report[name]:6.1f} %" for name in ("over_deletion", "not_shown", "leaked")]
-    for one in report.get("failed", ()):
-        lines.append(f"{one['case']}: not shown {one['missing']}, gone {one['lost']}, shown {one['leaked']}")
+def _has_failed(outcome: RequestOutcome) -> bool:
+    return outcome.is_wrong or bool(outcome.right and not (outcome.is_found and outcome.is_first))
+
+
+def _describe(outcome: RequestOutcome) -> dict[str, Any]:
+    return {
+        "request": outcome.request,
+        "right": sorted(outcome.right),
+        "candidates": list(outcome.candidates),
+        "forgotten": outcome.forgotten,
+    }
+
+
+def _render(report: dict[str, Any]) -> str:
+    lines = [f"{name:26}{value}" for name, value in report.items() if name != "failed"]
+    lines += [
+        f"{outcome['request']}: {outcome['right']} among {outcome['candidates']}, forgot {outcome['forgotten']}"
+        for outcome in report.get("failed", ())
+    ]
     return "\n".join(lines)
 
 

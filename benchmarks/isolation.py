@@ -149,9 +149,9 @@ class Asked:
         return str(await made.choice(ways)())
 
     async def preview(self, made: random.Random) -> str:
-        """Ask what a request to forget means."""
-        found = await self.service.requests.preview(f"everything about {self._query(made)}", self.caller)
-        return str([found.gone, found.cut])
+        """List the candidates of a request to forget."""
+        found = await self.service.requests.find_candidates(f"everything about {self._query(made)}", self.caller)
+        return str(found.listed)
 
     async def suspects(self, _: random.Random) -> str:
         """List pairs."""

@@ -37,7 +37,6 @@ OWN: Final = {
     "agent_memory.storage.qdrant": "loads qdrant_client",
     "agent_memory.memories": "loads storage and search; help and completion do without them",
     "agent_memory.capture": "its patterns are for those who hear a user",
-    "agent_memory.forgetting": "its words are for those who ask to forget",
     "agent_memory.knowledge": "its pages are for those who were given something",
     "agent_memory.lifecycle": "its archive is for those who have one; it loads storage and search",
     "agent_memory.privacy": "its purges are for those who have some; it loads storage and backups",

@@ -18,7 +18,7 @@ MODULES = REPOSITORY / "modules"
 LAYERS = (
     ("modules", "cli"), ("host", "doctor"), ("privacy",), ("lifecycle",), ("ingestion", "workspace"), ("knowledge",),
     ("tasks",), ("service",),
-    ("capture", "entities", "forgetting", "scratchpad"), ("memories",),
+    ("capture", "entities", "scratchpad"), ("memories",),
     ("storage",), ("suspects",), ("retrieval",), ("segments", "journal", "embeddings"), ("encryption",), ("files",),
     ("settings",),
     ("models",), ("redaction", "times"),

@@ -15,7 +15,6 @@ from agent_memory.capture.foreign import teammate_statements
 from agent_memory.capture.spoken import own_sentences
 from agent_memory.entities import mentions_in, relations_in
 from agent_memory.entities.shapes import shapes_in
-from agent_memory.forgetting import read_request, resolve
 from agent_memory.knowledge.intake.transcripts import transcript_in
 from agent_memory.knowledge.items.extraction.claims import Passage
 from agent_memory.knowledge.items.extraction.documents import claims_of_document
@@ -24,6 +23,7 @@ from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.redaction import SecretRedactor
 from agent_memory.retrieval.excerpts import excerpt
 from agent_memory.retrieval.tokens import query_terms
+from agent_memory.service.owners import list_names, read_ownership, read_request_ownership
 from agent_memory.settings import CaptureSettings
 from agent_memory.suspects import compare, subjects_of
 from agent_memory.times import read_periods, times_in, valid_times
@@ -50,11 +50,6 @@ def _compare(text: str) -> object:
     return subjects_of(memory), compare(memory, _make_memory(f"The port is 80. {text}"))
 
 
-def _forget(text: str) -> object:
-    memory = _make_memory(text)
-    return resolve(read_request("what I said about the worker-pool of Ann", NOON), [memory])
-
-
 _EXTRACTOR = Extractor(CaptureSettings())
 READERS: dict[str, Callable[[str], object]] = {
     "capture of a prompt": lambda text: _EXTRACTOR.examine(text, "user", now=NOON),
@@ -73,8 +68,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "mentions": mentions_in,
     "relations": relations_in,
     "secrets": SecretRedactor().redact,
-    "request to forget": lambda text: read_request(text, NOON),
-    "forget matching": _forget,
+    "owner in a request": lambda text: read_request_ownership(text, list_names(text)),
+    "owner in a memory": lambda text: read_ownership(text, list_names(text)),
     "conflicts": _compare,
     "words": query_terms,
     "excerpt": lambda text: excerpt(text, {"word": 1.0}, 300),

@@ -13,7 +13,6 @@ import pytest
 
 from agent_memory.capture import Extractor
 from agent_memory.errors import AgentMemoryError
-from agent_memory.forgetting import read_request
 from agent_memory.host.strangers import Strangers
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.settings import CaptureSettings
@@ -79,9 +78,11 @@ async def test_a_long_text_of_one_sort_costs_no_turn(attacked: Begin, text: str)
 
 
 @attack("request-to-forget-without-end")
-def test_a_request_to_forget_of_any_length_is_read() -> None:
-    for text in ("everything about " * 500, "not " * 2_000, '"' * 9_000, "before May and " * 600):
-        read_request(text, NOON)
+async def test_a_request_to_forget_of_any_length_is_answered(attacked: Begin) -> None:
+    session = await attacked()
+    for text in ("everything about " * 500, "Ann's " * 2_000, '"' * 9_000, "my old " * 600, "Ann's badge " * 160):
+        answer = await session.tool("memory_forget", query=text)
+        assert ("code" in answer) == (len(text.strip()) > 2_000)
 
 
 @attack("page-without-end")

@@ -52,6 +52,8 @@ _TERSE: Final[dict[str, Any]] = {"x-terse": True}
 """Shows no fields of its items: the description names them."""
 _TAG: Final[dict[str, Any]] = {"x-aliases": ["tag"]}
 _MOST_LINKS: Final = 100
+_MOST_FORGOTTEN: Final = 100
+"""IDs of one call of memory_forget."""
 _COUNT: Final[dict[str, Any]] = {"x-aliases": ["k", "top_k", "max_results"]}
 
 
@@ -137,10 +139,11 @@ class MemoryIdInput(Input):
 
 
 class ForgetInput(StrictInput):
-    """Arguments of memory_forget: an id, words with their confirm, or everything."""
+    """Arguments of memory_forget: a description, IDs, or everything."""
 
-    query: str | None = Field(None, description="the user's words for it, or an id")
-    confirm: str | None = None
+    query: str | None = Field(None, description="the user's words for it")
+    ids: list[_Id] | None = Field(None, json_schema_extra={"x-aliases": ["memory_ids"]}, max_length=_MOST_FORGOTTEN)
+    confirm: str | None = Field(None, json_schema_extra=_HIDDEN)
     permanently: bool = False
     memory_id: _Id | None = Field(None, json_schema_extra=_HIDDEN)
     reason: str = Field("", json_schema_extra=_HIDDEN)

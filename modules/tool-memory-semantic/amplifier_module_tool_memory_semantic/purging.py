@@ -1,73 +1,81 @@
-"""`memory_forget` with `permanently`: a purge, which the user orders in words of their own once they saw what goes."""
+"""`memory_forget` by a description, which lists candidates, and with `permanently`: a purge, after the user's yes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import UnknownIdError
-from agent_memory.host.consent import is_purge_ordered, purge_proposal
+from agent_memory.host.consent import is_purge_ordered, propose_purge
 from agent_memory.models import visible
 from agent_memory.privacy import Purging
 from agent_memory.redaction import quoted
 from agent_memory.service import views
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from agent_memory.host import MemorySession
     from agent_memory.models import Memory
     from agent_memory.privacy import Receipt
     from agent_memory.service import MemoryService
 
-_ASK: Final = (
-    "Nothing was purged. Show the user what goes, and that nothing can bring it back. It is done by the same call in a "
-    "turn in which they say in words of their own, for instance: purge {named} for good."
+_CHOOSE: Final = (
+    "Nothing was forgotten. Call again with the ids that the user means; ask if that is not clear. To remove only a "
+    "part of a memory, give memory_update its new text."
 )
-_ASK_AGAIN: Final = (
+_NO_CANDIDATE: Final = "Nothing was forgotten: no memory matches."
+_ASK: Final = (
     "Nothing was purged. Show the user what goes, and that nothing can bring it back, with the id {proposal}. It is "
     "done by the same call in the turn in which they answer only yes, or with that id."
 )
 
 
-async def purge(session: MemorySession, memory_id: str | None, query: str, confirm: str | None) -> dict[str, Any]:
-    """Purge memories, or tell what would go and what the user has to say.
+async def list_candidates(session: MemorySession, query: str) -> dict[str, Any]:
+    """Return the memories that a description may mean; forget nothing.
 
     Args:
-        session: In which it is asked for.
-        memory_id: Which memory, if it is named.
-        query: What the memories are about, if none is named.
-        confirm: From the preview of the query.
+        session: Session of the model.
+        query: The user's words for what to forget.
 
     Raises:
-        UnknownIdError: There is no such memory, nor was there one.
-        ValidationError, StorageError, UnsupportedError: As `Purging.run`.
+        ValidationError, StorageError: As `Requests.find_candidates`.
     """
     service = await session.require()
-    if memory_id is not None:
-        named, view, is_confirmed = [await _known(service, memory_id)], dict[str, Any](), True
-    else:
-        preview = await service.requests.preview(query, session.caller)
-        named, view = [*preview.gone], views.preview(preview)
-        is_confirmed = bool(confirm) and confirm == preview.confirm
-        if preview.cut:
-            view["note"] = "Of those under change only whole memories can be purged, by their ids."
+    found = await service.requests.find_candidates(query, session.caller)
+    session.note_returned(candidate.memory for candidate in found.listed)
+    shown, left_out = views.fitting(views.candidates(found, session.caller.project))
+    note = _CHOOSE if shown else _NO_CANDIDATE
+    return {"forgotten": False, "count": len(shown), "candidates": shown, **left_out, "note": note}
+
+
+async def purge(session: MemorySession, memory_ids: Sequence[str], query: str) -> dict[str, Any]:
+    """Purge memories after the user's yes; before that, return what would go.
+
+    Args:
+        session: Session of the model.
+        memory_ids: Memories to purge; without them the query's candidates are listed.
+        query: The user's words for what to forget.
+
+    Raises:
+        UnknownIdError: One of them neither exists nor existed.
+        ValidationError, StorageError, UnsupportedError: As `Purging.run`.
+    """
+    if not memory_ids:
+        return {"purged": False, **await list_candidates(session, query)}
+    service = await session.require()
+    named = [await _known(service, memory_id) for memory_id in dict.fromkeys(memory_ids)]
     purging = Purging(service)
-    if not named or not is_confirmed or not await is_purge_ordered(session, named):
+    plan = await purging.plan([memory.id for memory in named])
+    if not await is_purge_ordered(session, named):
         session.note_returned(named)
-        also = len((await purging.plan([memory.id for memory in named])).ids) - len(named) if named else 0
-        shown = view or {
-            "purge": [
-                {"memory_id": named_memory.id, "content": visible(named_memory.content)} for named_memory in named
-            ]
+        rest = len(plan.ids) - len(named)
+        return {
+            "purged": False,
+            "purge": [{"memory_id": memory.id, "content": visible(memory.content)} for memory in named],
+            **({"also": f"{rest} older, equal or derived"} if rest else {}),
+            "ask": _ASK.format(proposal=propose_purge(session, named)),
         }
-        ask = {"ask": _ask(session, named)} if named else {}
-        return {"purged": False, **shown, **({"also": f"{also} older, equal or derived"} if also else {}), **ask}
-    receipt = await purging.run(await purging.plan([memory.id for memory in named]), session.caller)
-    return _told(receipt)
-
-
-def _ask(session: MemorySession, named: list[Memory]) -> str:
-    if session.taint.by is None:
-        return _ASK.format(named=named[0].id if len(named) == 1 else "these")
-    return _ASK_AGAIN.format(proposal=purge_proposal(session, named))
+    return _told(await purging.run(plan, session.caller))
 
 
 async def _known(service: MemoryService, memory_id: str) -> Memory:

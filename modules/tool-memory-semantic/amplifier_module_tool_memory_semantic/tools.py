@@ -18,7 +18,7 @@ from agent_memory.redaction import quoted
 from agent_memory.service import views
 from agent_memory.settings import TOOL_NAMES
 from amplifier_module_tool_memory_semantic import inputs
-from amplifier_module_tool_memory_semantic.purging import purge
+from amplifier_module_tool_memory_semantic.purging import list_candidates, purge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 _LISTED = 20
 _ASKED: Final = "It waits for the user's yes, by `agent-memory inbox`. Mention it once; do not store it again."
-_STALE: Final = "The memories have changed since that preview."
-_PREVIEW_FIRST: Final = "A preview comes first: this is it. If it is right, call again with its confirm."
 _ASK_ALL: Final = (
     "Nothing was forgotten. Tell the user that this means all {count} memories, which can be restored for 30 days, and "
     "the id {proposal}. It is done by the same call in the turn in which they answer only yes, or with that id. To "
@@ -276,40 +274,26 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
     """memory_forget."""
 
     name = "memory_forget"
-    description = "Forget when the user asks. Words give a preview first; if right, call again with its confirm."
+    description = "Forget when the user asks. A query lists candidates; call again with the ids they mean."
 
     async def _run(self, args: inputs.ForgetInput) -> dict[str, Any]:
         service = await self.session.require()
-        if [args.memory_id is not None, args.query is not None, args.all].count(True) != 1:
-            raise ValidationError("Nothing was forgotten: name a memory_id, or a query.")
+        if [bool(args.ids or args.query is not None), args.memory_id is not None, args.all].count(True) != 1:
+            raise ValidationError("Nothing was forgotten: give a query, or ids.")
         if args.all:
             return await self._all(service, args)
-        named = args.memory_id or (args.query or "").strip()
-        by_words = args.memory_id is None and not is_memory_id(named)
+        named = (args.query or "").strip()
+        ids = args.ids or ([args.memory_id] if args.memory_id else [named] if is_memory_id(named) else [])
         if args.permanently:
-            return await purge(self.session, None if by_words else named, args.query or "", args.confirm)
-        if by_words:
-            return await self._by_words(service, args)
-        outcome = await service.forget(named, self.session.caller, reason=args.reason)
-        self.session.note_returned([outcome.memory])
-        more = _present(text_kept_until=_day(outcome.kept_until), older_versions=list(outcome.older_versions))
-        return {"memory_id": outcome.memory.id, "forgotten": True, **more}
-
-    async def _by_words(self, service: MemoryService, args: inputs.ForgetInput) -> dict[str, Any]:
-        caller = self.session.caller
-        preview = await service.requests.preview(args.query or "", caller)
-        self.session.note_returned([*preview.gone, *(cut.memory for cut in preview.cut)])
-        view = views.preview(preview)
-        if not args.confirm or args.confirm != preview.confirm:
-            note = None if preview else "No memory is meant by these words."
-            if preview and args.confirm:
-                note = _STALE if caller.proposals.is_open(args.confirm) else _PREVIEW_FIRST
-            if preview:
-                caller.proposals.add(preview.confirm, caller.session_id)
-            return {"forgotten": False, **view, **_present(note=note)}
-        outcome = await service.requests.forget(preview, self.session.caller, reason=args.reason)
-        view.pop("confirm")
-        return {"forgotten": True, **view, **_present(text_kept_until=_day(outcome.kept_until))}
+            return await purge(self.session, ids, args.query or "")
+        if not ids:
+            return await list_candidates(self.session, args.query or "")
+        outcome = await service.requests.forget(ids, self.session.caller, reason=args.reason)
+        self.session.note_returned([*outcome.memories, *outcome.similar])
+        single = {"memory_id": outcome.memories[0].id} if len(outcome.memories) == 1 else {}
+        until = _present(text_kept_until=_day(outcome.kept_until))
+        line = views.forgotten_line(outcome)
+        return {**single, "forgotten": True, **views.forgotten(outcome), **until, "tell_user": line}
 
     async def _all(self, service: MemoryService, args: inputs.ForgetInput) -> dict[str, Any]:
         """Forget everything after the user's yes; before that, count it."""
@@ -322,9 +306,11 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
             proposal = caller.proposals.add(preview.confirm, caller.session_id)
             ask = _ASK_ALL.format(count=view["count"], proposal=proposal, for_good=for_good)
             return {"forgotten": False, **view, "confirm": proposal, "ask": ask}
-        outcome = await service.requests.forget(preview, caller, reason=args.reason)
+        outcome = await service.requests.forget_all(preview, caller, reason=args.reason)
         caller.proposals.close(preview.confirm)
-        undo = None if outcome.kept_until is None else f"`agent-memory restore {preview.gone[0].id}` brings all back."
+        undo = (
+            None if outcome.kept_until is None else f"`agent-memory restore {preview.memories[0].id}` brings all back."
+        )
         undo_fields = {"text_kept_until": _day(outcome.kept_until), "undo": undo}
         return {"forgotten": True, **view, **_present(**undo_fields), "for_good": f"{for_good} deletes them for good."}
 

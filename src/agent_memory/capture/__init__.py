@@ -1,7 +1,7 @@
 """What a conversation says: what is worth a memory, what the user orders, a session's bookkeeping. Stores nothing."""
 
 from agent_memory.capture.extractor import Extractor
-from agent_memory.capture.orders import Action, asks_to_keep, orders, orders_for_good, says
+from agent_memory.capture.orders import Action, asks_to_keep, orders, says
 from agent_memory.capture.sameness import is_near_duplicate
 from agent_memory.capture.spoken import quotes
 from agent_memory.capture.turns import CaptureLedger, TurnBuffer
@@ -16,7 +16,6 @@ __all__ = [
     "is_near_duplicate",
     "is_wished",
     "orders",
-    "orders_for_good",
     "quotes",
     "says",
 ]

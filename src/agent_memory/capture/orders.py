@@ -95,15 +95,6 @@ def denies(sentence: str) -> bool:
     return _any("denies").search(sentence) is not None
 
 
-def orders_for_good(prompt: str) -> bool:
-    """Tell whether the user orders, in a sentence of their own, that something is forgotten beyond any undo."""
-    return any(
-        _any("for_good").search(sentence) is not None and bool(_ordered_at("forget", sentence))
-        for sentence in own_sentences(prompt)
-        if not is_question(sentence) or _any("request").search(sentence)
-    )
-
-
 class _Memory:
     """A memory's telling words: of its content, and of all that it says."""
 

@@ -1,50 +1,130 @@
-"""`forget --matching WORDS` and `forget --all`: preview, then one change."""
+"""`forget WORDS` and `forget --all`: a checklist without a default choice, or all memories after a question."""
 
-from typing import TYPE_CHECKING, Any
+import re
+import sys
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from agent_memory.cli.archive import has_archive, opened_archive
+from agent_memory.cli.options import resolved
 from agent_memory.cli.running import FAILED, Run
+from agent_memory.cli.screen import typed
+from agent_memory.cli.text import brief
+from agent_memory.errors import UnknownIdError
 from agent_memory.files.wording import counted
 from agent_memory.privacy.inbox import inbox_exists, opened_inbox
-from agent_memory.service.views import preview as preview_view
+from agent_memory.service.views import candidates as candidate_views
 from agent_memory.service.views import preview_all as preview_all_view
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from agent_memory.service import Preview
+    from agent_memory.models import Memory
+    from agent_memory.service import ForgetCandidates
+
+_HEX_WORD: Final = re.compile(r"[a-f]{1,12}")
+"""A word such as "dad", which may be the beginning of an ID."""
+_ID_FORM: Final = re.compile(r"mem-.*|[0-9a-f]{1,12}")
+_NUMBERS: Final = re.compile(r"[\s,]+")
+_UNSURE: Final = (
+    "Nothing was forgotten: --yes needs exactly one strong match that has all your words and the owner you name."
+)
+
+
+async def are_words(run: Run, named: list[str]) -> bool:
+    """Return True if arguments of `forget` describe memories instead of naming IDs.
+
+    Args:
+        run: Context of the command.
+        named: The arguments.
+    """
+    if any(word.startswith("mem-") for word in named) or not named:
+        return False
+    if not all(_ID_FORM.fullmatch(word.lower()) for word in named):
+        return True
+    if not all(_HEX_WORD.fullmatch(word.lower()) for word in named):
+        return False
+    try:
+        await resolved(run.service, named)
+    except UnknownIdError:
+        return True
+    return False
 
 
 async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: bool) -> "tuple[str, datetime | None]":
-    """Show what words mean, ask, and forget it.
+    """List what words may mean, let the user choose, and forget the choice.
 
     Returns:
-        The id of one that went, which `restore` takes, and until when that is possible.
+        The id of a forgotten memory, which `restore` takes, and until when that is possible.
 
     Raises:
-        ValidationError: No terminal is available to ask on.
-        typer.Exit: The answer was no, or nothing is meant by the words.
+        typer.Exit: Nothing was chosen, or nothing matches.
     """
-    preview = await run.service.requests.preview(words, run.caller)
-    archived: dict[str, list[str]] = await _archived(run, words) | await _waiting(run, words)
-    if not preview:
-        run.screen.document({"forgotten": False, **preview_view(preview, whole=True), **archived})
-        run.screen.note("No memory is meant by that; nothing was forgotten. `search` may find what you mean.")
+    found = await run.service.requests.find_candidates(words, run.caller)
+    views = candidate_views(found)
+    document: dict[str, Any] = {
+        "forgotten": False,
+        "count": len(views),
+        "candidates": views,
+        "forget": [],
+        "change": [],
+    }
+    _show_candidates(run, found)
+    document |= await _archived(run, words) | await _waiting(run, words)
+    run.screen.document(document)
+    chosen = _choose(run, found, yes=yes, now=now) if found.listed else []
+    if not chosen:
+        run.screen.note("Nothing was forgotten." if found.listed else "No memory matches; nothing was forgotten.")
         raise typer.Exit(FAILED)
-    await _show(run, preview)
-    if not yes:
-        run.need_terminal("Nothing was forgotten.", "Forgetting")
-        run.confirm(f"Forget {_what(preview)}{' for good' if now else ''}?", "Nothing was forgotten.")
-    outcome = await run.service.requests.forget(preview, run.caller, reason=reason)
+    outcome = await run.service.requests.forget([memory.id for memory in chosen], run.caller, reason=reason)
     until = None if now else outcome.kept_until
-    document: dict[str, Any] = {"forgotten": True, **preview_view(preview, whole=True)}
-    document.pop("confirm", None)
-    run.screen.document(document | archived | ({} if until is None else {"kept_until": until.isoformat()}))
-    run.screen.show(f"Forgot {_what(preview)}.")
-    some = preview.gone[0] if preview.gone else preview.cut[0].memory
-    return some.id, until
+    gone = [{"memory_id": memory.id, "content": memory.content} for memory in outcome.memories]
+    document |= {"forgotten": True, "count": len(gone), "forget": gone, "older_versions": list(outcome.older_versions)}
+    document["similar"] = [{"memory_id": memory.id, "content": memory.content} for memory in outcome.similar]
+    run.screen.document(document | ({} if until is None else {"kept_until": until.isoformat()}))
+    for memory in outcome.memories:
+        run.screen.show(f"Forgot {memory.id}: {brief(memory.content)}")
+    if outcome.older_versions:
+        run.screen.show(f"With it went {', '.join(outcome.older_versions)}, which it had replaced.")
+    for memory in outcome.similar:
+        run.screen.note(f'Kept: {memory.id} "{brief(memory.content)}" ({memory.timestamp:%Y-%m-%d})')
+    return outcome.memories[0].id, until
+
+
+def _show_candidates(run: Run, found: "ForgetCandidates") -> None:
+    """Print a numbered list; next to JSON on stderr, for whoever is asked."""
+    for number, candidate in enumerate(found.listed, start=1):
+        memory, owner = candidate.memory, candidate.ownership.owner
+        parts = [f"{number}. {memory.id}", f"{memory.timestamp:%Y-%m-%d}", *([f"owner: {owner}"] if owner else [])]
+        head = ", ".join([*parts, *(["weak match"] if candidate.match == "weak" else [])])
+        if run.screen.form == "text":
+            run.screen.show(head, style="dim")
+            run.screen.show(brief(memory.content), indent=3)
+        elif sys.stdin.isatty():
+            run.screen.note(f"{head}\n   {brief(memory.content)}", style="")
+
+
+def _choose(run: Run, found: "ForgetCandidates", *, yes: bool, now: bool) -> "list[Memory]":
+    """Return the memories that the user chooses, or with `--yes` the only one that is certain."""
+    if yes:
+        only = found.get_only_match()
+        if only is None:
+            run.screen.note(_UNSURE)
+            run.screen.hint("`agent-memory forget ID` forgets one of them.")
+            raise typer.Exit(FAILED)
+        return [only]
+    if not sys.stdin.isatty():
+        run.screen.hint("There is no terminal to choose on. `agent-memory forget ID` forgets one of them.")
+        return []
+    run.screen.last_words = lambda: "Stopped. Nothing was forgotten."
+    while True:
+        answer = typed(run.screen, f"Forget which{' for good' if now else ''}? Numbers such as 1 3, Enter for none: ")
+        numbers = [number for number in _NUMBERS.split(answer or "") if number]
+        if all(number.isascii() and number.isdigit() and 0 < int(number) <= len(found.listed) for number in numbers):
+            run.screen.last_words = lambda: "Stopped."
+            return [found.listed[int(number) - 1].memory for number in dict.fromkeys(numbers)]
+        run.screen.note(f"Type numbers from 1 to {len(found.listed)}.")
 
 
 async def forget_all(run: Run, *, reason: str, yes: bool, now: bool) -> "tuple[str, datetime | None]":
@@ -58,31 +138,31 @@ async def forget_all(run: Run, *, reason: str, yes: bool, now: bool) -> "tuple[s
         typer.Exit: The answer was no, or nothing is remembered.
     """
     preview = await run.service.requests.preview_all(run.caller)
-    view = preview_all_view(preview)
+    view, memories = preview_all_view(preview), counted(len(preview.memories), "memory", "memories")
     if not preview:
         run.screen.document({"forgotten": False, **view})
         run.screen.note("Nothing is remembered.")
         raise typer.Exit(FAILED)
     categories = ", ".join(f"{name} {count}" for name, count in view["by_category"].items())
-    run.screen.note(f"{_what(preview)}: {categories}.")
+    run.screen.note(f"{memories}: {categories}.")
     if has_archive(run) or inbox_exists(run.service.agent_id, run.service.settings):
         run.screen.note("What is archived or waits in the inbox stays; `agents delete` deletes everything for good.")
     if not yes:
         run.need_terminal("Nothing was forgotten.", "Forgetting")
-        run.confirm(f"Forget all {_what(preview)}{' for good' if now else ''}?", "Nothing was forgotten.")
-    outcome = await run.service.requests.forget(preview, run.caller, reason=reason)
+        run.confirm(f"Forget all {memories}{' for good' if now else ''}?", "Nothing was forgotten.")
+    outcome = await run.service.requests.forget_all(preview, run.caller, reason=reason)
     until = None if now else outcome.kept_until
     run.screen.document({"forgotten": True, **view, **({} if until is None else {"kept_until": until.isoformat()})})
-    run.screen.show(f"Forgot {_what(preview)}.")
-    return preview.gone[0].id, until
+    run.screen.show(f"Forgot {memories}.")
+    return preview.memories[0].id, until
 
 
 async def _archived(run: Run, words: str) -> dict[str, list[str]]:
-    """Say which archived memories are meant, too: they are not forgotten with the others."""
+    """Name the archived memories that match strongly: they are not forgotten with the others."""
     if not has_archive(run):
         return {}
     async with opened_archive(run) as archive:
-        meant = await archive.meant(words)
+        meant = await archive.find_matches(words)
     for memory in meant:
         run.screen.note(f"{memory.id}: in the archive, and stays there", style="dim")
         run.screen.note(memory.content, style="")
@@ -92,11 +172,11 @@ async def _archived(run: Run, words: str) -> dict[str, list[str]]:
 
 
 async def _waiting(run: Run, words: str) -> dict[str, list[str]]:
-    """Say what is meant of what waits in the inbox: it is rejected there, not forgotten with the others."""
+    """Name what matches in the inbox: it is rejected there, not forgotten with the others."""
     if not inbox_exists(run.service.agent_id, run.service.settings):
         return {}
     async with opened_inbox(run.service) as inbox:
-        meant = await inbox.meant(words)
+        meant = await inbox.find_matches(words)
     for candidate in meant:
         run.screen.note(f"{candidate.id}: waits in the inbox, and stays there", style="dim")
         run.screen.note(candidate.content, style="")
@@ -104,26 +184,3 @@ async def _waiting(run: Run, words: str) -> dict[str, list[str]]:
         options = " ".join(f"--reject {each.id}" for each in meant)
         run.screen.hint(f"`agent-memory inbox {options}` takes out what waits.")
     return {"waiting": [each.id for each in meant]}
-
-
-def _what(preview: "Preview") -> str:
-    whole = counted(len(preview.gone), "memory", "memories") if preview.gone else ""
-    cut = f"what was asked for in {counted(len(preview.cut), 'memory', 'memories')}" if preview.cut else ""
-    return " and ".join(part for part in (whole, cut) if part)
-
-
-async def _show(run: Run, preview: "Preview") -> None:
-    replaced = await run.service.admin.replaced_by([memory.id for memory in preview.gone])
-    going = {memory.id for memory in preview.gone}
-    for memory in preview.gone:
-        newer = replaced.get(memory.id)
-        stays = f" ({newer}, which has replaced it, stays)" if newer is not None and newer not in going else ""
-        run.screen.note(f"{memory.id}: to be forgotten{stays}", style="dim")
-        run.screen.note(memory.content, style="")
-    for each in preview.cut:
-        run.screen.note(f"{each.memory.id}: to be changed", style="dim")
-        run.screen.note(each.memory.content, style="")
-        run.screen.note("What remains:", style="dim")
-        run.screen.note(each.remains, style="")
-    if preview.older:
-        run.screen.note(f"They replaced {', '.join(preview.older)}; that would be forgotten, too.")

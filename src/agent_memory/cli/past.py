@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from agent_memory.cli.archive import bring_back, compact_archive, forget_archived, in_archive
-from agent_memory.cli.matching import forget_all, forget_matching
+from agent_memory.cli.matching import are_words, forget_all, forget_matching
 from agent_memory.cli.options import MemoryId, Yes, complete_id, resolved
 from agent_memory.cli.render import show_forgotten, show_traces, show_versions
 from agent_memory.cli.running import Run, command
@@ -178,11 +178,11 @@ async def forget(
     run: Run,
     memory_id: Annotated[
         list[str] | None,
-        typer.Argument(metavar="ID", help="Which, or --matching.", autocompletion=complete_id),
+        typer.Argument(metavar="ID|WORDS", help='IDs, or words such as "Ann\'s badge".', autocompletion=complete_id),
     ] = None,
     *,
     matching: Annotated[
-        str | None, typer.Option("--matching", metavar="WORDS", help='What these mean, such as "Ann\'s badge".')
+        str | None, typer.Option("--matching", metavar="WORDS", help="The same as WORDS without the option.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All memories; asks first, and can be undone.")] = False,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why: kept as a trace.")] = "",
@@ -192,11 +192,14 @@ async def forget(
     """Forget memories and the older versions they replaced.
 
     Searches no longer find them. The text stays in the journal for 30 days at least, so that `restore` can bring it
-    back; `--now`, or `compact --now` later, ends that. `--matching` first shows what would be forgotten, and what would
-    remain of a memory that says more. With `--reason`, a trace stays: storing the same text again warns.
+    back; `--now`, or `compact --now` later, ends that. Words list candidates; on a terminal, type the numbers of those
+    to forget. Without one, `--yes` forgets only a single strong match whose owner is the one named. With `--reason`, a
+    trace stays: storing the same text again warns.
     """
     if [bool(memory_id), matching is not None, everything].count(True) != 1:
-        raise typer.BadParameter("name one of: an ID, --matching WORDS without an ID, or --all", param_hint="ID")
+        raise typer.BadParameter("name one of: an ID, words (or --matching WORDS), or --all", param_hint="ID")
+    if memory_id and await are_words(run, memory_id):
+        matching, memory_id = " ".join(memory_id), None
     if everything:
         undo_args, until = await forget_all(run, reason=reason, yes=yes, now=now)
     elif matching is not None:

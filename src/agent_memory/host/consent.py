@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, Literal
 
-from agent_memory.capture import asks_to_keep, orders, orders_for_good
+from agent_memory.capture import asks_to_keep, orders
 from agent_memory.errors import ValidationError
-from agent_memory.service.proposals import proposal_id
+from agent_memory.service.proposals import is_commanded, proposal_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -115,26 +115,22 @@ async def check_rewording(session: MemorySession, memory: Memory, content: str) 
 
 
 async def is_purge_ordered(session: MemorySession, memories: Iterable[Memory]) -> bool:
-    """Return True if the user orders this purge in this turn.
+    """Return True if the user agrees to this purge in this turn.
 
-    The order is in the user's own words. It names each memory by its ID; or it speaks of, or points to, a memory that
-    was shown in the turn before. What cannot be undone is not done by words that may mean something else. Without a
-    user, the result is False. After untrusted text, only a yes to the proposal of exactly these memories counts.
+    They answer the proposal of exactly these memories, or name each in a sentence that is only the command to purge
+    it. Other words do not count: a purge cannot be undone.
     """
-    memories, turn = list(memories), session.conversation.of_user
-    if session.taint.by is not None:
-        return session.proposals.is_agreed(proposal_id("purge", sorted(memory.id for memory in memories)))
-    if not turn.is_heard or not await asyncio.to_thread(orders_for_good, turn.prompt):
-        return False
-    for memory in memories:
-        texts, was_shown = (memory.content, *memory.tags, memory.category), memory.id in turn.shown_before
-        if not (was_shown or memory.id in turn.prompt.lower()):
-            return False
-        if not await asyncio.to_thread(orders, "forget", turn.prompt, memory.id, texts, was_shown=was_shown):
-            return False
-    return True
+    memories, prompt = list(memories), session.conversation.of_user.prompt
+    if session.proposals.is_agreed(_get_purge_proposal(memories)):
+        return True
+    ordered = [await asyncio.to_thread(is_commanded, prompt, "purge", memory.id) for memory in memories]
+    return bool(ordered) and all(ordered)
 
 
-def purge_proposal(session: MemorySession, memories: Iterable[Memory]) -> str:
+def propose_purge(session: MemorySession, memories: Iterable[Memory]) -> str:
     """Note that a purge is proposed to the user; return its id."""
-    return session.proposals.add(proposal_id("purge", sorted(memory.id for memory in memories)), session.session_id)
+    return session.proposals.add(_get_purge_proposal(memories), session.session_id)
+
+
+def _get_purge_proposal(memories: Iterable[Memory]) -> str:
+    return proposal_id("purge", sorted(memory.id for memory in memories))

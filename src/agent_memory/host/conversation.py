@@ -74,7 +74,8 @@ class Conversation:
         """Return the session as the service's caller: whose words it brings, and what the user typed in this turn."""
         turn = self.of_user
         trust: Trust = "low" if self.taint.by else "medium"
-        return Caller(self._session_id, self.emit, trust, turn.prompt, self.proposals)
+        is_tainted = trust == "low" or self.taint.has_foreign_results
+        return Caller(self._session_id, self.emit, trust, turn.prompt, self.proposals, is_tainted=is_tainted)
 
     def note_returned(self, memories: Iterable[Memory]) -> None:
         """Note what our tools showed the model; a memory of low trust brings its stranger's words back."""
@@ -103,9 +104,7 @@ class Conversation:
         register = self._coordinator.hooks.register
 
         async def on_tool(_event: str, data: dict[str, Any]) -> None:
-            name = text_of(data, "tool_name")
-            if self.taint.by is None and self._brings_strangers(name, data.get("tool_input")):
-                self.taint.note(name)
+            self._note_result(text_of(data, "tool_name"), data.get("tool_input"))
             if self.model_writes.end_call(data, self._session_id):
                 await notice_edits()
 
@@ -148,8 +147,17 @@ class Conversation:
         """Look through a conversation that was there before this session for what strangers said in it."""
         context = self._coordinator.get("context")
         for name, given in calls_in(await context.get_messages()) if context is not None else ():
-            if self._brings_strangers(name, given):
-                self.taint.note(name)
+            self._note_result(name, given)
+
+    def _note_result(self, name: str, given: Any) -> None:
+        """Note whose text the result of a tool call brings."""
+        if not self._is_ours(name):
+            self.taint.has_foreign_results = True
+        if self.taint.by is None and self._brings_strangers(name, given):
+            self.taint.note(name)
+
+    def _is_ours(self, name: str) -> bool:
+        return name in TOOL_NAMES or name in KNOWLEDGE_TOOLS or name in self._own_tools
 
     def _brings_strangers(self, name: str, given: Any) -> bool:
         """Tell whether a tool's answer holds a stranger's words: of its own, or out of the files of the agents.
@@ -160,5 +168,4 @@ class Conversation:
             return False
         if self._strangers.speak_by(name, given):
             return True
-        is_ours = name in TOOL_NAMES or name in KNOWLEDGE_TOOLS
-        return not is_ours and self.model_writes.names_records(given)
+        return not self._is_ours(name) and self.model_writes.names_records(given)

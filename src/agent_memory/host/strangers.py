@@ -41,10 +41,12 @@ class Taint:
 
     Attributes:
         by: The tool that brought it first, or None.
+        has_foreign_results: True if a tool that is not ours answered.
     """
 
     def __init__(self) -> None:
         self.by: str | None = None
+        self.has_foreign_results = False
         self.on_change: Callable[[], None] = lambda: None
 
     def note(self, by: str) -> None:
@@ -55,6 +57,7 @@ class Taint:
 
     def clear(self) -> None:
         """Note that the conversation was emptied. A compaction is no such thing: what was read is in the answers."""
+        self.has_foreign_results = False
         if self.by is not None:
             self.by = None
             self.on_change()

@@ -20,6 +20,8 @@ from agent_memory.files.lock import folder_lock
 from agent_memory.journal import PurgeList
 from agent_memory.models import CANDIDATE, Candidate, may_stand_for, to_text, utc_now
 from agent_memory.redaction import quoted
+from agent_memory.retrieval.match_grades import STRONG_SHARE
+from agent_memory.retrieval.tokens import index_terms, query_terms
 from agent_memory.service import NOBODY
 from agent_memory.service.writing import said_in
 from agent_memory.storage.cleaning import redact_record
@@ -91,18 +93,16 @@ class InboxReader:
             )
         return found
 
-    async def meant(self, words: str) -> list[Candidate]:
-        """Return what words mean that ask to forget something; changes nothing. See `Archive.meant`.
+    async def find_matches(self, words: str) -> list[Candidate]:
+        """Return waiting candidates that hold half of the words of a request to forget; changes nothing.
 
         Raises:
             StorageError: The inbox cannot be read.
         """
-        from agent_memory.forgetting import read_request, resolve  # only for those who ask
-
-        waiting = {each.id: each for each in await self.waiting()}
-        request = read_request(words, self._clock())
-        targets = await asyncio.to_thread(resolve, request, list(waiting.values()))
-        return [waiting[target.memory.id] for target in targets]
+        asked = set(query_terms(words))
+        least = STRONG_SHARE * len(asked)
+        waiting = await self.waiting() if asked else []
+        return [candidate for candidate in waiting if len(asked.intersection(index_terms(candidate.content))) >= least]
 
     def ends_at(self, candidate: Candidate) -> str:
         """Return until when a candidate waits, as text."""

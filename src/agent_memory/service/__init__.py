@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agent_memory.service.caller import NOBODY, Caller
     from agent_memory.service.events import EVENTS, EventSpec
     from agent_memory.service.opening import open_service
-    from agent_memory.service.requests import Cut, ForgottenMany, Preview
+    from agent_memory.service.requests import ForgetCandidate, ForgetCandidates, ForgottenMany, Preview
     from agent_memory.service.results import (
         CaptureOutcome,
         Forgotten,
@@ -31,8 +31,9 @@ __all__ = [
     "AuditLog",
     "Caller",
     "CaptureOutcome",
-    "Cut",
     "EventSpec",
+    "ForgetCandidate",
+    "ForgetCandidates",
     "Forgotten",
     "ForgottenMany",
     "Found",
@@ -53,7 +54,7 @@ if not TYPE_CHECKING:  # a type checker would take it for every name there is
             "service.audit": "AuditLog",
             "service.caller": "Caller NOBODY",
             "service.events": "EVENTS EventSpec",
-            "service.requests": "Cut ForgottenMany Preview",
+            "service.requests": "ForgetCandidate ForgetCandidates ForgottenMany Preview",
             "service.results": "CaptureOutcome Forgotten Found Promoted Status Stored Suspect Updated",
             "service.opening": "open_service",
             "service.service": "MemoryService",

@@ -43,6 +43,8 @@ class Caller:
             only what this group may see.
         project: The project that the session works on: what it stores belongs to that, and what it asks for is looked
             for there first. Empty for none.
+        is_tainted: True if the conversation holds a result of a tool that is not ours; such a call of a model forgets
+            nothing above low trust without the user's yes.
     """
 
     session_id: str = ""
@@ -53,6 +55,7 @@ class Caller:
     group: str | None = None
     told: str | None = None
     project: str = ""
+    is_tainted: bool = False
 
     @property
     def may_hear(self) -> str | None:

@@ -13,10 +13,8 @@ class ServiceLimits:
         search_patience: A search waits so long for all that has no vector; None waits while a model loads.
         edits_patience: A reader waits for another that takes over edits; a process that was stopped may hold the lock.
         rendering_patience: A rendering waits for its turn.
-        all_read: Memories up to which a request to forget looks at all; of more, at what an index finds.
     """
 
     search_patience: float | None = None
     edits_patience: float = 2.0
     rendering_patience: float = 10.0
-    all_read: int = 1_000

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+MAX_FORGOTTEN: Final = 3
+"""Memories that a model forgets in one turn without the user's yes."""
 _MAX_OPEN: Final = 50
 _MAX_ANSWER_CHARS: Final = 40
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -42,6 +47,7 @@ class ProposalBook:
         self._open: dict[str, None] = {}
         self._shown: set[str] = set()
         self._agreed: frozenset[str] = frozenset()
+        self._forgotten: set[str] = set()
 
     def add(self, proposal: str, session_id: str) -> str:
         """Note that a proposal was shown in this turn; return its id.
@@ -71,6 +77,18 @@ class ProposalBook:
         self._open.pop(proposal, None)
         self._agreed -= {proposal}
 
+    def reserve_forgetting(self, memory_ids: Collection[str]) -> bool:
+        """Count memories to forget in this turn; return False if they are too many.
+
+        Args:
+            memory_ids: IDs of all memories of one call; too many are not counted.
+        """
+        counted = self._forgotten.union(memory_ids)
+        if len(counted) > MAX_FORGOTTEN:
+            return False
+        self._forgotten = counted
+        return True
+
     def begin_turn(self, prompt: str) -> None:
         """Take the user's message as the answer to what was shown.
 
@@ -78,6 +96,7 @@ class ProposalBook:
             prompt: The whole message, as the user typed it.
         """
         shown, self._shown = self._shown, set()
+        self._forgotten = set()
         named = {proposal for proposal in self._open if proposal in prompt.lower()}
         self._agreed = frozenset({proposal for proposal in named if _is_agreed_in(prompt, proposal)})
         answer = _plain_answer(prompt)
@@ -101,7 +120,8 @@ def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
     from agent_memory.capture.spoken import own_sentences  # its patterns are for those who hear a user
 
     command = re.compile(
-        rf"(?:(?:ok|okay|yes|please),? )*(?:{verbs}) {re.escape(memory_id)}(?:,? please)?[.!]*", re.IGNORECASE
+        rf"(?:(?:ok|okay|yes|please),? )*(?:{verbs}) {re.escape(memory_id)}(?: for good)?(?:,? please)?[.!]*",
+        re.IGNORECASE,
     )
     return any(command.fullmatch(sentence.strip()) for sentence in own_sentences(prompt))
 

@@ -1,73 +1,99 @@
-"""`Requests`: forgetting what words mean ("Ann's badge"): a preview first, then all of it as one change."""
+"""Requests to forget: candidates for a description, and memories that are forgotten by their IDs.
+
+Words only rank candidates. What is forgotten is named by ID, or is everything.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.errors import ValidationError
-from agent_memory.models import EVERYTHING, MAX_REASON_CHARS, Memory, SearchFilters, check_text
-from agent_memory.redaction import SecretRedactor, redact_value
+from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.models import EVERYTHING, MAX_REASON_CHARS, Memory, check_text
+from agent_memory.redaction import SecretRedactor, quoted, redact_value
+from agent_memory.retrieval.tokens import index_terms, query_terms
 from agent_memory.service.caller import NOBODY
+from agent_memory.service.owners import USER, Ownership, list_names, read_ownership, read_request_ownership
 from agent_memory.service.proposals import proposal_id
 from agent_memory.service.results import Forgotten
 from agent_memory.service.seeing import check_seen, is_seen
+from agent_memory.service.similar import MAX_SIMILAR, find_similar
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Sequence
+    from datetime import datetime
 
-    from agent_memory.forgetting import Request, Target
     from agent_memory.memories import MemoryStorage
-    from agent_memory.models import Clock
+    from agent_memory.models import Clock, Match, MemorySearchResult
     from agent_memory.service.caller import Caller, Report
     from agent_memory.service.pad import Pad
     from agent_memory.service.trust import TrustGate
     from agent_memory.service.watching import Watchers
 
+MAX_CANDIDATES: Final = 8
+"""Candidates of one request."""
 _MAX_CHARS: Final = 2_000
-_FOUND_AT_ONCE: Final = 100
-_MOST_SEARCHES: Final = 200
-_NEARLY_ALL: Final = 0.8
-"""Of the memories that a full search found, how many must have the names for another, narrower search to be made."""
-_MOMENT: Final = timedelta(microseconds=1)
+"""Characters of a request."""
+_COMPARED: Final = 3
+"""Forgotten memories for which similar ones are listed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """A memory of which clauses go.
+class ForgetCandidate:
+    """A memory that a request to forget may mean.
 
     Attributes:
-        memory: As it is.
-        remains: The text that would remain.
+        memory: As it is now.
+        match: How well it matches the request.
+        ownership: Whose thing it is about, read from its form.
     """
 
     memory: Memory
-    remains: str
+    match: Match
+    ownership: Ownership
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetCandidates:
+    """Candidates of one request, best first.
+
+    Attributes:
+        ownership: Owner and thing that the request names.
+        listed: The candidates, at most eight.
+    """
+
+    ownership: Ownership
+    listed: tuple[ForgetCandidate, ...]
+
+    def get_only_match(self) -> Memory | None:
+        """Return the memory of the only strong candidate if its owner is the one named, else None.
+
+        A memory about a thing of that owner must hold every word of the request: "my blood type" is not "my blood
+        pressure".
+        """
+        strong = [candidate for candidate in self.listed if candidate.match == "strong"]
+        if len(strong) != 1 or not self.ownership.names(strong[0].ownership):
+            return None
+        memory, thing = strong[0].memory, strong[0].ownership.thing
+        has_all = set(query_terms(self.ownership.thing)) <= set(index_terms(memory.content))
+        return memory if has_all or not thing else None
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a request means, before anything is done.
+    """All memories, before they are forgotten.
 
     Attributes:
-        query: The request.
-        gone: The memories that would be forgotten as a whole.
-        cut: Those of which clauses would go.
-        older: Ids of the older versions that would go with them.
-        confirm: What to hand over to have exactly this done; empty where nothing is meant.
+        memories: What would be forgotten.
+        confirm: ID of the proposal to forget them; empty if there are none.
     """
 
-    query: str
-    gone: tuple[Memory, ...]
-    cut: tuple[Cut, ...]
-    older: tuple[str, ...]
+    memories: tuple[Memory, ...]
     confirm: str
 
     def __bool__(self) -> bool:
-        return bool(self.gone or self.cut)
+        return bool(self.memories)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +101,15 @@ class ForgottenMany:
     """Outcome of a request.
 
     Attributes:
-        preview: What was done of it: all.
-        kept_until: How long at least the texts stay in the files, where they can be brought back; None: they do not.
+        memories: What was forgotten, as it was.
+        older_versions: IDs of the older versions that went with them.
+        similar: Similar memories that stay, at most three.
+        kept_until: How long the texts can be restored at least; None if they cannot.
     """
 
-    preview: Preview
+    memories: tuple[Memory, ...]
+    older_versions: tuple[str, ...] = ()
+    similar: tuple[Memory, ...] = ()
     kept_until: datetime | None = None
 
 
@@ -92,7 +122,7 @@ class Requests:
         pad: The scratchpad, which must show nothing of it.
         report: Sends events.
         clock: Source of the present.
-        all_read: Memories up to which all are looked at; of more, what an index finds.
+        patience: Seconds that a search waits for an index.
         watchers: Are told what is gone.
     """
 
@@ -103,10 +133,10 @@ class Requests:
         pad: Pad,
         report: Report,
         clock: Clock,
-        all_read: int,
+        patience: float | None,
         watchers: Watchers,
     ) -> None:
-        self._all_read, self._watchers = all_read, watchers
+        self._patience, self._watchers = patience, watchers
         self._storage, self._gate, self._pad = storage, gate, pad
         self._report, self._clock = report, clock
 
@@ -142,31 +172,47 @@ class Requests:
         await self._tell((*known, *older), caller)
         return len(known)
 
-    async def preview(self, query: str, caller: Caller = NOBODY) -> Preview:
-        """Return what a request in words means; changes nothing.
+    async def find_candidates(self, query: str, caller: Caller = NOBODY) -> ForgetCandidates:
+        """Return the memories that a description may mean, best first; changes nothing.
 
         Raises:
-            ValidationError: The request is no text, or too long.
+            ValidationError: The description is not a text, empty or too long.
             StorageError: The memories cannot be read.
         """
         if not isinstance(query, str) or not query.strip() or len(query) > _MAX_CHARS:
             raise ValidationError(
-                f"What to forget is said in words, at most {_MAX_CHARS} characters; nothing was forgotten.",
-                recovery="Say it as in: Ann's badge, or: everything about the Berlin office before May.",
+                f"Describe what to forget in 1 to {_MAX_CHARS} characters; nothing was forgotten.",
+                recovery="Describe it in a few words, such as: my address.",
             )
         await self._pad.notice(caller)
-        from agent_memory.forgetting import read_request, resolve  # only for those who ask
+        words = await asyncio.to_thread(_redact, query)  # memories hold no secrets either
+        filters = EVERYTHING.within(caller.group)
+        hits = await self._storage.search(words, MAX_CANDIDATES, filters, patience=self._patience)
+        return list_candidates(query, hits)
 
-        now = self._clock()
-        targets: list[Target] = []
-        for words in dict.fromkeys((query, await asyncio.to_thread(_without_secrets, query))):
-            if not targets:
-                request = read_request(words, now)
-                memories = [] if request.says_nothing else await self._candidates(request, caller)
-                targets = await asyncio.to_thread(resolve, request, memories, self._storage.nearness)
-                if words != query and len(targets) > 1:
-                    targets = []  # which of them had the secret, nobody can tell any more
-        return await self._previewed(query, targets)
+    async def forget(self, memory_ids: Collection[str], caller: Caller = NOBODY, *, reason: str = "") -> ForgottenMany:
+        """Forget memories with their older versions as one change, which one restore takes back.
+
+        Args:
+            memory_ids: All of them must exist.
+            caller: Session that asks for it.
+            reason: Kept as a trace; at most 200 characters.
+
+        Raises:
+            UnknownIdError: One of them does not exist; nothing was forgotten.
+            ValidationError: The user has to agree (`needs_user`), or the reason is too long; nothing was forgotten.
+            StorageError: Nothing was changed.
+        """
+        reason = checked_reason(reason)
+        await check_seen(self._storage, caller, memory_ids, "; nothing was changed")
+        await self._pad.notice(caller)
+        memories = [await self._load(memory_id) for memory_id in dict.fromkeys(memory_ids)]
+        chains = [await self._storage.older_versions(memory.id) for memory in memories]
+        older = tuple(dict.fromkeys(memory_id for chain in chains for memory_id in chain))
+        memories = [memory for memory in memories if memory.id not in older]
+        replaced = [memory for memory_id in older if (memory := await self._storage.get(memory_id)) is not None]
+        await self._gate.check_forgetting(memories, replaced, caller)
+        return await self._forget(memories, older, caller, reason)
 
     async def preview_all(self, caller: Caller = NOBODY) -> Preview:
         """Return a preview of all memories that the caller sees.
@@ -180,109 +226,71 @@ class Requests:
         await self._pad.notice(caller)
         memories = tuple([memory async for memory in self._storage.iter_all() if is_seen(memory, caller)])
         confirm = proposal_id("forget all", self._storage.agent_id, caller.group) if memories else ""
-        return Preview("", memories, (), (), confirm)
+        return Preview(memories, confirm)
 
-    async def forget(self, preview: Preview, caller: Caller = NOBODY, *, reason: str = "") -> ForgottenMany:
-        """Forget all that a preview shows, as one change that `past` can take back as a whole.
+    async def forget_all(self, preview: Preview, caller: Caller = NOBODY, *, reason: str = "") -> ForgottenMany:
+        """Forget all memories of a preview as one change, which one restore takes back.
 
         Raises:
-            ConflictError: A memory has another text than the preview shows; nothing was forgotten.
-            UnknownIdError: One is gone by now; nothing was forgotten.
-            ValidationError: The caller may not forget one of them (`needs_user`), or the reason is too long.
+            UnknownIdError: One of them does not exist any more; nothing was forgotten.
+            ValidationError: A model calls and the user has not agreed (`needs_user`), or the reason is too long.
             StorageError: Nothing was changed.
         """
         reason = checked_reason(reason)
-        if not preview:
+        if caller.trust != "high" and not caller.proposals.is_agreed(preview.confirm):
             raise ValidationError(
-                "Nothing is meant by that; nothing was forgotten.",
-                code="nothing_found",
-                recovery="Name it as the memory does, or forget it by its id.",
+                "Nothing was forgotten: to forget everything needs the user's yes.",
+                code="needs_user",
+                recovery=f"Show the user how many memories these are, with the id {preview.confirm}.",
             )
-        concerned = [*(memory.id for memory in preview.gone), *(cut.memory.id for cut in preview.cut), *preview.older]
-        await self._gate.check_all("forget", concerned, caller, preview.confirm)
-        trimmed = {cut.memory.id: (cut.memory.content, cut.remains) for cut in preview.cut}
-        reason = await self._gate.reason(reason, caller)
-        await self._storage.forget_many([memory.id for memory in preview.gone], trimmed, reason=reason)
-        await self._tell((*(memory.id for memory in preview.gone), *preview.older), caller, cut=trimmed)
-        return ForgottenMany(preview, self._kept_until())
+        return await self._forget(preview.memories, (), caller, reason)
 
-    async def _tell(self, gone: Iterable[str], caller: Caller, cut: Iterable[str] = ()) -> None:
-        gone, cut = list(gone), list(cut)
-        self._pad.last = self._pad.last and self._pad.last.without({*gone, *cut})
-        for each in gone:
-            await self._report("memory:forgotten", caller, memory_id=each)
-        for each in cut:
-            await self._report("memory:updated", caller, memory_id=each, fields=["content"], redacted=[])
+    async def _forget(
+        self, memories: Sequence[Memory], older: tuple[str, ...], caller: Caller, reason: str
+    ) -> ForgottenMany:
+        reason = await self._gate.reason(reason, caller)
+        ids = [memory.id for memory in memories]
+        await self._storage.forget_many(ids, reason=reason)
+        await self._tell((*ids, *older), caller)
+        similar: dict[str, Memory] = {}
+        for memory in memories[:_COMPARED]:
+            similar |= {near.id: near for near in await find_similar(self._storage, memory, caller)}
+        return ForgottenMany(tuple(memories), older, tuple(similar.values())[:MAX_SIMILAR], self._kept_until())
+
+    async def _load(self, memory_id: str) -> Memory:
+        memory = await self._storage.get(memory_id)
+        if memory is None:
+            raise UnknownIdError(f"There is no memory {quoted(memory_id)}; nothing was forgotten.")
+        return memory
+
+    async def _tell(self, gone: Collection[str], caller: Caller) -> None:
+        self._pad.last = self._pad.last and self._pad.last.without(set(gone))
+        for memory_id in gone:
+            await self._report("memory:forgotten", caller, memory_id=memory_id)
         self._pad.schedule(caller)
-        await self._watchers.tell([*gone, *cut], caller)
+        await self._watchers.tell(list(gone), caller)
 
     def _kept_until(self) -> datetime | None:
         grace = self._storage.grace
         return None if grace is None else self._clock() + grace
 
-    async def _previewed(self, query: str, targets: list[Target]) -> Preview:
-        gone = tuple([each.memory for each in targets if each.remains is None])
-        cut = tuple([Cut(each.memory, each.remains) for each in targets if each.remains is not None])
-        own = {memory.id for memory in gone}
-        chains = [await self._storage.older_versions(memory.id) for memory in gone]
-        older = tuple(dict.fromkeys(one for chain in chains for one in chain if one not in own))
-        cut = tuple([each for each in cut if each.memory.id not in older])
-        said = [(memory.id, memory.content, "") for memory in gone]
-        said += [(each.memory.id, each.memory.content, each.remains) for each in cut]
-        confirm = hashlib.sha256(repr((said, older)).encode("utf-8", "replace")).hexdigest()[:12] if said else ""
-        return Preview(query, gone, cut, older, confirm)
 
-    # -- candidates ---------------------------------------------------------------------------------------------------
-
-    async def _candidates(self, request: Request, caller: Caller) -> list[Memory]:
-        """Return the memories that a request may mean, the likeliest first."""
-        from agent_memory.forgetting import lookups
-
-        found: dict[str, Memory] = {}
-        for words in lookups(request):
-            found |= await self._search(words, EVERYTHING.within(caller.group))
-        if await self._storage.count() <= self._all_read:
-            now = self._clock()
-            found |= {
-                memory.id: memory
-                async for memory in self._storage.iter_all()
-                if memory.id not in found and not memory.is_expired(now) and is_seen(memory, caller)
-            }
-        elif request.wants_all or not request.soft:
-            for name in [
-                " ".join(term.word for term in request.names),
-                *(form for each in request.identifiers for form in each.forms),
-            ]:
-                if name:
-                    await self._search_through(name, found, caller)
-        return list(found.values())
-
-    async def _search(self, words: str, filters: SearchFilters) -> dict[str, Memory]:
-        hits = await self._storage.search(words, _FOUND_AT_ONCE, filters, include_superseded=True)
-        return {hit.memory.id: hit.memory for hit in hits}
-
-    async def _search_through(self, words: str, found: dict[str, Memory], caller: Caller) -> None:
-        """Find all that has these words, however many: in ever shorter stretches of time."""
-        wanted = words.casefold().split()
-        pending = [(datetime(1970, 1, 1, tzinfo=UTC), self._clock() + timedelta(days=1))]
-        for _ in range(_MOST_SEARCHES):
-            if not pending:
-                return
-            start, end = pending.pop()
-            stretch = {"date_range": {"start": start, "end": end}, "include_items": True, "group": caller.group}
-            some = await self._search(words, SearchFilters.model_validate(stretch))
-            found |= some
-            have = [memory for memory in some.values() if all(word in memory.content.casefold() for word in wanted)]
-            if len(some) < _FOUND_AT_ONCE or len(have) < _NEARLY_ALL * len(some):
-                continue
-            moments = sorted(memory.timestamp for memory in some.values())
-            middle = moments[len(moments) // 2]
-            if start < middle < end:
-                pending += [(start, middle - _MOMENT), (middle, end)]
+def list_candidates(query: str, hits: Sequence[MemorySearchResult]) -> ForgetCandidates:
+    """Return the results of a search for `query` as candidates for forgetting."""
+    names = list_names(query, *(hit.memory.content for hit in hits))
+    listed = [ForgetCandidate(hit.memory, hit.match or "weak", _read_owner(hit.memory, names)) for hit in hits]
+    return ForgetCandidates(read_request_ownership(query, names), tuple(listed))
 
 
-def _without_secrets(query: str) -> str:
-    """Return a request as a memory would hold its words: what was a secret in them stands there as a mark."""
+def _read_owner(memory: Memory, names: frozenset[str]) -> Ownership:
+    """Return the ownership of a memory; the first person of a document or an untrusted text is not the user."""
+    ownership = read_ownership(memory.content, names)
+    is_user_text = not memory.is_item and memory.trust != "low"
+    return ownership if is_user_text or not ownership.owner.startswith(USER) else Ownership()
+
+
+def _redact(query: str) -> str:
+    """Return a request with marks in place of its secrets, as memories have them."""
     cleaned, _ = redact_value(query, SecretRedactor())
     return str(cleaned)
 

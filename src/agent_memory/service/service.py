@@ -72,7 +72,7 @@ class MemoryService:
         pad: The scratchpad and its file.
         disputes, suspects: Pairs that look as if they cannot both be right, and decisions; the list of these pairs.
         admin: The operations of a person who maintains the memory.
-        requests: Forgets what words mean, after a preview.
+        requests: Lists candidates for forgetting, and forgets several memories at once.
         past: What memories were before; brings back what was forgotten, replaced or changed.
         migration: Moves the memory to another backend and back.
         moving: Takes out what the archive has, and brings it back.
@@ -118,7 +118,7 @@ class MemoryService:
         self.past = Past(storage, self, sync, purged)
         self.watchers = Watchers()
         self.requests = Requests(
-            storage, self._writing.gate, self.pad, self.report, clock, limits.all_read, self.watchers
+            storage, self._writing.gate, self.pad, self.report, clock, limits.search_patience, self.watchers
         )
         self.disputes = Disputes(self._writing, self.report, sync, by_meaning=self.settings.embedder == "local")
         self.suspects = self.disputes.undecided
@@ -213,7 +213,7 @@ class MemoryService:
         """Forget a memory and the older versions it replaced; capture will not bring them back, `past` can for a time.
 
         Args:
-            memory_id: Which; `requests` forgets by words.
+            memory_id: Which; `requests` finds it by a description.
             caller: The session that asks.
             reason: Why, at most 200 characters: kept as a trace, beyond the grace time too, and storing the same text
                 again is answered with `released`. Without one nothing stays but what the grace time keeps.

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import ACCESS, IDENTITY, MEMORY, PLACE, Memory, is_memory_id, rests_on
-from agent_memory.service.proposals import is_commanded, proposal_id
+from agent_memory.service.proposals import MAX_FORGOTTEN, is_commanded, proposal_id
 from agent_memory.storage.changes import overlaid
 from agent_memory.storage.cleaning import joined, redact_fields, with_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.models import Trust
     from agent_memory.service.caller import Caller
@@ -158,6 +158,45 @@ class TrustGate:
             code="needs_user",
             recovery=ASK.format(memory=named.id, proposal=caller.proposals.add(proposal, caller.session_id)),
         )
+
+    async def check_forgetting(self, memories: Sequence[Memory], older: Sequence[Memory], caller: Caller) -> None:
+        """Refuse to forget what needs the user's yes, and count the rest.
+
+        A model forgets up to three memories in a turn by itself, or those that the user names in a command each. In a
+        tainted conversation only those of low trust.
+
+        Args:
+            memories: All memories of one call.
+            older: Memories that they replaced, which go with them.
+            caller: Session that asks for it.
+
+        Raises:
+            ValidationError: The user did not agree to forget these memories (`needs_user`).
+        """
+        if caller.trust == "high":
+            return
+        ids = sorted(memory.id for memory in memories)
+        proposal = proposal_id("forget", *ids)
+        if caller.proposals.is_agreed(proposal) or await self._are_commanded(memories, caller):
+            return
+        protected = next((memory.id for memory in (*memories, *older) if memory.trust != "low"), None)
+        if protected is not None and caller.trust == "low":
+            why = f"{protected} was not forgotten: text of an untrusted source is in this conversation."
+        elif protected is not None and caller.is_tainted:
+            why = f"{protected} was not forgotten: a result of another tool is in this conversation."
+        elif caller.proposals.reserve_forgetting(ids):
+            return
+        else:
+            why = f"Nothing was forgotten: more than {MAX_FORGOTTEN} memories in one turn need the user's yes."
+        what = ids[0] if len(ids) == 1 else f"these {len(ids)} memories"
+        raise ValidationError(
+            why,
+            code="needs_user",
+            recovery=_ASK.format(memory=what, proposal=caller.proposals.add(proposal, caller.session_id)),
+        )
+
+    async def _are_commanded(self, memories: Sequence[Memory], caller: Caller) -> bool:
+        return all([await self._is_commanded("forget", memory, caller) for memory in memories])
 
     async def reason(self, reason: str, caller: Caller) -> str:
         """Return why something is forgotten, as far as it may be kept: nothing of a stranger's, empty then.

@@ -19,11 +19,15 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.models import Linked, Memory, MemorySearchResult, Surroundings, Trace
-    from agent_memory.service.requests import Preview
+    from agent_memory.service.requests import ForgetCandidates, ForgottenMany, Preview
     from agent_memory.service.results import Found, Promoted, Suspect
 
 _SIMILAR_CHARS: Final = (300, 110, 50)
 """Characters of each similar memory where there are one, two or three."""
+_FORGOTTEN_CHARS: Final = 300
+"""Characters of each forgotten memory in an answer."""
+_QUOTED_CHARS: Final = 80
+"""Characters of each memory in a sentence for the user."""
 _COMMON_SOURCE: Final = "assistant"
 """Kind of source of most memories: stored by the model."""
 
@@ -146,33 +150,55 @@ def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more
     return view
 
 
-def preview(found: Preview, *, whole: bool = False) -> dict[str, Any]:
-    """Return what a request to forget means: what would go as a whole, and what would remain of the rest.
+def candidates(found: ForgetCandidates, project: str = "") -> list[dict[str, Any]]:
+    """Return what a request to forget may mean: id, content, date and owner, best first.
 
-    Unless the whole is wanted, `left_out` tells of what is meant as well and would make an answer too long.
+    Args:
+        found: Candidates of the request.
+        project: Project of the session; a memory of the same project does not repeat it.
     """
-    gone = [{"memory_id": memory.id, "content": visible(memory.content)} for memory in found.gone]
-    cut = [
-        {"memory_id": each.memory.id, "content": visible(each.memory.content), "remains": visible(each.remains)}
-        for each in found.cut
+    return [
+        {
+            **brief_memory(candidate.memory, project=project),
+            **({"owner": visible(candidate.ownership.owner)} if candidate.ownership.owner else {}),
+            **({"match": "weak"} if candidate.match == "weak" else {}),
+        }
+        for candidate in found.listed
     ]
-    shown = len(gone) + len(cut) if whole else len(fitting([*gone, *cut])[0])
-    view: dict[str, Any] = {
-        "count": len(gone) + len(cut),
-        "forget": gone[:shown],
-        "change": cut[: max(0, shown - len(gone))],
+
+
+def forgotten(outcome: ForgottenMany) -> dict[str, Any]:
+    """Return what was forgotten and which similar memories stay, with texts."""
+    return {
+        "count": len(outcome.memories),
+        "memories": [
+            {"id": memory.id, "content": shorten_line(visible(memory.content), _FORGOTTEN_CHARS)}
+            for memory in outcome.memories
+        ],
+        **({"older_versions": list(outcome.older_versions)} if outcome.older_versions else {}),
+        **({"similar": similar_view(outcome.similar)} if outcome.similar else {}),
     }
-    if left := view["count"] - shown:
-        view["left_out"] = f"{left} more are meant and go with these; an answer with all would be too long. Say less."
-    if found.older:
-        view["older_versions"] = list(found.older)
-    return {**view, **({"confirm": found.confirm} if found.confirm else {})}
+
+
+def forgotten_line(outcome: ForgottenMany) -> str:
+    """Return the sentence for the user: what was forgotten, what similar stays, how to undo it."""
+    line = f"Forgot {_quote(outcome.memories)}."
+    if outcome.similar:
+        line += f" Kept: {_quote(outcome.similar)}."
+    if outcome.kept_until is None:
+        return line
+    return f"{line} Undo until {outcome.kept_until:%Y-%m-%d}: agent-memory restore {outcome.memories[0].id}"
+
+
+def _quote(memories: Iterable[Memory]) -> str:
+    texts = (shorten_line(visible(memory.content), _QUOTED_CHARS) for memory in memories)
+    return ", ".join(f'"{text.rstrip(".")}"' for text in texts)
 
 
 def preview_all(preview: Preview) -> dict[str, Any]:
     """Return the number of memories in a preview, by category."""
-    by_category = dict(sorted(Counter(memory.category for memory in preview.gone).items()))
-    return {"count": len(preview.gone), "by_category": by_category}
+    by_category = dict(sorted(Counter(memory.category for memory in preview.memories).items()))
+    return {"count": len(preview.memories), "by_category": by_category}
 
 
 def trace(left: Trace) -> dict[str, Any]:
@@ -238,7 +264,7 @@ def fitting(views: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict
     The second value joins the answer: empty, or how many were left out, and what to do.
     """
     every = list(views)
-    sizes = accumulate(len(view["content"]) + len(view.get("remains", "")) for view in every)
+    sizes = accumulate(len(view["content"]) for view in every)
     shown = every[: max(1, sum(size <= MAX_CHARS for size in sizes))]
     left = len(every) - len(shown)
     note = f"{left} more would make this answer too long; ask for fewer, or more narrowly."

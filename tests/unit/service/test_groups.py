@@ -70,11 +70,11 @@ async def test_the_error_is_that_of_an_id_that_was_never_given(service: MemorySe
         assert of_hers.value.message.replace(hers, never) == of_none.value.message
 
 
-async def test_a_preview_of_what_to_forget_shows_the_own_alone(service: MemoryService) -> None:
+async def test_candidates_for_forgetting_are_of_the_own_group(service: MemoryService) -> None:
     await item(service, SALARY, ADA)
     his = await item(service, "Bob: my salary at Acme is paid in June.", BOB)
-    preview = await service.requests.preview("everything about Acme", BOB)
-    assert {memory.id for memory in preview.gone} | {cut.memory.id for cut in preview.cut} == {his}
+    found = await service.requests.find_candidates("everything about Acme", BOB)
+    assert [candidate.memory.id for candidate in found.listed] == [his]
 
 
 async def test_the_same_words_of_two_groups_are_two_items(service: MemoryService) -> None:

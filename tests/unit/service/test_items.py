@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import Observation
-from tests.support import memory_of, raises
+from tests.support import raises
 
 if TYPE_CHECKING:
     from agent_memory.service import MemoryService
@@ -61,11 +61,3 @@ async def test_an_item_is_not_promoted_and_the_error_says_what_to_do(service: Me
     with raises(ValidationError, "is_item") as caught:
         await service.promote(known)
     assert "own words" in caught.value.recovery
-
-
-async def test_an_item_is_forgotten_by_words_too(service: MemoryService) -> None:
-    await service.storage.store_many(
-        [memory_of(f"Ann: the harbour opens on day {at}", source=EXTRACTION) for at in range(3)]
-    )
-    preview = await service.requests.preview("the harbour")
-    assert len(preview.gone) == 3

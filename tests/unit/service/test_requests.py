@@ -1,157 +1,265 @@
-"""Forgetting by words: a preview, then all of it as one change that one restore takes back."""
+"""Requests to forget: words list candidates, IDs are forgotten as one change that one restore takes back."""
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.errors import ConflictError, ValidationError
+from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.models import MAX_REASON_CHARS
-from agent_memory.service.limits import ServiceLimits
-from agent_memory.service.views import preview as preview_view
-from tests.support import raises
+from agent_memory.service import Caller
+from agent_memory.service.proposals import ProposalBook
+from agent_memory.service.requests import MAX_CANDIDATES
+from tests.support import memory_of, raises
 
 if TYPE_CHECKING:
-    from agent_memory.service import MemoryService
+    from collections.abc import Collection
+
+    from agent_memory.service import ForgetCandidates, ForgottenMany, MemoryService
     from tests.support import FrozenClock
-    from tests.unit.service.conftest import Listener, Services
+    from tests.unit.service.conftest import Listener
 
 
-async def told(service: MemoryService, *texts: str) -> list[str]:
+EXTRACTION = {"kind": "extraction", "detail": "talk.said"}
+
+
+async def store_texts(service: MemoryService, *texts: str) -> list[str]:
     return [(await service.store(text)).memory.id for text in texts]
 
 
-async def test_a_preview_shows_what_would_go_and_changes_nothing(service: MemoryService) -> None:
-    badge, both, other = await told(
-        service, "Ann's badge is K-12.", "Ann has badge K-12 and drives a van.", "Anna's badge is K-77."
-    )
-    preview = await service.requests.preview("Ann's badge")
-    view = preview_view(preview)
-    assert [each["memory_id"] for each in view["forget"]] == [badge]
-    assert view["change"] == [
-        {"memory_id": both, "content": "Ann has badge K-12 and drives a van.", "remains": "Ann drives a van."}
-    ]
-    assert view["count"] == 2
-    assert {memory.id for memory in await service.admin.everything()} == {badge, both, other}
+def list_contents(found: ForgetCandidates) -> list[str]:
+    return [candidate.memory.content for candidate in found.listed]
 
 
-async def test_a_preview_that_is_too_long_says_how_many_more_would_go_or_be_cut(service: MemoryService) -> None:
-    filling = "The shelf is long. " * 400
-    for number in range(4):
-        await told(service, f"Ann's badge is K-12, copy {number}.", f"{filling}Ann has badge K-12, see page {number}.")
-    preview = await service.requests.preview("Ann's badge K-12")
-    assert len(preview.gone) + len(preview.cut) == 8
-    view = preview_view(preview)
-    shown = [*view["forget"], *view["change"]]
-    assert len(shown) < 8
-    assert view["left_out"].startswith(f"{8 - len(shown)} more are meant")
-    assert preview_view(preview, whole=True)["count"] == 8
-    assert "left_out" not in preview_view(preview, whole=True)
+def make_model(*, is_tainted: bool = False) -> Caller:
+    """Return a model in a turn of a conversation."""
+    return Caller("s", trust="medium", proposals=ProposalBook("s"), is_tainted=is_tainted)
 
 
-async def test_what_a_preview_shows_goes_at_once_and_comes_back_at_once(
-    service: MemoryService, listener: Listener
-) -> None:
-    badge, both, _ = await told(
-        service, "Ann's badge is K-12.", "Ann has badge K-12 and drives a van.", "Anna's badge is K-77."
-    )
-    outcome = await service.requests.forget(await service.requests.preview("Ann's badge"), listener.caller)
-    assert outcome.kept_until is not None
-    assert sorted(memory.content for memory in await service.admin.everything()) == [
-        "Ann drives a van.",
-        "Anna's badge is K-77.",
-    ]
-    assert [each["memory_id"] for each in listener.of("memory:forgotten")] == [badge]
-    assert [each["memory_id"] for each in listener.of("memory:updated")] == [both]
-
-    restored = await service.past.restore(badge)
-
-    assert [memory.id for memory in restored.memories] == [badge, both]
-    assert (await service.get(both)).content == "Ann has badge K-12 and drives a van."
-    assert (await service.get(badge)).content == "Ann's badge is K-12."
+async def forget_after_yes(
+    service: MemoryService, memory_ids: Collection[str], caller: Caller, answer: str = "yes"
+) -> ForgottenMany:
+    """Expect a proposal, answer it, and forget in the turn of the answer."""
+    with raises(ValidationError, "needs_user") as caught:
+        await service.requests.forget(memory_ids, caller)
+    proposal = re.search(r"the id (\w{12})", caught.value.recovery or "")[1]  # type: ignore[index]
+    caller.proposals.begin_turn(answer.format(id=proposal))
+    return await service.requests.forget(memory_ids, caller)
 
 
-async def test_where_there_are_many_an_index_finds_what_is_meant(make_service: Services, clock: FrozenClock) -> None:
-    service = make_service(ServiceLimits(all_read=0))
-    meant, others = [], []
-    for number in range(250):
-        who, where = ("Lea", meant) if number % 2 else ("Leandra", others)
-        clock.advance(minutes=1)
-        where.append((await service.store(f"{who} was in room {number} with badge K-{number}.")).memory.id)
-    assert sorted(memory.id for memory in (await service.requests.preview("everything about Lea")).gone) == sorted(
-        meant
-    )
-    assert [memory.id for memory in (await service.requests.preview("badge k 4")).gone] == [others[2]]
-    assert not await service.requests.preview("everything about Zoe")
+# -- candidates -------------------------------------------------------------------------------------------------------
 
 
-async def test_of_two_memories_without_their_secret_none_goes(service: MemoryService, secret: str) -> None:
-    await told(service, f"Ann's token is {secret}.", f"Bob's token is {secret[:-1]}9.")
-    assert not await service.requests.preview(f"the token {secret}")
-    await service.requests.forget(await service.requests.preview("Bob's token"))
-    assert [memory.id for memory in (await service.requests.preview(f"the token {secret}")).gone]
+async def test_candidates_show_owners_and_change_nothing(service: MemoryService) -> None:
+    texts = ("My address is 5 Lime Road.", "My sister's address is 9 Oak Lane.", "The user's son's address is new.")
+    await store_texts(service, *texts, "Tea is at four.")
+    found = await service.requests.find_candidates("my address")
+    assert sorted(list_contents(found)) == sorted(texts)
+    owners = {candidate.memory.content: candidate.ownership.owner for candidate in found.listed}
+    assert [owners[text] for text in texts] == ["the user", "the user's sister", "the user's son"]
+    assert found.ownership.owner == "the user"
+    assert len(await service.admin.everything()) == 4
 
 
-async def test_one_restore_of_a_memory_that_was_cut_brings_back_all_of_its_request(service: MemoryService) -> None:
-    one, two = await told(service, "Lea drives a van and likes tea.", "Lea drives a van and likes jazz.")
-    await service.requests.forget(await service.requests.preview("what Lea drives"))
-    assert (await service.get(two)).content == "Lea likes jazz."
-    restored = await service.past.restore(two)
-    assert restored.what == "changed"
-    assert [memory.id for memory in restored.memories] == [two, one]
-    assert (await service.get(one)).content == "Lea drives a van and likes tea."
+async def test_candidates_of_many_memories_are_at_most_eight(service: MemoryService) -> None:
+    await store_texts(service, *[f"Ann's badge number {number} is lost." for number in range(20)])
+    found = await service.requests.find_candidates("Ann's badge")
+    assert len(found.listed) == MAX_CANDIDATES
 
 
-async def test_what_was_changed_since_stays_as_it_is_now(service: MemoryService) -> None:
-    gone, cut = await told(service, "Lea drives a van.", "Lea drives a van and likes jazz.")
-    await service.requests.forget(await service.requests.preview("what Lea drives"))
-    await service.update(cut, {"content": "Lea likes opera."})
-    restored = await service.past.restore(gone)
-    assert [memory.id for memory in restored.memories] == [gone]
-    assert (await service.get(cut)).content == "Lea likes opera."
+async def test_candidates_leave_out_replaced_and_forgotten_memories(service: MemoryService) -> None:
+    old, forgotten = await store_texts(service, "Ann's badge is K-1.", "Ann's badge was lost.")
+    new = (await service.store({"content": "Ann's badge is K-2.", "supersedes": old})).memory.id
+    await service.forget(forgotten)
+    found = await service.requests.find_candidates("Ann's badge")
+    assert [candidate.memory.id for candidate in found.listed] == [new]
 
 
-async def test_a_cut_memory_of_another_text_by_now_stops_all_of_it(service: MemoryService) -> None:
-    gone, cut = await told(service, "Lea drives a van.", "Lea drives a van and likes jazz.")
-    preview = await service.requests.preview("what Lea drives")
-    await service.update(cut, {"content": "Lea drives a bus and likes jazz."})
-    with pytest.raises(ConflictError):
-        await service.requests.forget(preview)
-    assert (await service.get(gone)).content == "Lea drives a van."
-    assert (await service.requests.preview("what Lea drives")).confirm != preview.confirm
+async def test_candidates_include_items_without_first_person_owner(service: MemoryService) -> None:
+    await service.storage.store_many([memory_of("My harbour opens at six", source=EXTRACTION)])
+    [candidate] = (await service.requests.find_candidates("the harbour")).listed
+    assert (candidate.memory.is_item, candidate.ownership.owner) == (True, "")
 
 
-async def test_while_a_strangers_text_is_there_only_what_the_user_asks_for_goes(
-    service: MemoryService, listener: Listener
-) -> None:
-    await told(service, "Lea drives a van.", "Tom drives a bus.")
-    low = dataclasses.replace(listener.caller, trust="low", prompt="what is on that page?")
-    preview = await service.requests.preview("what Lea drives", low)
-    with raises(ValidationError, "needs_user"):
-        await service.requests.forget(preview, low)
-    with raises(ValidationError, "needs_user"):
-        await service.requests.forget(preview, dataclasses.replace(low, prompt="forget that Lea drives a van"))
-    low.proposals.begin_turn(f"Yes, {preview.confirm}.")
-    await service.requests.forget(preview, low)
-    assert [memory.content for memory in await service.admin.everything()] == ["Tom drives a bus."]
+async def test_candidates_for_secret_are_found_by_its_mark(service: MemoryService, secret: str) -> None:
+    await store_texts(service, f"Ann's token is {secret}.")
+    found = await service.requests.find_candidates(f"the token {secret}")
+    assert len(found.listed) == 1
 
 
 @pytest.mark.parametrize("words", ["", "   ", "x" * 2_001])
-async def test_a_request_is_words(service: MemoryService, words: str) -> None:
+async def test_candidates_without_description_are_refused(service: MemoryService, words: str) -> None:
     with pytest.raises(ValidationError):
-        await service.requests.preview(words)
+        await service.requests.find_candidates(words)
 
 
-async def test_where_nothing_is_meant_nothing_goes(service: MemoryService) -> None:
-    await told(service, "Ann's badge is K-12.")
-    preview = await service.requests.preview("Zoe's badge")
-    assert not preview
-    assert preview.confirm == ""
-    with raises(ValidationError, "nothing_found"):
-        await service.requests.forget(preview)
+@pytest.mark.parametrize(
+    ("request_text", "stored"),
+    [
+        ("my phone number", "My landlord's phone number is 555 0199."),
+        ("my birthday", "My son's birthday is 9 June."),
+        ("my doctor", "My mother's doctor is Dr Vance."),
+        ("Ana's salary", "Ana's manager's salary is 90k."),
+        ("what Ana earns", "Ana's manager earns 90k."),
+        ("Ben's dog", "Ben's neighbour's dog is Max."),
+        ("my blood type", "My blood pressure is high."),
+        ("that we use Slack", "Slack admin is Ines."),
+        ("my sister's address", "My address is 5 Lime Road."),
+        ("the address", "My address is 5 Lime Road."),
+        ("my address", "The address is 5 Lime Road."),
+    ],
+)
+async def test_only_match_of_another_owner_or_thing_is_none(
+    service: MemoryService, request_text: str, stored: str
+) -> None:
+    await store_texts(service, stored)
+    found = await service.requests.find_candidates(request_text)
+    assert list_contents(found) == [stored]
+    assert found.get_only_match() is None
+
+
+@pytest.mark.parametrize(
+    ("request_text", "stored"),
+    [
+        ("my phone number", "My phone number is 555 0101."),
+        ("my phone number", "The user's phone number is 555 0101."),
+        ("Ana's salary", "Ana's salary is 50k."),
+        ("my sister's address", "The user's sister's address is 9 Oak Lane."),
+        ("that we use Slack", "We use Slack."),
+        ("what Ana earns", "Ana earns 50k."),
+    ],
+)
+async def test_only_match_of_named_owner_is_returned(service: MemoryService, request_text: str, stored: str) -> None:
+    await store_texts(service, stored, "Tea is at four.")
+    only = (await service.requests.find_candidates(request_text)).get_only_match()
+    assert only is not None
+    assert only.content == stored
+
+
+async def test_only_match_of_two_strong_candidates_is_none(service: MemoryService) -> None:
+    await store_texts(service, "My phone number is 555 0101.", "My phone number was 555 0102.")
+    assert (await service.requests.find_candidates("my phone number")).get_only_match() is None
+
+
+# -- forgetting by ID -------------------------------------------------------------------------------------------------
+
+
+async def test_forget_several_is_one_change_and_one_restore(service: MemoryService, listener: Listener) -> None:
+    old, *others = await store_texts(service, "Ann's badge is K-11.", "Ann drives a van.", "Ann likes jazz.")
+    new = (await service.store({"content": "Ann's badge is K-12.", "supersedes": old})).memory.id
+    outcome = await service.requests.forget([new, others[0]], listener.caller)
+    assert [memory.id for memory in outcome.memories] == [new, others[0]]
+    assert outcome.older_versions == (old,)
+    assert outcome.kept_until is not None
+    assert {event["memory_id"] for event in listener.of("memory:forgotten")} == {new, old, others[0]}
+    assert [memory.id for memory in await service.admin.everything()] == [others[1]]
+
+    restored = await service.past.restore(others[0])
+
+    assert {memory.id for memory in restored.memories} == {new, old, others[0]}
+
+
+async def test_forget_lists_similar_memories_that_stay(service: MemoryService) -> None:
+    mine, hers, _ = await store_texts(
+        service, "My phone number is 555 0101.", "My sister's phone number is 555 0199.", "Tea is at four."
+    )
+    outcome = await service.requests.forget([mine])
+    assert [memory.id for memory in outcome.similar] == [hers]
+
+
+async def test_forget_with_an_unknown_id_forgets_nothing(service: MemoryService) -> None:
+    (known,) = await store_texts(service, "Ann likes jazz.")
+    with pytest.raises(UnknownIdError):
+        await service.requests.forget([known, "mem-000000000000"])
+    assert (await service.get(known)).content == "Ann likes jazz."
+
+
+async def test_forget_a_memory_with_its_older_version_counts_once(service: MemoryService) -> None:
+    (old,) = await store_texts(service, "Ann's badge is K-11.")
+    new = (await service.store({"content": "Ann's badge is K-12.", "supersedes": old})).memory.id
+    outcome = await service.requests.forget([old, new])
+    assert ([memory.id for memory in outcome.memories], outcome.older_versions) == ([new], (old,))
+
+
+async def test_fourth_memory_over_two_calls_needs_a_yes(service: MemoryService) -> None:
+    ids = await store_texts(service, *[f"Ann's badge number {number} is lost." for number in range(8)])
+    model = make_model()
+    await service.requests.forget(ids[:2], model)
+    with raises(ValidationError, "needs_user", match="more than 3 memories"):
+        await service.requests.forget(ids[2:4], model)
+    await service.requests.forget([ids[2]], model)
+    outcome = await forget_after_yes(service, [ids[3]], model, "Yes, {id}.")
+    assert [memory.id for memory in outcome.memories] == [ids[3]]
+    await service.requests.forget(ids[4:7], model)
+    with raises(ValidationError, "needs_user"):
+        await service.requests.forget([ids[7]], model)
+    model.proposals.begin_turn("and the last one")
+    assert await service.requests.forget([ids[7]], model)
+
+
+async def test_calls_at_the_same_time_count_together(service: MemoryService) -> None:
+    ids = await store_texts(service, *[f"Ann's badge number {number} is lost." for number in range(6)])
+    model = make_model()
+    calls = [service.requests.forget([memory_id], model) for memory_id in ids]
+    results = await asyncio.gather(*calls, return_exceptions=True)
+    assert sum(isinstance(result, ValidationError) for result in results) == 3
+    assert len(await service.admin.everything()) == 3
+
+
+@pytest.mark.parametrize("answer", ["yes", "ok, {id}"])
+async def test_tainted_session_forgets_after_a_structural_yes(service: MemoryService, answer: str) -> None:
+    ids = await store_texts(service, "Lea drives a van.", "Tom drives a bus.")
+    outcome = await forget_after_yes(service, ids[:1], make_model(is_tainted=True), answer)
+    assert [memory.content for memory in outcome.memories] == ["Lea drives a van."]
+
+
+@pytest.mark.parametrize("answer", ["forget that Lea drives a van", "yes, go on with the page", "no", "{id}? why"])
+async def test_tainted_session_forgets_nothing_after_other_words(service: MemoryService, answer: str) -> None:
+    (known,) = await store_texts(service, "Lea drives a van.")
+    model = make_model(is_tainted=True)
+    with raises(ValidationError, "needs_user"):
+        await forget_after_yes(service, [known], model, answer)
+    assert await service.get(known)
+
+
+async def test_yes_to_one_proposal_forgets_no_other_memories(service: MemoryService) -> None:
+    ids = await store_texts(service, "Lea drives a van.", "Tom drives a bus.")
+    model = make_model(is_tainted=True)
+    with raises(ValidationError, "needs_user"):
+        await service.requests.forget(ids[:1], model)
+    model.proposals.begin_turn("yes")
+    with raises(ValidationError, "needs_user"):
+        await service.requests.forget(ids, model)
+
+
+async def test_tainted_session_forgets_what_it_learned_itself(service: MemoryService) -> None:
+    learned = (await service.store({"content": "Buy at x.example.", "trust": "low"})).memory.id
+    assert await service.requests.forget([learned], make_model(is_tainted=True))
+
+
+async def test_command_with_each_id_needs_no_yes(service: MemoryService) -> None:
+    (known,) = await store_texts(service, "Lea drives a van.")
+    model = dataclasses.replace(make_model(is_tainted=True), prompt=f"Forget {known}, please.")
+    assert await service.requests.forget([known], model)
+
+
+async def test_forget_all_of_a_model_needs_a_yes(service: MemoryService) -> None:
+    await store_texts(service, "Lea drives a van.", "Tom drives a bus.")
+    model = make_model()
+    preview = await service.requests.preview_all(model)
+    with raises(ValidationError, "needs_user"):
+        await service.requests.forget_all(preview, model)
+    model.proposals.add(preview.confirm, "s")
+    model.proposals.begin_turn("yes")
+    assert len((await service.requests.forget_all(preview, model)).memories) == 2
+
+
+# -- reasons ----------------------------------------------------------------------------------------------------------
 
 
 async def test_what_was_released_warns_when_it_is_stored_again(

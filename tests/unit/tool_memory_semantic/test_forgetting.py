@@ -1,4 +1,4 @@
-"""memory_forget by words: a preview first, then what it showed."""
+"""memory_forget: words list candidates, IDs are forgotten, everything needs a yes."""
 
 from __future__ import annotations
 
@@ -18,42 +18,95 @@ def texts(answer: Mapping[str, Any]) -> list[str]:
     return sorted(each["content"] for each in answer["memories"])
 
 
-async def test_words_are_previewed_and_then_forgotten(tools: dict[str, Any]) -> None:
-    badge = await stored(tools, "Ann's badge is K-12.")
-    both = await stored(tools, "Ann has badge K-12 and drives a van.")
-    await stored(tools, "Anna's badge is K-77.")
+async def test_query_lists_candidates_and_forgets_nothing(tools: dict[str, Any]) -> None:
+    mine = await stored(tools, "My address is 5 Lime Road.")
+    hers = await stored(tools, "My sister's address is 9 Oak Lane.")
+    await stored(tools, "Tea is at four.")
 
-    preview = await done(tools, "forget", query="Ann's badge")
-    assert preview["forgotten"] is False
-    assert preview["forget"] == [{"memory_id": badge, "content": "Ann's badge is K-12."}]
-    assert [(each["memory_id"], each["remains"]) for each in preview["change"]] == [(both, "Ann drives a van.")]
+    answer = await done(tools, "forget", query="my address")
+    assert (answer["forgotten"], answer["count"]) == (False, 2)
+    assert {candidate["id"]: candidate["owner"] for candidate in answer["candidates"]} == {
+        mine: "the user",
+        hers: "the user's sister",
+    }
+    assert all({"content", "timestamp"} <= candidate.keys() for candidate in answer["candidates"])
+    assert (await done(tools, "forget", query="my address", confirm="yes"))["forgotten"] is False
     assert len((await done(tools, "list_recent"))["memories"]) == 3
 
-    forgotten = await done(tools, "forget", query="Ann's badge", confirm=preview["confirm"])
-    assert forgotten["forgotten"] is True
-    assert forgotten["count"] == 2
-    assert forgotten["text_kept_until"]
-    assert texts(await done(tools, "list_recent")) == ["Ann drives a van.", "Anna's badge is K-77."]
+
+async def test_ids_are_forgotten_and_listed_with_similar_ones(tools: dict[str, Any]) -> None:
+    mine = await stored(tools, "My phone number is 555 0101.")
+    await stored(tools, "My sister's phone number is 555 0199.")
+    answer = await done(tools, "forget", query="my phone number", ids=[mine])
+    assert (answer["forgotten"], answer["memory_id"]) == (True, mine)
+    assert answer["memories"] == [{"id": mine, "content": "My phone number is 555 0101."}]
+    assert [similar["content"] for similar in answer["similar"]] == ["My sister's phone number is 555 0199."]
+    assert answer["tell_user"].startswith(
+        'Forgot "My phone number is 555 0101". Kept: "My sister\'s phone number is 555 0199". Undo until '
+    )
+    assert answer["tell_user"].endswith(f": agent-memory restore {mine}")
+    assert answer["text_kept_until"] in answer["tell_user"]
+    assert texts(await done(tools, "list_recent")) == ["My sister's phone number is 555 0199."]
 
 
-async def test_a_preview_that_is_out_of_date_is_shown_anew(tools: dict[str, Any]) -> None:
-    first = await stored(tools, "Ann's badge is K-12.")
-    preview = await done(tools, "forget", query="Ann's badge")
-    await done(tools, "update", memory_id=first, content="Ann's badge is K-13.")
-    again = await done(tools, "forget", query="Ann's badge", confirm=preview["confirm"])
-    assert again["forgotten"] is False
-    assert "changed" in again["note"]
-    assert [each["content"] for each in again["forget"]] == ["Ann's badge is K-13."]
+@pytest.mark.parametrize("form", ["{0}", "{0}, {1}", '["{0}", "{1}"]'])
+async def test_ids_in_a_text_are_read(tools: dict[str, Any], form: str) -> None:
+    ids = [await stored(tools, f"Fact {number} of the roof") for number in range(2)]
+    answer = await done(tools, "forget", ids=form.format(*ids))
+    assert answer["count"] == form.count("{")
 
 
-async def test_words_that_mean_nothing_have_nothing_to_confirm(tools: dict[str, Any]) -> None:
-    await stored(tools, "Ann's badge is K-12.")
-    preview = await done(tools, "forget", query="Zoe's badge")
-    assert (preview["count"], preview["forget"], preview["change"]) == (0, [], [])
-    assert "confirm" not in preview
+async def test_unknown_id_next_to_a_known_one_forgets_nothing(tools: dict[str, Any]) -> None:
+    known = await stored(tools, "The roof is red")
+    assert_refused(await tools["memory_forget"].execute({"ids": [known, "mem-000000000000"]}))
+    assert texts(await done(tools, "list_recent")) == ["The roof is red"]
 
 
-async def test_a_query_that_is_an_id_needs_no_preview(tools: dict[str, Any]) -> None:
+async def test_four_ids_over_two_calls_wait_for_a_yes(mounted: Mount) -> None:
+    coordinator = await mounted()
+    tools, emit = coordinator.get("tools"), coordinator.hooks.emit
+    ids = [await stored(tools, f"Fact {number} of the roof") for number in range(4)]
+    await emit("prompt:submit", {"prompt": "forget the facts of the roof"})
+    assert (await done(tools, "forget", ids=ids[:2]))["count"] == 2
+    refused = await tools["memory_forget"].execute({"ids": ids[2:]})
+    assert (refused.success, refused.error["code"]) == (False, "needs_user")
+    assert len(texts(await done(tools, "list_recent"))) == 2
+    await emit("prompt:submit", {"prompt": "yes"})
+    assert (await done(tools, "forget", ids=ids[2:]))["count"] == 2
+
+
+async def test_result_of_another_tool_makes_ids_wait_for_a_yes(mounted: Mount) -> None:
+    coordinator = await mounted()
+    tools, emit = coordinator.get("tools"), coordinator.hooks.emit
+    mine = await stored(tools, "My address is 5 Lime Road.")
+    await emit("prompt:submit", {"prompt": "read the notes, then forget my address"})
+    await emit("tool:post", {"tool_name": "memory_search", "tool_input": {}, "result": {}})
+    await emit("tool:post", {"tool_name": "read_file", "tool_input": {"file_path": "notes.md"}, "result": "text"})
+    refused = await tools["memory_forget"].execute({"ids": [mine]})
+    assert (refused.success, refused.error["code"]) == (False, "needs_user")
+    assert "low_trust_since" not in await done(tools, "status")
+    await emit("prompt:submit", {"prompt": "yes"})
+    assert (await done(tools, "forget", ids=[mine]))["forgotten"]
+
+
+async def test_results_of_our_tools_leave_ids_free(mounted: Mount) -> None:
+    coordinator = await mounted()
+    tools, emit = coordinator.get("tools"), coordinator.hooks.emit
+    mine = await stored(tools, "My address is 5 Lime Road.")
+    await emit("prompt:submit", {"prompt": "forget my address"})
+    for name in ("memory_search", "memory_forget", "recall"):
+        await emit("tool:post", {"tool_name": name, "tool_input": {}, "result": {}})
+    assert (await done(tools, "forget", ids=[mine]))["forgotten"]
+
+
+async def test_query_without_a_match_says_so(tools: dict[str, Any]) -> None:
+    await stored(tools, "The roof is red")
+    answer = await done(tools, "forget", query="Zoe's badge")
+    assert (answer["count"], answer["candidates"]) == (0, [])
+    assert answer["note"] == "Nothing was forgotten: no memory matches."
+
+
+async def test_query_that_is_an_id_forgets_it(tools: dict[str, Any]) -> None:
     first = await stored(tools, "Ann's badge is K-12.")
     assert (await done(tools, "forget", query=first))["memory_id"] == first
     assert_refused(await tools["memory_forget"].execute({"query": first}))
@@ -105,12 +158,3 @@ async def test_forget_without_one_selection_is_refused(tools: dict[str, Any], se
     await tools["memory_store"].execute({"content": "The roof is red", "category": "note"})
     result = await tools["memory_forget"].execute(selection)
     assert (result.success, result.error["code"]) == (False, "invalid")
-
-
-async def test_forget_with_a_confirm_of_no_preview_says_so(tools: dict[str, Any]) -> None:
-    await tools["memory_store"].execute({"content": "The roof is red", "category": "note"})
-    answer = (await tools["memory_forget"].execute({"query": "the red roof", "confirm": "yes"})).output
-    assert (answer["forgotten"], answer["note"].partition(":")[0]) == (False, "A preview comes first")
-    await tools["memory_store"].execute({"content": "A red roof was seen", "category": "note"})
-    stale = (await tools["memory_forget"].execute({"query": "the red roof", "confirm": answer["confirm"]})).output
-    assert stale["note"] == "The memories have changed since that preview."

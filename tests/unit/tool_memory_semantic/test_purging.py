@@ -71,7 +71,7 @@ async def test_without_the_users_order_nothing_goes_and_the_model_is_told_what_t
     answer = await talk.forget(query=memory)
     assert answer["purged"] is False
     assert answer["purge"] == [{"memory_id": memory, "content": SALARY}]
-    assert f"purge {memory} for good" in answer["ask"]
+    assert "answer only yes" in answer["ask"]
     assert talk.holding()
 
 
@@ -81,36 +81,49 @@ async def test_where_nobody_was_heard_nobody_orders_it(talk: Talk) -> None:
     assert talk.holding()
 
 
-async def test_by_words_it_goes_in_the_turn_after_it_was_shown(talk: Talk) -> None:
+async def test_query_lists_candidates_and_purges_nothing(talk: Talk) -> None:
+    memory = await talk.store()
+    await talk.store("Kate owns the ledger of the harbour.")
+    await talk.say("Purge Ann's salary for good.")
+    answer = await talk.forget(query="Ann's salary")
+    assert (answer["purged"], answer["forgotten"]) == (False, False)
+    assert [candidate["id"] for candidate in answer["candidates"]] == [memory]
+    assert (await talk.forget(query="Ann's salary", confirm="yes"))["purged"] is False
+    assert talk.holding()
+
+
+async def test_ids_are_purged_in_the_turn_of_the_yes(talk: Talk) -> None:
     memory, other = await talk.store(), await talk.store("Kate owns the ledger of the harbour.")
     await talk.say("Purge Ann's salary for good.")
-    preview = await talk.forget(query="Ann's salary")
-    assert preview["purged"] is False
-    assert preview["forget"] == [{"memory_id": memory, "content": SALARY}]
-    again = await talk.forget(query="Ann's salary", confirm=preview["confirm"])
-    assert again["purged"] is False  # the user has not seen it yet
-    await talk.say("Yes, permanently delete that.")
-    done = await talk.forget(query="Ann's salary", confirm=preview["confirm"])
+    asked = await talk.forget(ids=[memory])
+    assert asked["purged"] is False
+    again = await talk.forget(ids=[memory])
+    assert again["purged"] is False, "the user has not seen it yet"
+    await talk.say("Yes.")
+    done = await talk.forget(ids=[memory])
     assert (done["purged"], done["memory_ids"]) == (True, [memory])
     assert talk.holding() == []
     service = await MemorySession.of(talk.coordinator).require()
     assert [each.id for each in await service.admin.everything()] == [other]
 
 
-async def test_a_yes_alone_is_no_order(talk: Talk) -> None:
+@pytest.mark.parametrize(
+    "answer", ["Yes, permanently delete that.", "Purge Ann's salary for good.", "yes to the other"]
+)
+async def test_words_about_a_purge_purge_nothing(talk: Talk, answer: str) -> None:
     memory = await talk.store()
     await talk.say("Purge Ann's salary for good.")
-    preview = await talk.forget(query="Ann's salary")
-    await talk.say("Yes.")
-    assert (await talk.forget(query="Ann's salary", confirm=preview["confirm"]))["purged"] is False
-    assert (await talk.forget(memory_id=memory))["purged"] is False
+    assert (await talk.forget(ids=[memory]))["purged"] is False
+    await talk.say(answer)
+    assert (await talk.forget(ids=[memory]))["purged"] is False
+    assert talk.holding()
 
 
 async def test_what_was_forgotten_before_can_be_purged(talk: Talk) -> None:
     memory = await talk.store()
     await talk.say(f"Forget {memory}.")
     await talk.forget(memory_id=memory, permanently=False)
-    await talk.say(f"Lösche {memory} endgültig.")
+    await talk.say(f"Purge {memory}.")
     assert (await talk.forget(memory_id=memory))["purged"] is True
     assert talk.holding() == []
     assert (await talk.forget(memory_id="mem-00000000000a"))["code"] == "unknown_id"
@@ -120,7 +133,7 @@ async def test_words_that_mean_nothing_purge_nothing(talk: Talk) -> None:
     await talk.store()
     await talk.say("Purge Zoe's badge for good.")
     answer = await talk.forget(query="Zoe's badge")
-    assert (answer["purged"], answer["count"], "ask" in answer) == (False, 0, False)
+    assert (answer["purged"], answer["count"]) == (False, 0)
 
 
 async def test_a_conversation_of_a_group_purges_nothing(

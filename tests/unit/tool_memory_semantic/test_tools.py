@@ -369,7 +369,8 @@ async def test_promoting_listing_updating_and_forgetting(tools: dict[str, Any]) 
     forgotten = await done(tools, "forget", memory_id=first)
     kept_until = date.fromisoformat(forgotten.pop("text_kept_until"))
     assert 29 <= (kept_until - datetime.now(UTC).date()).days <= 31
-    assert forgotten == {"memory_id": first, "forgotten": True}
+    assert (forgotten["memory_id"], forgotten["forgotten"], forgotten["count"]) == (first, True, 1)
+    assert forgotten["memories"] == [{"id": first, "content": "Prefers coffee"}]
     assert_refused(await tools["memory_forget"].execute({"memory_id": first}))
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ConfigurationError
 from agent_memory.files.layout import folder_of
@@ -33,6 +32,9 @@ if TYPE_CHECKING:
     from agent_memory.models import Clock, SearchFilters, SearchResults
     from agent_memory.service import Caller, MemoryService
     from agent_memory.settings import ServiceSettings
+
+_MATCHES: Final = 20
+"""Archived memories that are compared with a request to forget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,20 +86,14 @@ class ArchiveReader:
         """Tell whether anything was ever put there, without opening it."""
         return (self._folder.path / ARCHIVED.journal).exists()
 
-    async def meant(self, words: str) -> list[Archived]:
-        """Return what words mean that ask to forget something, as `MemoryService.requests` reads them; changes nothing.
+    async def find_matches(self, words: str) -> list[Archived]:
+        """Return archived memories that match a request to forget strongly, best first; changes nothing.
 
         Raises:
             StorageError: The archive cannot be read.
         """
-        from agent_memory.forgetting import read_request, resolve  # only for those who ask
-
-        listed = await self._everything()
-        both = await self.service.moving.there([each.id for each in listed])
-        here = {each.id: each for each in listed if each.id not in both}
-        request = read_request(words, self.clock())
-        targets = await asyncio.to_thread(resolve, request, [each.memory for each in here.values()])
-        return [here[target.memory.id] for target in targets]
+        strong = {hit.memory.id for hit in await self.search(words, _MATCHES) if hit.match == "strong"}
+        return [archived for archived in await self.everything() if archived.id in strong]
 
     async def search(
         self, query: str, limit: int = 5, filters: SearchFilters | dict[str, Any] | None = None, caller: Caller = NOBODY
