@@ -86,11 +86,13 @@ async def test_a_page_replaces_nothing_that_a_user_said(victim: tuple[Attacked, 
 @pytest.mark.parametrize("given", [tried("forget-by-id", "memory_id"), tried("forget-by-words", "query")])
 async def test_a_page_forgets_nothing_that_a_user_said(victim: tuple[Attacked, Memory], given: str) -> None:
     session, memory = victim
-    arguments = {"memory_id": memory.id} if given == "memory_id" else {"query": "never push to main without a review"}
-    said = await session.tool("memory_forget", **arguments)
-    if "confirm" in said:
-        said = await session.tool("memory_forget", **arguments, confirm=said["confirm"])
-    assert said["code"] == "needs_user"
+    arguments: dict[str, Any] = {"memory_id": memory.id}
+    if given == "query":
+        words = "never push to main without a review"
+        listed = await session.tool("memory_forget", query=words, confirm="yes")
+        assert not listed["forgotten"]
+        arguments = {"query": words, "ids": [candidate["id"] for candidate in listed["candidates"]]}
+    assert (await session.tool("memory_forget", **arguments))["code"] == "needs_user"
     assert await session.kept(memory.id) == memory
 
 
@@ -212,16 +214,15 @@ async def test_a_stranger_leaves_no_reason_that_is_told_later(attacked: Begin) -
     strange = await session.store(LEDGER)
     assert (await session.tool("memory_forget", memory_id=strange.id, reason=EVIL))["forgotten"]
     strange = await session.store(OTHER_LEDGER)
-    preview = await session.tool("memory_forget", query=OTHER_LEDGER)
-    words = {"query": OTHER_LEDGER, "confirm": preview["confirm"], "reason": EVIL}
-    assert (await session.tool("memory_forget", **words))["forgotten"]
+    assert (await session.tool("memory_forget", ids=[strange.id], reason=EVIL))["forgotten"]
     await session.end()
     later = await attacked("root-2")
     await later.say("note both")
     for text in (LEDGER, OTHER_LEDGER):
         assert "x.example" not in text_of(await later.tool("memory_store", content=text, category="note"))
-    kept = await later.tool("memory_forget", query=LEDGER)
-    await later.tool("memory_forget", query=LEDGER, confirm=kept["confirm"], reason="we moved away from it")
+    listed = await later.tool("memory_forget", query=LEDGER)
+    ids = [candidate["id"] for candidate in listed["candidates"] if candidate["content"] == LEDGER]
+    await later.tool("memory_forget", ids=ids, reason="we moved away from it")
     again = await later.tool("memory_store", content=LEDGER, category="note")
     assert again["released"]["reason"] == "we moved away from it"
 

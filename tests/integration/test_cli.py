@@ -234,6 +234,18 @@ def test_forget_asks_on_a_terminal_and_takes_no_or_ctrl_c_for_an_answer(bob: Run
     bob("show", A, code=3)
 
 
+def test_forget_words_in_terminal_is_a_checklist(bob: Run, environment: dict[str, str]) -> None:
+    bob("store", "Kim drives a red van.", "-a", "bob")
+    bob("store", "Kim repairs her red bike.", "-a", "bob")
+    words = ("forget", "red things of Kim", "-a", "bob")
+    for typed in ("\n", "\x03"):
+        code, shown = in_a_terminal(environment, *words, prompt="none: ", typed=typed)
+        assert (code, "Nothing was forgotten." in shown) == (130 if typed == "\x03" else 1, True)
+    code, shown = in_a_terminal(environment, *words, prompt="none: ", typed="9\n2, 1\n")
+    assert (code, shown.count("Forgot mem-"), "Type numbers from 1 to" in shown) == (0, 2, True)
+    assert "Kim" not in bob("list", "-a", "bob").stdout
+
+
 def test_ctrl_c_in_an_import_says_how_far_it_came(bob: Run, environment: dict[str, str], tmp_path: Path) -> None:
     lines = "".join(f'{{"content": "entry {number}"}}\n' for number in range(20_000))
     (tmp_path / "in.jsonl").write_text(lines)

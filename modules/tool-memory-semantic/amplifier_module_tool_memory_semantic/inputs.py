@@ -141,7 +141,7 @@ class MemoryIdInput(Input):
 class ForgetInput(StrictInput):
     """Arguments of memory_forget: a description, IDs, or everything."""
 
-    query: str | None = Field(None, description="the user's words for it")
+    query: str | None = Field(None, description="the user's words")
     ids: list[_Id] | None = Field(None, json_schema_extra={"x-aliases": ["memory_ids"]}, max_length=_MOST_FORGOTTEN)
     confirm: str | None = Field(None, json_schema_extra=_HIDDEN)
     permanently: bool = False

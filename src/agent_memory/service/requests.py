@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.models import EVERYTHING, MAX_REASON_CHARS, Memory, check_text
+from agent_memory.models import EVERYTHING, MAX_REASON_CHARS, Memory, check_text, may_stand_for
 from agent_memory.redaction import SecretRedactor, quoted, redact_value
 from agent_memory.retrieval.tokens import index_terms, query_terms
 from agent_memory.service.caller import NOBODY
@@ -254,7 +254,8 @@ class Requests:
         await self._tell((*ids, *older), caller)
         similar: dict[str, Memory] = {}
         for memory in memories[:_COMPARED]:
-            similar |= {near.id: near for near in await find_similar(self._storage, memory, caller)}
+            neighbors = await find_similar(self._storage, memory, caller)
+            similar |= {neighbor.id: neighbor for neighbor in neighbors if may_stand_for(neighbor.trust, memory.trust)}
         return ForgottenMany(tuple(memories), older, tuple(similar.values())[:MAX_SIMILAR], self._kept_until())
 
     async def _load(self, memory_id: str) -> Memory:

@@ -13,74 +13,79 @@ from benchmarks import changed, forgetting
 DATA = Path(forgetting.__file__).parent / "data"
 
 
-def case_of(**changes: Any) -> dict[str, Any]:
-    return {
-        "id": "x", "category": "prefix", "facts": ["Ann's badge is K-12.", "Bob's bike is red."],
-        "mutations": [{"op": "purge", "query": "Ann's badge"}], "probe": "badge, bike", "must": ["RED"],
-        "must_not": ["k-12"], **changes,
-    }  # fmt: skip
+WORLD: list[dict[str, Any]] = [
+    {"world": "a", "id": "m1", "memory": "My bike is red."},
+    {"world": "a", "id": "m2", "memory": "My sister's car is blue."},
+    {"world": "b", "id": "m3", "memory": "Tea is at four."},
+]
 
 
-async def outcome_of(case: dict[str, Any]) -> forgetting.Outcome:
-    (outcome,) = await forgetting.run([case], "none")
+def make_request(request: str, *right: str, **changes: Any) -> dict[str, Any]:
+    return {"world": "a", "id": "r", "language": "en", "request": request, "right": list(right), **changes}
+
+
+async def run_request(request: dict[str, Any]) -> forgetting.RequestOutcome:
+    (outcome,) = await forgetting.run([*WORLD, request], "none")
     return outcome
 
 
-async def test_a_case_is_passed_when_what_must_go_is_gone_and_the_rest_is_shown() -> None:
-    assert (await outcome_of(case_of())).passed
+async def test_right_memory_of_its_owner_is_forgotten_without_a_choice() -> None:
+    outcome = await run_request(make_request("my bike", "m1"))
+    assert (outcome.candidates[0], outcome.forgotten) == ("m1", "m1")
+    assert (outcome.is_wrong, outcome.is_found, outcome.is_first) == (False, True, True)
 
 
-async def test_what_is_still_shown_fails_a_case() -> None:
-    outcome = await outcome_of(case_of(mutations=[]))
-    assert (outcome.passed, outcome.leaked) == (False, ("k-12",))
+async def test_memory_that_was_not_asked_for_is_a_wrong_act() -> None:
+    assert (await run_request(make_request("my bike"))).is_wrong
 
 
-async def test_what_went_with_it_is_told_from_what_was_only_not_shown() -> None:
-    everything = {"op": "purge", "query": "everything about Ann"}
-    both = await outcome_of(case_of(facts=["Ann's badge is K-12 and her bike is red."], mutations=[everything]))
-    assert (both.missing, both.lost) == (("RED",), ("RED",))
-    unasked = await outcome_of(case_of(probe="wholly unrelated"))
-    assert (unasked.missing, unasked.lost) == (("RED",), ())
+async def test_another_owner_is_listed_and_not_forgotten() -> None:
+    outcome = await run_request(make_request("my car"))
+    assert (outcome.candidates, outcome.forgotten, outcome.is_wrong) == (("m2",), None, False)
 
 
-async def test_a_new_text_replaces_what_was_asked_for() -> None:
-    mutation = {"op": "supersede", "query": "Ann's badge", "new": "Ann's badge is K-99."}
-    assert (await outcome_of(case_of(mutations=[mutation], probe="badge", must=["K-99"]))).passed
+def test_report_counts_wrong_acts_before_shares() -> None:
+    def make(right: str, candidates: tuple[str, ...], forgotten: str | None = None, language: str = "en") -> Any:
+        return forgetting.RequestOutcome("x", language, frozenset(right), candidates, forgotten, stored=True)
+
+    outcomes = [make("a", ("a",), "a"), make("b", ("a", "b"), "a", "de"), make("c", ("a",)), make("", ("a",))]
+    report = forgetting.summarize(outcomes)
+    assert (report["requests"], report["without_right"]) == (4, 1)
+    assert (report["wrongly_forgotten"], report["rightly_forgotten"]) == (1, 1)
+    assert (report["recall_at_5"], report["recall_at_1"]) == (0.667, 0.333)
+    assert (report["recall_at_5_not_english"], report["recall_at_1_not_english"]) == (1.0, 0.0)
+    assert list(report).index("wrongly_forgotten") < list(report).index("recall_at_5")
 
 
-def test_shares_are_of_a_hundred_and_by_category() -> None:
-    good = forgetting.Outcome("1", "a", (), (), ())
-    lost = forgetting.Outcome("2", "b", ("x",), ("x",), ())
-    hidden = forgetting.Outcome("3", "b", ("x",), (), ())
-    report = forgetting.summary([good, lost, hidden, good])
-    assert (report["score"], report["passed"], report["over_deletion"], report["not_shown"]) == (50, 2, 25, 25)
-    assert report["by_category"] == {"a": 100, "b": 0}
-
-
-def test_a_line_without_a_field_is_named(tmp_path: Path) -> None:
+def test_line_without_a_field_is_named(tmp_path: Path) -> None:
     path = tmp_path / "cases.jsonl"
-    path.write_text('\n{"id": "x"}', "utf-8")
-    with pytest.raises(ValueError, match=r"line 2.*must_not"):
+    path.write_text('\n{"id": "x", "request": "y"}', "utf-8")
+    with pytest.raises(ValueError, match=r"line 2.*right"):
         forgetting.load(path)
 
 
-def test_the_cases_of_this_project_are_ten_of_each_kind_and_can_be_passed() -> None:
-    cases = forgetting.load(DATA / "forgetting.jsonl")
-    assert set(Counter(case["category"] for case in cases).values()) == {10}
-    assert len({case["category"] for case in cases}) == 10
-    assert len({case["id"] for case in cases}) == 100
-    for case in cases:
-        told = [*case["facts"], *(mutation.get("new", "") for mutation in case["mutations"])]
-        for text in (*case["must"], *case["must_not"]):
-            assert any(text.lower() in each.lower() for each in told), case["id"]
+def test_requests_of_this_project_name_memories_of_their_world() -> None:
+    lines = forgetting.load(forgetting.CASES)
+    memories = {(line["world"], line["id"]) for line in lines if "memory" in line}
+    requests = [line for line in lines if "request" in line]
+    assert len(requests) >= 60
+    assert len({request["id"] for request in requests}) == len(requests)
+    assert {(request["world"], key) for request in requests for key in request["right"]} <= memories
+    assert sum(not request["right"] for request in requests) >= len(requests) * 0.15
+    assert sum(request["language"] != "en" for request in requests) >= len(requests) * 0.2
+
+
+async def test_requests_of_this_project_forget_no_other_memory() -> None:
+    outcomes = await forgetting.run(forgetting.load(forgetting.CASES), "none")
+    assert [outcome.request for outcome in outcomes if outcome.is_wrong] == []
 
 
 def test_forgetting_prints_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "cases.jsonl"
-    path.write_text(json.dumps(case_of()), "utf-8")
+    path.write_text("\n".join(map(json.dumps, [*WORLD, make_request("my bike", "m1")])), "utf-8")
     assert forgetting.main([str(path), "--embedder", "none", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert {"score", "passed", "by_category", "over_deletion"} <= report.keys()
+    assert (report["wrongly_forgotten"], report["recall_at_1"]) == (0, 1.0)
 
 
 # -- facts that change ------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`forget --matching` and `--reason`, what `restore` lists of it, and what of it a file carries."""
+"""`forget WORDS` and `--reason`, what `restore` lists of it, and what of it a file carries."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def ann(cli: Run) -> Run:
-    """Return `agent-memory` for an agent who knows three things about two people."""
+    """Return `agent-memory` for an agent with memories of two people."""
     base = ("--agent", "ann")
 
     def run(command: str, *arguments: str, **options: object) -> object:
         return cli(command, *base, *arguments, **options)  # type: ignore[arg-type]
 
-    for text in ("Ann's badge is K-12.", "Ann has badge K-12 and drives a van.", "Anna's badge is K-77."):
+    for text in ("Ann's badge is K-12.", "Ann drives a blue van.", "Zoe's badge is K-77."):
         run("store", text)
     return run  # type: ignore[return-value]
 
@@ -33,54 +33,64 @@ def texts(run: Run) -> list[str]:
     return sorted(each["content"] for each in document(run("list", "--json"))["memories"])
 
 
-def test_what_words_mean_is_forgotten_and_comes_back(ann: Run) -> None:
-    said = document(ann("forget", "--matching", "Ann's badge", "--yes", "--json"))
-    assert said["forgotten"] is True
-    assert [each["remains"] for each in said["change"]] == ["Ann drives a van."]
-    assert texts(ann) == ["Ann drives a van.", "Anna's badge is K-77."]
-
-    ann("restore", said["forget"][0]["memory_id"])
-
-    assert texts(ann) == ["Ann has badge K-12 and drives a van.", "Ann's badge is K-12.", "Anna's badge is K-77."]
-
-
-def test_a_restore_names_what_else_came_back(ann: Run) -> None:
-    said = document(ann("forget", "--matching", "Ann's badge", "--yes", "--json"))
-    cut = said["change"][0]["memory_id"]
-    assert f"is back, and {cut} with it." in ann("restore", said["forget"][0]["memory_id"]).stdout
-
-
-def test_a_restore_of_what_was_only_changed_names_what_else_came_back(ann: Run) -> None:
-    ann("store", "Kim sings in a choir and drives a van.")
-    said = document(ann("forget", "--matching", "who drives a van", "--yes", "--json"))
-    one, other = [each["memory_id"] for each in said["change"]]
-    assert (said["forget"], len(texts(ann))) == ([], 4)
-    assert "of what was only changed, name its id" in " ".join(ann("restore").stderr.split())
-    assert f"content, and {other} with it." in " ".join(ann("restore", one).stdout.split())
-
-
-def test_what_is_done_without_a_question_is_shown_as_well(ann: Run) -> None:
-    done = ann("forget", "--matching", "Ann's badge", "--yes")
-    assert "Ann's badge is K-12." in done.stderr
-    assert "Ann drives a van." in done.stderr
-
-
-def test_a_preview_says_what_has_replaced_a_memory_and_stays(ann: Run) -> None:
-    old = document(ann("store", "The tea is kept in the cellar.", "--json"))["memory_id"]
-    new = document(ann("store", "Green leaves: see shelf nine.", "--supersedes", old, "--json"))["memory_id"]
-    said = ann("forget", "--matching", "tea in the cellar", code=2).stderr
-    assert f"{new}, which has replaced it, stays" in said
-
-
-def test_without_a_terminal_the_preview_is_all_that_happens(ann: Run) -> None:
-    said = ann("forget", "--matching", "Ann's badge", code=2)
-    assert "Ann drives a van." in said.stderr
-    assert "Nothing was forgotten" in said.stderr
+@pytest.mark.parametrize("arguments", [("Ann's badge",), ("Ann's", "badge"), ("--matching", "Ann's badge")])
+def test_forget_words_without_terminal_lists_candidates_only(ann: Run, arguments: tuple[str, ...]) -> None:
+    listed = ann("forget", *arguments, code=1)
+    assert "Ann's badge is K-12." in listed.stdout
+    assert "owner: Zoe" in listed.stdout
+    assert "Nothing was forgotten." in listed.stderr
     assert len(texts(ann)) == 3
 
 
-def test_words_that_mean_nothing_forget_nothing(ann: Run) -> None:
-    assert "nothing was forgotten" in ann("forget", "--matching", "Zoe's badge", "--yes", code=1).stderr
+def test_forget_words_with_yes_and_two_strong_candidates_refuses(ann: Run) -> None:
+    ann("store", "Ann's badge was lost in May.")
+    refused = ann("forget", "Ann's badge", "--yes", code=1)
+    assert "exactly one strong match" in refused.stderr
+    assert "Ann's badge is K-12." in refused.stdout
+    assert len(texts(ann)) == 4
+
+
+def test_forget_words_with_yes_and_another_owner_refuses(ann: Run) -> None:
+    ann("store", "Kim's landlord's phone number is 555 0199.")
+    refused = document(ann("forget", "Kim's phone number", "--yes", "--json", code=1))
+    assert (refused["forgotten"], refused["forget"]) == (False, [])
+    assert [candidate["owner"] for candidate in refused["candidates"]] == ["Kim's landlord"]
+    assert len(texts(ann)) == 4
+
+
+def test_forget_words_with_yes_forgets_the_only_match(ann: Run) -> None:
+    ann("store", "Kim's bike is red.")
+    outcome = document(ann("forget", "Kim's bike", "--yes", "--json"))
+    assert (outcome["forgotten"], outcome["count"]) == (True, 1)
+    assert [memory["content"] for memory in outcome["forget"]] == ["Kim's bike is red."]
+    assert outcome["kept_until"]
+    assert len(texts(ann)) == 3
+    ann("restore", outcome["forget"][0]["memory_id"])
+    assert "Kim's bike is red." in texts(ann)
+
+
+def test_forget_words_prints_texts_kept_ones_and_undo(ann: Run) -> None:
+    ann("store", "Kim's bike is red.")
+    outcome = ann("forget", "Kim's bike", "--yes")
+    assert "Forgot mem-" in outcome.stdout
+    assert "Kim's bike is red." in outcome.stdout
+    assert "Undo: agent-memory undo mem-" in outcome.stderr
+
+
+@pytest.mark.parametrize("word", ["dad", "Facade"])
+def test_forget_word_of_hex_letters_is_a_description(ann: Run, word: str) -> None:
+    ann("store", f"The {word} is in Lisbon.")
+    assert f"The {word} is in Lisbon." in ann("forget", word, code=1).stdout
+    assert len(texts(ann)) == 4
+
+
+def test_forget_words_without_match_forgets_nothing(ann: Run) -> None:
+    assert "No memory matches; nothing was forgotten." in ann("forget", "the lighthouse", "--yes", code=1).stderr
+    assert len(texts(ann)) == 3
+
+
+def test_forget_id_next_to_words_is_an_unknown_id(ann: Run) -> None:
+    assert "There is no memory" in ann("forget", "mem-00000000000a", "badge", "--yes", code=3).stderr
     assert len(texts(ann)) == 3
 
 
@@ -90,13 +100,14 @@ def test_it_takes_an_id_or_words(ann: Run, arguments: tuple[str, ...]) -> None:
 
 
 def test_a_reason_stays_when_the_text_is_gone_and_a_file_takes_it_along(ann: Run, cli: Run, tmp_path: Path) -> None:
-    gone = document(ann("forget", "--matching", "Anna's badge", "--reason", "she left", "--yes", "--json"))
+    badge = next(each["id"] for each in document(ann("list", "--json"))["memories"] if "K-77" in each["content"])
+    gone = document(ann("forget", badge, "--reason", "she left", "--yes", "--json"))
     (row,) = document(ann("restore", "--json"))["forgotten"]
-    assert (row["content"], row["reason"]) == ("Anna's badge is K-77.", "she left")
+    assert (row["content"], row["reason"]) == ("Zoe's badge is K-77.", "she left")
     assert "she left" in ann("restore").stdout
     ann("compact", "--now", "--yes")
     (row,) = document(ann("restore", "--json"))["forgotten"]
-    assert (row["id"], row["reason"]) == (gone["forget"][0]["memory_id"], "she left")
+    assert (row["id"], row["reason"]) == (gone["memory_id"], "she left")
     assert "content" not in row
     assert "its text is gone" in ann("restore").stdout
 
@@ -106,10 +117,10 @@ def test_a_reason_stays_when_the_text_is_gone_and_a_file_takes_it_along(ann: Run
         assert "K-77" not in file.read_text()
         other = ("--agent", f"b{suffix}")
         assert "1 trace" in cli("import", *other, str(file)).stderr
-        assert "she left" not in cli("store", *other, "anna's badge is K-77.", "--json").stdout
+        assert "she left" not in cli("store", *other, "zoe's badge is K-77.", "--json").stdout
         third = ("--agent", f"c{suffix}")
         cli("import", *third, str(file), "--trusted")
-        stored = cli("store", *third, "anna's badge is K-77.")
+        stored = cli("store", *third, "zoe's badge is K-77.")
         assert "she left" in stored.stderr
         assert document(cli("store", *third, "Tea at four.", "--json"))["released"] is None
 
@@ -123,16 +134,16 @@ def test_what_is_no_trace_is_refused() -> None:
     assert all(each.problem for each in found)
 
 
-def test_what_is_archived_and_meant_is_named_and_stays(ann: Run, cli: Run) -> None:
+def test_archived_and_matching_memory_is_named_and_stays(ann: Run, cli: Run) -> None:
     known = {each["content"]: each["id"] for each in document(ann("list", "--json"))["memories"]}
     one = known["Ann's badge is K-12."]
     cli("archive", "add", one, "--agent", "ann")
-    told = ann("forget", "--matching", "Ann's badge", "--yes")
+    told = ann("forget", "Ann's badge", code=1)
     assert f"{one}: in the archive, and stays there" in told.stderr
     assert f"`agent-memory forget {one} -a ann`" in told.stderr
-    assert document(ann("forget", "--matching", "Ann's badge", "--json", code=1))["archived"] == [one]
+    assert document(ann("forget", "Ann's badge", "--json", code=1))["archived"] == [one]
     ann("forget", one, "--yes")
-    assert document(ann("forget", "--matching", "Ann's badge", "--json", code=1))["archived"] == []
+    assert document(ann("forget", "Ann's badge", "--json", code=1))["archived"] == []
 
 
 def test_forget_all_counts_asks_and_comes_back(ann: Run) -> None:

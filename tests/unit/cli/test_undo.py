@@ -67,7 +67,7 @@ def test_undo_shows_twenty_newest_changes(cli: Run) -> None:
         ("forget", C, "--yes"),
         ("store", "Something new."),
         ("store", "Maria likes coffee.", "--supersedes", B),
-        ("forget", "--matching", "Maria", "--yes"),
+        ("forget", "what Maria likes", "--yes"),
     ],
 )
 def test_undo_of_last_change_restores_every_memory(bob: Run, change: tuple[str, ...]) -> None:

@@ -172,6 +172,12 @@ async def test_forget_lists_similar_memories_that_stay(service: MemoryService) -
     assert [memory.id for memory in outcome.similar] == [hers]
 
 
+async def test_forget_lists_no_similar_memory_of_lower_trust(service: MemoryService) -> None:
+    (mine,) = await store_texts(service, "My phone number is 555 0101.")
+    await service.store({"content": "My phone number is 555 0666.", "trust": "low"})
+    assert (await service.requests.forget([mine])).similar == ()
+
+
 async def test_forget_with_an_unknown_id_forgets_nothing(service: MemoryService) -> None:
     (known,) = await store_texts(service, "Ann likes jazz.")
     with pytest.raises(UnknownIdError):
