@@ -23,7 +23,7 @@ _CHOOSE: Final = (
     "Nothing was forgotten. Call again with the ids that the user means; ask if that is not clear. To remove only a "
     "part of a memory, give memory_update its new text."
 )
-_NO_CANDIDATE: Final = "Nothing was forgotten: no memory matches."
+_NO_CANDIDATE: Final = "Nothing was forgotten: no memory matches. Try other words; the query 'everything' means all."
 _ASK: Final = (
     "Nothing was purged. Show the user what goes, and that nothing can bring it back, with the id {proposal}. It is "
     "done by the same call in the turn in which they answer only yes, or with that id."

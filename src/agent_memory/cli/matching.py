@@ -76,6 +76,8 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
     chosen = _choose(run, found, yes=yes, now=now) if found.listed else []
     if not chosen:
         run.screen.note("Nothing was forgotten." if found.listed else "No memory matches; nothing was forgotten.")
+        if not found.listed:
+            run.screen.hint("Try other words. `agent-memory forget --all` forgets all memories.")
         raise typer.Exit(FAILED)
     outcome = await run.service.requests.forget([memory.id for memory in chosen], run.caller, reason=reason)
     until = None if now else outcome.kept_until

@@ -26,6 +26,8 @@ _SIMILAR_CHARS: Final = (300, 110, 50)
 """Characters of each similar memory where there are one, two or three."""
 _FORGOTTEN_CHARS: Final = 300
 """Characters of each forgotten memory in an answer."""
+_QUOTED: Final = 5
+"""Memories that a sentence for the user quotes."""
 _QUOTED_CHARS: Final = 80
 """Characters of each memory in a sentence for the user."""
 _COMMON_SOURCE: Final = "assistant"
@@ -190,9 +192,10 @@ def forgotten_line(outcome: ForgottenMany) -> str:
     return f"{line} Undo until {outcome.kept_until:%Y-%m-%d}: agent-memory restore {outcome.memories[0].id}"
 
 
-def _quote(memories: Iterable[Memory]) -> str:
-    texts = (shorten_line(visible(memory.content), _QUOTED_CHARS) for memory in memories)
-    return ", ".join(f'"{text.rstrip(".")}"' for text in texts)
+def _quote(memories: Sequence[Memory]) -> str:
+    texts = [shorten_line(visible(memory.content), _QUOTED_CHARS) for memory in memories[:_QUOTED]]
+    quoted = ", ".join(f'"{text.rstrip(".")}"' for text in texts)
+    return quoted if len(memories) <= _QUOTED else f"{quoted} and {len(memories) - _QUOTED} more"
 
 
 def preview_all(preview: Preview) -> dict[str, Any]:

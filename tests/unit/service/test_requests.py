@@ -15,6 +15,7 @@ from agent_memory.models import MAX_REASON_CHARS
 from agent_memory.service import Caller
 from agent_memory.service.proposals import ProposalBook
 from agent_memory.service.requests import MAX_CANDIDATES
+from agent_memory.service.views import forgotten_line
 from tests.support import memory_of, raises
 
 if TYPE_CHECKING:
@@ -296,3 +297,9 @@ async def test_a_reason_is_short(service: MemoryService) -> None:
     with raises(ValidationError, "invalid_reason"):
         await service.forget(stored.memory.id, reason="x" * (MAX_REASON_CHARS + 1))
     assert (await service.get(stored.memory.id)).content == "We deploy on Fridays."
+
+
+async def test_line_for_the_user_quotes_five_of_many(service: MemoryService) -> None:
+    ids = await store_texts(service, *[f"Fact {number} of the roof." for number in range(7)])
+    line = forgotten_line(await service.requests.forget(ids))
+    assert (line.count('"Fact'), '"Fact 4 of the roof" and 2 more.' in line) == (5, True)
