@@ -198,7 +198,7 @@ async def forget(
     """
     if [bool(memory_id), matching is not None, everything].count(True) != 1:
         raise typer.BadParameter(
-            "name one of: an ID, WORDS, --matching WORDS without an ID, or --all", param_hint="ID"
+            "name one of: an ID, --matching WORDS without an ID, WORDS, or --all", param_hint="ID"
         )
     if memory_id and await are_words(run, memory_id):
         matching, memory_id = " ".join(memory_id), None
