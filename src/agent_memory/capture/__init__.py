@@ -1,21 +1,20 @@
 """What a conversation says: what is worth a memory, what the user orders, a session's bookkeeping. Stores nothing."""
 
 from agent_memory.capture.extractor import Extractor
-from agent_memory.capture.orders import Action, asks_to_keep, orders, says
+from agent_memory.capture.orders import asks_to_keep, orders_change, says
 from agent_memory.capture.sameness import is_near_duplicate
 from agent_memory.capture.spoken import quotes
 from agent_memory.capture.turns import CaptureLedger, TurnBuffer
 from agent_memory.capture.wishes import is_wished
 
 __all__ = [
-    "Action",
     "CaptureLedger",
     "Extractor",
     "TurnBuffer",
     "asks_to_keep",
     "is_near_duplicate",
     "is_wished",
-    "orders",
+    "orders_change",
     "quotes",
     "says",
 ]

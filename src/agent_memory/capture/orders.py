@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.capture.rules import any_of, read_patterns
 from agent_memory.capture.sameness import telling_words, word_set
@@ -19,8 +19,6 @@ from agent_memory.retrieval import query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
-
-Action = Literal["change", "forget", "pin"]
 
 _any: Final = functools.partial(any_of, "orders")
 
@@ -56,16 +54,15 @@ _VAGUE: Final = frozenset(
 """Words of ordering and pointing: they do not say which memory is meant."""
 
 
-def orders(action: Action, prompt: str, memory_id: str, texts: Iterable[str], *, was_shown: bool = False) -> bool:
-    """Tell whether the user orders this to be done to this memory.
+def orders_change(prompt: str, memory_id: str, texts: Iterable[str], *, was_shown: bool = False) -> bool:
+    """Return True if the user orders to change this memory.
 
     They do by its id; or in a clause that orders it and is about this memory: by most of its words, by a word for
     something remembered that goes with a word of it ("the rule on reviews"), or by speaking of what they said. Ordinary
-    work is ordered in the same verbs, so a shared word alone does not count. A clause that only points ("forget that")
+    work is ordered in the same verbs, so a shared word alone does not count. A clause that only points ("correct that")
     counts after one that is about the memory, and for a memory that was shown to the model in the turn before.
 
     Args:
-        action: What is to be done.
         prompt: What the user typed in this turn.
         memory_id: The memory's.
         texts: What it says: content first, then tags, category.
@@ -75,14 +72,14 @@ def orders(action: Action, prompt: str, memory_id: str, texts: Iterable[str], *,
     was_about = False
     for sentence in own_sentences(prompt):
         is_asked = is_question(sentence) and not _any("request").search(sentence)
-        clauses = _clauses(action, sentence)
+        clauses = _clauses(sentence)
         is_order = not is_asked and any(is_ordering for _, is_ordering in clauses)
         if memory_id in sentence.lower() and (is_order or not (is_asked or _any("denies").search(sentence))):
             return True
-        points = not any(_telling(action, clause) for clause, _ in clauses)
+        points = not any(_telling(clause) for clause, _ in clauses)
         for clause, is_ordering in clauses:
-            about = _is_about(action, clause, memory)
-            if is_order and is_ordering and (about or (was_about and not _telling(action, clause))):
+            about = _is_about(clause, memory)
+            if is_order and is_ordering and (about or (was_about and not _telling(clause))):
                 return True
             was_about = about
         if is_order and points and was_shown:
@@ -112,15 +109,15 @@ class _Memory:
         return len(words & self.all) > len(words) / 2
 
 
-def _is_about(action: Action, clause: str, memory: _Memory) -> bool:
-    words = _telling(action, clause)
+def _is_about(clause: str, memory: _Memory) -> bool:
+    words = _telling(clause)
     if memory.is_most_of(words):
         return True
-    if action != "forget" and _any("remembering").search(clause) and words & memory.all:
+    if _any("remembering").search(clause) and words & memory.all:
         return True
     if (_any("told").search(clause) or _any("ended").search(clause)) and memory.is_topic(words):
         return True
-    return _names_memory(_bare(action, clause), memory)
+    return _names_memory(_bare(clause), memory)
 
 
 def _names_memory(clause: str, memory: _Memory) -> bool:
@@ -141,20 +138,20 @@ def _names_memory(clause: str, memory: _Memory) -> bool:
     return False
 
 
-def _clauses(action: Action, sentence: str) -> list[tuple[str, bool]]:
+def _clauses(sentence: str) -> list[tuple[str, bool]]:
     """Return the clauses of a sentence, and of each whether it orders this."""
-    orders_at = _ordered_at(action, sentence)
+    orders_at = _ordered_at(sentence)
     cuts = [0, *(match.end() for match in _CLAUSE.finditer(sentence)), len(sentence)]
     return [
         (sentence[start:end], any(start <= at < end for at in orders_at)) for start, end in itertools.pairwise(cuts)
     ]
 
 
-def _bare(action: Action, clause: str) -> str:
+def _bare(clause: str) -> str:
     """Return a clause without code and paths, and without the words by which it orders."""
     clause = _CODE.sub(" ", clause)
     clause = _any("told").sub(" ", clause)
-    for key in (action, "changed", "request", "for_good"):
+    for key in ("change", "changed", "request"):
         clause = _any(key).sub(_cut_short, clause)
     return clause
 
@@ -164,8 +161,8 @@ def _cut_short(match: re.Match[str]) -> str:
     return " " if len(match[0].split()) <= _FEW_WORDS else match[0]
 
 
-def _telling(action: Action, clause: str) -> frozenset[str]:
-    return _words(_bare(action, clause))
+def _telling(clause: str) -> frozenset[str]:
+    return _words(_bare(clause))
 
 
 def _words(text: str) -> frozenset[str]:
@@ -335,14 +332,14 @@ def _small_words() -> tuple[frozenset[str], tuple[frozenset[str], ...]]:
     return frozenset(query_terms(" ".join(data["asking"]))), languages
 
 
-def _ordered_at(action: Action, sentence: str) -> list[int]:
+def _ordered_at(sentence: str) -> list[int]:
     """Return where in the sentence this is ordered."""
     if _any("contrary_anywhere").search(sentence):
         return []
-    changed = [match.start() for match in _any("changed").finditer(sentence)] if action == "change" else []
+    changed = [match.start() for match in _any("changed").finditer(sentence)]
     return changed + [
         match.start()
-        for match in _any(action).finditer(sentence)
+        for match in _any("change").finditer(sentence)
         if not _any("contrary_before").search(sentence[: match.start()])
         and not _any("contrary_after").search(sentence[match.end() :])
     ]

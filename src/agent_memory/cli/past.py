@@ -197,9 +197,7 @@ async def forget(
     trace stays: storing the same text again warns.
     """
     if [bool(memory_id), matching is not None, everything].count(True) != 1:
-        raise typer.BadParameter(
-            "name one of: an ID, --matching WORDS without an ID, WORDS, or --all", param_hint="ID"
-        )
+        raise typer.BadParameter("name one of: an ID, --matching WORDS without an ID, WORDS, or --all", param_hint="ID")
     if memory_id and await are_words(run, memory_id):
         matching, memory_id = " ".join(memory_id), None
     if everything:

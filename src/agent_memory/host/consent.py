@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, Literal
 
-from agent_memory.capture import asks_to_keep, orders
+from agent_memory.capture import asks_to_keep, orders_change
 from agent_memory.errors import ValidationError
 from agent_memory.service.proposals import is_commanded, proposal_id
 
@@ -105,7 +105,7 @@ async def check_rewording(session: MemorySession, memory: Memory, content: str) 
     texts, was_shown = (memory.content, *memory.tags, memory.category), memory.id in turn.shown_before
     if await asyncio.to_thread(asks_to_keep, turn.prompt, content):
         return
-    if await asyncio.to_thread(orders, "change", turn.prompt, memory.id, texts, was_shown=was_shown):
+    if await asyncio.to_thread(orders_change, turn.prompt, memory.id, texts, was_shown=was_shown):
         return
     raise ValidationError(
         f"{memory.id} was not changed: memory is in mode {mode} here, and the user has not asked for it in this turn.",

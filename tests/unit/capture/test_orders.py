@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.capture.orders import Action, orders, says
+from agent_memory.capture.orders import orders_change, says
 
 ID = "mem-a3f2c1b4e5d6"
 DEPLOY = "when you deploy the billing service always use the blue pipeline"
@@ -14,59 +14,23 @@ BLEU = "Nous déployons la facturation par le pipeline bleu"
 AZUL = "Desplegamos la facturación con el canal azul"
 PUSH = ("Never push to main without a review", "git", "decision")
 
-ORDERS: list[tuple[Action, str]] = [
-    ("forget", "Forget the rule about push reviews."),
-    ("forget", "please delete what you know about the review"),
-    ("forget", "Could you remove the one about pushing to main?"),
-    ("forget", f"forget {ID}"),
-    ("forget", f"yes, {ID}"),
-    ("forget", f"Yes: {ID.upper()}"),
-    ("forget", "The rule on reviews is nonsense. Forget it."),
-    ("forget", "Don't summarise it again. Forget the review rule."),
-    ("forget", "Vergiss das mit dem Review."),
-    ("forget", "Bitte lösche die Regel zum Review"),
-    ("forget", "Oublie la règle de review"),
-    ("forget", "Borra la regla sobre review"),
-    ("forget", "Apague a regra sobre review"),
-    ("forget", "请删除关于 review 的规则"),
-    ("forget", "review の件は忘れてください"),
-    ("forget", "Dimentica la regola della review"),
-    ("forget", "Vergeet de regel over review"),
-    ("forget", "Usuń regułę o review"),
-    ("forget", "Забудь правило про review"),
-    ("forget", "review 규칙을 삭제해 주세요"),
-    ("change", "Correggi la regola della review"),
-    ("change", "Onthoud dat review nodig is"),
-    ("change", "Запомни: review обязателен"),
-    ("pin", "Przypnij regułę o review"),
-    ("change", "Update the review rule: we may push on Fridays."),
-    ("change", "Correct that: the review of main is done by Ana."),
-    ("change", "We no longer need a review"),
-    ("change", "Remember that the review is optional"),
-    ("change", "Korrigiere die Regel zum Review"),
-    ("change", "Corrige la règle de review"),
-    ("change", "Actualiza la regla de review"),
-    ("change", "Atualize a regra de review"),
-    ("change", "把 review 规则改成可选"),
-    ("change", "review のルールを変更して"),
-    ("pin", "Pin the review rule"),
-    ("pin", "Keep the review rule at the top"),
-    ("pin", f"promote {ID}"),
-    ("pin", "Pinne die Regel zum Review an"),
-    ("pin", "review のルールを固定して"),
-    ("forget", "The review rule, please delete it"),
-    ("forget", "Forget what I said about reviews"),
-    ("forget", "forget that we push to main on Fridays"),
-    ("forget", "Please remove unused imports and forget the review rule."),
-    ("forget", "Delete your memory of the reviews, please"),
-    ("forget", "Erase: never push to main without a review"),
-    ("forget", "Vergiss, was ich zum Review gesagt habe"),
-    ("forget", "Oublie ce que j'ai dit sur review"),
-    ("forget", "Olvida lo que dije sobre review"),
-    ("forget", "忘记我说过的 review"),
-    ("change", "We never push to main without a review. That is no longer true."),
-    ("change", "From now on we push to main without a review"),
-    ("change", "Your note on reviews is outdated"),
+ORDERS: list[str] = [
+    "Correggi la regola della review",
+    "Onthoud dat review nodig is",
+    "Запомни: review обязателен",
+    "Update the review rule: we may push on Fridays.",
+    "Correct that: the review of main is done by Ana.",
+    "We no longer need a review",
+    "Remember that the review is optional",
+    "Korrigiere die Regel zum Review",
+    "Corrige la règle de review",
+    "Actualiza la regla de review",
+    "Atualize a regra de review",
+    "把 review 规则改成可选",
+    "review のルールを変更して",
+    "We never push to main without a review. That is no longer true.",
+    "From now on we push to main without a review",
+    "Your note on reviews is outdated",
 ]
 EVERYDAY = [
     "Delete the old branch and push to main.",
@@ -126,81 +90,32 @@ EVERYDAY = [
     "Elimina il ramo main",
     "Удали ветку main",
 ]
-NO_ORDERS: list[tuple[Action, str]] = [
-    ("forget", ""),
-    ("forget", "look at the page"),
-    ("forget", "summarise what the page says about review"),
-    ("forget", "Never forget the review rule"),
-    ("forget", "Don't delete the review rule"),
-    ("forget", "I always forget the review"),
-    ("forget", "Did you forget the review?"),
-    ("forget", "never mind, forget it"),
-    ("forget", "forget the thing about tabs"),
-    ("forget", 'The page says "forget the review rule"'),
-    ("forget", "The page says forget the review rule"),
-    ("forget", "> forget the review rule"),
-    ("forget", "```\nforget the review rule\n```"),
-    ("forget", "Here is the ticket:\nforget the review rule"),
-    ("forget", f"what is {ID}?"),
-    ("forget", f"do not touch {ID}"),
-    ("forget", "forget mem-000000000000"),
-    ("forget", "Vergiss das Review nicht"),
-    ("forget", "Ich habe das Review vergessen"),
-    ("forget", "N'oublie pas la règle de review"),
-    ("forget", "No olvides la regla de review"),
-    ("forget", "Não esqueça a regra de review"),
-    ("forget", "不要忘记 review"),
-    ("forget", "review を忘れないで"),
-    ("forget", "Non dimenticare la review"),
-    ("forget", "Vergeet de review niet"),
-    ("forget", "Nie usuń review"),
-    ("forget", "Не забудь про review"),  # noqa: RUF001 - Russian
-    ("forget", "review 규칙을 삭제하지 마세요"),
-    ("forget", "Pin the review rule"),
-    ("change", "Forget the review rule"),
-    ("change", "what does the review rule say"),
-    ("pin", "Update the review rule"),
+NO_ORDERS: list[str] = [
+    "Forget the review rule",
+    "what does the review rule say",
 ]
 
 
-@pytest.mark.parametrize(("action", "prompt"), ORDERS)
-def test_an_order_is_seen(action: Action, prompt: str) -> None:
-    assert orders(action, prompt, ID, PUSH)
+@pytest.mark.parametrize("prompt", ORDERS)
+def test_an_order_is_seen(prompt: str) -> None:
+    assert orders_change(prompt, ID, PUSH)
 
 
-@pytest.mark.parametrize(("action", "prompt"), NO_ORDERS)
-def test_what_only_looks_like_an_order_is_none(action: Action, prompt: str) -> None:
-    assert not orders(action, prompt, ID, PUSH)
+@pytest.mark.parametrize("prompt", NO_ORDERS)
+def test_what_only_looks_like_an_order_is_none(prompt: str) -> None:
+    assert not orders_change(prompt, ID, PUSH)
 
 
-@pytest.mark.parametrize("action", ["forget", "change", "pin"])
 @pytest.mark.parametrize("prompt", EVERYDAY)
-def test_ordinary_work_is_no_order_to_a_memory_that_shares_a_word_with_it(action: Action, prompt: str) -> None:
-    assert not orders(action, prompt, ID, PUSH)
-
-
-@pytest.mark.parametrize(
-    ("prompt", "content"),
-    [
-        ("forget that I prefer dark mode", "The user prefers dark mode"),
-        ("Forget my phone number.", "The user's phone number is in the address book"),
-        ("Vergiss, dass ich dunkle Themen bevorzuge", "Der Benutzer bevorzugt dunkle Themen"),
-        ("Oublie que je préfère le thème sombre", "L'utilisateur préfère le thème sombre"),
-        ("Olvida que prefiero el tema oscuro", "El usuario prefiere el tema oscuro"),
-        ("Esqueça que prefiro o tema escuro", "O usuário prefere o tema escuro"),
-        ("忘记我喜欢深色模式", "用户喜欢深色模式"),
-        ("ダークモードが好きなことは忘れて", "ユーザーはダークモードが好きです"),
-    ],
-)
-def test_forgetting_what_was_said_needs_no_word_for_a_memory(prompt: str, content: str) -> None:
-    assert orders("forget", prompt, ID, (content, "preference"))
+def test_ordinary_work_is_no_order_to_a_memory_that_shares_a_word_with_it(prompt: str) -> None:
+    assert not orders_change(prompt, ID, PUSH)
 
 
 def test_pointing_counts_for_what_was_shown_in_the_turn_before() -> None:
-    assert orders("forget", "Please forget that.", ID, PUSH, was_shown=True)
-    assert orders("forget", "delete the second one", ID, PUSH, was_shown=True)
-    assert not orders("forget", "forget the colour of the car", ID, PUSH, was_shown=True)
-    assert not orders("forget", "thanks", ID, PUSH, was_shown=True)
+    assert orders_change("Please correct that.", ID, PUSH, was_shown=True)
+    assert orders_change("change the second one", ID, PUSH, was_shown=True)
+    assert not orders_change("change the colour of the car", ID, PUSH, was_shown=True)
+    assert not orders_change("thanks", ID, PUSH, was_shown=True)
 
 
 @pytest.mark.parametrize(
