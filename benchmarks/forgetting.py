@@ -139,14 +139,14 @@ async def _run_world(world: list[dict[str, Any]], service: MemoryService) -> lis
     outcomes = []
     for line in world:
         if "request" in line:
-            found = await service.requests.find_candidates(line["request"])
-            only = found.get_only_match()
+            candidates = await service.requests.find_candidates(line["request"])
+            only = candidates.get_only_match()
             outcomes.append(
                 RequestOutcome(
                     line["request"],
                     line["language"],
                     frozenset(line["right"]),
-                    tuple(keys[candidate.memory.id] for candidate in found.listed),
+                    tuple(keys[candidate.memory.id] for candidate in candidates.listed),
                     None if only is None else keys[only.id],
                     len(await service.admin.everything()) == len(keys),
                 )

@@ -41,11 +41,11 @@ async def list_candidates(session: MemorySession, query: str) -> dict[str, Any]:
         ValidationError, StorageError: As `Requests.find_candidates`.
     """
     service = await session.require()
-    found = await service.requests.find_candidates(query, session.caller)
-    session.note_returned(candidate.memory for candidate in found.listed)
-    shown, left_out = views.fitting(views.candidates(found, session.caller.project))
+    candidates = await service.requests.find_candidates(query, session.caller)
+    session.note_returned(candidate.memory for candidate in candidates.listed)
+    shown = views.view_candidates(candidates, session.caller.project)
     note = _CHOOSE if shown else _NO_CANDIDATE
-    return {"forgotten": False, "count": len(shown), "candidates": shown, **left_out, "note": note}
+    return {"forgotten": False, "count": len(shown), "candidates": shown, "note": note}
 
 
 async def purge(session: MemorySession, memory_ids: Sequence[str], query: str) -> dict[str, Any]:

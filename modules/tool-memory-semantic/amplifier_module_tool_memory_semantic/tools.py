@@ -292,8 +292,8 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
         self.session.note_returned([*outcome.memories, *outcome.similar])
         single = {"memory_id": outcome.memories[0].id} if len(outcome.memories) == 1 else {}
         until = _present(text_kept_until=_day(outcome.kept_until))
-        line = views.forgotten_line(outcome)
-        return {**single, "forgotten": True, **views.forgotten(outcome), **until, "tell_user": line}
+        line = views.render_forgotten(outcome)
+        return {**single, "forgotten": True, **views.view_forgotten(outcome), **until, "tell_user": line}
 
     async def _all(self, service: MemoryService, args: inputs.ForgetInput) -> dict[str, Any]:
         """Forget everything after the user's yes; before that, count it."""

@@ -14,8 +14,8 @@ from agent_memory.cli.text import brief
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.wording import counted
 from agent_memory.privacy.inbox import inbox_exists, opened_inbox
-from agent_memory.service.views import candidates as candidate_views
 from agent_memory.service.views import preview_all as preview_all_view
+from agent_memory.service.views import view_candidates
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -61,8 +61,8 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
     Raises:
         typer.Exit: Nothing was chosen, or nothing matches.
     """
-    found = await run.service.requests.find_candidates(words, run.caller)
-    views = candidate_views(found)
+    candidates = await run.service.requests.find_candidates(words, run.caller)
+    views = view_candidates(candidates)
     document: dict[str, Any] = {
         "forgotten": False,
         "count": len(views),
@@ -70,13 +70,13 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
         "forget": [],
         "change": [],
     }
-    _show_candidates(run, found)
+    _show_candidates(run, candidates)
     document |= await _archived(run, words) | await _waiting(run, words)
     run.screen.document(document)
-    chosen = _choose(run, found, yes=yes, now=now) if found.listed else []
+    chosen = _choose(run, candidates, yes=yes, now=now) if candidates.listed else []
     if not chosen:
-        run.screen.note("Nothing was forgotten." if found.listed else "No memory matches; nothing was forgotten.")
-        if not found.listed:
+        run.screen.note("Nothing was forgotten." if candidates.listed else "No memory matches; nothing was forgotten.")
+        if not candidates.listed:
             run.screen.hint("Try other words. `agent-memory forget --all` forgets all memories.")
         raise typer.Exit(FAILED)
     outcome = await run.service.requests.forget([memory.id for memory in chosen], run.caller, reason=reason)
@@ -94,9 +94,9 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
     return outcome.memories[0].id, until
 
 
-def _show_candidates(run: Run, found: "ForgetCandidates") -> None:
+def _show_candidates(run: Run, candidates: "ForgetCandidates") -> None:
     """Print a numbered list; next to JSON on stderr, for whoever is asked."""
-    for number, candidate in enumerate(found.listed, start=1):
+    for number, candidate in enumerate(candidates.listed, start=1):
         memory, owner = candidate.memory, candidate.ownership.owner
         parts = [f"{number}. {memory.id}", f"{memory.timestamp:%Y-%m-%d}", *([f"owner: {owner}"] if owner else [])]
         head = ", ".join([*parts, *(["weak match"] if candidate.match == "weak" else [])])
@@ -107,10 +107,10 @@ def _show_candidates(run: Run, found: "ForgetCandidates") -> None:
             run.screen.note(f"{head}\n   {brief(memory.content)}", style="")
 
 
-def _choose(run: Run, found: "ForgetCandidates", *, yes: bool, now: bool) -> "list[Memory]":
+def _choose(run: Run, candidates: "ForgetCandidates", *, yes: bool, now: bool) -> "list[Memory]":
     """Return the memories that the user chooses, or with `--yes` the only one that is certain."""
     if yes:
-        only = found.get_only_match()
+        only = candidates.get_only_match()
         if only is None:
             run.screen.note(_UNSURE)
             run.screen.hint("`agent-memory forget ID` forgets one of them.")
@@ -123,10 +123,12 @@ def _choose(run: Run, found: "ForgetCandidates", *, yes: bool, now: bool) -> "li
     while True:
         answer = typed(run.screen, f"Forget which{' for good' if now else ''}? Numbers such as 1 3, Enter for none: ")
         numbers = [number for number in _NUMBERS.split(answer or "") if number]
-        if all(number.isascii() and number.isdigit() and 0 < int(number) <= len(found.listed) for number in numbers):
+        if all(
+            number.isascii() and number.isdigit() and 0 < int(number) <= len(candidates.listed) for number in numbers
+        ):
             run.screen.last_words = lambda: "Stopped."
-            return [found.listed[int(number) - 1].memory for number in dict.fromkeys(numbers)]
-        run.screen.note(f"Type numbers from 1 to {len(found.listed)}.")
+            return [candidates.listed[int(number) - 1].memory for number in dict.fromkeys(numbers)]
+        run.screen.note(f"Type numbers from 1 to {len(candidates.listed)}.")
 
 
 async def forget_all(run: Run, *, reason: str, yes: bool, now: bool) -> "tuple[str, datetime | None]":

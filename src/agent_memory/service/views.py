@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.models import Linked, Memory, MemorySearchResult, Surroundings, Trace
-    from agent_memory.service.requests import ForgetCandidates, ForgottenMany, Preview
+    from agent_memory.service.requests import ForgetCandidate, ForgetCandidates, ForgottenMany, Preview
     from agent_memory.service.results import Found, Promoted, Suspect
 
 _SIMILAR_CHARS: Final = (300, 110, 50)
 """Characters of each similar memory where there are one, two or three."""
+_CANDIDATE_CHARS: Final = 500
+"""Characters of each candidate for forgetting."""
 _FORGOTTEN_CHARS: Final = 300
 """Characters of each forgotten memory in an answer."""
 _QUOTED: Final = 5
@@ -152,24 +154,25 @@ def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more
     return view
 
 
-def candidates(found: ForgetCandidates, project: str = "") -> list[dict[str, Any]]:
+def view_candidates(candidates: ForgetCandidates, project: str = "") -> list[dict[str, Any]]:
     """Return what a request to forget may mean: id, content, date and owner, best first.
 
     Args:
-        found: Candidates of the request.
+        candidates: Candidates of the request.
         project: Project of the session; a memory of the same project does not repeat it.
     """
-    return [
-        {
-            **brief_memory(candidate.memory, project=project),
-            **({"owner": visible(candidate.ownership.owner)} if candidate.ownership.owner else {}),
-            **({"match": "weak"} if candidate.match == "weak" else {}),
-        }
-        for candidate in found.listed
-    ]
+    return [_view_candidate(candidate, project) for candidate in candidates.listed]
 
 
-def forgotten(outcome: ForgottenMany) -> dict[str, Any]:
+def _view_candidate(candidate: ForgetCandidate, project: str) -> dict[str, Any]:
+    view = brief_memory(candidate.memory, project=project)
+    if len(view["content"]) > _CANDIDATE_CHARS:
+        view |= {"content": shorten_line(view["content"], _CANDIDATE_CHARS), "excerpt": True}
+    owner = {"owner": visible(candidate.ownership.owner)} if candidate.ownership.owner else {}
+    return {**view, **owner, **({"match": "weak"} if candidate.match == "weak" else {})}
+
+
+def view_forgotten(outcome: ForgottenMany) -> dict[str, Any]:
     """Return what was forgotten and which similar memories stay, with texts."""
     return {
         "count": len(outcome.memories),
@@ -182,7 +185,7 @@ def forgotten(outcome: ForgottenMany) -> dict[str, Any]:
     }
 
 
-def forgotten_line(outcome: ForgottenMany) -> str:
+def render_forgotten(outcome: ForgottenMany) -> str:
     """Return the sentence for the user: what was forgotten, what similar stays, how to undo it."""
     line = f"Forgot {_quote(outcome.memories)}."
     if outcome.similar:

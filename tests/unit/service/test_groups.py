@@ -73,8 +73,8 @@ async def test_the_error_is_that_of_an_id_that_was_never_given(service: MemorySe
 async def test_candidates_for_forgetting_are_of_the_own_group(service: MemoryService) -> None:
     await item(service, SALARY, ADA)
     his = await item(service, "Bob: my salary at Acme is paid in June.", BOB)
-    found = await service.requests.find_candidates("everything about Acme", BOB)
-    assert [candidate.memory.id for candidate in found.listed] == [his]
+    candidates = await service.requests.find_candidates("everything about Acme", BOB)
+    assert [candidate.memory.id for candidate in candidates.listed] == [his]
 
 
 async def test_the_same_words_of_two_groups_are_two_items(service: MemoryService) -> None:

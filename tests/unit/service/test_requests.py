@@ -15,7 +15,7 @@ from agent_memory.models import MAX_REASON_CHARS
 from agent_memory.service import Caller
 from agent_memory.service.proposals import ProposalBook
 from agent_memory.service.requests import MAX_CANDIDATES
-from agent_memory.service.views import forgotten_line
+from agent_memory.service.views import render_forgotten
 from tests.support import memory_of, raises
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ async def store_texts(service: MemoryService, *texts: str) -> list[str]:
     return [(await service.store(text)).memory.id for text in texts]
 
 
-def list_contents(found: ForgetCandidates) -> list[str]:
-    return [candidate.memory.content for candidate in found.listed]
+def list_contents(candidates: ForgetCandidates) -> list[str]:
+    return [candidate.memory.content for candidate in candidates.listed]
 
 
 def make_model(*, is_tainted: bool = False) -> Caller:
@@ -59,26 +59,26 @@ async def forget_after_yes(
 async def test_candidates_show_owners_and_change_nothing(service: MemoryService) -> None:
     texts = ("My address is 5 Lime Road.", "My sister's address is 9 Oak Lane.", "The user's son's address is new.")
     await store_texts(service, *texts, "Tea is at four.")
-    found = await service.requests.find_candidates("my address")
-    assert sorted(list_contents(found)) == sorted(texts)
-    owners = {candidate.memory.content: candidate.ownership.owner for candidate in found.listed}
+    candidates = await service.requests.find_candidates("my address")
+    assert sorted(list_contents(candidates)) == sorted(texts)
+    owners = {candidate.memory.content: candidate.ownership.owner for candidate in candidates.listed}
     assert [owners[text] for text in texts] == ["the user", "the user's sister", "the user's son"]
-    assert found.ownership.owner == "the user"
+    assert candidates.ownership.owner == "the user"
     assert len(await service.admin.everything()) == 4
 
 
 async def test_candidates_of_many_memories_are_at_most_eight(service: MemoryService) -> None:
     await store_texts(service, *[f"Ann's badge number {number} is lost." for number in range(20)])
-    found = await service.requests.find_candidates("Ann's badge")
-    assert len(found.listed) == MAX_CANDIDATES
+    candidates = await service.requests.find_candidates("Ann's badge")
+    assert len(candidates.listed) == MAX_CANDIDATES
 
 
 async def test_candidates_leave_out_replaced_and_forgotten_memories(service: MemoryService) -> None:
     old, forgotten = await store_texts(service, "Ann's badge is K-1.", "Ann's badge was lost.")
     new = (await service.store({"content": "Ann's badge is K-2.", "supersedes": old})).memory.id
     await service.forget(forgotten)
-    found = await service.requests.find_candidates("Ann's badge")
-    assert [candidate.memory.id for candidate in found.listed] == [new]
+    candidates = await service.requests.find_candidates("Ann's badge")
+    assert [candidate.memory.id for candidate in candidates.listed] == [new]
 
 
 async def test_candidates_include_items_without_first_person_owner(service: MemoryService) -> None:
@@ -89,8 +89,8 @@ async def test_candidates_include_items_without_first_person_owner(service: Memo
 
 async def test_candidates_for_secret_are_found_by_its_mark(service: MemoryService, secret: str) -> None:
     await store_texts(service, f"Ann's token is {secret}.")
-    found = await service.requests.find_candidates(f"the token {secret}")
-    assert len(found.listed) == 1
+    candidates = await service.requests.find_candidates(f"the token {secret}")
+    assert len(candidates.listed) == 1
 
 
 @pytest.mark.parametrize("words", ["", "   ", "x" * 2_001])
@@ -119,9 +119,9 @@ async def test_only_match_of_another_owner_or_thing_is_none(
     service: MemoryService, request_text: str, stored: str
 ) -> None:
     await store_texts(service, stored)
-    found = await service.requests.find_candidates(request_text)
-    assert list_contents(found) == [stored]
-    assert found.get_only_match() is None
+    candidates = await service.requests.find_candidates(request_text)
+    assert list_contents(candidates) == [stored]
+    assert candidates.get_only_match() is None
 
 
 @pytest.mark.parametrize(
@@ -301,5 +301,5 @@ async def test_a_reason_is_short(service: MemoryService) -> None:
 
 async def test_line_for_the_user_quotes_five_of_many(service: MemoryService) -> None:
     ids = await store_texts(service, *[f"Fact {number} of the roof." for number in range(7)])
-    line = forgotten_line(await service.requests.forget(ids))
+    line = render_forgotten(await service.requests.forget(ids))
     assert (line.count('"Fact'), '"Fact 4 of the roof" and 2 more.' in line) == (5, True)

@@ -99,6 +99,12 @@ async def test_results_of_our_tools_leave_ids_free(mounted: Mount) -> None:
     assert (await done(tools, "forget", ids=[mine]))["forgotten"]
 
 
+async def test_long_candidate_is_shown_in_part(tools: dict[str, Any]) -> None:
+    await stored(tools, "The roof is red. " + "It was painted again. " * 100)
+    [candidate] = (await done(tools, "forget", query="the red roof"))["candidates"]
+    assert (len(candidate["content"]) <= 500, candidate["excerpt"]) == (True, True)
+
+
 async def test_query_without_a_match_says_so(tools: dict[str, Any]) -> None:
     await stored(tools, "The roof is red")
     answer = await done(tools, "forget", query="Zoe's badge")
