@@ -213,15 +213,15 @@ class Recorder:
     def _by_mode(
         self, observations: list[Observation], skipped: Counter[str]
     ) -> tuple[list[Observation], list[Observation]]:
-        """Return what is kept at once, and what waits for a yes; a wish to remember is one."""
+        """Return what is kept at once, and what waits; in mode `ask` only "remember" is a yes."""
         modes = [mode_of(self._session, observation.category) for observation in observations]
         skipped.update(mode for mode in modes if mode in {"manual", "stopped"})
         now: list[Observation] = []
         later: list[Observation] = []
         for observation, mode in zip(observations, modes, strict=True):
-            if mode == "autonomous" or (mode == "ask" and observation.wished):
+            if (mode == "autonomous" and observation.cue) or (mode == "ask" and observation.cue == "memory"):
                 now.append(observation)
-            elif mode == "ask":
+            elif mode in {"autonomous", "ask"}:
                 later.append(observation)
         return now, later
 

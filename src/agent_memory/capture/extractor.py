@@ -11,9 +11,10 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.capture.cues import find_end, strip_cue
 from agent_memory.capture.custom import custom_rules
 from agent_memory.capture.foreign import strip_injected, teammate_statements
-from agent_memory.capture.judging import CUSTOM, WEAK_CEILING, Verdict, judge
+from agent_memory.capture.judging import Verdict, judge
 from agent_memory.capture.own import MAX_MESSAGE_CHARS, MAX_OWN_CHARS, separate, was_cut
 from agent_memory.capture.rules import guess_languages, load_rules
 from agent_memory.capture.sentences import Sentence, split_sentences
@@ -32,12 +33,6 @@ _MAX_CAPTURE_CHARS: Final = 700
 _MAX_COMPANIONS: Final = 2
 _MAX_LIST_ITEMS: Final = 6
 _STRONG: Final = 0.75
-_ASKING_PENALTY: Final = 0.3
-_LENGTH_PENALTY: Final = 0.3
-_LONG_CHARS: Final = 500
-_STEADY: Final = frozenset(("explicit", "standing", CUSTOM))
-"""Groups of rules that ask for a lasting thing by its name, and what the user wrote a rule for."""
-
 _HEADLINE_CHARS: Final = 80
 _PAST_A_CODE_BLOCK: Final = 2
 """A finding this short announces the paragraph that explains it."""
@@ -46,6 +41,7 @@ _FINDINGS: Final = frozenset(("bugfix", "discovery"))
 """A finding and its cause are often stated together."""
 
 _MIN_WORDS: Final = 4
+_MIN_WORDS_OF_CUE: Final = 2
 _MIN_WIDE_CHARS: Final = 6
 _SPEAKERS: Final[dict[str, tuple[SourceKind, Trust]]] = {"user": ("user", "high"), "assistant": ("assistant", "medium")}
 _COLONS: Final = (":", "\uff1a")
@@ -142,17 +138,16 @@ class Extractor:
             return Extraction([], Counter(pasted=1))
         verdicts = self._judge_all(own, blocks, "teammate" if kind == "tool" else kind)
         _apply_scopes(verdicts)
-        if kind == "user":
-            _weaken(verdicts, sum(len(verdict.sentence.text) for verdict in verdicts))
         echoes = [_fold(content) for content in returned if content.strip() and kind != "user"]
-        seen = {"session_id": session_id, "observed_at": now and as_utc(now)}
+        seen: dict[str, object] = {"session_id": session_id, "observed_at": now and as_utc(now)}
         observations = []
         for draft in self._group(verdicts, skipped):
             content, reason = self._finish(draft, echoes)
             if reason:
                 skipped[reason] += 1
             else:
-                observations.append(_observe(draft, content, kind, tool).model_copy(update=seen))
+                ends = {"expires_at": _find_end(content, now)} if draft.verdict.cue and now else {}
+                observations.append(_observe(draft, content, kind, tool).model_copy(update={**seen, **ends}))
         return Extraction(observations, skipped)
 
     def _judge_all(self, own: str, blocks: dict[str, str], speaker: str) -> list[Verdict]:
@@ -160,20 +155,16 @@ class Extractor:
         paragraphs: dict[int, str] = {}
         for sentence in sentences:
             paragraphs[sentence.paragraph] = f"{paragraphs.get(sentence.paragraph, '')} {sentence.masked}"
-        rule_sets = [self._rules(language, speaker) for language in guess_languages(own)]
+        rule_sets = [self._rules(language) for language in guess_languages(own)]
         return [
             judge(sentence, rule_sets, self._custom, speaker, paragraphs[sentence.paragraph][:4000])
             for sentence in sentences
         ]
 
-    def _rules(self, language: str, speaker: str) -> RuleSet:
-        """Return what is known of a language, with those of its rules that may speak by the settings."""
+    def _rules(self, language: str) -> RuleSet:
+        """Return the rules of a language, none where the settings switch them off."""
         known = load_rules(language)
-        if not self._settings.builtin_rules:
-            return replace(known, rules=())
-        if self._settings.min_confidence <= WEAK_CEILING:
-            return known
-        return replace(known, rules=tuple(rule for rule in known.rules if speaker not in rule.weak_for))
+        return known if self._settings.builtin_rules else replace(known, rules=())
 
     def _group(self, verdicts: list[Verdict], skipped: Counter[str]) -> list[_Draft]:
         """Join each hit with what belongs to it."""
@@ -188,13 +179,15 @@ class Extractor:
                     skipped[verdict.veto.name] += 1
                 current = loose = None
             elif verdict.is_hit and verdict.confidence >= self._settings.min_confidence:
-                if current is not None and _belongs(current, verdict):
+                is_of_current = current is not None and current.verdict.cue == verdict.cue == ""
+                if current is not None and (is_of_current or current.announces) and _belongs(current, verdict):
                     _merge(current, verdict)
                 elif not _stands(verdict, loose):
                     skipped["no_content"] += 1
                     current = None
                 else:
-                    context = [loose.sentence] if loose is not None and _same_paragraph(loose, verdict) else []
+                    is_whole = verdict.cue and _stands(verdict, None)
+                    context = [loose.sentence] if loose and not is_whole and _same_paragraph(loose, verdict) else []
                     sentences = [*context, verdict.sentence]
                     current = _Draft(verdict, sentences, [verdict.sentence], verdict.confidence)
                     drafts.append(current)
@@ -216,6 +209,8 @@ class Extractor:
         if draft.announces and len(draft.sentences) == 1:
             return "", "announcement"
         content = _compose(self._worth_keeping(draft))
+        if draft.verdict.cue:
+            content = strip_cue(content)
         if echoes and any(_fold(content) in echo or echo in _fold(content) for echo in echoes):
             return "", "own_text"
         content = self._clean(content)
@@ -226,7 +221,8 @@ class Extractor:
             return "", "too_short"
         if len(content) > self._settings.max_content_length:
             return "", "too_long"
-        return (content, "") if _says_something(bare, _MIN_WORDS - 1) else ("", "too_short")
+        least = _MIN_WORDS_OF_CUE if draft.verdict.cue else _MIN_WORDS - 1
+        return (content, "") if _says_something(bare, least) else ("", "too_short")
 
     def _worth_keeping(self, draft: _Draft) -> list[Sentence]:
         """Return the draft's sentences, without companions that held a secret: their marks would only show that."""
@@ -247,8 +243,13 @@ def _observe(draft: _Draft, content: str, kind: str, tool: str) -> Observation:
         source=Source(kind=source, detail=tool[:200]),
         trust=trust,
         rule=draft.verdict.rule.name if draft.verdict.rule else "",
-        wished=kind == "user" and "explicit" in draft.verdict.groups,
+        cue=draft.verdict.cue,
     )
+
+
+def _find_end(content: str, now: datetime) -> datetime | None:
+    end = find_end(content, as_utc(now))
+    return end and as_utc(end)
 
 
 def _sane(text: str) -> str:
@@ -271,20 +272,6 @@ def _apply_scopes(verdicts: list[Verdict]) -> None:
             )
             if covered and other.veto is None:
                 other.veto = veto
-
-
-def _weaken(verdicts: list[Verdict], own_chars: int) -> None:
-    """Trust what is said along with a request, or in a long message, less: there a fact is mostly a circumstance."""
-    asking = [verdict for verdict in verdicts if verdict.asks and not _is_wish(verdict)]
-    burden = _ASKING_PENALTY * bool(asking) + _LENGTH_PENALTY * (own_chars > _LONG_CHARS)
-    for verdict in verdicts:
-        if verdict.rule is not None and not verdict.groups & _STEADY:
-            verdict.confidence = max(0.0, verdict.confidence - burden)
-
-
-def _is_wish(verdict: Verdict) -> bool:
-    """Tell whether a sentence asks for a lasting thing: that is no request of this moment."""
-    return verdict.is_hit and not verdict.weak and verdict.category == "preference"
 
 
 def _same_paragraph(one: Verdict, other: Verdict) -> bool:
@@ -331,8 +318,8 @@ def _merge(draft: _Draft, verdict: Verdict) -> None:
     draft.hits.append(verdict.sentence)
     draft.companions += verdict.sentence.item
     rule = draft.verdict.rule
-    vague = rule is not None and (draft.verdict.weak or (rule.category == "auto" and draft.verdict.category == "note"))
-    if (verdict.category == "bugfix" and draft.verdict.category == "discovery") or (vague and not verdict.weak):
+    is_vague = rule is not None and rule.category == "auto" and draft.verdict.category == "note"
+    if is_vague or (verdict.category == "bugfix" and draft.verdict.category == "discovery"):
         draft.verdict.category = verdict.category
     draft.confidence = max(draft.confidence, verdict.confidence)
 
@@ -343,6 +330,8 @@ def _may_accompany(draft: _Draft, verdict: Verdict) -> bool:
         return False
     if draft.announces and (verdict.sentence.item or draft.companions == 0):
         return draft.companions < _MAX_LIST_ITEMS and distance <= 1
+    if draft.verdict.cue:
+        return False
     is_headline = draft.verdict.category in _FINDINGS and draft.length < _HEADLINE_CHARS
     is_near = distance <= (_PAST_A_CODE_BLOCK if is_headline else 0)
     return is_near and not (verdict.doubtful or verdict.sentence.heading) and draft.companions < _MAX_COMPANIONS

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from agent_memory.capture.cues import is_stated
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -19,15 +21,15 @@ _MAX_BONUS: Final = 0.08
 CUSTOM: Final = "custom"
 """Group of the user's own rules. What they find in the user's words is not doubted; what others say is."""
 
-WEAK_CEILING: Final = 0.45
-"""Below the default threshold; see `weak_for` in capture/rules.py."""
-
 _ASSISTANT_PENALTY: Final = 0.2
 """A model calls much a cause or a lesson; without a word of proof nearby such a sentence stays below the threshold."""
 
 _CAUTIOUS: Final = frozenset(("bugfix", "discovery", "insight"))
+_QUESTION: Final = "question"
 _CERTAINTY: Final = "certain"
-_ASKING: Final = frozenset(("one_off", "request"))
+_NEVER_ASKED: Final = frozenset(("decision", "identity"))
+_SPOKEN_AS_IS: Final = frozenset((CUSTOM, _QUESTION))
+"""Groups of rules that may also hold in a question."""
 
 
 @dataclass(slots=True)
@@ -42,13 +44,9 @@ class Verdict:
     doubtful: bool = False
     """A penalty applies: the sentence is no fit company for a captured neighbour."""
 
-    asks: bool = False
-    """A question, or an order for this moment: then the statements around it are its circumstances."""
-
-    weak: bool = False
-    """Its rule is wrong more often than right for this speaker."""
-
     groups: frozenset[str] = field(default_factory=frozenset)
+    cue: str = ""
+    """Class of the user's explicit cue, or empty."""
 
     @property
     def is_hit(self) -> bool:
@@ -73,13 +71,14 @@ def judge(
         rule
         for rules, text in (*((rule_set.rules, text) for rule_set, text in readings), (custom, sentence.masked))
         for rule in rules
-        if speaker in rule.sources and rule.pattern.search(text)
+        if speaker in rule.sources and _matches(rule, text, speaker)
     ]
     verdict = Verdict(sentence, groups=frozenset(rule.group for rule in matched if rule.group))
-    verdict.veto = _veto(readings, verdict.groups)
-    verdict.asks = _asks(verdict, readings)
+    cue = next((rule.cue for rule in matched if rule.cue), "") if speaker == "user" else ""
+    verdict.veto = _veto(readings, verdict.groups, is_cue=bool(cue))
     if matched:
         _score(verdict, matched, readings, speaker, paragraph)
+        verdict.cue = CUSTOM if CUSTOM in verdict.groups else "" if verdict.doubtful else cue
     else:
         verdict.doubtful = any(
             shift.weight < 0 and not shift.categories and shift.pattern.search(text)
@@ -89,32 +88,28 @@ def judge(
     return verdict
 
 
-def _asks(verdict: Verdict, readings: _Readings) -> bool:
-    if verdict.groups & {"explicit", "standing", "question", "task"}:
-        return False
-    return (
-        (verdict.veto is not None and verdict.veto.name == "question")
-        or any(rs.asks is not None and rs.asks.search(text) for rs, text in readings)
-        or any(shift.name in _ASKING and shift.pattern.search(text) for rs, text in readings for shift in rs.shifts)
-    )
+def _matches(rule: Rule, text: str, speaker: str) -> bool:
+    """Return True if a rule holds; of a user's words only if they state it."""
+    if speaker == "user" and rule.group not in _SPOKEN_AS_IS:
+        return is_stated(rule.pattern, text, may_be_asked=rule.cue not in _NEVER_ASKED)
+    return rule.pattern.search(text) is not None
 
 
-def _veto(readings: _Readings, groups: frozenset[str]) -> Veto | None:
-    """Return the veto with the widest scope that holds."""
+def _veto(readings: _Readings, groups: frozenset[str], *, is_cue: bool) -> Veto | None:
+    """Return the veto with the widest scope that holds; a cue is not in a question, see `is_stated`."""
     width = {"sentence": 0, "paragraph": 1, "before": 2, "message": 3}
     holding = [
         veto
         for rule_set, text in readings
         for veto in rule_set.vetoes
-        if not veto.spares & groups and veto.pattern.search(text)
+        if not veto.spares & groups and not (is_cue and veto.name == _QUESTION) and veto.pattern.search(text)
     ]
     return max(holding, key=lambda veto: width[veto.scope], default=None)
 
 
 def _score(verdict: Verdict, matched: list[Rule], readings: _Readings, speaker: str, paragraph: str) -> None:
-    best = max(matched, key=lambda rule: (speaker not in rule.weak_for, rule.confidence))
+    best = max(matched, key=lambda rule: rule.confidence)
     verdict.rule = best
-    verdict.weak = speaker in best.weak_for
     if named := [best] if best.category != "auto" else [rule for rule in matched if rule.category != "auto"]:
         verdict.category = max(named, key=lambda rule: rule.confidence).category
     confidence = best.confidence + min(_MAX_BONUS, _AGREEING_RULE_BONUS * (len(matched) - 1))
@@ -133,5 +128,4 @@ def _score(verdict: Verdict, matched: list[Rule], readings: _Readings, speaker: 
             applied.add(shift.name)  # two languages may share the word
             confidence += shift.weight
             verdict.doubtful = True
-    ceiling = WEAK_CEILING if verdict.weak else 0.99
-    verdict.confidence = round(min(ceiling, max(0.0, confidence)), 2)
+    verdict.confidence = round(min(0.99, max(0.0, confidence)), 2)

@@ -5,7 +5,6 @@ A file has these keys:
 - `script`: what the language is written in; see `_SCRIPTS`.
 - `function_words`: words that distinguish the language from others in the same script.
 - `empty_words`: words that carry no fact; a sentence of nothing else is not kept.
-- `asks`: what asks for something at this moment; it weakens the statements around it.
 - `contractions`: words such as "don't" that are also read when written without the apostrophe.
 - `define`: names for parts of patterns; `{name}` in a pattern is replaced.
 - `vetoes`: what forbids a capture. `scope`: sentence; paragraph (and the rest of it); before (this sentence and all
@@ -15,8 +14,8 @@ A file has these keys:
   from the confidence, unless the rule's group is spared.
 - `boosts`: what makes one of the categories in `of` more likely.
 - `rules`: what is captured. `confidence` 0..1; `category` (`auto`: that of the best other rule, else note); `sources`:
-  user, assistant, teammate; `group`: explicit, standing, task, question or none. `weak_for`: sources for which it
-  is wrong more often than right; there it applies only when `min_confidence` is lowered for it.
+  user, assistant, teammate; `group`: explicit, standing, task, question or none. `cue`: class of explicit words
+  (memory, standing, decision, identity) by which a user's sentence is kept at once; see `capture/cues.py`.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class Rule:
     confidence: float
     sources: frozenset[str]
     group: str = ""
-    weak_for: frozenset[str] = frozenset()
+    cue: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,6 @@ class RuleSet:
     """Everything known about one language."""
 
     empty_words: frozenset[str]
-    asks: re.Pattern[str] | None
     vetoes: tuple[Veto, ...]
     shifts: tuple[Shift, ...]
     rules: tuple[Rule, ...]
@@ -101,7 +99,6 @@ def load_rules(language: str) -> RuleSet:
         define[name] = _expanded(pattern, define)
     return RuleSet(
         empty_words=frozenset(raw.get("empty_words", ())),
-        asks=_compiled({"patterns": raw["asks"]}, define) if "asks" in raw else None,
         vetoes=tuple(
             Veto(entry["name"], _compiled(entry, define), entry["scope"], frozenset(entry.get("spares", ())))
             for entry in raw.get("vetoes", ())
@@ -142,7 +139,7 @@ def _rule(entry: Mapping[str, Any], define: Mapping[str, str], language: str) ->
         confidence=entry["confidence"],
         sources=frozenset(entry["sources"]),
         group=entry.get("group", ""),
-        weak_for=frozenset(entry.get("weak_for", ())),
+        cue=entry.get("cue", ""),
     )
 
 

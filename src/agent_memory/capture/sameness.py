@@ -23,6 +23,7 @@ import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.capture.cues import strip_cue
 from agent_memory.capture.rules import any_of, read_patterns
 from agent_memory.retrieval import query_terms
 
@@ -65,7 +66,7 @@ def is_near_duplicate(one: str, other: str) -> bool:
 def _sequence(text: str) -> list[str]:
     """Return the telling words of `text` in their order, and the words that give a direction."""
     ends = any_of("opposites", "harmless_ends", r"(?-i:(?:%s)+\W*$)")
-    pieces = _DIRECTION.split(ends.sub("", text.strip()))
+    pieces = _DIRECTION.split(ends.sub("", strip_cue(text.strip())))
     terms = (
         term for piece in pieces for term in ([piece.lower()] if _DIRECTION.fullmatch(piece) else query_terms(piece))
     )

@@ -73,7 +73,7 @@ def own_sentences(message: str, *, strict: bool = True) -> list[str]:
     """
     whole = message[:_MAX_CHARS].encode("utf-8", "replace").decode()
     own, blocks = separate(whole, typed=True)
-    sentences = split_sentences(_without_quotations(own), blocks)
+    sentences = split_sentences(without_quotations(own), blocks)
     if len(sentences) > _MANY_SENTENCES:
         ends = {sentences[0].paragraph, sentences[-1].paragraph}
         sentences = [sentence for sentence in sentences if sentence.paragraph in ends]
@@ -88,7 +88,7 @@ def own_sentences(message: str, *, strict: bool = True) -> list[str]:
     return found
 
 
-def _without_quotations(text: str) -> str:
+def without_quotations(text: str) -> str:
     """Blank out what is quoted; a single name keeps its letters, since names are often put in quotation marks."""
     return _LEFT_OPEN.sub(lambda match: _hollow(match[0]), _QUOTED.sub(lambda match: _blank(match[0]), text))
 

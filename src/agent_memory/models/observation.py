@@ -12,7 +12,7 @@ from agent_memory.models.times import UtcDatetime
 class Observation(BaseModel):
     """A candidate: the sentence, its category, how sure the rule is (0..1), and where it was seen.
 
-    `wished`: the user asked in so many words that it be remembered.
+    `cue`: class of the user's explicit words (memory, standing, decision, identity, custom); without one it waits.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -24,6 +24,7 @@ class Observation(BaseModel):
     trust: Trust = "medium"
     tags: list[str] = Field(default_factory=list)
     rule: str = ""
-    wished: bool = False
+    cue: str = ""
+    expires_at: UtcDatetime | None = None
     session_id: str = ""
     observed_at: UtcDatetime | None = None

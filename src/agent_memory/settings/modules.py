@@ -119,7 +119,7 @@ class CaptureSettings(Settings):
     )
     min_confidence: Fraction = Field(
         default=0.5,
-        description="Findings less sure than this are dropped; below 0.45, rules that are mostly wrong speak, too.",
+        description="Findings less sure than this are dropped.",
     )
     observe_tool_outputs: bool = Field(default=True, description="Look at what tools return.")
     observe_turn_completions: bool = Field(

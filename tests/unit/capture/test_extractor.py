@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.capture import Extractor
+from agent_memory.capture.cues import strip_cue
 from agent_memory.errors import ConfigurationError
 from agent_memory.settings import CapturePattern, CaptureSettings
 
@@ -23,7 +24,7 @@ def captured(text: str, source: str = "user") -> list[Observation]:
 
 
 AWS_KEY = "AK" + "IA" + "Q3EGRT7ZKLMN4PQX"
-KEPT = "Remember that the bucket is shop-eu and its key is [redacted:aws-key]"
+KEPT = "The bucket is shop-eu and its key is [redacted:aws-key]"
 WANTED = [
     ("preference", "From now on, answer in bullet points."),
     ("preference", "I prefer small pull requests."),
@@ -36,7 +37,7 @@ WANTED = [
     ("preference", "I told you to never start the server yourself"),
     ("preference", "stop creating summary files"),
     ("preference", "in the future please don't touch the lock file"),
-    ("note", "we use pnpm, not npm"),
+    ("decision", "we use pnpm, not npm"),
     ("decision", "we don't need the legacy importer anymore"),
     ("note", "the sandbox has one seat, keep that in mind"),
     ("decision", "We decided to use Postgres for the ledger."),
@@ -52,7 +53,7 @@ WANTED = [
     ("discovery", "turns out the scheduler ignores the time zone of the container"),
     ("discovery", "TIL our load balancer strips the X-Request-Id header"),
     ("task", "TODO: remove the compatibility shim after the launch"),
-    ("task", "don't forget we have to rotate the signing keys before June"),
+    ("note", "don't forget we have to rotate the signing keys before June"),
     ("question", "Open question: may we keep hashed addresses after deletion?"),
     ("insight", "Lesson learned: never deploy schema and code together."),
     ("preference", "Bitte antworte ab jetzt immer auf Deutsch."),
@@ -84,25 +85,8 @@ WANTED = [
 def test_a_lasting_statement_is_captured_with_its_category(category: str, text: str) -> None:
     [observation] = captured(text)
     assert observation.category == category
-    assert observation.content == text
+    assert observation.content == strip_cue(text)
     assert observation.confidence >= 0.5
-
-
-WEAK = [
-    ("note", "The customer's firewall only lets 443 through."),
-    ("note", "the importer expects a header line in each file"),
-    ("note", "Priya owns the invoice schema."),
-    ("preference", "when you open a pull request, assign Dana"),
-    ("task", "we still need to move the cron jobs"),
-    ("pattern", "cada servicio tiene que exponer /health, es obligatorio en este repo"),
-]
-
-
-@pytest.mark.parametrize(("category", "text"), WEAK)
-def test_rules_that_are_often_wrong_speak_only_below_the_default_threshold(category: str, text: str) -> None:
-    [observation] = Extractor(CaptureSettings(min_confidence=0.3)).extract(text, "user")
-    assert captured(text) == []
-    assert observation.category == category
 
 
 BESIDE = [
@@ -114,16 +98,17 @@ BESIDE = [
 
 @pytest.mark.parametrize("text", BESIDE)
 @pytest.mark.parametrize("request_of_now", ["Can you look at the header?", "Move the button to the left.", "Pls retry"])
-def test_a_statement_beside_a_request_is_taken_for_its_circumstances(text: str, request_of_now: str) -> None:
-    assert captured(text) != []
-    assert captured(f"{text}. {request_of_now}") == []
+def test_a_statement_next_to_a_request_counts_like_one_alone(text: str, request_of_now: str) -> None:
+    [alone] = captured(text)
+    [observation] = captured(f"{text.rstrip('.')}. {request_of_now}")
+    assert (observation.cue, observation.category) == (alone.cue, alone.category)
 
 
 @pytest.mark.parametrize(
     "wish",
     [
         "From now on, answer in bullet points.",
-        "Keep in mind that the demo shop has no tax rules.",
+        "The demo shop has no tax rules, keep that in mind.",
         "Never push without asking.",
         "I prefer short answers.",
     ],
@@ -133,10 +118,10 @@ def test_a_lasting_wish_beside_a_request_is_captured(wish: str) -> None:
     assert wish in observation.content
 
 
-def test_a_statement_in_a_long_message_is_not_captured_and_a_lasting_wish_is() -> None:
+def test_a_cue_in_a_long_message_is_heard() -> None:
     story = "Our demo went fine and the customer laughed a lot about the old logo. " * 8
-    assert captured(f"{story}We always squash before merging.") == []
-    assert len(captured(f"{story}From now on, answer in bullet points.")) == 1
+    [observation] = captured(f"{story}From now on, answer in bullet points.")
+    assert observation.cue == "standing"
 
 
 def test_a_message_with_more_words_than_a_person_types_is_taken_for_a_paste() -> None:
@@ -287,14 +272,15 @@ def test_two_statements_of_different_kinds_become_two_captures() -> None:
 @pytest.mark.parametrize(
     ("text", "content"),
     [
-        ("we decided: no GraphQL. REST and OpenAPI for v1.", None),  # a sentence that explains the captured one
+        ("we decided: no GraphQL. REST and OpenAPI for v1.", "we decided: no GraphQL."),  # a cue keeps its sentence
+        ("the public API stays on REST, that's final. GraphQL was slower.", None),  # a sentence that explains a guess
         ("We decided to use Postgres. Now run the tests.", "We decided to use Postgres."),  # an order beside the fact
         ("We decided to use MySQL. No wait, scratch that. We decided to use Postgres.", "We decided to use Postgres."),
         (f"Remember that the bucket is shop-eu and its key is {AWS_KEY}", KEPT),
         ("We decided to name branches <type>/<ticket>, never else.", None),
         ("We decided that Result<Order, List<Problem>> is what services return.", None),
         ("From now on use <Button> instead of <button>.", None),
-        ("Remember: the config lives in <home>/.shop/<name>.toml", None),
+        ("Remember: the config lives in <home>/.shop/<name>.toml", "The config lives in <home>/.shop/<name>.toml"),
     ],
 )
 def test_a_capture_holds_what_belongs_to_it_as_it_was_written_and_nothing_else(text: str, content: str | None) -> None:

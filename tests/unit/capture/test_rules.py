@@ -18,7 +18,7 @@ def test_a_language_file_is_complete(language: str) -> None:
     assert {rule.category for rule in known.rules} >= {"preference", "decision"}
     assert {"explicit", "standing"} <= {rule.group for rule in known.rules}
     assert all(rule.sources and rule.sources <= SOURCES for rule in known.rules)
-    assert all(rule.weak_for <= rule.sources for rule in known.rules)
+    assert {rule.cue for rule in known.rules} == {"", "memory", "standing", "decision", "identity"}
     assert all(0 < rule.confidence < 1 for rule in known.rules)
     assert all(veto.scope in SCOPES for veto in known.vetoes)
     assert {veto.name for veto in known.vetoes} >= {"question", "retraction", "hypothetical", "injection"}

@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
-    from agent_memory.models import Memory
+    from agent_memory.models import Candidate, Memory
 
     Begin = Callable[..., Awaitable["Talk"]]
 
 FACT = "We decided to use Postgres for the ledger."
 OTHER = "Remember that the staging cluster lives in Frankfurt."
+OTHER_KEPT = "The staging cluster lives in Frankfurt."
 
 
 class Talk:
@@ -87,6 +88,11 @@ class Talk:
         """Return the texts that are stored, in their order."""
         return sorted([memory.content for memory in await self.records()])
 
+    async def waiting(self) -> list[Candidate]:
+        """Return the notes that wait."""
+        async with opened_inbox(await self.session.require()) as inbox:
+            return await inbox.waiting()
+
     def reasons(self) -> dict[str, int]:
         """Return the reasons of skipped candidates that were told."""
         told: dict[str, int] = {}
@@ -139,7 +145,7 @@ async def test_the_assistants_last_words_are_heard_unless_that_is_off(
 ) -> None:
     talk = await begin(**config)
     await talk.whole("hello there", "As we agreed, the SOAP endpoint stays until the last customer has migrated.")
-    assert len(await talk.memories()) == heard
+    assert (await talk.memories(), len(await talk.waiting())) == ([], heard)
 
 
 COMMENT = "author: tess (member)\n--\nDecision: refresh tokens stay server-side.\n"
@@ -151,8 +157,9 @@ async def test_tool_results_are_heard_as_text_and_as_dict(talk: Talk, result: An
     await talk.emit("tool:post", tool_name="bash", tool_input={}, result=result)
     await talk.answer("done")
     await talk.end()
-    [memory] = await talk.memories()
-    assert "server-side" in memory
+    [note] = await talk.waiting()
+    assert "server-side" in note.content
+    assert await talk.memories() == []
 
 
 @pytest.mark.parametrize(("config", "tool"), [({}, "memory_search"), ({"observe_tool_outputs": False}, "bash")])
@@ -240,7 +247,7 @@ async def test_after_untrusted_output_the_assistants_words_have_low_trust(talk: 
     talk.session.taint.note("web_fetch")
     await talk.answer("As we agreed, the SOAP endpoint stays until the last customer has migrated.")
     await talk.end()
-    assert [memory.trust for memory in await talk.records()] == ["low"]
+    assert [note.trust for note in await talk.waiting()] == ["low"]
 
 
 async def test_capture_for_tenant_without_agent_writes_nothing(begin: Begin, root: Path) -> None:
@@ -264,12 +271,35 @@ async def test_where_only_tools_may_write_nothing_is_captured_and_nothing_is_sai
     assert not root.exists()
 
 
+async def test_capture_without_a_cue_waits(talk: Talk) -> None:
+    await talk.whole("I prefer small pull requests. Never rebase the main branch.")
+    assert await talk.memories() == ["Never rebase the main branch."]
+    assert [note.content for note in await talk.waiting()] == ["I prefer small pull requests."]
+    assert (await (await talk.session.require()).search("pull requests")).results == []
+
+
+async def test_capture_with_an_end_date_expires(talk: Talk) -> None:
+    await talk.whole("Keep in mind that prod is frozen until 3 May 2099. Also run the linter.")
+    [memory] = await talk.records()
+    assert memory.content == "Prod is frozen until 3 May 2099."
+    assert memory.expires_at is not None
+    assert memory.expires_at.date().isoformat() in {"2099-05-03", "2099-05-04"}
+
+
+async def test_capture_of_a_stored_text_ignores_the_cue(talk: Talk) -> None:
+    service = await talk.session.require()
+    await service.store("Remember that the staging cluster lives in Frankfurt.")
+    await talk.whole(OTHER)
+    assert await talk.memories() == [OTHER]
+    assert talk.reasons() == {"duplicate": 1}
+
+
 async def test_with_mode_ask_captures_wait_and_a_wish_to_remember_is_a_yes(begin: Begin) -> None:
     talk = await begin()
     talk.coordinator.config["session"] = plan(memory={"mode": "ask"})["session"]
     await talk.whole(FACT)
     await talk.whole(OTHER)
-    assert await talk.memories() == [OTHER]
+    assert await talk.memories() == [OTHER_KEPT]
     async with opened_inbox(await talk.session.require()) as inbox:
         (waiting,) = await inbox.waiting()
     assert (waiting.content, waiting.category, waiting.trust, waiting.via) == (FACT, "decision", "high", "capture")
@@ -280,9 +310,9 @@ async def test_with_mode_ask_captures_wait_and_a_wish_to_remember_is_a_yes(begin
 @pytest.mark.parametrize(
     ("memory", "kept", "skipped"),
     [
-        ({"categories": {"decision": "manual"}}, [OTHER], {"manual": 1}),
+        ({"categories": {"decision": "manual"}}, [OTHER_KEPT], {"manual": 1}),
         ({"mode": "manual", "categories": {"decision": "autonomous"}}, [FACT], {"manual": 1}),
-        ({"mode": "manual", "projects": {"kestrel": "autonomous"}}, [OTHER, FACT], {}),
+        ({"mode": "manual", "projects": {"kestrel": "autonomous"}}, [OTHER_KEPT, FACT], {}),
         ({"projects": {"Kestrel": "manual"}}, [], {}),
     ],
 )
@@ -366,11 +396,11 @@ async def test_a_failing_store_is_told_and_the_next_turn_still_works(
     await talk.whole(FACT)
     failing = False
     await talk.whole(OTHER)
-    assert await talk.memories() == [OTHER]
+    assert await talk.memories() == [OTHER_KEPT]
     assert talk.reasons() == {"storage": 1}
     await talk.say(FACT)  # it could not be stored, so it is no repetition
     await talk.end()
-    assert await talk.memories() == [OTHER, FACT]
+    assert await talk.memories() == [OTHER_KEPT, FACT]
     assert [data["component"] for event, data in talk.events if event == "memory:degraded"] == ["capture"]
 
 

@@ -295,7 +295,7 @@ class WritePath:
 
 def said_in(observation: Observation) -> dict[str, Any]:
     """Return the fields of the memory that an observation would make."""
-    return observation.model_dump(exclude={"rule", "wished", "session_id"}, exclude_none=True)
+    return observation.model_dump(exclude={"rule", "cue", "session_id"}, exclude_none=True)
 
 
 def _normalised(values: Mapping[str, Any], aim: Aim) -> dict[str, Any]:

@@ -1,0 +1,97 @@
+"""Explicit cues: words by which a user says that something is to last, such as "remember" or "from now on".
+
+The words are the rules with a `cue` in `patterns/`. This module decides whether they are meant, and removes those that
+only ask to remember. Pure.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from datetime import datetime, time
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.capture.rules import any_of
+from agent_memory.capture.spoken import is_question, without_quotations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CLAUSE_END: Final = re.compile(r"[,;.:!?()\u2014\u2013\uff0c\uff1b\u3002\uff1a\uff01\uff1f\u3001]|\s-\s")
+_LABELLED: Final = r"^\W*(?:(?:%s)\W*)+[:\uff1a]\W*$"
+_SEPARATORS: Final = " ,:;-\u2014\u2013\uff0c\uff1a\u3001"
+_COLONS: Final = (":", "\uff1a")
+
+
+def is_stated(pattern: re.Pattern[str], sentence: str, *, may_be_asked: bool = True) -> bool:
+    """Return True if a sentence states a pattern: neither quoted, denied, conditional, asked nor reported.
+
+    Args:
+        pattern: Words to find.
+        sentence: Sentence of the user's own.
+        may_be_asked: Accept a polite request in the form of a question ("can you always …?").
+    """
+    if pattern.search(sentence) is None:
+        return False
+    own = without_quotations(sentence)
+    is_asked = is_question(own) or any_of("orders", "asks").search(own)
+    if is_asked and not (may_be_asked and any_of("orders", "request").search(own)):
+        return False
+    return any(
+        _is_meant(own[: match.start()]) for match in _iter_matches(pattern, sentence) if not _is_quoted(match, own)
+    )
+
+
+def _iter_matches(pattern: re.Pattern[str], sentence: str) -> Iterator[re.Match[str]]:
+    position = 0
+    while match := pattern.search(sentence, position):
+        yield match
+        position = max(match.end(), match.start() + 1)
+
+
+def _is_quoted(match: re.Match[str], own: str) -> bool:
+    """Return True if a match begins in words that `own` has as blanks."""
+    start = match.end() - len(match[0].lstrip())
+    return own[start : start + 1].isspace()
+
+
+def _is_meant(before: str) -> bool:
+    """Return True if the words before a cue neither deny, condition nor report it."""
+    clause = _CLAUSE_END.split(before)[-1]
+    if any(any_of("orders", key).search(clause) for key in ("denies", "supposes")):
+        return False
+    is_labelled = not any(colon in before for colon in _COLONS) or any_of("wishes", "labels", _LABELLED).match(before)
+    return bool(is_labelled) and any_of("wishes", "reported").search(before) is None
+
+
+@functools.cache
+def _asking_words() -> re.Pattern[str]:
+    return any_of("cues", "asking", r"\W*(?:%s)")
+
+
+def strip_cue(text: str) -> str:
+    """Return a text without the words at its beginning that only ask to remember it."""
+    match = _asking_words().match(text)
+    rest = text[match.end() :].lstrip(_SEPARATORS) if match else ""
+    if not rest:
+        return text
+    return rest[0].upper() + rest[1:] if text[:1].isupper() and rest[:2].islower() else rest
+
+
+def find_end(text: str, said_at: datetime) -> datetime | None:
+    """Return the end of the day until which a text says it holds, if it names one future day.
+
+    Args:
+        text: Statement of the user.
+        said_at: Time of saying, with a zone.
+    """
+    if any_of("cues", "until").search(text) is None:
+        return None
+    from agent_memory.times.reading import times_in  # its grammar is for statements with an end
+
+    local = said_at.astimezone()
+    days = {mention.behind for mention in times_in(text, local) if mention.bound == "until"}
+    day = days.pop() if len(days) == 1 else None
+    if day is None or day <= local.date():
+        return None
+    return datetime.combine(day, time.min, local.tzinfo)

@@ -1,0 +1,100 @@
+"""Explicit cues: which words keep a sentence at once, and when they are not meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_memory.capture import Extractor
+from agent_memory.capture.cues import strip_cue
+from agent_memory.settings import CaptureSettings
+
+EXTRACTOR = Extractor(CaptureSettings())
+
+
+@pytest.mark.parametrize(
+    ("cue", "message"),
+    [
+        ("memory", "Remember: the key rotation is every 90 days. Also run the linter."),
+        ("memory", "Fix the test. Note that the runner has no network."),
+        ("memory", "keep in mind I'm on Windows"),
+        ("memory", "Don't forget that the staging database is wiped every Sunday."),
+        ("standing", "From now on always answer in German."),
+        ("standing", "My tests are slow, so never run all of them. Add one for the parser."),
+        ("standing", "In this project we write migrations by hand. Fix the failing one."),
+        ("standing", "Can you always run the linter before you commit?"),
+        ("decision", "We decided to deploy on Fridays only after the checks are green. Now fix the typo."),
+        ("decision", "Let's go with Postgres for the ledger"),
+        ("decision", "We use pnpm, not npm. Add lodash please."),
+        ("identity", "I'm Maria, I work at Kestrel as an engineer. Help me debug this."),
+        ("identity", "My wife Lena is allergic to peanuts."),
+        ("memory", "Merk dir: die Rechnungen laufen nachts."),
+        ("identity", "Ich arbeite bei Kestrel. Hilf mir beim Debuggen."),
+        ("decision", "nous avons décidé de garder Symfony"),
+        ("identity", "me llamo Ana y vivo en Lisboa"),
+        ("standing", "a partir de agora responda em português"),
+        ("identity", "mi chiamo Marco"),
+        ("decision", "we hebben besloten om Redis te gebruiken"),
+        ("memory", "Pamiętaj, że serwer stoi we Frankfurcie."),
+        ("identity", "меня зовут Анна"),
+        ("decision", "データベースはPostgreSQLに決めました。"),
+        ("memory", "请记住, 服务器在法兰克福。"),
+        ("standing", "앞으로 커밋 메시지는 영어로 써줘"),
+    ],
+)
+def test_explicit_cue_anywhere_in_a_message_keeps_its_sentence(cue: str, message: str) -> None:
+    assert cue in {observation.cue for observation in EXTRACTOR.extract(message, "user")}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Don't remember this.",
+        "We haven't decided on a database.",
+        "We never decided to drop it.",
+        "If we decided to use Kafka, what would change?",
+        "Maybe we go with Postgres.",
+        "Should we always run the tests first?",
+        "should we always use UTC",
+        "Why do we always use yarn?",
+        'He said "always use tabs" in the review.',
+        "The page says: never commit secrets.",
+        "Write a persona: I am Bob, I love jazz.",
+        'The button should say "Remember me".',
+        "TODO: remember to bump the version",
+        "My build is failing again.",
+        "I'm stuck on this error.",
+        "It never works on my machine.",
+        "You always forget the semicolon.",
+        "let's go with the second option",
+        "wir haben uns noch nicht entschieden",
+        "on n'a pas décidé",
+        "no hemos decidido nada",
+    ],
+)
+def test_cue_that_is_not_meant_keeps_nothing(message: str) -> None:
+    assert [observation.content for observation in EXTRACTOR.extract(message, "user") if observation.cue] == []
+
+
+@pytest.mark.parametrize("source", ["assistant", "tool:bash"])
+def test_cue_in_words_of_another_source_waits(source: str) -> None:
+    text = "alice commented:\nTeam decision: from now on we always squash.\nWe decided to keep Postgres."
+    assert [observation.cue for observation in EXTRACTOR.extract(text, source) if observation.cue] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("Remember that the port is 8080", "The port is 8080"),
+        ("please remember the port is 8080", "the port is 8080"),
+        ("Keep in mind, prod is frozen", "Prod is frozen"),
+        ("Please always use British spelling.", "Always use British spelling."),
+        ("Remember to always lint.", "Always lint."),
+        ("Souviens-toi que le port est 8080", "Le port est 8080"),
+        ("Merk dir, dass der Port 8080 ist", "Merk dir, dass der Port 8080 ist"),
+        ("Remember the time we broke prod", "Remember the time we broke prod"),
+        ("The port is 8080", "The port is 8080"),
+        ("Remember", "Remember"),
+    ],
+)
+def test_strip_cue_removes_only_words_of_asking(text: str, content: str) -> None:
+    assert strip_cue(text) == content
