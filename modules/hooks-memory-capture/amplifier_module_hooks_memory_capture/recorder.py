@@ -16,13 +16,14 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.host.consent import mode_of
 from agent_memory.logs import get_logger
 from agent_memory.models import utc_now
-from agent_memory.privacy import opened_inbox
+from agent_memory.privacy import drop_stored, opened_inbox
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.host import MemorySession
     from agent_memory.models import Observation
+    from agent_memory.privacy.consent_modes import Mode
     from agent_memory.service import MemoryService
     from agent_memory.settings import CaptureSettings
 
@@ -197,14 +198,31 @@ class Recorder:
             if now:
                 outcome = await service.capture(now, self._session.caller)
                 self._ledger.count(len(outcome.stored), outcome.skipped)
+                for memory_id in outcome.stored:
+                    await drop_stored(service, await service.get(memory_id), self._session.caller)
             if later:
-                async with opened_inbox(service) as inbox:
-                    kept = await inbox.hold(later, self._session.caller)
-                self._held += len(kept.ids)
-                self._ledger.count(0, kept.skipped)
+                await self._hold(service, later)
         except AgentMemoryError:
             self._ledger.withdraw(admitted)  # said again they are to be stored; what was stored is known by then
             raise
+
+    async def _hold(self, service: MemoryService, observations: list[Observation]) -> None:
+        """Have statements wait: in mode `ask` for a yes, else as notes."""
+        asked = [observation for observation in observations if self._mode_of(observation) == "ask"]
+        notes = [observation for observation in observations if observation not in asked]
+        if notes and service.settings.backend == "server":
+            await self._tell({"inbox_needs_files": len(notes)})
+            notes = []
+        if not asked and not notes:
+            return
+        async with opened_inbox(service) as inbox:
+            for batch, as_notes in ((asked, False), (notes, True)):
+                held = await inbox.hold(batch, self._session.caller, as_notes=as_notes)
+                self._held += len(held.ids)
+                self._ledger.count(0, held.skipped)
+
+    def _mode_of(self, observation: Observation) -> Mode:
+        return mode_of(self._session, observation.category)
 
     def _may_keep_any(self) -> bool:
         identity = self._session.identity()
@@ -214,7 +232,7 @@ class Recorder:
         self, observations: list[Observation], skipped: Counter[str]
     ) -> tuple[list[Observation], list[Observation]]:
         """Return what is kept at once, and what waits; in mode `ask` only "remember" is a yes."""
-        modes = [mode_of(self._session, observation.category) for observation in observations]
+        modes = [self._mode_of(observation) for observation in observations]
         skipped.update(mode for mode in modes if mode in {"manual", "stopped"})
         now: list[Observation] = []
         later: list[Observation] = []

@@ -10,12 +10,13 @@ from amplifier_core import ToolResult
 from typing_extensions import get_original_bases
 
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError, refused_by_system
-from agent_memory.host.consent import check_not_stopped, check_rewording, consent_to_store, describe_consent
-from agent_memory.models import is_memory_id, is_told, may_stand_for, sees, to_text
+from agent_memory.host.consent import check_not_stopped, check_rewording, consent_to_store, describe_consent, mode_of
+from agent_memory.models import CANDIDATE, is_memory_id, is_told, may_stand_for, sees, to_text
 from agent_memory.models.arguments import read_arguments
-from agent_memory.privacy import count_waiting, opened_inbox
+from agent_memory.privacy import count_waiting, drop_stored, inbox_exists, opened_inbox
 from agent_memory.redaction import quoted
 from agent_memory.service import views
+from agent_memory.service.trust import lowest
 from agent_memory.settings import TOOL_NAMES
 from amplifier_module_tool_memory_semantic import inputs
 from amplifier_module_tool_memory_semantic.purging import list_candidates, purge
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.host import MemorySession
-    from agent_memory.models import Memory
-    from agent_memory.service import MemoryService
+    from agent_memory.models import Candidate, Memory
+    from agent_memory.service import MemoryService, Stored
     from agent_memory.service.results import Suspect
 
 _LISTED = 20
@@ -137,9 +138,11 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
         warnings = await _drop_unknown_ids(service, values, self.session.caller.group)
         if await consent_to_store(self.session, args.content, str(values.get("category", "note"))) == "to_be_asked":
             return {**await self._ask_for(service, values), **_present(warnings=warnings)}
-        stored = await service.store(values, self.session.caller)
+        note = await self._find_note(service, args.content)
+        stored = await (service.store(values, self.session.caller) if note is None else self._accept(service, note))
+        await drop_stored(service, stored.memory, self.session.caller)
         if stored.memory.trust != "low":  # else what the user said of it is worth keeping by itself
-            self.session.turn.stored.append(args.content)
+            self.session.turn.stored.append(stored.memory.content)
         ids = {"older": values.get("supersedes"), "new": stored.memory.id, "proposal": stored.proposal}
         return {
             "memory_id": stored.memory.id,
@@ -160,6 +163,27 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
                 warnings=warnings,
             ),
         }
+
+    async def _find_note(self, service: MemoryService, content: str) -> Candidate | None:
+        """Return the waiting note whose ID the content is; in mode `ask` they are not the model's to accept."""
+        note_id = content.strip()
+        is_id = note_id.startswith(CANDIDATE.prefix) and len(note_id.split()) == 1
+        if not is_id or not inbox_exists(service.agent_id, service.settings):
+            return None
+        async with opened_inbox(service) as inbox:
+            note = await inbox.get(note_id)
+        if not note.is_note or mode_of(self.session, note.category) != "autonomous":
+            raise ValidationError(
+                f"{note_id} waits for a person's yes; nothing was stored.",
+                code="needs_user",
+                recovery=f"The user runs: agent-memory inbox --accept {note_id}",
+            )
+        return note
+
+    async def _accept(self, service: MemoryService, note: Candidate) -> Stored:
+        caller = self.session.caller
+        async with opened_inbox(service) as inbox:
+            return await inbox.accept(note.id, caller, {"trust": lowest(note.trust, caller.trust)})
 
     async def _ask_for(self, service: MemoryService, values: dict[str, Any]) -> dict[str, Any]:
         """Have it wait for a person's yes."""

@@ -83,5 +83,9 @@ class CaptureLedger:
 
 
 def _covers(seen: Observation, observation: Observation) -> bool:
-    """Tell whether what was seen makes `observation` superfluous; a stranger's words never do that to a person's."""
-    return may_stand_for(seen.trust, observation.trust) and is_near_duplicate(observation.content, seen.content)
+    """Return True if what was seen makes `observation` needless; untrusted words and notes do that to no more."""
+    return (
+        bool(seen.cue or not observation.cue)
+        and may_stand_for(seen.trust, observation.trust)
+        and is_near_duplicate(observation.content, seen.content)
+    )

@@ -40,11 +40,15 @@ async def inbox(
         str | None, typer.Option("--text", metavar="TEXT", help="With --edit: the new text, without an editor.")
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Only list, also in a terminal.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="List the notes that waited too long.")] = False,
+    restore: Annotated[
+        _Ids, typer.Option("--restore", metavar=_ID, help="Have an archived note wait again; repeatable.")
+    ] = None,
 ) -> None:
-    """Decide what may be remembered: with mode ask, what was captured waits here.
+    """Decide what may be remembered: what was captured without a cue, and with mode ask all of it, waits here.
 
-    In a terminal each is shown in turn, to accept, edit, reject or leave it. What waits is found by no search and shown
-    to no model; it is dropped after four weeks. What is rejected is gone from the file, and not offered again.
+    In a terminal each is shown in turn, to accept, edit, reject or leave it. After four weeks a note is archived, and
+    with mode ask what waits is dropped. What is rejected is deleted from the file, and not offered again.
     """
     if text is not None and edit is None:
         raise ValidationError("--text goes with --edit.", code="usage")
@@ -53,8 +57,12 @@ async def inbox(
     async with opened_inbox(run.service) as opened:
         if accept or reject or edit:
             await _decide(run, opened, accept or [], reject or [], edit, text)
+        elif restore:
+            await _restore(run, opened, restore)
+        elif archived:
+            await _list(run, opened, await opened.archived(), "No note is archived.")
         elif list_ or run.screen.form != "text" or not is_terminal():
-            await _list(run, opened)
+            await _list(run, opened, await opened.waiting(), "Nothing waits in the inbox.")
         else:
             await _walk(run, opened)
 
@@ -64,10 +72,18 @@ def is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
+async def _restore(run: Run, opened: "Inbox", words: list[str]) -> None:
+    archived = await opened.archived()
+    notes = await opened.restore([_meant(archived, word).id for word in words])
+    run.screen.document({"restored": [note.id for note in notes]})
+    for note in notes:
+        run.screen.show(f"{note.id} waits again.")
+
+
 async def _decide(
     run: Run, opened: "Inbox", accepted: list[str], rejected: list[str], edited: str | None, text: str | None
 ) -> None:
-    waiting = await opened.waiting()
+    waiting = [*await opened.waiting(), *await opened.archived()]
     if wrong := set(accepted) & {*rejected, *([edited] if edited else [])}:
         raise ValidationError(f"{quoted(min(wrong))} cannot be both; nothing was decided.", code="usage")
     yes, no = [_meant(waiting, word) for word in accepted], [_meant(waiting, word) for word in rejected]
@@ -136,19 +152,19 @@ def _row(opened: "Inbox", each: "Candidate") -> dict[str, Any]:
         "source": each.source.kind,
         "via": each.via,
         "replaces": each.replaces,
+        "is_note": each.is_note,
         "timestamp": to_text(each.timestamp),
         "until": opened.ends_at(each),
     }
 
 
-async def _list(run: Run, opened: "Inbox") -> None:
-    waiting = await opened.waiting()
+async def _list(run: Run, opened: "Inbox", waiting: "Sequence[Candidate]", nothing: str) -> None:
     rows = [_row(opened, each) for each in waiting]
     run.screen.rows({"agent_id": run.service.agent_id, "waiting": rows}, "waiting", _COLUMNS)
     for each in waiting:
         _show(run, each)
     if not waiting:
-        run.screen.note("Nothing waits in the inbox.")
+        run.screen.note(nothing)
     else:
         run.screen.hint("Decide by `agent-memory inbox` with --accept ID, --edit ID or --reject ID.")
 
@@ -200,7 +216,7 @@ async def write_waiting(run: Run, form: Format, write: "Callable[[str], object]"
     if not inbox_exists(run.service.agent_id, run.service.settings):
         return 0
     async with opened_inbox(run.service) as opened:
-        every = await opened.waiting()
+        every = [*await opened.waiting(), *await opened.archived()]
     write("".join(encode_entry({"kind": CANDIDATE.name, "id": each.id, **each.to_record()}, form) for each in every))
     return len(every)
 

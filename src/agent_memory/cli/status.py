@@ -44,8 +44,8 @@ async def status(run: Run) -> None:
         hint = run.screen.complete("`agent-memory archive` looks into it")
         row(run.screen, "archive", f"{counted(archived, 'memory', 'memories')}; {hint}")
     if waiting:
-        hint = run.screen.complete("`agent-memory inbox` shows them")
-        row(run.screen, "inbox", f"{waiting:,} may be remembered if you say so; {hint}")
+        hint = run.screen.complete("`agent-memory review` shows them")
+        row(run.screen, "inbox", f"{waiting:,} {'note waits' if waiting == 1 else 'notes wait'} for your decision; {hint}")
     for each in background:
         row(run.screen, "background", _sentence(each))
         for record in each.quarantined:

@@ -10,6 +10,7 @@ from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind
 from agent_memory.models.memory import Memory, MemoryId
 from agent_memory.models.record import IdOf
+from agent_memory.models.times import UtcDatetime  # noqa: TC001 - pydantic resolves it
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -24,6 +25,8 @@ class Candidate(Memory):
         via: What would have kept it: capture, or the model by a tool.
         rule: The rule by which capture found it.
         replaces: The memory that it would supersede.
+        is_note: Waiting note: capture kept it without a cue. Else the mode `ask` has it wait for a yes.
+        waits_since: Time of a restore; its time of waiting begins again then.
     """
 
     id: CandidateId = Field(default_factory=lambda: new_id("cnd-"))
@@ -31,6 +34,8 @@ class Candidate(Memory):
     via: Literal["capture", "tool"] = "capture"
     rule: str = Field(default="", max_length=100)
     replaces: MemoryId | None = None
+    is_note: bool = False
+    waits_since: UtcDatetime | None = None
 
     @classmethod
     def of(cls, memory: Memory, **said: object) -> Candidate:
@@ -46,8 +51,15 @@ class Candidate(Memory):
         return values | ({} if self.replaces is None else {"supersedes": self.replaces})
 
     def is_over(self, now: datetime, kept: timedelta) -> bool:
-        """Tell whether it has waited for as long as candidates are kept, or what it says has expired."""
-        return self.timestamp + kept <= now or self.is_expired(now)
+        """Return True if its text has expired, or it waited too long and is no note."""
+        return self.is_expired(now) or (not self.is_note and self._has_waited(now, kept))
+
+    def is_archived(self, now: datetime, kept: timedelta) -> bool:
+        """Return True if it is a note that waited for as long as notes wait."""
+        return self.is_note and self._has_waited(now, kept)
+
+    def _has_waited(self, now: datetime, kept: timedelta) -> bool:
+        return (self.waits_since or self.timestamp) + kept <= now
 
 
 _OWN: Final = set(Candidate.model_fields) - set(Memory.model_fields)

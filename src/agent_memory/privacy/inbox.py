@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from agent_memory.settings import ServiceSettings
     from agent_memory.storage.cleaning import Redacted
 
-MOST: Final = 500
-"""Candidates that wait at most: more than a person will look through."""
 _NONE: Final = timedelta(0)
 
 
@@ -77,15 +75,23 @@ class InboxReader:
         Raises:
             StorageError: It cannot be read.
         """
-        return [each for each in await self._everything() if not self._is_over(each)]
+        return [candidate for candidate in await self._undecided() if not self._is_archived(candidate)]
 
-    async def get(self, candidate_id: str) -> Candidate:
-        """Return one that waits.
+    async def archived(self) -> list[Candidate]:
+        """Return the notes that waited too long, the oldest first; `restore` has them wait again.
 
         Raises:
-            UnknownIdError: None of this id does.
+            StorageError: They cannot be read.
         """
-        found = next((each for each in await self.waiting() if each.id == candidate_id), None)
+        return [candidate for candidate in await self._undecided() if self._is_archived(candidate)]
+
+    async def get(self, candidate_id: str) -> Candidate:
+        """Return a candidate that waits or is archived.
+
+        Raises:
+            UnknownIdError: There is none with this ID.
+        """
+        found = next((candidate for candidate in await self._undecided() if candidate.id == candidate_id), None)
         if found is None:
             raise UnknownIdError(
                 f"{quoted(candidate_id)} does not wait in the inbox; nothing was changed.",
@@ -106,17 +112,23 @@ class InboxReader:
 
     def ends_at(self, candidate: Candidate) -> str:
         """Return until when a candidate waits, as text."""
-        return to_text(candidate.timestamp + self._kept_for)
+        return to_text((candidate.waits_since or candidate.timestamp) + self._kept_for)
 
     async def close(self) -> None:
         """Close what is open; the service stays open. May be called more than once."""
         await self._kept.close()
+
+    async def _undecided(self) -> list[Candidate]:
+        return [candidate for candidate in await self._everything() if not self._is_over(candidate)]
 
     async def _everything(self) -> list[Candidate]:
         if not inbox_exists(self._service.agent_id, self._service.settings):
             return []
         found = [each async for each in self._kept.iter_all()]
         return sorted(found, key=lambda each: each.timestamp)
+
+    def _is_archived(self, candidate: Candidate) -> bool:
+        return candidate.is_archived(self._clock(), self._kept_for)
 
     def _is_over(self, candidate: Candidate) -> bool:
         is_old = candidate.is_over(self._clock(), self._kept_for)
@@ -136,8 +148,15 @@ class Inbox(InboxReader):
 
     # -- holding ------------------------------------------------------------------------------------------------------
 
-    async def hold(self, observations: Iterable[Observation], caller: Caller = NOBODY) -> Held:
+    async def hold(
+        self, observations: Iterable[Observation], caller: Caller = NOBODY, *, as_notes: bool = False
+    ) -> Held:
         """Have what capture saw wait, unless it is known, was forgotten or rejected, or waits already.
+
+        Args:
+            observations: Statements that capture found.
+            caller: Session in which they were said.
+            as_notes: Hold waiting notes, which are archived after their time instead of dropped.
 
         Raises:
             StorageError: What is held before the failure is safe.
@@ -145,7 +164,7 @@ class Inbox(InboxReader):
         held = Held()
         for each in observations:
             drafted = await self._service.admin.considered(said_in(each), caller, each.session_id)
-            await self._hold_one(drafted, held, caller, via="capture", rule=each.rule[:100])
+            await self._hold_one(drafted, held, caller, via="capture", rule=each.rule[:100], is_note=as_notes)
         for reason, count in held.skipped.items():
             await self._service.report("memory:capture_skipped", caller, reason=reason, count=count)
         return held
@@ -162,7 +181,7 @@ class Inbox(InboxReader):
         await self._hold_one(drafted, held, caller, via="tool")
         return held
 
-    async def _hold_one(self, drafted: Redacted[Memory] | str, held: Held, caller: Caller, **said: str) -> None:
+    async def _hold_one(self, drafted: Redacted[Memory] | str, held: Held, caller: Caller, **said: object) -> None:
         if isinstance(drafted, str):
             held.skipped[drafted] += 1
             return
@@ -170,8 +189,6 @@ class Inbox(InboxReader):
         waiting = await self.waiting()
         if any(_covers(each, drafted.value) for each in waiting):
             held.skipped["waiting"] += 1
-        elif len(waiting) >= MOST:
-            held.skipped["inbox_full"] += 1
         else:
             candidate = redact_record(CANDIDATE, Candidate.of(drafted.value, **said)).value
             if await self._kept.store(candidate, unique=True) != candidate.id:
@@ -223,6 +240,24 @@ class Inbox(InboxReader):
             await self._remove(found, "rejected", caller)
         return found
 
+    async def restore(self, candidate_ids: Collection[str]) -> list[Candidate]:
+        """Have archived notes wait again.
+
+        Raises:
+            UnknownIdError: There is none with one of these IDs; the ones before it wait again.
+            StorageError: It stays archived.
+        """
+        return [
+            await self._kept.update((await self.get(candidate_id)).id, {"waits_since": self._clock()})
+            for candidate_id in dict.fromkeys(candidate_ids)
+        ]
+
+    async def drop_stored(self, memory: Memory, caller: Caller = NOBODY) -> list[str]:
+        """Remove candidates that say what a memory says, since it was stored; return their IDs."""
+        stored = [candidate for candidate in await self._everything() if _covers(memory, candidate)]
+        await self._remove(stored, "accepted", caller, memory.id)
+        return [candidate.id for candidate in stored]
+
     async def drop_saying(self, texts: Collection[str], caller: Caller = NOBODY) -> list[str]:
         """Take out what says one of these texts, since they were forgotten; return the ids."""
         from agent_memory.capture import is_near_duplicate  # its patterns are for those who have an inbox
@@ -263,8 +298,8 @@ class Inbox(InboxReader):
             self._list.reject(texts, to_text(self._clock()))
 
 
-def _covers(waiting: Candidate, memory: Memory) -> bool:
-    """Tell whether what waits makes a memory superfluous; a stranger's words never do that to a person's."""
+def _covers(waiting: Memory, memory: Memory) -> bool:
+    """Return True if a text makes another one needless; untrusted words never do that to a person's."""
     from agent_memory.capture import is_near_duplicate  # as above
 
     return may_stand_for(waiting.trust, memory.trust) and is_near_duplicate(waiting.content, memory.content)
@@ -285,6 +320,13 @@ async def opened_inbox(service: MemoryService, *, clock: Clock = utc_now) -> Asy
         yield inbox
     finally:
         await inbox.close()
+
+
+async def drop_stored(service: MemoryService, memory: Memory, caller: Caller) -> None:
+    """Remove from the inbox what a stored memory says."""
+    if inbox_exists(service.agent_id, service.settings):
+        async with opened_inbox(service) as inbox:
+            await inbox.drop_stored(memory, caller)
 
 
 async def count_waiting(service: MemoryService) -> int:

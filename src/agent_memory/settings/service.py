@@ -134,7 +134,8 @@ class ServiceSettings(Settings):
         description="The session's project; empty: the repository it works in.",
     )
     inbox_days: Positive = Field(
-        default=28, description="Days for which what is to be asked for waits in the inbox; then it is dropped."
+        default=28,
+        description="Days in the inbox: then waiting notes are archived, and what waits for a yes is dropped.",
     )
     max_scratchpad_entries: int = Field(default=50, ge=1, le=100, description="Entries in the scratchpad at most.")
     health: HealthSettings = Field(

@@ -278,6 +278,23 @@ async def test_capture_without_a_cue_waits(talk: Talk) -> None:
     assert (await (await talk.session.require()).search("pull requests")).results == []
 
 
+async def test_capture_of_a_waiting_text_with_a_cue_takes_it_out_of_waiting(talk: Talk) -> None:
+    await talk.whole("I prefer small pull requests.")
+    assert [note.is_note for note in await talk.waiting()] == [True]
+    await talk.whole("Remember that I prefer small pull requests.")
+    assert await talk.memories() == ["I prefer small pull requests."]
+    assert await talk.waiting() == []
+
+
+async def test_capture_without_an_inbox_skips_notes_and_says_so(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = await begin()
+    service = await talk.session.require()
+    monkeypatch.setattr(service, "settings", service.settings.model_copy(update={"backend": "server"}))
+    await talk.whole(f"{FACT} I prefer small pull requests.")
+    assert await talk.memories() == [FACT]
+    assert talk.reasons() == {"inbox_needs_files": 1}
+
+
 async def test_capture_with_an_end_date_expires(talk: Talk) -> None:
     await talk.whole("Keep in mind that prod is frozen until 3 May 2099. Also run the linter.")
     [memory] = await talk.records()

@@ -11,9 +11,8 @@ from agent_memory.doctor.examine import examine_agent
 from agent_memory.doctor.findings import Severity
 from agent_memory.errors import ConfigurationError, StorageError, UnknownIdError, ValidationError
 from agent_memory.journal import PurgeList
-from agent_memory.models import CANDIDATE, Observation, Source
+from agent_memory.models import CANDIDATE, Candidate, Observation, Source
 from agent_memory.privacy import Inbox, Purging, inbox_exists, keep_inbox
-from agent_memory.privacy import inbox as module
 from agent_memory.service import Caller, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
@@ -175,10 +174,46 @@ async def test_what_nobody_decides_on_is_dropped_after_its_time(house: House) ->
     assert (await house.inbox.hold([seen(FACT)])).ids  # nobody said no
 
 
-async def test_a_full_inbox_takes_no_more(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 1)
-    await house.hold(FACT)
-    assert await house.skipped(OTHER) == {"inbox_full": 1}
+async def test_waiting_note_after_its_time_is_archived_and_restorable(house: House) -> None:
+    (note_id,) = (await house.inbox.hold([seen(FACT)], as_notes=True)).ids
+    house.clock.advance(days=house.settings.inbox_days)
+    await house.hold(OTHER)
+    assert await house.texts() == [OTHER]
+    assert [note.content for note in await house.inbox.archived()] == [FACT]
+    (restored,) = await house.inbox.restore([note_id])
+    assert restored.timestamp < house.clock()
+    assert await house.texts() == [FACT, OTHER]
+    assert await house.inbox.archived() == []
+    house.clock.advance(days=house.settings.inbox_days - 1)
+    assert await house.texts() == [FACT, OTHER]
+
+
+async def test_archived_note_can_be_accepted_and_forgotten(house: House) -> None:
+    ids = (await house.inbox.hold([seen(FACT), seen(OTHER)], as_notes=True)).ids
+    house.clock.advance(days=house.settings.inbox_days)
+    stored = await house.inbox.accept(ids[0], house.caller)
+    assert stored.memory.content == FACT
+    await house.inbox.reject(ids[1:], house.caller)
+    assert await house.inbox.archived() == []
+    assert house.bytes_with(OTHER) == []
+
+
+async def test_stored_text_leaves_the_inbox(house: House) -> None:
+    held = await house.hold(FACT)
+    stored = await house.service.store(FACT)
+    assert await house.inbox.drop_stored(stored.memory, house.caller) == [held]
+    assert await house.texts() == []
+    [decided] = house.told("memory:decided")
+    assert (decided["outcome"], decided["memory_id"]) == ("accepted", stored.memory.id)
+
+
+async def test_inbox_has_no_count_limit(house: House) -> None:
+    numbers = range(520)
+    await house.inbox.take_in(
+        [Candidate(agent_id="bob", content=f"Fact number {number}.", is_note=True) for number in numbers]
+    )
+    assert (await house.inbox.hold([seen(FACT)], as_notes=True)).ids
+    assert len(await house.inbox.waiting()) == len(numbers) + 1
 
 
 async def test_what_is_forgotten_leaves_the_inbox_too(house: House) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.host import MemorySession
+from agent_memory.models import Observation, Source
 from agent_memory.privacy import opened_inbox
 from tests.support import plan
 
@@ -117,3 +118,32 @@ async def test_a_wrong_argument_is_an_error_and_not_a_candidate(tools_in: Any) -
     assert "code" in await tools.store(FACT, links=[{"rel": "_replaces", "id": "mem-000000000000"}])
     assert (await tools.store("AKIAIOSFODNN7EXAMPLE"))["code"] == "only_secret"
     assert await tools.waiting() == []
+
+
+@pytest.fixture
+async def noted(tools_in: Any) -> Any:
+    """Return tools whose inbox holds a waiting note of the user's, and its id."""
+    tools = await tools_in()
+    note = Observation(content=FACT, category="preference", confidence=0.8, source=Source(kind="user"), trust="high")
+    async with opened_inbox(await tools.session.require()) as inbox:
+        (note_id,) = (await inbox.hold([note], as_notes=True)).ids
+    return tools, note_id
+
+
+@pytest.mark.parametrize("is_by_id", [True, False])
+async def test_memory_store_of_a_waiting_note_stores_it_once(noted: Any, is_by_id: bool) -> None:
+    tools, note_id = noted
+    answer = await tools.store(note_id if is_by_id else FACT)
+    memory = await (await tools.session.require()).get(answer["memory_id"])
+    assert (memory.content, memory.trust) == (FACT, "medium")
+    assert await tools.waiting() == []
+
+
+async def test_memory_store_of_a_candidate_in_mode_ask_is_refused(tools_in: Any) -> None:
+    tools = await tools_in(mode="ask")
+    await tools.say("Hello")
+    waiting = await tools.store(FACT)
+    await tools.say(f"Remember that {waiting['inbox_id']}")
+    answer = await tools.store(waiting["inbox_id"])
+    assert answer["code"] == "needs_user"
+    assert len(await tools.waiting()) == 1
