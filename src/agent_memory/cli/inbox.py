@@ -40,10 +40,6 @@ async def inbox(
         str | None, typer.Option("--text", metavar="TEXT", help="With --edit: the new text, without an editor.")
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Only list, also in a terminal.")] = False,
-    archived: Annotated[bool, typer.Option("--archived", help="List the notes that waited too long.")] = False,
-    restore: Annotated[
-        _Ids, typer.Option("--restore", metavar=_ID, help="Have an archived note wait again; repeatable.")
-    ] = None,
 ) -> None:
     """Decide what may be remembered: what was captured without a cue, and with mode ask all of it, waits here.
 
@@ -57,12 +53,8 @@ async def inbox(
     async with opened_inbox(run.service) as opened:
         if accept or reject or edit:
             await _decide(run, opened, accept or [], reject or [], edit, text)
-        elif restore:
-            await _restore(run, opened, restore)
-        elif archived:
-            await _list(run, opened, await opened.archived(), "No note is archived.")
         elif list_ or run.screen.form != "text" or not is_terminal():
-            await _list(run, opened, await opened.waiting(), "Nothing waits in the inbox.")
+            await list_candidates(run, opened, await opened.waiting(), "Nothing waits in the inbox.")
         else:
             await _walk(run, opened)
 
@@ -72,22 +64,14 @@ def is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-async def _restore(run: Run, opened: "Inbox", words: list[str]) -> None:
-    archived = await opened.archived()
-    notes = await opened.restore([_meant(archived, word).id for word in words])
-    run.screen.document({"restored": [note.id for note in notes]})
-    for note in notes:
-        run.screen.show(f"{note.id} waits again.")
-
-
 async def _decide(
     run: Run, opened: "Inbox", accepted: list[str], rejected: list[str], edited: str | None, text: str | None
 ) -> None:
     waiting = [*await opened.waiting(), *await opened.archived()]
     if wrong := set(accepted) & {*rejected, *([edited] if edited else [])}:
         raise ValidationError(f"{quoted(min(wrong))} cannot be both; nothing was decided.", code="usage")
-    yes, no = [_meant(waiting, word) for word in accepted], [_meant(waiting, word) for word in rejected]
-    chosen = _meant(waiting, edited) if edited is not None else None
+    yes, no = [find_candidate(waiting, word) for word in accepted], [find_candidate(waiting, word) for word in rejected]
+    chosen = find_candidate(waiting, edited) if edited is not None else None
     done: dict[str, Any] = {"accepted": [], "rejected": []}
     run.screen.document(done)
     if chosen is not None:
@@ -99,8 +83,8 @@ async def _decide(
         run.screen.show(f"Rejected {each.id}; it is not offered again.")
 
 
-def _meant(waiting: "list[Candidate]", word: str) -> "Candidate":
-    """Return the candidate whose id begins so.
+def find_candidate(waiting: "list[Candidate]", word: str) -> "Candidate":
+    """Return the candidate whose ID begins with `word`.
 
     Raises:
         UnknownIdError: There is none.
@@ -158,18 +142,20 @@ def _row(opened: "Inbox", each: "Candidate") -> dict[str, Any]:
     }
 
 
-async def _list(run: Run, opened: "Inbox", waiting: "Sequence[Candidate]", nothing: str) -> None:
+async def list_candidates(run: Run, opened: "Inbox", waiting: "Sequence[Candidate]", nothing: str) -> None:
+    """Print candidates, or a note where there are none."""
     rows = [_row(opened, each) for each in waiting]
     run.screen.rows({"agent_id": run.service.agent_id, "waiting": rows}, "waiting", _COLUMNS)
     for each in waiting:
-        _show(run, each)
+        show_candidate(run, each)
     if not waiting:
         run.screen.note(nothing)
     else:
         run.screen.hint("Decide by `agent-memory inbox` with --accept ID, --edit ID or --reject ID.")
 
 
-def _show(run: Run, each: "Candidate") -> None:
+def show_candidate(run: Run, each: "Candidate") -> None:
+    """Print one candidate: who said it when, and its text."""
     whose = {"user": "you said", "assistant": "the agent said", "tool": "a tool returned"}.get(each.source.kind, "")
     doubt = "a stranger's text was in the conversation" if each.trust == "low" else ""
     head = [day(each.timestamp), each.category, *([each.project] if each.project else []), whose, doubt]
@@ -185,7 +171,7 @@ async def _walk(run: Run, opened: "Inbox") -> None:
     done: dict[str, Any] = {"accepted": [], "rejected": []}
     run.screen.last_words = lambda: "Stopped. What was decided is done; the rest waits still."
     for each in waiting:
-        _show(run, each)
+        show_candidate(run, each)
         choice = _ask(run)
         if choice == "quit":
             break

@@ -12,7 +12,7 @@ from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
-from agent_memory.files.wording import counted
+from agent_memory.files.wording import counted, describe_waiting
 from agent_memory.lifecycle.health.backlog import backlog_of
 from agent_memory.models import to_text
 from agent_memory.privacy.inbox import count_waiting
@@ -45,7 +45,7 @@ async def status(run: Run) -> None:
         row(run.screen, "archive", f"{counted(archived, 'memory', 'memories')}; {hint}")
     if waiting:
         hint = run.screen.complete("`agent-memory review` shows them")
-        row(run.screen, "inbox", f"{waiting:,} {'note waits' if waiting == 1 else 'notes wait'} for your decision; {hint}")
+        row(run.screen, "inbox", f"{describe_waiting(waiting)} for your decision; {hint}")
     for each in background:
         row(run.screen, "background", _sentence(each))
         for record in each.quarantined:

@@ -75,7 +75,7 @@ async def _list(run: Run, *, look: bool) -> None:
     rows = [pair(each) for each in waiting]
     run.screen.rows({"agent_id": run.service.agent_id, "suspects": rows}, "suspects", _COLUMNS)
     for each in waiting[:_SHOWN]:
-        _show(run.screen, each)
+        show_conflict(run.screen, each)
     if not waiting:
         more = "" if look else " --look compares all of them, by meaning, too."
         run.screen.note(f"No two memories look as if they cannot both be right.{more}")
@@ -85,7 +85,8 @@ async def _list(run: Run, *, look: bool) -> None:
         run.screen.hint("Settle one by `agent-memory suspects ID OTHER` with --replace, --keep or --not-same.")
 
 
-def _show(screen: "Screen", each: "Suspect") -> None:
+def show_conflict(screen: "Screen", each: "Suspect") -> None:
+    """Print a pair that may be in conflict, the newer memory first."""
     newer, older = each.newer, each.older
     screen.show(Text.assemble((f"{newer.id} {older.id}", "bold"), (f"  {each.hint}", "yellow")))
     for which, memory in (("newer", newer), ("older", older)):

@@ -30,6 +30,11 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
+def describe_waiting(count: int) -> str:
+    """Return `1 note waits`, `3 notes wait`."""
+    return f"{counted(count, 'note')} {'waits' if count == 1 else 'wait'}"
+
+
 def few(items: Sequence[str]) -> tuple[str, ...]:
     """Return a few examples, and how many more there are."""
     more = [f"… and {len(items) - _EXAMPLES:,} more"] if len(items) > _EXAMPLES else []

@@ -60,7 +60,7 @@ def test_what_waits_is_listed_and_in_the_status_and_nowhere_else(bob: Run, waiti
     listed = bob("inbox").stdout
     assert all(text in listed for text in (FIRST, SECOND, THIRD, *waiting))
     assert document(bob("status", "--json"))["inbox"] == 3
-    assert "agent-memory inbox" in bob("status").stdout
+    assert "3 notes wait for your decision; `agent-memory review`" in bob("status").stdout
     assert not {FIRST, SECOND, THIRD} & remembered(bob)
     assert FIRST not in bob("search", "release Fridays", code=3).stdout
     assert FIRST not in bob("briefing").stdout

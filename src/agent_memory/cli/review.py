@@ -1,0 +1,177 @@
+"""The command `review`: decide about waiting notes and conflicts with single keys."""
+
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from agent_memory.cli.inbox import find_candidate, list_candidates, show_candidate
+from agent_memory.cli.running import FAILED, Run, command
+from agent_memory.cli.suspects import show_conflict
+from agent_memory.files.wording import counted
+
+if TYPE_CHECKING:
+    from agent_memory.models import Candidate
+    from agent_memory.privacy import Inbox
+    from agent_memory.service import Suspect
+    from agent_memory.service.disputes import Decision
+
+Act = Callable[[], Awaitable[None]]
+_ID: Final = "ID"
+_CONTROL_C, _CONTROL_D, _ESCAPE = "\x03", "\x04", "\x1b"
+_QUIT: Final = frozenset({"q", _CONTROL_C, _CONTROL_D, _ESCAPE, ""})
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewItem:
+    """What is to be decided about one note or conflict.
+
+    Attributes:
+        show: Prints it.
+        acts: By key, the label of a decision and what carries it out.
+    """
+
+    show: Callable[[], None]
+    acts: dict[str, tuple[str, Act]]
+
+    @property
+    def question(self) -> str:
+        """Return the keys and their decisions, in one line."""
+        return ", ".join([*(label for label, _ in self.acts.values()), "[n]ext", "[u]ndo", "[q]uit"]) + ": "
+
+
+@command(rows=True)
+async def review(
+    run: Run,
+    *,
+    archived: Annotated[bool, typer.Option("--archived", help="List notes that waited too long.")] = False,
+    restore: Annotated[
+        list[str] | None, typer.Option("--restore", metavar=_ID, help="Have an archived note wait again; repeatable.")
+    ] = None,
+) -> None:
+    """Decide about waiting notes and conflicts, one after the other, with single keys.
+
+    A decision is carried out with the next key, so that [u]ndo takes it back. Without a terminal what waits is listed,
+    and the command ends with 1 if anything does.
+    """
+    from agent_memory.privacy import opened_inbox
+
+    async with opened_inbox(run.service) as inbox:
+        if restore:
+            await _restore(run, inbox, restore)
+        elif archived:
+            await list_candidates(run, inbox, await inbox.archived(), "No note is archived.")
+        else:
+            waiting, conflicts = await inbox.waiting(), await run.service.suspects()
+            if run.screen.form != "text" or not is_terminal():
+                await _list(run, inbox, waiting, conflicts)
+            else:
+                items = [_note_item(run, inbox, candidate) for candidate in waiting]
+                await _walk(run, [*items, *(_conflict_item(run, conflict) for conflict in conflicts)])
+
+
+def is_terminal() -> bool:
+    """Return True if a person can see the questions and press keys."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def read_key(run: Run, question: str) -> str:
+    """Print a question and return the key pressed, in lower case."""
+    run.screen.err.print(question, end="", markup=False, highlight=False, soft_wrap=True)
+    try:
+        key = typer.getchar()
+    except (KeyboardInterrupt, EOFError):
+        key = _CONTROL_C
+    run.screen.err.print(key if key.isprintable() else "", markup=False, highlight=False)
+    return key.lower()
+
+
+async def _restore(run: Run, inbox: "Inbox", words: list[str]) -> None:
+    archived = await inbox.archived()
+    notes = await inbox.restore([find_candidate(archived, word).id for word in words])
+    run.screen.document({"restored": [note.id for note in notes]})
+    for note in notes:
+        run.screen.show(f"{note.id} waits again.")
+
+
+async def _list(run: Run, inbox: "Inbox", waiting: "list[Candidate]", conflicts: "list[Suspect]") -> None:
+    """List what waits.
+
+    Raises:
+        typer.Exit: Something waits.
+    """
+    await list_candidates(run, inbox, waiting, "No note waits.")
+    if conflicts:
+        run.screen.note(f"{counted(len(conflicts), 'conflict')}: agent-memory suspects lists them.")
+    if waiting or conflicts:
+        raise typer.Exit(FAILED)
+
+
+async def _walk(run: Run, items: list[ReviewItem]) -> None:
+    """Show the items in order and carry out each decision with the next key."""
+    pending: tuple[int, Act] | None = None
+    position = decided = 0
+    while position < len(items):
+        item = items[position]
+        item.show()
+        key = _ask(run, item)
+        if key == "u":
+            position = pending[0] if pending else max(0, position - 1)
+            pending = None
+            continue
+        if pending:
+            await pending[1]()
+            decided += 1
+        pending = None
+        if key in _QUIT:
+            break
+        if key in item.acts:
+            pending = (position, item.acts[key][1])
+        position += 1
+    if pending and _confirms_last(run):
+        await pending[1]()
+        decided += 1
+    left = len(items) - decided
+    run.screen.note(f"{counted(decided, 'decision')} made; {left:,} {'is' if left == 1 else 'are'} left.")
+
+
+def _ask(run: Run, item: ReviewItem) -> str:
+    while True:
+        key = read_key(run, item.question)
+        if key in item.acts or key in _QUIT or key in {"n", "u"}:
+            return key
+
+
+def _confirms_last(run: Run) -> bool:
+    return read_key(run, "[u]ndo the last decision, any other key ends: ") != "u"
+
+
+def _note_item(run: Run, inbox: "Inbox", candidate: "Candidate") -> ReviewItem:
+    async def keep() -> None:
+        stored = await inbox.accept(candidate.id, run.caller)
+        run.screen.show(f"Kept {stored.memory.id}.")
+
+    async def reject() -> None:
+        await inbox.reject([candidate.id], run.caller)
+        run.screen.show(f"Rejected {candidate.id}; it is not offered again.")
+
+    return ReviewItem(partial(show_candidate, run, candidate), {"k": ("[k]eep", keep), "r": ("[r]eject", reject)})
+
+
+def _conflict_item(run: Run, conflict: "Suspect") -> ReviewItem:
+    def decide(decision: "Decision") -> Act:
+        async def settle() -> None:
+            await run.service.disputes.decide(conflict.newer.id, conflict.older.id, decision, run.caller)
+            run.screen.show(f"Settled {conflict.newer.id} and {conflict.older.id}.")
+
+        return settle
+
+    acts = {
+        "k": ("[k]eep both", decide("keep")),
+        "s": ("[s]upersede older", decide("replace")),
+        "d": ("[d]ifferent matters", decide("not_same")),
+    }
+    return ReviewItem(partial(show_conflict, run.screen, conflict), acts)
