@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import AgentMemoryError
 from agent_memory.host import is_memory_assistant
 from agent_memory.scratchpad import RenderedPad, render
+from agent_memory.scratchpad.render import estimate_tokens
 from agent_memory.settings import ScratchpadSettings
 from amplifier_module_context_memory_scratchpad.briefed import Briefed
 from amplifier_module_context_memory_scratchpad.reserve import reduced
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 Message = dict[str, Any]
 _NOTHING = RenderedPad()
+_OURS = {"source": "agent-memory"}
 
 
 class ScratchpadContext:
@@ -77,18 +79,31 @@ class ScratchpadContext:
     async def get_messages_for_request(self, token_budget: int | None = None, provider: Any = None) -> list[Message]:
         """Return the inner manager's view for one request, with the scratchpad after the system message."""
         pad = await self._frozen_pad()
-        reserve = pad.tokens + self.briefed.now.tokens
+        changes = await self._changes()
+        reserve = pad.tokens + self.briefed.now.tokens + (estimate_tokens(changes) if changes else 0)
         budget, seen_provider = reduced(token_budget, provider, self.inner, reserve)
         view = list(await self.inner.get_messages_for_request(token_budget=budget, provider=seen_provider))
         text = "\n\n".join(filter(None, [pad.text, self.briefed.now.text]))
         if text:
             position = 1 if view and view[0].get("role") == "system" else 0
-            view.insert(position, {"role": "user", "content": text, "metadata": {"source": "agent-memory"}})
+            view.insert(position, {"role": "user", "content": text, "metadata": _OURS})
+        if changes:
+            view.insert(_find_last_prompt(view), {"role": "user", "content": changes, "metadata": _OURS})
         return view
 
     def note_compaction(self) -> None:
         """Have the scratchpad made anew: the request's prefix changes anyway."""
         self._compactions += 1
+
+    async def _changes(self) -> str:
+        """Return the lines about memory of this turn; a sub-session has none."""
+        if self._session.is_child or self._settings is None:
+            return ""
+        try:
+            return await self._session.lines.get_injection()
+        except AgentMemoryError as error:
+            await self._session.degraded("scratchpad", error)
+            return ""
 
     async def _frozen_pad(self) -> RenderedPad:
         service = await self._session.service() if self._settings is not None and self._shows() else None
@@ -129,3 +144,11 @@ class ScratchpadContext:
             return True
         wanted = self._settings is not None and self._settings.inject_in_subsessions
         return wanted or is_memory_assistant(self._coordinator)
+
+
+def _find_last_prompt(view: list[Message]) -> int:
+    """Return the position of the user's last message, or the end."""
+    positions = (
+        n for n in range(len(view) - 1, -1, -1) if view[n].get("role") == "user" and not view[n].get("metadata")
+    )
+    return next(positions, len(view))

@@ -36,6 +36,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
         session.problem = session.problem or error
         return callable_anyhow(leaving.aclose)
     leaving.push_async_callback(recorder.close)
+    session.lines.drain = recorder.drain
     hooks = CaptureHooks(coordinator, session, settings, recorder), FirstNotice(coordinator, session)
     for undo in [undo for handlers in hooks for undo in handlers.register()]:
         leaving.callback(undo)

@@ -42,6 +42,7 @@ class Conversation:
         proposals: Acts that wait for the user's yes; shared by the sessions of one root.
         taint: Untrusted text in the conversation, of this session or of another of the same root.
         model_writes: When the model may have written scratchpad.yaml; shared by the sessions of one root, too.
+        on_event: Takes each event of ours before the host does.
     """
 
     def __init__(self, coordinator: Any, root: Conversation | None) -> None:
@@ -54,6 +55,7 @@ class Conversation:
         )
         self.taint: Taint = root.taint if root else Taint()
         self.model_writes: ModelWrites = root.model_writes if root else ModelWrites()
+        self.on_event: Callable[[str, dict[str, Any]], None] | None = None
         self._own_tools: frozenset[str] = frozenset()
         self._strangers = Strangers(ToolSettings().low_trust_tools, ToolSettings().trusted_tools)
 
@@ -123,6 +125,8 @@ class Conversation:
 
     async def emit(self, event: str, data: dict[str, Any]) -> None:
         """Emit an event to this session's hooks. A host that refuses it costs a log line, never the caller's work."""
+        if self.on_event is not None:
+            self.on_event(event, data)
         try:
             await self._coordinator.hooks.emit(event, data)
         except Exception as error:  # noqa: BLE001 - whatever a host raises, memory must not fail because of it

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
 from agent_memory.files.layout import agents_under, root_of
+from agent_memory.host.change_lines import ChangeLines
 from agent_memory.host.conversation import Conversation
 from agent_memory.host.groups import Belonging
 from agent_memory.host.identity import (
@@ -68,6 +69,7 @@ class MemorySession:
         belonging: Whose the conversation is, as the host and settings say it; the root's for its children.
         group: Returns its group, `tenant:session`; empty where none is named. Raises ValidationError where it cannot be
             said.
+        lines: What changed, as the user sees it; of a sub-session those of its root.
         consent: What may be stored, by all sources.
         counters: By the name of a part, what returns how much it did in this session, for `memory_status`.
     """
@@ -87,6 +89,8 @@ class MemorySession:
         self.emit, self.degraded = self.conversation.emit, self.conversation.degraded
         self.turn, self.taint = self.conversation.turn, self.conversation.taint
         self.proposals = self.conversation.proposals
+        self.lines: ChangeLines = self._root.lines if self._root is not None else ChangeLines(coordinator, self)
+        self.conversation.on_event = self.lines.note
         self.distrust, self.note_returned = self.conversation.distrust, self.conversation.note_returned
         self.consent: SessionConsent = SessionConsent(
             coordinator, self._root.consent if self._root is not None else None
@@ -311,6 +315,8 @@ class MemorySession:
             del _SESSIONS[self.session_id]
         if activation(self._coordinator) is not None:
             write_activation(self._coordinator, None)
+        if self._root is None:
+            await self.lines.settle()
         await self._resume.settle()
         await self._upkeep.settle()
         await self._share.close()
@@ -347,8 +353,9 @@ class MemorySession:
                 identity = self.identity()  # also takes over what was said before a resume
             if await self.consent.hear(prompt, identity.agent_id) and identity.enabled:
                 await self._resume.remember()
+            await self.lines.hear(prompt)
 
-        self._undo = self.conversation.listen(notice_edits, hear)
+        self._undo = [*self.conversation.listen(notice_edits, hear), *self.lines.listen(self)]
 
 
 _ROOTS: Final[dict[str, str]] = {}

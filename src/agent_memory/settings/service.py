@@ -137,6 +137,9 @@ class ServiceSettings(Settings):
         default=28,
         description="Days in the inbox: then waiting notes are archived, and what waits for a yes is dropped.",
     )
+    show_changes: bool = Field(
+        default=True, description="Show the user one line for each change that capture, the model or upkeep made."
+    )
     max_scratchpad_entries: int = Field(default=50, ge=1, le=100, description="Entries in the scratchpad at most.")
     health: HealthSettings = Field(
         default=HealthSettings(), description="A mapping of [limits](#health): from where on what is a warning."
