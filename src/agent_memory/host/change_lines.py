@@ -88,7 +88,8 @@ class ChangeLines:
     def note(self, event: str, data: Mapping[str, Any]) -> None:
         """Take an event of the store; what it changed is shown in a moment."""
         self._held += event == "memory:held"
-        if event not in _VERBS or (event == "memory:updated" and "content" not in data["fields"]):
+        is_reworded = event != "memory:updated" or "content" in data.get("fields", ())
+        if event not in _VERBS or not is_reworded or "memory_id" not in data:
             return
         self._changed_ids.append(data["memory_id"])
         if self._is_undoing:

@@ -147,3 +147,12 @@ async def test_memory_store_of_a_candidate_in_mode_ask_is_refused(tools_in: Any)
     answer = await tools.store(waiting["inbox_id"])
     assert answer["code"] == "needs_user"
     assert len(await tools.waiting()) == 1
+
+
+async def test_memory_update_with_supersedes_replaces_the_older_memory(tools_in: Any) -> None:
+    tools = await tools_in()
+    old = await tools.store("The user lives in Paris.", "note")
+    new = await tools.store("The user lives in Berlin.", "note")
+    await tools.call("memory_update", memory_id=new["memory_id"], supersedes=old["memory_id"])
+    listed = await tools.call("memory_list_recent")
+    assert [memory["id"] for memory in listed["memories"]] == [new["memory_id"]]
