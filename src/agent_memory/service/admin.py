@@ -10,6 +10,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.journal import rewrite_returned
 from agent_memory.models import CATEGORIES
 from agent_memory.redaction import quoted
+from agent_memory.service.similar import find_similar
 from agent_memory.service.writing import Deriving, Import
 
 if TYPE_CHECKING:
@@ -96,6 +97,10 @@ class Admin:
             code="unknown_category",
             recovery=f"There are: {', '.join([*CATEGORIES, *own])}.",
         )
+
+    async def find_similar(self, memory: Memory, caller: Caller) -> list[Memory]:
+        """Return memories to compare with a memory; see `service.similar`."""
+        return await find_similar(self._storage, memory, caller)
 
     async def compact(self, grace: timedelta | None = None) -> None:
         """Compact the journal; see `MemoryStorage.compact`.
