@@ -192,7 +192,7 @@ class TrustGate:
         raise ValidationError(
             why,
             code="needs_user",
-            recovery=_ASK.format(memory=what, proposal=caller.proposals.add(proposal, caller.session_id)),
+            recovery=ASK.format(memory=what, proposal=caller.proposals.add(proposal, caller.session_id)),
         )
 
     async def _are_commanded(self, memories: Sequence[Memory], caller: Caller) -> bool:
