@@ -25,6 +25,7 @@ from agent_memory.models import (
     CATEGORIES,
     MAX_TAG_CHARS,
     MAX_TAGS,
+    HitKind,
     Memory,
     SearchFilters,
     check_metadata,
@@ -50,6 +51,8 @@ _UNLISTED: Final[dict[str, Any]] = {"x-unlisted": True}
 """Shows no values: the nine categories are listed once, in memory_store."""
 _TERSE: Final[dict[str, Any]] = {"x-terse": True}
 """Shows no fields of its items: the description names them."""
+_Kind = Annotated[HitKind, Field(json_schema_extra=_UNLISTED)]
+_KINDS: Final[dict[str, Any]] = {"x-aliases": ["kind"]}
 _TAG: Final[dict[str, Any]] = {"x-aliases": ["tag"]}
 _MOST_LINKS: Final = 100
 _MOST_FORGOTTEN: Final = 100
@@ -107,8 +110,9 @@ class LinkInput(Input):
 class SearchInput(Input):
     """Of memory_search."""
 
-    query: str = Field(min_length=1, max_length=10_000, json_schema_extra={"x-aliases": ["q"]})
+    query: str = Field("", max_length=10_000, json_schema_extra={"x-aliases": ["q"]})
     limit: int = Field(5, ge=1, le=100, json_schema_extra=_COUNT)
+    kinds: list[_Kind] | None = Field(None, description="note, passage, page, talk", json_schema_extra=_KINDS)
     filters: FiltersInput | None = None
     include_superseded: bool = Field(default=False)
     full: bool = Field(default=False, description="whole texts")
@@ -166,6 +170,8 @@ class ListRecentInput(Input):
     """Of memory_list_recent."""
 
     limit: int = Field(10, ge=1, le=100, json_schema_extra=_COUNT)
+    filters: FiltersInput | None = Field(None, json_schema_extra=_HIDDEN)
+    pinned: bool = Field(default=False, json_schema_extra=_HIDDEN)
     scratchpad: bool = Field(default=False, description="only the scratchpad")
     detail: _Detail = Field("short", json_schema_extra=_HIDDEN)
 
@@ -206,6 +212,7 @@ _EVERYTHING: Final = frozenset(
 """Queries of memory_forget that mean `all`, as a whole."""
 # loop-basic crashes the whole turn on a call with no arguments at all, so these have one that is asked for.
 _ALWAYS_ASKED: dict[type[Input], list[str]] = {
+    SearchInput: ["query"],
     ListRecentInput: ["limit"],
     SuspectsInput: ["limit"],
     StatusInput: ["detail"],

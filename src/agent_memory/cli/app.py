@@ -49,7 +49,8 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
     "Ask": {
         "status": _Entry("status", "Show how many memories there are, and whether all is well."),
         "stats": _Entry("stats", "Show how much there is, how it grew and what of it is used."),
-        "search": _Entry("ask", "Find memories by meaning and by words, best first. Does not count as an access."),
+        "search": _Entry("ask", "Search notes, documents, pages and conversations by meaning and by words."),
+        "overview": _Entry("ask", "Show how much is remembered, what is pinned, open tasks and the newest."),
         "list": _Entry("ask", "List memories, the newest first."),
         "show": _Entry("ask", "Show all that is known about memories."),
         "history": _Entry("past", "Show what a memory was before its changes, oldest first."),

@@ -1,8 +1,8 @@
-"""Commands that show what there is: status, list, show, search."""
+"""Commands that show what there is: list, show, search, overview."""
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
@@ -11,11 +11,13 @@ import typer
 from agent_memory.cli.archive import as_document, found_archived, show_archived
 from agent_memory.cli.filtering import filters_given
 from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, resolved
-from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory
+from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory, show_overview
 from agent_memory.cli.running import NOT_FOUND, Run, command
 from agent_memory.embeddings.service import AT_THE_END
 from agent_memory.files.wording import counted
 from agent_memory.models import (
+    HIT_KINDS,
+    HitKind,
     Listed,
     Listing,
     ListOrder,
@@ -178,18 +180,40 @@ class AnswerOptions:
     Attributes:
         full: Long texts are shown whole.
         wait: All texts are embedded first.
+        kind: Kinds of hits; all if none is named.
     """
 
     full: Annotated[bool, typer.Option("--full", help="Show long texts whole, not what they say about it.")] = False
     wait: Annotated[bool, typer.Option("--wait", help="Embed all texts first, however many.")] = False
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", metavar="KIND", help="Only note, passage, page or talk; may be repeated."),
+    ] = None
+
+    @property
+    def kinds(self) -> frozenset[HitKind]:
+        """The kinds of hits that are wanted.
+
+        Raises:
+            typer.BadParameter: There is no such kind.
+        """
+        named = set(self.kind or ())
+        if named - HIT_KINDS:
+            raise typer.BadParameter(f"a kind is one of {', '.join(sorted(HIT_KINDS))}", param_hint="--kind")
+        return frozenset(kind for kind in HIT_KINDS if kind in named) or HIT_KINDS
 
 
 @command(Filters, OfferedFilters, AnswerOptions, rows=True)
 async def search(
     run: Run,
     query: Annotated[
-        str, typer.Argument(metavar="QUERY", help="A question or keywords; '' for the latest.", show_default=False)
-    ],
+        str | None,
+        typer.Argument(
+            metavar="QUERY",
+            help="A question or keywords; '' for the latest; left out: an overview, or the latest of the filters.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     limit: Annotated[
         int | None,
@@ -199,12 +223,14 @@ async def search(
     superseded: Annotated[bool, typer.Option("--superseded", help="Also find what a newer memory replaced.")] = False,
     archived: Annotated[bool, typer.Option("--archived", help="Also find what was archived.")] = False,
 ) -> None:
-    """Find memories by meaning and by words, best first. Does not count as an access.
+    """Search notes, documents, pages and conversations by meaning and by words.
 
-    Shown are those near the best, and of long ones what they say about it.
+    Does not count as an access. Shown are the results near the best, and of long ones what they say about the query.
     """
-    filters = await filters_given(run)
-    full = run.given(AnswerOptions).full
+    filters = (await filters_given(run)).model_copy(update={"include_items": False})
+    kinds = run.given(AnswerOptions).kinds
+    if query is None and (filters.is_narrow or kinds != HIT_KINDS):
+        query = ""
     asked = run.service.search(
         query,
         limit,
@@ -212,9 +238,12 @@ async def search(
         include_superseded=superseded,
         explain=explain,
         caller=run.caller,
+        kinds=kinds,
+        has_waiting=True,
     )
     found = await _answered(run, asked)
-    put_away = await found_archived(run, query, limit, filters) if archived else None
+    text = query or ""
+    put_away = await found_archived(run, text, limit, filters) if archived else None
     results, replaced = found.results, found.replaced
     hits = [whole_hit(hit, explain=explain, superseded_by=replaced.get(hit.memory.id)) for hit in found.near]
     document = {
@@ -224,24 +253,40 @@ async def search(
         **as_document(put_away),
     }
     _note_degraded(run, found)
-    if is_memory_id(query.strip()):
-        run.screen.hint(f"A search is for words; `agent-memory show {query.strip()}` shows the memory of this id.")
+    if is_memory_id(text.strip()):
+        run.screen.hint(f"A search is for words; `agent-memory show {text.strip()}` shows the memory of this id.")
     if results and results.match == "weak":
         run.screen.note("No confident match. Closest results:")
     run.screen.rows(document, "results", _HIT_COLUMNS)
-    for rank, hit in enumerate(found.near, start=1):
-        show_hit(run.screen, rank, hit, explain=explain, superseded_by=replaced.get(hit.memory.id), full=full)
-    show_archived(run.screen, put_away or ())
+    _show_found(run, found, put_away, explain=explain)
     if explain and run.screen.form == "text":
         await _explain(run, results, replaced)
+    if not results and not put_away and found.overview is None:
+        run.screen.note("Nothing found." + (" Fewer filters or other words may help." if not explain else ""))
+        raise typer.Exit(NOT_FOUND)
+
+
+@command(rows=True)
+async def overview(run: Run) -> None:
+    """Show how much is remembered, what is pinned, open tasks and the newest."""
+    found = await run.service.search(None, caller=run.caller, kinds=HIT_KINDS, has_waiting=True)
+    hits = [whole_hit(hit, explain=False, superseded_by=None) for hit in found.near]
+    document = {"agent_id": run.service.agent_id, **answer(found, hits, explain=False)}
+    run.screen.rows(document, "results", _HIT_COLUMNS)
+    _show_found(run, found, None, explain=False)
+
+
+def _show_found(run: Run, found: Found, put_away: Sequence[Any] | None, *, explain: bool) -> None:
+    """Print an answer: the counts of an overview, then the hits."""
+    full = run.given(AnswerOptions).full if found.overview is None else False
+    if found.overview is not None:
+        show_overview(run.screen, found.overview)
+    for rank, hit in enumerate(found.near, start=1):
+        superseded_by = found.replaced.get(hit.memory.id)
+        show_hit(run.screen, rank, hit, explain=explain, superseded_by=superseded_by, full=full)
+    show_archived(run.screen, put_away or ())
     if any(hit.excerpt is not None for hit in found.near) and not full and run.screen.out.is_terminal:
         run.screen.hint("… stands for what is left out; --full or `agent-memory show ID` shows it.", style="dim")
-    if not results and not put_away:
-        run.screen.note("Nothing found." + (" Fewer filters or other words may help." if not explain else ""))
-    if results.match in ("weak", "none"):
-        await _note_items(run)
-    if not results and not put_away:
-        raise typer.Exit(NOT_FOUND)
 
 
 async def wait_for_embeddings(run: Run) -> None:

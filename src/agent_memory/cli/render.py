@@ -9,7 +9,7 @@ from rich.text import Text
 
 from agent_memory.cli.text import day, minute, one_line, plain, to_json
 from agent_memory.files.wording import counted, human
-from agent_memory.models import Linked, is_told, offered_values, utc_now
+from agent_memory.models import HitOrigin, Linked, is_told, offered_values, utc_now
 from agent_memory.service.shortening import shown_links, title_of
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _LABEL_WIDTH: Final = 14
 _MULTIPLIED: Final = ("similarity", "freshness", "access", "trust")
 _FURTHER_IN: Final = "    "
 _DOT: Final = " · "
+_NOTE: Final = HitOrigin()
 _TIMES: Final = " \N{MULTIPLICATION SIGN} "
 REASONS: Final = {
     "beyond_limit": "beyond the limit",
@@ -50,10 +51,18 @@ def show_hit(
     if rank > 1:
         screen.show()
     screen.show(_said(hit.memory.content if full or hit.excerpt is None else hit.excerpt))
-    screen.show(summary + _summary(hit.memory, superseded_by), indent=2)
+    screen.show(summary + _summary(hit.memory, superseded_by, hit.origin), indent=2)
     _around(screen, hit.surroundings, shown_links(hit))
     if explain:
         screen.show(_parts(hit.parts), indent=2, style="cyan")
+
+
+def show_overview(screen: Screen, counts: Mapping[str, Any]) -> None:
+    """Print the counts of an overview, a row each."""
+    for name, value in counts.items():
+        text = _tally(value) if isinstance(value, dict) else ", ".join(value) if isinstance(value, list) else str(value)
+        row(screen, name.removeprefix("by_").replace("_", " "), text)
+    screen.show()
 
 
 def show_left_out(screen: Screen, rejected: list[tuple[str, str, str]], total: int, *, reasons: str) -> None:
@@ -193,9 +202,14 @@ def _said(text: str) -> str:
     return text.replace("\n", f"\n{_FURTHER_IN}")
 
 
-def _summary(memory: Memory, superseded_by: str | None = None) -> Text:
-    when = memory.observed_at if memory.is_item else None  # an item is as old as what it was drawn from
-    parts = [(memory.id, "cyan"), (memory.category, "dim"), (day(when or memory.timestamp), "dim")]
+def _summary(memory: Memory, superseded_by: str | None = None, origin: HitOrigin = _NOTE) -> Text:
+    is_note = origin.kind == "note"
+    when = memory.observed_at if memory.is_item or not is_note else None  # as old as what it was drawn from
+    what = memory.category if is_note else origin.kind
+    parts = [(memory.id, "cyan"), (what, "dim"), (day(when or memory.timestamp), "dim")]
+    parts += [(text, "dim") for text in (origin.source, origin.speaker) if text]
+    if not origin.is_confirmed:
+        parts.append(("unconfirmed", "yellow"))
     if memory.pinned:
         parts.append(("pinned", "bold yellow"))
     if memory.trust == "low":

@@ -20,6 +20,7 @@ from agent_memory.models.entities import (
     Summary,
 )
 from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE, offered_fields, offered_values
+from agent_memory.models.found_text import HIT_KINDS, NOTES, FoundText, HitKind, HitOrigin
 from agent_memory.models.identifiers import (
     check_agent_id,
     check_id,
@@ -132,6 +133,7 @@ __all__ = [
     "EVERYTHING",
     "GROUP",
     "GROUPED",
+    "HIT_KINDS",
     "IDENTITY",
     "ITEM",
     "LISTED_BY",
@@ -148,6 +150,7 @@ __all__ = [
     "MENTIONS",
     "MERGED_INTO",
     "NAMES",
+    "NOTES",
     "OBJECT",
     "PART_OF",
     "PLACE",
@@ -171,6 +174,9 @@ __all__ = [
     "Episode",
     "Facet",
     "Failure",
+    "FoundText",
+    "HitKind",
+    "HitOrigin",
     "Kind",
     "Link",
     "Linked",

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from agent_memory.errors import ValidationError
 from agent_memory.models.document import GROUP, GROUPED, ITEM
+from agent_memory.models.found_text import HitOrigin
 from agent_memory.models.invalid import describe
 from agent_memory.models.links import Surroundings
 from agent_memory.models.memory import Category, Memory
@@ -65,8 +66,8 @@ class SearchFilters(BaseModel):
     `project` asks for what belongs to that project alone. `tags` asks for at least one of the tags listed, `all_tags`
     for every one. A field that is a text asks for the facet of its name, as `category` does; tools and commands offer
     it by its description (`models.fields.offered_fields`). Without `include_items` nothing is found that was drawn from
-    a document or a talk; with `group` nothing that belongs to another one: an empty `group` finds what belongs to none,
-    None finds all.
+    a document or a talk, with `only_items` as well nothing else; with `group` nothing that belongs to another one: an
+    empty `group` finds what belongs to none, None finds all.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -79,6 +80,7 @@ class SearchFilters(BaseModel):
     date_range: DateRange | None = None
     min_access_count: int | None = Field(default=None, ge=0)
     include_items: bool = False
+    only_items: bool = False
     group: str | None = None
 
     _tags = field_validator("tags", "all_tags")(normalise_tags)
@@ -100,6 +102,11 @@ class SearchFilters(BaseModel):
         return self if group is None else self.model_copy(update={GROUP: group})
 
     @property
+    def is_narrow(self) -> bool:
+        """Return True if a condition other than the group and the kind is set."""
+        return self.with_items.model_copy(update={"only_items": False, "group": None}) != EVERYTHING
+
+    @property
     def reach(self) -> SearchFilters:
         """Those conditions of which an explanation says nothing: what they leave out is not there for who asks."""
         return SearchFilters(include_items=self.include_items, group=self.group)
@@ -108,7 +115,8 @@ class SearchFilters(BaseModel):
     def facets(self) -> frozenset[Facet]:
         """The facets that a result has, every one."""
         named = {(name, value) for name, value in self if isinstance(value, str) and name != GROUP}
-        return frozenset(named | {("tag", tag) for tag in self.all_tags})
+        items = [ITEM] if self.only_items else []
+        return frozenset(named | {("tag", tag) for tag in self.all_tags} | {*items})
 
     @cached_property
     def any_facets(self) -> frozenset[Facet]:
@@ -221,6 +229,7 @@ class MemorySearchResult(BaseModel):
         answer_confidence: Raw evidence of the match, 0..1: the share of the question's words or the cosine, whichever
             is larger; None if nothing was asked. For programs of earlier versions; read `match`.
         surroundings: What it is linked with, and why it may no longer hold.
+        origin: Where its text comes from.
         pieces: The cosine of each piece of a text that is embedded in several, where they are known.
         is_near: Whether it is near the best hit; the service tells it, and tools and commands show those alone.
         excerpt: What it says about the question, where that is not all it says; the service gives it.
@@ -235,6 +244,7 @@ class MemorySearchResult(BaseModel):
     match: Match | None = None
     answer_confidence: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
     surroundings: Surroundings = Surroundings()
+    origin: HitOrigin = HitOrigin()
     pieces: tuple[float, ...] = ()
     is_near: bool = True
     excerpt: str | None = None

@@ -31,9 +31,10 @@ from agent_memory.storage.record_storage import RecordStorage
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 
-    from agent_memory.models import Clock, Memory, Observation
+    from agent_memory.models import Clock, Memory, Observation, SearchRequest
     from agent_memory.service import Caller, MemoryService, Stored
     from agent_memory.settings import ServiceSettings
+    from agent_memory.storage.answer import Answer
     from agent_memory.storage.cleaning import Redacted
 
 _NONE: Final = timedelta(0)
@@ -76,6 +77,14 @@ class InboxReader:
             StorageError: It cannot be read.
         """
         return [candidate for candidate in await self._undecided() if not self._is_archived(candidate)]
+
+    async def answer(self, request: SearchRequest) -> Answer[Candidate]:
+        """Return the candidates that match best by their words, also those that have waited for too long.
+
+        Raises:
+            StorageError: The inbox cannot be read.
+        """
+        return await self._kept.answer(request)
 
     async def archived(self) -> list[Candidate]:
         """Return the notes that waited too long, the oldest first; `restore` has them wait again.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from unicodedata import category
 
 from agent_memory.retrieval.tokens import STOP_WORDS, query_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _TITLE: Final = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")
@@ -53,13 +56,30 @@ def is_unlatin(question: str) -> bool:
 _SHARED: Final = frozenset({"a", "am", "an", "as", "do", "he", "her", "him", "i", "in", "is", "me", "my", "so", "was"})
 
 
-_ANY_WORDS: Final = """
-    what which who all any anything everything new list show tell give happen happened occur occurred change changed
-    changes decide decided decision decisions make made note noted notes store stored remember remembered learn learned
-    learnt say said discuss discussed do did done go going went wrong fix fixed find found add added work worked talk
-    talked memory memories event events thing things news happening
+_MEMORY_WORDS: Final = """
+    what which who all any anything everything thing things list show tell give know known store stored remember
+    remembered learn learned learnt memory memories
 """
-_ANY: Final = frozenset(query_terms(_ANY_WORDS))
+_EVENT_WORDS: Final = """
+    new happen happened occur occurred change changed changes decide decided decision decisions make made note noted
+    notes say said discuss discussed do did done go going went wrong fix fixed find found add added work worked talk
+    talked event events news happening
+"""
+_MEMORY: Final = frozenset(query_terms(_MEMORY_WORDS))
+_ANY: Final = _MEMORY | frozenset(query_terms(_EVENT_WORDS))
+
+
+def is_without_topic(question: str, names: Iterable[str]) -> bool:
+    """Return True if a question asks for the memory as a whole: "what do you know about me".
+
+    Args:
+        question: Text of the question.
+        names: Names of the agent and its user, which are no topic.
+    """
+    if not any(char.isalnum() for char in question):
+        return False
+    own = {term for name in names for term in query_terms(name)}
+    return _MEMORY.issuperset(set(query_terms(question)) - own)
 
 
 def asks_for_anything(question: str) -> bool:

@@ -68,13 +68,15 @@ class Found:
     """Outcome of a search.
 
     `degraded` says, in a sentence or two, what did not work, once while that lasts. `replaced` says which memories are
-    replaced by which, if they were asked for, too, or why others were left out.
+    replaced by which, if they were asked for, too, or why others were left out. `overview` has counts by name if the
+    query has no topic; the hits are then what is pinned, open tasks and the newest.
     """
 
     results: SearchResults
     latency_ms: float
     degraded: str | None = None
     replaced: Mapping[str, str] = field(default_factory=dict)
+    overview: Mapping[str, Any] | None = None
 
     @property
     def near(self) -> list[MemorySearchResult]:

@@ -13,7 +13,19 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.journal import PurgeList
 from agent_memory.logs import get_logger
-from agent_memory.models import Clock, Memory, Scratchpad, Surroundings, filters_of, is_memory_id, to_text, utc_now
+from agent_memory.models import (
+    NOTES,
+    Clock,
+    Memory,
+    Scratchpad,
+    SearchRequest,
+    SearchResults,
+    Surroundings,
+    filters_of,
+    is_memory_id,
+    to_text,
+    utc_now,
+)
 from agent_memory.redaction import Redactor, SecretRedactor, quoted
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.service.admin import Admin
@@ -26,6 +38,7 @@ from agent_memory.service.events import EVENTS, payload, searched
 from agent_memory.service.limits import ServiceLimits
 from agent_memory.service.migration import Migration
 from agent_memory.service.moving import Moving
+from agent_memory.service.overview import is_overview_asked, make_overview
 from agent_memory.service.pad import Pad, search_pad
 from agent_memory.service.past import Past
 from agent_memory.service.preferring import looked_at, prefer
@@ -35,6 +48,7 @@ from agent_memory.service.scratchpad_sync import ScratchpadSync
 from agent_memory.service.seeing import check_referred, check_seen
 from agent_memory.service.shortening import shorten
 from agent_memory.service.similar import find_similar
+from agent_memory.service.sources import SearchSources, WideRequest
 from agent_memory.service.status import describe_status
 from agent_memory.service.watching import Watchers
 from agent_memory.service.writing import WritePath
@@ -42,11 +56,11 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.signals import operation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from agent_memory.files.layout import AgentFolder
     from agent_memory.memories import MemoryStorage
-    from agent_memory.models import Observation, SearchFilters, SearchResults
+    from agent_memory.models import HitKind, Observation, SearchFilters
     from agent_memory.service.audit import AuditLog
     from agent_memory.service.results import CaptureOutcome
 
@@ -78,6 +92,7 @@ class MemoryService:
         moving: Takes out what the archive has, and brings it back.
         alerts: Tells the session what turned bad in it.
         watchers: Who is told what was forgotten, or has another text.
+        sources: What a search finds next to memories.
         warm_up: Begins, after the first answer, what makes the first search fast: reading all, loading the model.
     """
 
@@ -117,6 +132,7 @@ class MemoryService:
         self.pad = Pad(self._manager, sync, self._writing.gate, self._degradation, self.report, clock)
         self.past = Past(storage, self, sync, purged)
         self.watchers = Watchers()
+        self.sources = SearchSources(storage)
         self.requests = Requests(
             storage, self._writing.gate, self.pad, self.report, clock, limits.search_patience, self.watchers
         )
@@ -258,9 +274,9 @@ class MemoryService:
     # -- reading ------------------------------------------------------------------------------------------------------
 
     @operation("search_memory")
-    async def search(
+    async def search(  # noqa: PLR0913 - each by its name
         self,
-        query: str,
+        query: str | None,
         limit: int | None = None,
         filters: SearchFilters | Mapping[str, Any] | None = None,
         *,
@@ -268,12 +284,26 @@ class MemoryService:
         explain: bool = False,
         min_answer_confidence: float | None = None,
         caller: Caller = NOBODY,
+        kinds: Collection[HitKind] = NOTES,
+        has_waiting: bool = False,
     ) -> Found:
         """Return the best matches, or the memory whose id the query is.
 
         Only the latter counts as an access, see `open`: a hit that is shown is not used yet. Of the others it is told
         which are near the best, and what long ones say about the question (`MemorySearchResult`).
         When the memories cannot be read, what was last in the scratchpad is searched instead and `degraded` says so.
+
+        Args:
+            query: Words or a question; an empty one lists the newest, None gives the overview. So does one of several
+                kinds that asks for the memory as a whole ("what do you know about me").
+            limit: Most results; the setting `default_search_limit` if omitted.
+            filters: Conditions that every result meets.
+            include_superseded: Also find what a newer memory replaced.
+            explain: Also report what was left out, and why.
+            min_answer_confidence: For programs of earlier versions; see `SearchRequest`.
+            caller: Session that asks.
+            kinds: Kinds of hits to find. Notes alone are ranked as if there was nothing else.
+            has_waiting: True to find notes that wait for a yes, too, below all others.
 
         Raises:
             ValidationError: The query, the limit or a filter is wrong.
@@ -282,47 +312,71 @@ class MemoryService:
         if isinstance(query, str) and len(query) > _MAX_QUERY_CHARS:
             raise ValidationError(f"A query has at most {_MAX_QUERY_CHARS} characters, got {len(query)}.")
         await self.pad.notice(caller)
-        started, degraded, named, replaced = time.perf_counter(), None, None, dict[str, str]()
+        started, degraded, named, overview = time.perf_counter(), None, None, None
+        replaced, text = dict[str, str](), "" if query is None else query
         limit = self.settings.default_search_limit if limit is None else limit
-        conditions = filters_of(filters).within(caller.group)
         least = self.settings.min_answer_confidence if min_answer_confidence is None else min_answer_confidence
+        conditions = filters_of(filters).within(caller.group)
+        request = SearchRequest(
+            text, limit, self._clock(), conditions, include_superseded, explain, self._limits.search_patience, least
+        )
+        asked = WideRequest(request, caller, frozenset(kinds), has_waiting)
         try:
-            named = await self._named(query, caller) if filters is None else None
-            results = named or await self.storage.search(
-                query,
-                looked_at(limit, conditions, caller),
-                conditions,
-                include_superseded=include_superseded,
-                explain=explain,
-                min_answer_confidence=least,
-                patience=self._limits.search_patience,
-            )
-            prefer(results, limit, conditions, caller)
-            if include_superseded or explain or named or results.looks_back:
-                met = [hit.memory.id for hit in results] + [each["id"] for each in results.rejected]
-                replaced = await self.storage.replaced_by(met)
+            named = await self._named(text, caller) if filters is None else None
+            if query is None or (named is None and is_overview_asked(asked, self.agent_id)):
+                overview, results = await make_overview(self.storage, self.sources, asked)
+            else:
+                results = named or await self._ranked(asked)
+            replaced = await self._replaced_among(results, asked, is_named=named is not None)
         except StorageError as error:
             if self.pad.last is None:
                 raise
-            results = search_pad(self.pad.last, query, limit, conditions)
+            results = search_pad(self.pad.last, text, limit, conditions)
             degraded = f"{error.message} These come from the scratchpad alone."
         latency = round((time.perf_counter() - started) * 1000, 3)
         self.alerts.note("searches", latency, caller)
-        await self.report("memory:searched", caller, **searched(query, results, latency, self.storage.backend))
-        if not named:
+        await self.report("memory:searched", caller, **searched(text, results, latency, self.storage.backend))
+        if not (named or overview):
             shorten(results, explain=explain)
         if degraded:
             await self._degradation.failed("storage", "storage", degraded, caller)
-            return Found(results, latency, degraded, replaced)
-        if results:
-            self._background.run(self.migration.look(caller))
-        degraded = await self._degradation.after_search(results, caller)
-        return Found(results, latency, degraded, replaced)
+        else:
+            if results:
+                self._background.run(self.migration.look(caller))
+            degraded = await self._degradation.after_search(results, caller)
+        return Found(results, latency, degraded, replaced, overview)
+
+    async def _ranked(self, asked: WideRequest) -> SearchResults:
+        """Return the best matches of the kinds asked for, those of the caller's project first."""
+        if asked.kinds != NOTES or asked.has_waiting:
+            return await self.sources.search(asked)
+        request, filters = asked.request, asked.request.filters
+        results = await self.storage.search(
+            request.text,
+            looked_at(request.limit, filters, asked.caller),
+            filters,
+            include_superseded=request.include_superseded,
+            explain=request.explain,
+            min_answer_confidence=request.min_answer_confidence,
+            patience=request.patience,
+        )
+        prefer(results, request.limit, filters, asked.caller)
+        return results
+
+    async def _replaced_among(self, results: SearchResults, asked: WideRequest, *, is_named: bool) -> dict[str, str]:
+        """Return which memories of an answer were replaced by which, if the answer may have some."""
+        if not (asked.request.include_superseded or asked.request.explain or is_named or results.looks_back):
+            return {}
+        met = [hit.memory.id for hit in results] + [rejected["id"] for rejected in results.rejected]
+        return await self.storage.replaced_by(met)
 
     async def _named(self, query: str, caller: Caller) -> SearchResults | None:
-        """Return the memory whose id a query is, None if it is none."""
-        if not (isinstance(query, str) and is_memory_id(query.strip())):
+        """Return the memory, turn or page whose id a query is, None if it is none."""
+        if not isinstance(query, str):
             return None
+        if not is_memory_id(query.strip()):
+            hit = await self.sources.get(query.strip(), caller)
+            return None if hit is None else SearchResults([hit], total_found=1, match="strong", answer_confidence=1.0)
         try:
             memory = await self.open(query.strip(), caller)
         except UnknownIdError:
@@ -399,4 +453,5 @@ class MemoryService:
         await self.migration.close()
         await self.settle()
         await self.watchers.close()
+        await self.sources.close()
         await self.storage.close()

@@ -32,6 +32,8 @@ _QUOTED: Final = 5
 """Memories that a sentence for the user quotes."""
 _QUOTED_CHARS: Final = 80
 """Characters of each memory in a sentence for the user."""
+_UNCONFIRMED: Final = "unconfirmed"
+"""Status of a hit that waits for a person's yes."""
 _COMMON_SOURCE: Final = "assistant"
 """Kind of source of most memories: stored by the model."""
 
@@ -97,6 +99,10 @@ def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | No
         **more,
         **around,
         **_parts(hit, explain=explain),
+        "kind": hit.origin.kind,
+        "source": hit.origin.source,
+        "speaker": hit.origin.speaker,
+        "status": "confirmed" if hit.origin.is_confirmed else _UNCONFIRMED,
     }
 
 
@@ -105,11 +111,23 @@ def brief_hit(
 ) -> dict[str, Any]:
     """Return one hit of a search: of a long text an excerpt, unless the whole is asked for."""
     replaced = {"superseded_by": superseded_by} if superseded_by else {}
-    view = brief_memory(hit.memory, full=width.full, project=width.project)
+    view = brief_memory(hit.memory, full=width.full, project=width.project) | _origin(hit)
     if hit.excerpt is not None and not (width.full or width.whole_text):
         view |= {"content": visible(hit.excerpt), "excerpt": True}
     score = _score(hit) if width.full or width.explain else {"match": "weak"} if hit.match == "weak" else {}
     return {**view, **score, **replaced, **_around(hit), **_parts(hit, explain=width.explain)}
+
+
+def _origin(hit: MemorySearchResult) -> dict[str, Any]:
+    """Return kind, source, speaker and status of a hit where they differ from those of a note."""
+    origin, memory = hit.origin, hit.memory
+    shown: dict[str, Any] = {}
+    if origin.kind != "note":
+        shown |= {"timestamp": (memory.observed_at or memory.timestamp).date().isoformat(), "kind": origin.kind}
+        shown["source"] = origin.source or memory.source.kind
+    if origin.speaker:
+        shown["speaker"] = origin.speaker
+    return shown if origin.is_confirmed else {**shown, "status": _UNCONFIRMED}
 
 
 def around_whole(surroundings: Surroundings, name: str = "links") -> dict[str, Any]:
@@ -141,6 +159,7 @@ def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more
     """Return the answer of a search around its hits; `more` comes right after them."""
     view = {
         **({"match": found.match} if found.match is not None else {}),
+        **({"overview": dict(found.overview)} if found.overview is not None else {}),
         "results": results,
         **more,
         "total_found": found.results.total_found,

@@ -221,7 +221,7 @@ def test_no_hit_is_an_exit_code_and_no_output(bob: Run) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["search"],
+        ["search", "x", "--kind", "letter"],
         ["search", "x", "--limit", "0"],
         ["search", "x", "--limit", "many"],
         ["search", "x", "--since", "yesterday"],

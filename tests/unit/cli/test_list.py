@@ -113,7 +113,7 @@ def test_a_table_fits_the_terminal() -> None:
     assert lines[2] == "bb  short"
 
 
-def test_items_are_listed_and_found_with_an_option_alone(bob: Run, root: Path) -> None:
+def test_items_are_listed_with_an_option_and_always_found(bob: Run, root: Path) -> None:
     async def draw() -> str:
         async with opened("bob", root) as service:
             stored = await service.store({"content": "Ann: the harbour is open", "source": {"kind": "extraction"}})
@@ -123,12 +123,12 @@ def test_items_are_listed_and_found_with_an_option_alone(bob: Run, root: Path) -
     assert listed(bob) == [C, B]
     assert listed(bob, "--items") == [item, C, B]
     left = "1 item drawn from documents and talks was left out; --items looks there, too."
-    assert left in bob("search", "harbour", code=3).stderr
     assert left in bob("list", "--tag", "nowhere").stderr
-    assert "left out" not in bob("search", "giraffe", "--items", code=3).stderr
-    found = bob("search", "harbour", "--items")
-    assert item in found.stdout
-    assert "left out" not in found.stderr
+    for options in ((), ("--items",), ("--kind", "passage"), ("--kind", "passage", "--kind", "note")):
+        found = bob("search", "harbour", *options)
+        assert f"{item} · passage" in found.stdout
+        assert "left out" not in found.stderr
+    bob("search", "harbour", "--kind", "note", code=3)
     assert "harbour" in bob("show", item[:10]).stdout
     assert "harbour" in bob("export", "--format", "jsonl").stdout
     assert "items" in bob("status").stdout

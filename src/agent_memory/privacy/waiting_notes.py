@@ -1,0 +1,63 @@
+"""`WaitingNotes`: the texts of the inbox, for the search over all kinds. They are unconfirmed and act on nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.models import HitOrigin, sees
+from agent_memory.privacy.inbox import InboxReader, inbox_exists
+from agent_memory.service.sources import SearchSource, hit_of
+
+if TYPE_CHECKING:
+    from agent_memory.models import Candidate, SearchResults
+    from agent_memory.service import MemoryService
+    from agent_memory.service.sources import WideRequest
+
+_UNCONFIRMED = HitOrigin(is_confirmed=False)
+
+
+def add_waiting_notes(service: MemoryService) -> MemoryService:
+    """Add the agent's inbox to what a search may find; return the service."""
+    service.sources.add(WaitingNotes(service))
+    return service
+
+
+class WaitingNotes(SearchSource):
+    """What waits in the inbox.
+
+    Args:
+        service: Service of the agent's memory.
+    """
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+        self._inbox: InboxReader | None = None
+
+    async def find(self, asked: WideRequest) -> SearchResults:
+        """Return the waiting notes that match by their words."""
+        results = await super().find(asked)
+        if not asked.has_waiting or "note" not in asked.kinds:
+            return results
+        waiting = await self._waiting()
+        if waiting and self._inbox is not None:
+            answer = await self._inbox.answer(asked.elsewhere())
+            hits = [(hit, waiting[hit.id]) for hit in answer.ranking.hits if hit.id in waiting]
+            results += [hit_of(candidate, _UNCONFIRMED, hit) for hit, candidate in hits]
+            results.total_found, results.words = len(hits), answer.ranking.words
+        return results
+
+    async def count(self, asked: WideRequest) -> dict[str, Any]:
+        """Return how many notes wait."""
+        waiting = (await self._waiting()).values() if asked.has_waiting else ()
+        return {"waiting": sum(sees(asked.caller.group, candidate.facets) for candidate in waiting)}
+
+    async def close(self) -> None:
+        """Close the inbox."""
+        if self._inbox is not None:
+            await self._inbox.close()
+
+    async def _waiting(self) -> dict[str, Candidate]:
+        if not inbox_exists(self._service.agent_id, self._service.settings):
+            return {}
+        self._inbox = self._inbox or InboxReader(self._service)
+        return {candidate.id: candidate for candidate in await self._inbox.waiting()}

@@ -1,0 +1,65 @@
+"""The overview: how much is remembered and of what kind, the newest, what is pinned, people, open tasks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.models import HIT_KINDS, PROJECT, Listing, MemorySearchResult, SearchFilters, SearchResults
+from agent_memory.retrieval.wording import is_without_topic
+from agent_memory.service.shortening import shorten_line
+
+if TYPE_CHECKING:
+    from agent_memory.memories import MemoryStorage
+    from agent_memory.models import Memory
+    from agent_memory.service.sources import SearchSources, WideRequest
+
+_PINNED, _TASKS, _NEWEST = 2, 2, 3
+_LINE_CHARS: Final = 48
+"""Characters of each text: an overview has at most 300 tokens."""
+_PROJECTS: Final = 3
+
+
+def is_overview_asked(asked: WideRequest, agent_id: str) -> bool:
+    """Return True if a search of all kinds without a filter has a query without a topic.
+
+    The agent and its user are no topic.
+    """
+    if asked.is_listing or asked.request.filters.is_narrow or asked.kinds != HIT_KINDS:
+        return False
+    return is_without_topic(asked.request.text, (agent_id, "user"))
+
+
+async def make_overview(
+    storage: MemoryStorage, sources: SearchSources, asked: WideRequest
+) -> tuple[dict[str, Any], SearchResults]:
+    """Return the counts of an overview, and its pinned, open and newest memories.
+
+    Raises:
+        StorageError: The memories cannot be read.
+    """
+    group = asked.caller.group
+    filters = SearchFilters(group=group)
+    pinned = await storage.browse(Listing("newest", filters, pinned=True, limit=_PINNED))
+    tasks = await storage.browse(Listing("newest", SearchFilters(category="task", group=group), limit=_TASKS))
+    newest = await storage.browse(Listing("newest", filters, limit=_NEWEST))
+    tally = await storage.tally()
+    items = tally.items_of(group)
+    counts = {
+        "memories": newest.total,
+        "by_category": dict(tally.by_facet.get("category", Counter()).most_common()),
+        "by_project": dict(tally.by_facet.get(PROJECT, Counter()).most_common(_PROJECTS)),
+        "pinned": pinned.total,
+        "open_tasks": tasks.total,
+        "passages": items,
+        **await sources.count(asked),
+    }
+    memories = {memory.id: memory for memory in (*pinned.records, *tasks.records, *newest.records)}
+    results = SearchResults([_show(memory) for memory in memories.values()], total_found=newest.total)
+    return {name: value for name, value in counts.items() if value or name == "memories"}, results
+
+
+def _show(memory: Memory) -> MemorySearchResult:
+    line = shorten_line(memory.content, _LINE_CHARS)
+    excerpt = None if line == memory.content else line
+    return MemorySearchResult(memory=memory, relevance_score=0, match_type="keyword", excerpt=excerpt)

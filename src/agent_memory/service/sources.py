@@ -1,0 +1,251 @@
+"""`SearchSources`: one search over memories, passages, pages, talk and waiting notes.
+
+Memories and the items drawn from texts share one index and one ranking. Packages above the service add a source for
+what is stored elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import StorageError
+from agent_memory.models import (
+    EPISODE,
+    HIT_KINDS,
+    HitKind,
+    HitOrigin,
+    MemorySearchResult,
+    SearchRequest,
+    SearchResults,
+)
+from agent_memory.models.search import MAX_RESULTS
+from agent_memory.service.preferring import prefer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from agent_memory.memories import MemoryStorage
+    from agent_memory.models import Match, Memory, SearchFilters
+    from agent_memory.retrieval import Hit
+    from agent_memory.service.caller import Caller
+
+_MORE: Final = 20
+"""Hits beyond those asked for: some are of another project or kind, or repeat others."""
+_ITEM_KINDS: Final = frozenset[HitKind]({"passage", "talk"})
+_GRADES: Final[tuple[Match, ...]] = ("none", "weak", "strong")
+
+
+@dataclass(frozen=True, slots=True)
+class WideRequest:
+    """A search over several kinds of hits.
+
+    Attributes:
+        request: Question with its limit and filters.
+        caller: Session that asks.
+        kinds: Kinds of hits to find.
+        has_waiting: True if notes that wait for a person's yes are found, too.
+    """
+
+    request: SearchRequest
+    caller: Caller
+    kinds: frozenset[HitKind] = HIT_KINDS
+    has_waiting: bool = False
+
+    @property
+    def is_listing(self) -> bool:
+        """Return True if the query is empty, so that the newest are listed."""
+        return not self.request.text.strip()
+
+    def elsewhere(self) -> SearchRequest:
+        """Return the request for records of another storage."""
+        filters = self.request.filters.model_copy(update={"include_items": True, "only_items": False})
+        return replace(self.request, filters=filters, explain=False)
+
+
+def hit_of(memory: Memory, origin: HitOrigin, hit: Hit | None = None) -> MemorySearchResult:
+    """Return a text as a hit of a search.
+
+    Args:
+        memory: Text in the form of a memory.
+        origin: Where it comes from.
+        hit: Its place in the ranking of an index; None if it was asked for by its ID.
+    """
+    if hit is None:
+        return MemorySearchResult(
+            memory=memory, relevance_score=1, match_type="keyword", match="strong", answer_confidence=1, origin=origin
+        )
+    return MemorySearchResult(
+        memory=memory,
+        relevance_score=hit.score,
+        match_type=hit.match_type,
+        parts=hit.parts,
+        match=hit.match,
+        answer_confidence=hit.strength,
+        pieces=hit.pieces,
+        origin=origin,
+    )
+
+
+class SearchSource:
+    """Texts that a search finds next to memories. A subclass overrides what it has."""
+
+    async def find(self, asked: WideRequest) -> SearchResults:
+        """Return the best matches, best first."""
+        return SearchResults(match=None if asked.is_listing else "none")
+
+    async def describe(self, hits: Sequence[MemorySearchResult], asked: WideRequest) -> list[MemorySearchResult]:
+        """Return hits that are items with their origin, without those that may not be shown."""
+        return [hit for hit in hits if hit.origin.kind in asked.kinds]
+
+    async def get(self, record_id: str, caller: Caller) -> MemorySearchResult | None:
+        """Return the text with this ID as a hit, or None."""
+
+    async def count(self, asked: WideRequest) -> dict[str, Any] | None:
+        """Return what an overview says about this source, by name."""
+
+    async def close(self) -> None:
+        """Close open files."""
+
+
+class SearchSources:
+    """The sources of one agent's memory, and the search over all of them.
+
+    Args:
+        storage: Storage of the memories and items.
+    """
+
+    def __init__(self, storage: MemoryStorage) -> None:
+        self._storage = storage
+        self._sources: list[SearchSource] = []
+
+    def add(self, source: SearchSource) -> None:
+        """Search this source, too."""
+        self._sources.append(source)
+
+    async def search(self, asked: WideRequest) -> SearchResults:
+        """Return the best matches of the kinds asked for.
+
+        Filters whose memories share nothing with the query list the newest of these as weak matches: "open tasks" with
+        a category means all of the category.
+
+        Raises:
+            StorageError: The memories cannot be read.
+        """
+        results = await self._join(await self._search_memories(asked), asked)
+        if results.match == "none" and asked.request.filters.is_narrow:
+            listing = replace(asked, request=replace(asked.request, text=""), has_waiting=False)
+            listed = await self._join(await self._search_memories(listing), listing)
+            results[:] = [hit.model_copy(update={"match": "weak", "answer_confidence": 0.0}) for hit in listed]
+            results.total_found, results.match = listed.total_found, "weak" if listed else "none"
+        return results
+
+    async def get(self, record_id: str, caller: Caller) -> MemorySearchResult | None:
+        """Return the text with this ID as a hit, or None."""
+        for source in self._sources:
+            hit = await source.get(record_id, caller)
+            if hit is not None:
+                return hit
+        return None
+
+    async def count(self, asked: WideRequest) -> dict[str, Any]:
+        """Return what an overview says about all sources, by name."""
+        counts: dict[str, Any] = {}
+        for source in self._sources:
+            counts |= await source.count(asked) or {}
+        return counts
+
+    async def close(self) -> None:
+        """Close the open files of all sources."""
+        for source in self._sources:
+            await source.close()
+
+    async def _search_memories(self, asked: WideRequest) -> SearchResults:
+        request, kinds = asked.request, asked.kinds
+        if not kinds & {"note", *_ITEM_KINDS}:
+            return SearchResults(match=None if asked.is_listing else "none")
+        most = min(MAX_RESULTS, request.limit + _MORE)
+        results = await self._storage.search(
+            request.text,
+            most,
+            get_memory_filters(request.filters, kinds),
+            include_superseded=request.include_superseded,
+            explain=request.explain,
+            patience=request.patience,
+            min_answer_confidence=request.min_answer_confidence,
+        )
+        prefer(results, most, request.filters, asked.caller)
+        return results
+
+    async def _join(self, results: SearchResults, asked: WideRequest) -> SearchResults:
+        """Add the hits of other sources to those among memories, and cut them to the limit."""
+        before = len(results)
+        items = [hit for hit in results if hit.memory.is_item]
+        described = {hit.memory.id: hit for hit in await self._describe(items, asked)}
+        results[:] = [described.get(hit.memory.id, hit) for hit in results if not _is_left_out(hit, described)]
+        results.total_found -= before - len(results)
+        for source in self._sources:
+            try:
+                found = await source.find(asked)
+            except StorageError as error:
+                results.degraded = results.degraded or f"{error.message} It was not searched."
+                continue
+            results.total_found += found.total_found
+            results.degraded = results.degraded or found.degraded
+            results.words = results.words or found.words
+            _insert(results, found, asked)
+        del results[asked.request.limit :]
+        if not asked.is_listing:
+            results.match = max((hit.match or "none" for hit in results), key=_GRADES.index, default="none")
+        results.answer_confidence = max((hit.answer_confidence or 0.0 for hit in results), default=None)
+        return results
+
+    async def _describe(self, items: list[MemorySearchResult], asked: WideRequest) -> list[MemorySearchResult]:
+        if not items:
+            return []
+        described = [hit.model_copy(update={"origin": HitOrigin(_get_item_kind(hit))}) for hit in items]
+        for source in self._sources:
+            described = await source.describe(described, asked)
+        return [hit for hit in described if hit.origin.kind in asked.kinds]
+
+
+def get_memory_filters(filters: SearchFilters, kinds: frozenset[HitKind]) -> SearchFilters:
+    """Return the filters that find the memories and items of some kinds."""
+    if not kinds & _ITEM_KINDS:
+        return filters
+    return filters.model_copy(update={"include_items": True, "only_items": "note" not in kinds})
+
+
+def _get_item_kind(hit: MemorySearchResult) -> HitKind:
+    is_said = any(link.id.startswith(EPISODE.prefix) for link in hit.memory.links)
+    return "talk" if is_said else "passage"
+
+
+def _is_left_out(hit: MemorySearchResult, described: dict[str, MemorySearchResult]) -> bool:
+    return hit.memory.is_item and hit.memory.id not in described
+
+
+def _insert(results: SearchResults, found: Iterable[MemorySearchResult], asked: WideRequest) -> None:
+    """Insert hits of a source; the order of the hits that are there does not change.
+
+    Strong matches come before the first weak one, weak matches and waiting notes last. A text from which a hit was
+    drawn is left out. Of the separate rankings that `python -m benchmarks.apart` compares, this order costs least.
+    """
+    sources = {link.id for hit in results if hit.memory.is_item for link in hit.memory.links}
+    new = [hit for hit in found if hit.memory.id not in sources]
+    if asked.is_listing:
+        results[:] = sorted(
+            [*results, *new], key=lambda hit: (hit.origin.is_confirmed, hit.memory.timestamp), reverse=True
+        )
+        return
+    confirmed = [hit for hit in results if hit.origin.is_confirmed]
+    weak_at = next((rank for rank, hit in enumerate(confirmed) if hit.match != "strong"), len(confirmed))
+    strong = [hit for hit in new if hit.match == "strong" and hit.origin.is_confirmed]
+    weak = [hit for hit in new if hit.match != "strong" and hit.origin.is_confirmed]
+    waiting = [hit for hit in [*results, *new] if not hit.origin.is_confirmed]
+    merged = [*confirmed[:weak_at], *strong, *confirmed[weak_at:], *weak, *waiting]
+    best = 1.0
+    for rank, hit in enumerate(merged):  # scores stay in order, so that they can order the hits of one answer
+        best = min(best, hit.relevance_score)
+        merged[rank] = hit.model_copy(update={"relevance_score": best}) if hit.relevance_score > best else hit
+    results[:] = merged
