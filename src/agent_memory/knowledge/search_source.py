@@ -6,6 +6,7 @@ Opens the files of knowledge at the first search, and only those that exist.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.layout import folder_of
@@ -26,8 +27,9 @@ from agent_memory.models import (
     visible,
 )
 from agent_memory.retrieval import excerpt, query_terms
+from agent_memory.retrieval.match_grades import STRONG_SHARE
+from agent_memory.service.search_sources import SearchSource, hit_of
 from agent_memory.service.shortening import shorten_line
-from agent_memory.service.sources import SearchSource, hit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from agent_memory.models import HitKind, Kind, MemorySearchResult, Resource, SearchResults
     from agent_memory.retrieval import Hit
     from agent_memory.service import Caller, MemoryService
-    from agent_memory.service.sources import WideRequest
+    from agent_memory.service.search_sources import WideRequest
 
 _MAIL_AND_WEB: Final = frozenset({"email", "mail", "web", "web_page", "webpage"})
 """Types of resources that other people wrote: found only by a search for documents."""
@@ -104,7 +106,8 @@ class KnowledgeSource(SearchSource):
             return hit_of(_text_of_turn(turn), _origin_of_turn(turn, resources.get(turn.id)))
         if record_id.startswith(TOPIC.prefix) and self._has(TOPIC):
             topic = await self._opened().topics.get(record_id)
-            return None if topic is None else await self._page(topic, self._topics_of(caller))
+            page = None if topic is None else await self._page(topic, self._topics_of(caller))
+            return None if topic is None or page is None else hit_of(page, HitOrigin("page", topic.name))
         if record_id.startswith(RESOURCE.prefix) and self._has(RESOURCE):
             resource = await self._opened().resources.get(record_id)
             if resource is None or not sees(caller.group, resource.facets):
@@ -156,20 +159,14 @@ class KnowledgeSource(SearchSource):
         """Return turns without those that say what was forgotten: a turn stays as it was said until it is undone."""
         if not turns:
             return []
-        from agent_memory.knowledge.items.drawn import drawn_from, is_forgotten, sources_of
+        from agent_memory.knowledge.intake.undoing import get_forgotten_sources, says_any
+        from agent_memory.knowledge.items.drawn import sources_of
 
         forgotten = [memory for memory, _ in await self._service.past.forgotten()]
         sources = {source for memory in forgotten for source in sources_of(memory)}
+        sources |= await get_forgotten_sources(self._opened())
         texts = [set(query_terms(memory.content)) for memory in forgotten]
-        marks = (await self._opened().marks.browse(Listing())).records
-        never = {record_id for mark in marks for record_id in mark.never}
-        return [
-            turn
-            for turn in turns
-            if turn.id not in sources
-            and not _says_any(turn, texts)
-            and not (never and any(is_forgotten(item, never) for item in drawn_from(turn, turn.content)))
-        ]
+        return [turn for turn in turns if turn.id not in sources and not says_any(turn, texts)]
 
     # -- pages --------------------------------------------------------------------------------------------------------
 
@@ -177,17 +174,25 @@ class KnowledgeSource(SearchSource):
         """Add the best page: its claims are found as passages, so that one page leads to the others."""
         answer = await self._opened().topics.answer(asked.elsewhere())
         topics, most = self._topics_of(asked.caller), asked.request.limit if asked.kinds == {"page"} else 1
+        results.words = results.words or answer.ranking.words
         for hit, topic in zip(answer.ranking.hits, answer.records, strict=True):
-            if most and (found := await self._page(topic, topics, hit, answer.ranking.words)):
-                results.append(found)
+            page = await self._page(topic, topics, answer.ranking.words) if most else None
+            graded = None if page is None else _grade(hit, page.content, answer.ranking.words)
+            if page is not None and graded is not None:
+                results.append(hit_of(page, HitOrigin("page", topic.name), graded))
                 results.total_found += 1
                 most -= 1
-        results.words = results.words or answer.ranking.words
 
     async def _page(
-        self, topic: Topic, topics: SeenTopics, hit: Hit | None = None, words: Mapping[str, float] | None = None
-    ) -> MemorySearchResult | None:
-        """Return a page as a hit; None if it is empty or may not be seen. `words` choose the part of a long one."""
+        self, topic: Topic, topics: SeenTopics, words: Mapping[str, float] | None = None
+    ) -> FoundText | None:
+        """Return the page of a topic without footnotes; None if it is empty or may not be seen.
+
+        Args:
+            topic: Record of the topic.
+            topics: Topics that the caller may see.
+            words: Words that choose the part of a long page.
+        """
         from agent_memory.knowledge.topics.parsing import parse  # only for those who have pages
 
         seen = await topics.topic(topic.name)
@@ -198,8 +203,7 @@ class KnowledgeSource(SearchSource):
         if words and len(text) > MAX_CONTENT_CHARS:
             text = excerpt(text, words, _LONG_CHARS)
         trust = "low" if any(claim.is_untrusted for claim in parse(page).claims) else topic.trust
-        found = _text_of(topic, text).model_copy(update={"trust": trust})
-        return hit_of(found, HitOrigin("page", topic.name), hit)
+        return _text_of(topic, text).model_copy(update={"trust": trust})
 
     def _topics_of(self, caller: Caller) -> SeenTopics:
         from agent_memory.knowledge.facade.groups import SeenTopics
@@ -241,10 +245,17 @@ def _is_unasked(resource: Resource, asked: WideRequest) -> bool:
     return names.isdisjoint(query_terms(asked.request.text))
 
 
-def _says_any(turn: Episode, texts: Sequence[set[str]]) -> bool:
-    """Return True if a turn has all words of one of the texts."""
-    words = set(query_terms(turn.content))
-    return any(text and text <= words for text in texts)
+def _grade(hit: Hit, text: str, words: Mapping[str, float]) -> Hit | None:
+    """Return the hit of a page with the match of its text; None if only its footnotes share a word.
+
+    A listing has no words, and its hits no grade.
+    """
+    if not words:
+        return hit
+    shared = len(words.keys() & set(query_terms(text))) / len(words)
+    if not shared:
+        return None
+    return replace(hit, match="strong" if shared >= STRONG_SHARE else "weak", strength=shared)
 
 
 def _origin_of(hit: MemorySearchResult, resource: Resource) -> HitOrigin:

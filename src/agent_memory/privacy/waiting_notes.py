@@ -4,33 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.models import HitOrigin, sees
+from agent_memory.models import HitOrigin, sees, utc_now
 from agent_memory.privacy.inbox import InboxReader, inbox_exists
-from agent_memory.service.sources import SearchSource, hit_of
+from agent_memory.service.search_sources import SearchSource, hit_of
 
 if TYPE_CHECKING:
-    from agent_memory.models import Candidate, SearchResults
+    from agent_memory.models import Candidate, Clock, SearchResults
     from agent_memory.service import MemoryService
-    from agent_memory.service.sources import WideRequest
+    from agent_memory.service.search_sources import WideRequest
 
 _UNCONFIRMED = HitOrigin(is_confirmed=False)
 
 
-def add_waiting_notes(service: MemoryService) -> MemoryService:
-    """Add the agent's inbox to what a search may find; return the service."""
-    service.sources.add(WaitingNotes(service))
+def add_waiting_notes(service: MemoryService, *, clock: Clock = utc_now) -> MemoryService:
+    """Let a search find the agent's waiting notes; return the service."""
+    service.sources.add(WaitingNotes(service, clock))
     return service
 
 
 class WaitingNotes(SearchSource):
-    """What waits in the inbox.
+    """Source of the texts that wait in the inbox.
 
     Args:
         service: Service of the agent's memory.
+        clock: Source of the present.
     """
 
-    def __init__(self, service: MemoryService) -> None:
-        self._service = service
+    def __init__(self, service: MemoryService, clock: Clock) -> None:
+        self._service, self._clock = service, clock
         self._inbox: InboxReader | None = None
 
     async def find(self, asked: WideRequest) -> SearchResults:
@@ -59,5 +60,5 @@ class WaitingNotes(SearchSource):
     async def _waiting(self) -> dict[str, Candidate]:
         if not inbox_exists(self._service.agent_id, self._service.settings):
             return {}
-        self._inbox = self._inbox or InboxReader(self._service)
+        self._inbox = self._inbox or InboxReader(self._service, clock=self._clock)
         return {candidate.id: candidate for candidate in await self._inbox.waiting()}

@@ -12,7 +12,7 @@ from agent_memory.service.shortening import shorten_line
 if TYPE_CHECKING:
     from agent_memory.memories import MemoryStorage
     from agent_memory.models import Memory
-    from agent_memory.service.sources import SearchSources, WideRequest
+    from agent_memory.service.search_sources import SearchSources, WideRequest
 
 _PINNED, _TASKS, _NEWEST = 2, 2, 3
 _LINE_CHARS: Final = 48

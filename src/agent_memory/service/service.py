@@ -45,10 +45,10 @@ from agent_memory.service.preferring import looked_at, prefer
 from agent_memory.service.requests import Requests
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated, answer_of
 from agent_memory.service.scratchpad_sync import ScratchpadSync
+from agent_memory.service.search_sources import SearchSources, WideRequest
 from agent_memory.service.seeing import check_referred, check_seen
 from agent_memory.service.shortening import shorten
 from agent_memory.service.similar import find_similar
-from agent_memory.service.sources import SearchSources, WideRequest
 from agent_memory.service.status import describe_status
 from agent_memory.service.watching import Watchers
 from agent_memory.service.writing import WritePath

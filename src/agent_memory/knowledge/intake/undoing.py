@@ -13,18 +13,22 @@ from agent_memory.errors import UnknownIdError
 from agent_memory.knowledge.items.drawn import sources_of, without_sources
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.stage import tell
-from agent_memory.models import ENTITY, EPISODE, RESOURCE
+from agent_memory.models import ENTITY, EPISODE, EVERYTHING, RESOURCE, SearchRequest
 from agent_memory.retrieval import query_terms
 from agent_memory.storage.cleaning import redact_fields
 from agent_memory.tasks.marks import Marks, with_never
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Memory, Resource
+    from agent_memory.models import Episode, Memory, Resource
     from agent_memory.service import Caller, MemoryService
     from agent_memory.storage.record_storage import RecordStorage
+
+
+_SAYING: Final = 50
+"""Turns that are compared with a forgotten text."""
 
 
 @dataclass(slots=True)
@@ -124,10 +128,40 @@ async def forget_retold(sources: Sequence[str], knowledge: Knowledge) -> None:
     Raises:
         StorageError: Some may be forgotten; doing it again does the rest.
     """
-    if sources and (knowledge.folder.path / ENTITY.journal).exists():
+    if sources:
         marks = Marks(knowledge.marks)
         await marks.keep(with_never(await marks.of(SUMMARIES), sources))
-        await _forget_retold(sources, knowledge)
+        if (knowledge.folder.path / ENTITY.journal).exists():
+            await _forget_retold(sources, knowledge)
+
+
+async def get_forgotten_sources(knowledge: Knowledge) -> set[str]:
+    """Return the IDs of turns and documents of which something was forgotten.
+
+    Raises:
+        StorageError: They cannot be read.
+    """
+    return set((await Marks(knowledge.marks).of(SUMMARIES)).never)
+
+
+async def find_turns_saying(texts: Collection[str], knowledge: Knowledge) -> list[str]:
+    """Return the IDs of turns that have all words of one of these texts.
+
+    Raises:
+        StorageError: They cannot be read.
+    """
+    turns: dict[str, None] = {}
+    for text in texts:
+        request = SearchRequest(text, _SAYING, knowledge.clock(), EVERYTHING, patience=0)
+        answer = await knowledge.episodes.answer(request)
+        turns |= dict.fromkeys(turn.id for turn in answer.records if says_any(turn, [set(query_terms(text))]))
+    return list(turns)
+
+
+def says_any(turn: Episode, texts: Iterable[set[str]]) -> bool:
+    """Return True if a turn has all words of one of the texts."""
+    words = set(query_terms(turn.content))
+    return any(text and text <= words for text in texts)
 
 
 async def forget_titles(items: Sequence[Memory], knowledge: Knowledge) -> list[str]:

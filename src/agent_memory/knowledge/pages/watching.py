@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.layout import folder_of
-from agent_memory.models import ENTITY, TOPIC
+from agent_memory.models import EPISODE, TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -42,29 +42,32 @@ class _Pages:
         folder = folder_of(self._service.agent_id, settings.storage_root)
         if not (folder.path / TOPIC.journal).exists():
             return
-        from agent_memory.knowledge.intake.undoing import forget_retold, forget_titles
+        from agent_memory.knowledge.intake.undoing import find_turns_saying, forget_retold, forget_titles
         from agent_memory.knowledge.items.drawn import sources_of
         from agent_memory.knowledge.pages.pages import Pages, requoted  # only for those who were given something
         from agent_memory.knowledge.pages.stage import tell
         from agent_memory.knowledge.records import Knowledge
 
         self._knowledge = self._knowledge or Knowledge(self._service.agent_id, settings)
-        gone = await self._forgotten(memory_ids)
+        forgotten = await self._forgotten(memory_ids)
+        gone = [memory for memory in forgotten if memory.is_item]
         renamed = await forget_titles(gone, self._knowledge)
         pages = Pages(self._knowledge, self._service)
         for made in [*await pages.withdraw(memory_ids), *await requoted(pages, renamed)]:
             await tell(self._service, made, caller)
-        if (folder.path / ENTITY.journal).exists():
-            sources = dict.fromkeys(source for each in gone for source in sources_of(each))
-            await forget_retold([*sources], self._knowledge)
+        sources = dict.fromkeys(source for item in gone for source in sources_of(item))
+        if (folder.path / EPISODE.journal).exists():
+            notes = [memory.content for memory in forgotten if not memory.is_item]
+            sources |= dict.fromkeys(await find_turns_saying(notes, self._knowledge))
+        await forget_retold([*sources], self._knowledge)
 
     async def _forgotten(self, memory_ids: Collection[str]) -> list[Memory]:
-        """Return the items that were forgotten; none for what only has another text now."""
-        items: list[Memory] = []
-        for one in memory_ids:
+        """Return the memories that were forgotten; none for what only has another text now."""
+        memories: list[Memory] = []
+        for memory_id in memory_ids:
             with contextlib.suppress(UnknownIdError):
-                items += [each for each in await self._service.admin.forgotten_with(one) if each.is_item]
-        return items
+                memories += await self._service.admin.forgotten_with(memory_id)
+        return memories
 
     async def close(self) -> None:
         """Close what is open."""

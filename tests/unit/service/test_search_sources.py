@@ -9,11 +9,11 @@ import pytest
 from agent_memory.errors import StorageError
 from agent_memory.models import HIT_KINDS, FoundText, HitOrigin, MemorySearchResult, SearchResults
 from agent_memory.service import Caller
-from agent_memory.service.sources import SearchSource
+from agent_memory.service.search_sources import SearchSource
 
 if TYPE_CHECKING:
     from agent_memory.service import Found, MemoryService
-    from agent_memory.service.sources import WideRequest
+    from agent_memory.service.search_sources import WideRequest
 
 EXTRACTION = {"kind": "extraction", "detail": "document"}
 
