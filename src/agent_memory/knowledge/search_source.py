@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.facade.groups import SeenTopics
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import HitKind, Kind, MemorySearchResult, Resource, SearchResults
+    from agent_memory.models import HitKind, Kind, Memory, MemorySearchResult, Resource, SearchResults
     from agent_memory.retrieval import Hit
     from agent_memory.service import Caller, MemoryService
     from agent_memory.service.search_sources import WideRequest
@@ -71,6 +71,7 @@ class KnowledgeSource(SearchSource):
     def __init__(self, service: MemoryService) -> None:
         self._service = service
         self._knowledge: Knowledge | None = None
+        self._forgotten: list[Memory] | None = None
 
     async def find(self, asked: WideRequest) -> SearchResults:
         """Return turns of conversations, and the best page."""
@@ -162,10 +163,11 @@ class KnowledgeSource(SearchSource):
         from agent_memory.knowledge.intake.undoing import get_forgotten_sources, says_any
         from agent_memory.knowledge.items.drawn import sources_of
 
-        forgotten = [memory for memory, _ in await self._service.past.forgotten()]
-        sources = {source for memory in forgotten for source in sources_of(memory)}
+        if self._forgotten is None:  # by earlier versions; later ones note the sources
+            self._forgotten = [memory for memory, _ in await self._service.past.forgotten()]
+        sources = {source for memory in self._forgotten for source in sources_of(memory)}
         sources |= await get_forgotten_sources(self._opened())
-        texts = [set(query_terms(memory.content)) for memory in forgotten]
+        texts = [set(query_terms(memory.content)) for memory in self._forgotten]
         return [turn for turn in turns if turn.id not in sources and not says_any(turn, texts)]
 
     # -- pages --------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from agent_memory.models import (
     SearchResults,
 )
 from agent_memory.models.search import MAX_RESULTS
-from agent_memory.service.preferring import prefer
+from agent_memory.service.preferring import looked_at, prefer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from agent_memory.retrieval import Hit
     from agent_memory.service.caller import Caller
 
-_MORE: Final = 20
-"""Hits beyond those asked for: some are of another project or kind, or repeat others."""
 _ITEM_KINDS: Final = frozenset[HitKind]({"passage", "talk"})
 _GRADES: Final[tuple[Match, ...]] = ("none", "weak", "strong")
 
@@ -161,29 +159,35 @@ class SearchSources:
             await source.close()
 
     async def _search_memories(self, asked: WideRequest) -> SearchResults:
+        """Return the best memories and items, these with their origin."""
         request, kinds = asked.request, asked.kinds
         if not kinds & {"note", *_ITEM_KINDS}:
             return SearchResults(match=None if asked.is_listing else "none")
-        most = min(MAX_RESULTS, request.limit + _MORE)
-        results = await self._storage.search(
-            request.text,
-            most,
-            get_memory_filters(request.filters, kinds),
-            include_superseded=request.include_superseded,
-            explain=request.explain,
-            patience=request.patience,
-            min_answer_confidence=request.min_answer_confidence,
-        )
-        prefer(results, most, request.filters, asked.caller)
+        filters = get_memory_filters(request.filters, kinds)
+        limit = looked_at(request.limit, filters, asked.caller)
+        while True:
+            results = await self._storage.search(
+                request.text,
+                limit,
+                filters,
+                include_superseded=request.include_superseded,
+                explain=request.explain,
+                patience=request.patience,
+                min_answer_confidence=request.min_answer_confidence,
+            )
+            is_all = len(results) < limit or limit == MAX_RESULTS
+            prefer(results, limit, filters, asked.caller)
+            described = {hit.memory.id: hit for hit in await self._describe(results, asked)}
+            shown = [described.get(hit.memory.id, hit) for hit in results if not _is_left_out(hit, described)]
+            if is_all or len(shown) >= request.limit:
+                break
+            limit = min(MAX_RESULTS, 4 * limit)  # items of other kinds take their places
+        results.total_found -= len(results) - len(shown)
+        results[:] = shown
         return results
 
     async def _join(self, results: SearchResults, asked: WideRequest) -> SearchResults:
         """Add the hits of other sources to those among memories, and cut them to the limit."""
-        before = len(results)
-        items = [hit for hit in results if hit.memory.is_item]
-        described = {hit.memory.id: hit for hit in await self._describe(items, asked)}
-        results[:] = [described.get(hit.memory.id, hit) for hit in results if not _is_left_out(hit, described)]
-        results.total_found -= before - len(results)
         for source in self._sources:
             try:
                 found = await source.find(asked)
@@ -200,7 +204,9 @@ class SearchSources:
         results.answer_confidence = max((hit.answer_confidence or 0.0 for hit in results), default=None)
         return results
 
-    async def _describe(self, items: list[MemorySearchResult], asked: WideRequest) -> list[MemorySearchResult]:
+    async def _describe(self, hits: Iterable[MemorySearchResult], asked: WideRequest) -> list[MemorySearchResult]:
+        """Return the hits that are items and may be shown, with their origin."""
+        items = [hit for hit in hits if hit.memory.is_item]
         if not items:
             return []
         described = [hit.model_copy(update={"origin": HitOrigin(_get_item_kind(hit))}) for hit in items]
