@@ -110,7 +110,7 @@ class LinkInput(Input):
 class SearchInput(Input):
     """Of memory_search."""
 
-    query: str = Field("", max_length=10_000, json_schema_extra={"x-aliases": ["q"]})
+    query: str = Field("", max_length=10_000, json_schema_extra={"x-aliases": ["q"], "x-strict": True})
     limit: int = Field(5, ge=1, le=100, json_schema_extra=_COUNT)
     kinds: list[_Kind] | None = Field(None, description="note, passage, page, talk", json_schema_extra=_KINDS)
     filters: FiltersInput | None = None
@@ -221,7 +221,8 @@ _ALWAYS_ASKED: dict[type[Input], list[str]] = {
 _NOT_SHOWN: Final = frozenset(
     {
         "$defs", "$ref", "title", "default", "minLength", "maxLength", "maxItems", "pattern", "minimum", "maximum",
-        "additionalProperties", "x-aliases", "x-empty", "x-fallback", "x-terse", "x-text", "x-unlisted",
+        "additionalProperties", "x-aliases", "x-empty", "x-fallback", "x-strict", "x-terse", "x-text",
+        "x-unlisted",
     }
 )  # fmt: skip
 """What a model does not need to know: the answer to a call that breaks a bound says it."""

@@ -28,6 +28,7 @@ from agent_memory.models import (
 )
 from agent_memory.retrieval import excerpt, query_terms
 from agent_memory.retrieval.match_grades import STRONG_SHARE
+from agent_memory.service.overview import NAME_CHARS
 from agent_memory.service.search_sources import SearchSource, hit_of
 from agent_memory.service.shortening import shorten_line
 
@@ -46,7 +47,7 @@ _MAIL_AND_WEB: Final = frozenset({"email", "mail", "web", "web_page", "webpage"}
 _DOCUMENT: Final = "document"
 _ROLES: Final = {"user": "the user", "assistant": "the assistant"}
 _TITLE_CHARS: Final = 60
-_PEOPLE: Final = 5
+_PEOPLE: Final = 3
 _LONG_CHARS: Final = 2_000
 """Characters of a page that is too long for a hit."""
 _FOOTNOTE: Final = re.compile(r" ?\[\^\d+\]")
@@ -130,7 +131,7 @@ class KnowledgeSource(SearchSource):
         if self._has(ENTITY):
             entities = (await self._opened().entities.browse(every)).records
             people = [entity for entity in entities if entity.entity_type == "person" and entity.trust != "low"]
-            names = [visible(person.name) for person in people if person.merged_into is None]
+            names = [shorten_line(visible(person.name), NAME_CHARS) for person in people if person.merged_into is None]
             counts["people"] = names[:_PEOPLE]
         return counts
 

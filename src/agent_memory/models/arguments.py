@@ -2,8 +2,9 @@
 
 They are brought into the form that a JSON Schema asks for. An object with `additionalProperties: false` is strict:
 unknown names are refused, and no value is replaced or left out. Elsewhere what cannot be read is left out, with a
-warning. Four keywords are our own: `x-aliases` (further names of a property), `x-fallback` (the value where none can
-be read), `x-empty` (an empty text has a meaning) and `x-text` (a text is the value of each property of an object).
+warning. Five keywords are our own: `x-aliases` (further names of a property), `x-fallback` (the value where none can
+be read), `x-empty` (an empty text has a meaning), `x-strict` (a wrong value is refused, though it may be missing) and
+`x-text` (a text is the value of each property of an object).
 """
 
 from __future__ import annotations
@@ -191,7 +192,8 @@ class _ArgumentReader:
             result = value if reader is None else reader(schema, value, path, is_strict)
         if result is not _ABSENT:
             return result
-        if is_strict or schema.get("additionalProperties") is False or (is_required and "x-fallback" not in schema):
+        is_strict = is_strict or "x-strict" in schema or schema.get("additionalProperties") is False
+        if is_strict or (is_required and "x-fallback" not in schema):
             return value  # refused by the model's own check, which says why
         choices = ", ".join(str(choice) for choice in schema.get("enum", ()))
         return self._fall_back(schema, path, f"not one of {choices}" if choices else "not understood")
@@ -302,7 +304,9 @@ def _leave_out(schema: Mapping[str, Any], values: dict[str, Any], error: pydanti
     """
     resolve = _ArgumentReader(schema.get("$defs", {})).resolve
     protected = {*schema.get("required", ())} | {
-        name for name, part in schema["properties"].items() if resolve(part).get("additionalProperties") is False
+        name
+        for name, part in schema["properties"].items()
+        if "x-strict" in part or resolve(part).get("additionalProperties") is False
     }
     is_strict = schema.get("additionalProperties") is False
     wrong: dict[str, set[int]] = {}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.models import HIT_KINDS, PROJECT, Listing, MemorySearchResult, SearchFilters, SearchResults
+from agent_memory.models import HIT_KINDS, PROJECT, Listing, MemorySearchResult, SearchFilters, SearchResults, visible
 from agent_memory.retrieval.wording import is_without_topic
 from agent_memory.service.shortening import shorten_line
 
@@ -14,10 +15,13 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory
     from agent_memory.service.search_sources import SearchSources, WideRequest
 
-_PINNED, _TASKS, _NEWEST = 2, 2, 3
-_LINE_CHARS: Final = 48
-"""Characters of each text: an overview has at most 300 tokens."""
-_PROJECTS: Final = 3
+# An overview has at most 300 tokens.
+_PINNED, _TASKS, _NEWEST = 1, 1, 4
+_RESULTS: Final = 4
+_LINE_CHARS: Final = 32
+_CATEGORIES, _PROJECTS = 5, 2
+NAME_CHARS: Final = 24
+"""Characters of the name of a project or person."""
 
 
 def is_overview_asked(asked: WideRequest, agent_id: str) -> bool:
@@ -45,17 +49,18 @@ async def make_overview(
     newest = await storage.browse(Listing("newest", filters, limit=_NEWEST))
     tally = await storage.tally()
     items = tally.items_of(group)
+    projects = tally.by_facet.get(PROJECT, Counter()).most_common(_PROJECTS)
     counts = {
         "memories": newest.total,
-        "by_category": dict(tally.by_facet.get("category", Counter()).most_common()),
-        "by_project": dict(tally.by_facet.get(PROJECT, Counter()).most_common(_PROJECTS)),
+        "by_category": dict(tally.by_facet.get("category", Counter()).most_common(_CATEGORIES)),
+        "by_project": {shorten_line(visible(name), NAME_CHARS): count for name, count in projects},
         "pinned": pinned.total,
         "open_tasks": tasks.total,
         "passages": items,
         **await sources.count(asked),
     }
     memories = {memory.id: memory for memory in (*pinned.records, *tasks.records, *newest.records)}
-    results = SearchResults([_show(memory) for memory in memories.values()], total_found=newest.total)
+    results = SearchResults([_show(memory) for memory in islice(memories.values(), _RESULTS)], total_found=newest.total)
     return {name: value for name, value in counts.items() if value or name == "memories"}, results
 
 

@@ -152,6 +152,10 @@ def brief_answer(found: Found, results: list[dict[str, Any]], **more: Any) -> di
     """Return the answer of a search for a model; `more` comes right after the hits."""
     view = answer(found, results, explain=False, **more)
     del view["search_latency_ms"], view["mode"]
+    if found.overview is not None:  # its texts are cut with an ellipsis, and there are counts by source
+        unshown = {"excerpt", "source", "tags", "project"}
+        view["results"] = [{name: hit[name] for name in hit if name not in unshown} for hit in results]
+        del view["total_found"]  # its count of memories
     return view
 
 

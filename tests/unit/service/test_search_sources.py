@@ -161,7 +161,6 @@ async def test_search_query_without_topic_gives_overview(service: MemoryService,
         "Renew the certificate.",
         "Note 3 of the harbour.",
         "Note 2 of the harbour.",
-        "Note 1 of the harbour.",
     ]
 
 
