@@ -1,4 +1,4 @@
-"""`KnowledgeSource`: passages with their origin, pages and turns of conversations, for the search over all kinds.
+"""Search source for passages, pages and turns of conversations.
 
 Opens the files of knowledge at the first search, and only those that exist.
 """
@@ -29,7 +29,7 @@ from agent_memory.models import (
 from agent_memory.retrieval import excerpt, query_terms
 from agent_memory.retrieval.match_grades import STRONG_SHARE
 from agent_memory.service.overview import NAME_CHARS
-from agent_memory.service.search_sources import SearchSource, hit_of
+from agent_memory.service.search_sources import SearchSource, build_hit
 from agent_memory.service.shortening import shorten_line
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ _RULE: Final = "\n---\n"
 
 
 def add_knowledge(service: MemoryService) -> MemoryService:
-    """Add the agent's documents, pages and conversations to what a search finds; return the service."""
+    """Add the agent's knowledge as a search source; return the service."""
     if service.settings.backend != "server":
         service.sources.add(KnowledgeSource(service))
     return service
 
 
 class KnowledgeSource(SearchSource):
-    """What an agent was given, and the pages made of it.
+    """Search source over documents, conversations and pages.
 
     Args:
         service: Service of the agent's memory.
@@ -84,49 +84,49 @@ class KnowledgeSource(SearchSource):
         return results
 
     async def describe(self, hits: Sequence[MemorySearchResult], asked: WideRequest) -> list[MemorySearchResult]:
-        """Return hits with the title of their source and the speaker; mail and web text only if documents are asked."""
+        """Add source and speaker to items; drop unrequested mail and web text."""
         if not self._has(RESOURCE):
             return await super().describe(hits, asked)
         sources = [link.id for hit in hits for link in hit.memory.links]
-        resources = await self._resources_of(sources)
+        resources = await self._find_resources(sources)
         described = []
         for hit in hits:
             linked = [resources[link.id] for link in hit.memory.links if link.id in resources]
             if linked and all(_is_unasked(resource, asked) for resource in linked):
                 continue
-            origin = _origin_of(hit, linked[0]) if linked else hit.origin
+            origin = _build_origin(hit, linked[0]) if linked else hit.origin
             described.append(hit.model_copy(update={"origin": origin}))
         return described
 
     async def get(self, record_id: str, caller: Caller) -> MemorySearchResult | None:
-        """Return a turn, a page or a document by its ID; None if there is none or the caller may not see it."""
+        """Return a visible turn, page or document by its ID, or None."""
         if record_id.startswith(EPISODE.prefix) and self._has(EPISODE):
             turn = await self._opened().episodes.get(record_id)
             if turn is None or not sees(caller.group, turn.facets) or not await self._without_forgotten([turn]):
                 return None
-            resources = await self._resources_of([turn.id])
-            return hit_of(_text_of_turn(turn), _origin_of_turn(turn, resources.get(turn.id)))
+            resources = await self._find_resources([turn.id])
+            return build_hit(_build_turn_text(turn), _build_turn_origin(turn, resources.get(turn.id)))
         if record_id.startswith(TOPIC.prefix) and self._has(TOPIC):
             topic = await self._opened().topics.get(record_id)
-            page = None if topic is None else await self._page(topic, self._topics_of(caller))
-            return None if topic is None or page is None else hit_of(page, HitOrigin("page", topic.name))
+            page = None if topic is None else await self._page(topic, self._get_topics(caller))
+            return None if topic is None or page is None else build_hit(page, HitOrigin("page", topic.name))
         if record_id.startswith(RESOURCE.prefix) and self._has(RESOURCE):
             resource = await self._opened().resources.get(record_id)
             if resource is None or not sees(caller.group, resource.facets):
                 return None
             kind: HitKind = "talk" if resource.resource_type == "conversation" else "passage"
-            return hit_of(_text_of(resource, resource.content), HitOrigin(kind, _title_of(resource)))
+            return build_hit(_build_text(resource, resource.content), HitOrigin(kind, _get_title(resource)))
         return None
 
     async def count(self, asked: WideRequest) -> dict[str, Any]:
-        """Return how many documents, conversations and pages there are, and names of people."""
+        """Count documents, conversations and pages, and name people."""
         counts: dict[str, Any] = {}
         every = Listing(filters=SearchFilters(include_items=True, group=asked.caller.group))
         if self._has(RESOURCE):
             resources = (await self._opened().resources.browse(every)).records
             talks = sum(resource.resource_type == "conversation" for resource in resources)
             counts |= {"documents": len(resources) - talks, "conversations": talks}
-            topics = await self._topics_of(asked.caller).topics()
+            topics = await self._get_topics(asked.caller).topics()
             counts["pages"] = sum(topic.consolidated_at is not None for topic in topics)
         if self._has(ENTITY):
             entities = (await self._opened().entities.browse(every)).records
@@ -148,17 +148,17 @@ class KnowledgeSource(SearchSource):
         answer = await self._opened().episodes.answer(asked.elsewhere())
         turns = [turn for turn in answer.records if is_talk(turn) or asked.kinds != HIT_KINDS]
         turns = await self._without_forgotten(turns)
-        resources = await self._resources_of([turn.id for turn in turns])
+        resources = await self._find_resources([turn.id for turn in turns])
         shown = {turn.id: turn for turn in turns}
         for hit in answer.ranking.hits:
             if hit.id in shown:
-                origin = _origin_of_turn(shown[hit.id], resources.get(hit.id))
-                results.append(hit_of(_text_of_turn(shown[hit.id]), origin, hit))
+                origin = _build_turn_origin(shown[hit.id], resources.get(hit.id))
+                results.append(build_hit(_build_turn_text(shown[hit.id]), origin, hit))
         results.total_found += answer.ranking.total_found - len(answer.records) + len(turns)
         results.words = answer.ranking.words
 
     async def _without_forgotten(self, turns: Sequence[Episode]) -> list[Episode]:
-        """Return turns without those that say what was forgotten: a turn stays as it was said until it is undone."""
+        """Drop turns that say something forgotten."""
         if not turns:
             return []
         from agent_memory.knowledge.intake.undoing import get_forgotten_sources, says_any
@@ -174,22 +174,22 @@ class KnowledgeSource(SearchSource):
     # -- pages --------------------------------------------------------------------------------------------------------
 
     async def _add_pages(self, results: SearchResults, asked: WideRequest) -> None:
-        """Add the best page: its claims are found as passages, so that one page leads to the others."""
+        """Add the best page; its claims are found as passages."""
         answer = await self._opened().topics.answer(asked.elsewhere())
-        topics, most = self._topics_of(asked.caller), asked.request.limit if asked.kinds == {"page"} else 1
+        topics, most = self._get_topics(asked.caller), asked.request.limit if asked.kinds == {"page"} else 1
         results.words = results.words or answer.ranking.words
         for hit, topic in zip(answer.ranking.hits, answer.records, strict=True):
             page = await self._page(topic, topics, answer.ranking.words) if most else None
             graded = None if page is None else _grade(hit, page.content, answer.ranking.words)
             if page is not None and graded is not None:
-                results.append(hit_of(page, HitOrigin("page", topic.name), graded))
+                results.append(build_hit(page, HitOrigin("page", topic.name), graded))
                 results.total_found += 1
                 most -= 1
 
     async def _page(
         self, topic: Topic, topics: SeenTopics, words: Mapping[str, float] | None = None
     ) -> FoundText | None:
-        """Return the page of a topic without footnotes; None if it is empty or may not be seen.
+        """Return the visible page of a topic without footnotes, or None.
 
         Args:
             topic: Record of the topic.
@@ -206,9 +206,9 @@ class KnowledgeSource(SearchSource):
         if words and len(text) > MAX_CONTENT_CHARS:
             text = excerpt(text, words, _LONG_CHARS)
         trust = "low" if any(claim.is_untrusted for claim in parse(page).claims) else topic.trust
-        return _text_of(topic, text).model_copy(update={"trust": trust})
+        return _build_text(topic, text).model_copy(update={"trust": trust})
 
-    def _topics_of(self, caller: Caller) -> SeenTopics:
+    def _get_topics(self, caller: Caller) -> SeenTopics:
         from agent_memory.knowledge.facade.groups import SeenTopics
         from agent_memory.knowledge.pages.pages import Pages
 
@@ -227,21 +227,25 @@ class KnowledgeSource(SearchSource):
         self._knowledge = self._knowledge or Knowledge(self._service.agent_id, self._service.settings)
         return self._knowledge
 
-    async def _resources_of(self, sources: Iterable[str]) -> Mapping[str, Resource]:
-        """Return by the ID of a resource or turn the resource that it is or belongs to."""
+    async def _find_resources(self, sources: Iterable[str]) -> Mapping[str, Resource]:
+        """Map IDs of resources and turns to their resources."""
         ids, knowledge = list(dict.fromkeys(sources)), self._opened()
         turns: dict[str, Episode] = {}
         if self._has(EPISODE):
-            turns = await knowledge.episodes.valid_among([one for one in ids if one.startswith(EPISODE.prefix)])
-        homes = {one: turns[one].conversation if one in turns else one for one in ids}
+            turns = await knowledge.episodes.valid_among(
+                [source_id for source_id in ids if source_id.startswith(EPISODE.prefix)]
+            )
+        homes = {source_id: turns[source_id].conversation if source_id in turns else source_id for source_id in ids}
         resources = await knowledge.resources.valid_among(
             [home for home in homes.values() if home is not None and home.startswith(RESOURCE.prefix)]
         )
-        return {one: resources[home] for one, home in homes.items() if home is not None and home in resources}
+        return {
+            source_id: resources[home] for source_id, home in homes.items() if home is not None and home in resources
+        }
 
 
 def _is_unasked(resource: Resource, asked: WideRequest) -> bool:
-    """Return True if a resource is mail or web text, and no documents are asked for."""
+    """Return True for mail or web text without a request for documents."""
     if resource.resource_type not in _MAIL_AND_WEB or asked.kinds != HIT_KINDS:
         return False
     names = {*query_terms(_DOCUMENT), *query_terms(resource.resource_type.replace("_", " "))}
@@ -249,7 +253,7 @@ def _is_unasked(resource: Resource, asked: WideRequest) -> bool:
 
 
 def _grade(hit: Hit, text: str, words: Mapping[str, float]) -> Hit | None:
-    """Return the hit of a page with the match of its text; None if only its footnotes share a word.
+    """Grade a page by its text, without footnotes; None without a match.
 
     A listing has no words, and its hits no grade.
     """
@@ -261,29 +265,29 @@ def _grade(hit: Hit, text: str, words: Mapping[str, float]) -> Hit | None:
     return replace(hit, match="strong" if shared >= STRONG_SHARE else "weak", strength=shared)
 
 
-def _origin_of(hit: MemorySearchResult, resource: Resource) -> HitOrigin:
-    """Return the origin of an item that was drawn from a resource or from a turn of it."""
+def _build_origin(hit: MemorySearchResult, resource: Resource) -> HitOrigin:
+    """Return the origin of an item from a resource."""
     speaker = hit.memory.metadata.get("speaker")
     name = speaker if isinstance(speaker, str) and not hit.memory.content.startswith(f"{speaker}: ") else ""
     kinds: Mapping[str, HitKind] = {"conversation": "talk", "feedback": "note"}
-    return HitOrigin(kinds.get(resource.resource_type, "passage"), _title_of(resource), visible(name))
+    return HitOrigin(kinds.get(resource.resource_type, "passage"), _get_title(resource), visible(name))
 
 
-def _origin_of_turn(turn: Episode, resource: Resource | None) -> HitOrigin:
+def _build_turn_origin(turn: Episode, resource: Resource | None) -> HitOrigin:
     speaker = turn.speaker or _ROLES.get(turn.role, turn.role)
-    return HitOrigin("talk", "" if resource is None else _title_of(resource), visible(speaker))
+    return HitOrigin("talk", "" if resource is None else _get_title(resource), visible(speaker))
 
 
-def _title_of(resource: Resource) -> str:
+def _get_title(resource: Resource) -> str:
     return shorten_line(visible(resource.title), _TITLE_CHARS) or resource.resource_type
 
 
-def _text_of_turn(turn: Episode) -> FoundText:
-    return _text_of(turn, turn.content)
+def _build_turn_text(turn: Episode) -> FoundText:
+    return _build_text(turn, turn.content)
 
 
-def _text_of(record: Episode | Resource | Topic, text: str) -> FoundText:
-    """Return a record in the form of a memory; `text` is cut to the length of one."""
+def _build_text(record: Episode | Resource | Topic, text: str) -> FoundText:
+    """Return a record in the form of a memory."""
     moment = record.consolidated_at if isinstance(record, Topic) else record.observed_at
     return FoundText(
         agent_id=record.agent_id,

@@ -1,4 +1,4 @@
-"""`FoundText`: a text that is not a memory, as a search shows it. `HitOrigin`: where the text of a hit comes from."""
+"""Texts that are not memories in the form of hits, and their origin."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOTES: Final[frozenset[HitKind]] = frozenset({"note"})
 
 @dataclass(frozen=True, slots=True)
 class HitOrigin:
-    """Where the text of a hit comes from.
+    """Origin of the text of a hit.
 
     Attributes:
         kind: What the hit is.
@@ -34,7 +34,7 @@ class HitOrigin:
 
 
 class FoundText(Memory):
-    """A turn, document or page in the form of a memory, for readers of hits. Never stored."""
+    """A turn, document or page in the form of a memory. Never stored."""
 
     id: Annotated[str, IdOf("epi|res|top")] = Field()
     supersedes: Annotated[str, IdOf("epi|res|top")] | None = None

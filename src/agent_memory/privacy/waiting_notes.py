@@ -1,4 +1,4 @@
-"""`WaitingNotes`: the texts of the inbox, for the search over all kinds. They are unconfirmed and act on nothing."""
+"""Search source for unconfirmed texts of the inbox."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.models import HitOrigin, sees, utc_now
 from agent_memory.privacy.inbox import InboxReader, inbox_exists
-from agent_memory.service.search_sources import SearchSource, hit_of
+from agent_memory.service.search_sources import SearchSource, build_hit
 
 if TYPE_CHECKING:
     from agent_memory.models import Candidate, Clock, SearchResults
@@ -17,7 +17,7 @@ _UNCONFIRMED = HitOrigin(is_confirmed=False)
 
 
 def add_waiting_notes(service: MemoryService, *, clock: Clock = utc_now) -> MemoryService:
-    """Let a search find the agent's waiting notes; return the service."""
+    """Add the agent's inbox as a search source; return the service."""
     service.sources.add(WaitingNotes(service, clock))
     return service
 
@@ -43,12 +43,12 @@ class WaitingNotes(SearchSource):
         if waiting and self._inbox is not None:
             answer = await self._inbox.answer(asked.elsewhere())
             hits = [(hit, waiting[hit.id]) for hit in answer.ranking.hits if hit.id in waiting]
-            results += [hit_of(candidate, _UNCONFIRMED, hit) for hit, candidate in hits]
+            results += [build_hit(candidate, _UNCONFIRMED, hit) for hit, candidate in hits]
             results.total_found, results.words = len(hits), answer.ranking.words
         return results
 
     async def count(self, asked: WideRequest) -> dict[str, Any]:
-        """Return how many notes wait."""
+        """Count the waiting notes."""
         waiting = (await self._waiting()).values() if asked.has_waiting else ()
         return {"waiting": sum(sees(asked.caller.group, candidate.facets) for candidate in waiting)}
 

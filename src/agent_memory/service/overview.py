@@ -1,4 +1,4 @@
-"""The overview: how much is remembered and of what kind, the newest, what is pinned, people, open tasks."""
+"""Overview of a memory: counts, pinned, open and newest memories."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAME_CHARS: Final = 24
 
 
 def is_overview_asked(asked: WideRequest, agent_id: str) -> bool:
-    """Return True if a search of all kinds without a filter has a query without a topic.
+    """Return True if an unfiltered query has no topic.
 
     The agent and its user are no topic.
     """
@@ -37,7 +37,7 @@ def is_overview_asked(asked: WideRequest, agent_id: str) -> bool:
 async def make_overview(
     storage: MemoryStorage, sources: SearchSources, asked: WideRequest
 ) -> tuple[dict[str, Any], SearchResults]:
-    """Return the counts of an overview, and its pinned, open and newest memories.
+    """Return counts, and the pinned, open and newest memories.
 
     Raises:
         StorageError: The memories cannot be read.

@@ -52,7 +52,7 @@ class WideRequest:
 
     @property
     def is_listing(self) -> bool:
-        """Return True if the query is empty, so that the newest are listed."""
+        """Return True if the query is empty: a listing."""
         return not self.request.text.strip()
 
     def elsewhere(self) -> SearchRequest:
@@ -61,7 +61,7 @@ class WideRequest:
         return replace(self.request, filters=filters, explain=False)
 
 
-def hit_of(memory: Memory, origin: HitOrigin, hit: Hit | None = None) -> MemorySearchResult:
+def build_hit(memory: Memory, origin: HitOrigin, hit: Hit | None = None) -> MemorySearchResult:
     """Return a text as a hit of a search.
 
     Args:
@@ -86,28 +86,28 @@ def hit_of(memory: Memory, origin: HitOrigin, hit: Hit | None = None) -> MemoryS
 
 
 class SearchSource:
-    """Texts that a search finds next to memories. A subclass overrides what it has."""
+    """Base class of searchable texts next to memories."""
 
     async def find(self, asked: WideRequest) -> SearchResults:
         """Return the best matches, best first."""
         return SearchResults(match=None if asked.is_listing else "none")
 
     async def describe(self, hits: Sequence[MemorySearchResult], asked: WideRequest) -> list[MemorySearchResult]:
-        """Return hits that are items with their origin, without those that may not be shown."""
+        """Add the origin to items; drop those not to be shown."""
         return [hit for hit in hits if hit.origin.kind in asked.kinds]
 
     async def get(self, record_id: str, caller: Caller) -> MemorySearchResult | None:
         """Return the text with this ID as a hit, or None."""
 
     async def count(self, asked: WideRequest) -> dict[str, Any] | None:
-        """Return what an overview says about this source, by name."""
+        """Return this source's facts for an overview, by name."""
 
     async def close(self) -> None:
         """Close open files."""
 
 
 class SearchSources:
-    """The sources of one agent's memory, and the search over all of them.
+    """Sources of one agent's memory and their common search.
 
     Args:
         storage: Storage of the memories and items.
@@ -147,7 +147,7 @@ class SearchSources:
         return None
 
     async def count(self, asked: WideRequest) -> dict[str, Any]:
-        """Return what an overview says about all sources, by name."""
+        """Return the facts of all sources for an overview, by name."""
         counts: dict[str, Any] = {}
         for source in self._sources:
             counts |= await source.count(asked) or {}
@@ -187,7 +187,7 @@ class SearchSources:
         return results
 
     async def _join(self, results: SearchResults, asked: WideRequest) -> SearchResults:
-        """Add the hits of other sources to those among memories, and cut them to the limit."""
+        """Add hits of other sources and apply the limit."""
         for source in self._sources:
             try:
                 found = await source.find(asked)
@@ -205,7 +205,7 @@ class SearchSources:
         return results
 
     async def _describe(self, hits: Iterable[MemorySearchResult], asked: WideRequest) -> list[MemorySearchResult]:
-        """Return the hits that are items and may be shown, with their origin."""
+        """Return the visible items among hits, with their origin."""
         items = [hit for hit in hits if hit.memory.is_item]
         if not items:
             return []
@@ -232,10 +232,10 @@ def _is_left_out(hit: MemorySearchResult, described: dict[str, MemorySearchResul
 
 
 def _insert(results: SearchResults, found: Iterable[MemorySearchResult], asked: WideRequest) -> None:
-    """Insert hits of a source; the order of the hits that are there does not change.
+    """Insert hits of a source without reordering existing ones.
 
     Strong matches come before the first weak one, weak matches and waiting notes last. A text from which a hit was
-    drawn is left out. Of the separate rankings that `python -m benchmarks.apart` compares, this order costs least.
+    drawn is left out. docs/search.md compares this order with others.
     """
     sources = {link.id for hit in results if hit.memory.is_item for link in hit.memory.links}
     new = [hit for hit in found if hit.memory.id not in sources]

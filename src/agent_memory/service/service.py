@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.journal import PurgeList
@@ -294,8 +294,8 @@ class MemoryService:
         When the memories cannot be read, what was last in the scratchpad is searched instead and `degraded` says so.
 
         Args:
-            query: Words or a question; an empty one lists the newest, None gives the overview. So does one of several
-                kinds that asks for the memory as a whole ("what do you know about me").
+            query: Words or a question; an empty one lists the newest. With several kinds, None gives the overview, and
+                so does a query that asks for the memory as a whole ("what do you know about me").
             limit: Most results; the setting `default_search_limit` if omitted.
             filters: Conditions that every result meets.
             include_superseded: Also find what a newer memory replaced.
@@ -313,7 +313,8 @@ class MemoryService:
             raise ValidationError(f"A query has at most {_MAX_QUERY_CHARS} characters, got {len(query)}.")
         await self.pad.notice(caller)
         started, degraded, named, overview = time.perf_counter(), None, None, None
-        replaced, text = dict[str, str](), "" if query is None else query
+        wants_overview = query is None and set(kinds) != NOTES
+        replaced, text = dict[str, str](), "" if wants_overview else cast("str", query)
         limit = self.settings.default_search_limit if limit is None else limit
         least = self.settings.min_answer_confidence if min_answer_confidence is None else min_answer_confidence
         conditions = filters_of(filters).within(caller.group)
@@ -323,7 +324,7 @@ class MemoryService:
         asked = WideRequest(request, caller, frozenset(kinds), has_waiting)
         try:
             named = await self._named(text, caller) if filters is None else None
-            if query is None or (named is None and is_overview_asked(asked, self.agent_id)):
+            if wants_overview or (named is None and is_overview_asked(asked, self.agent_id)):
                 overview, results = await make_overview(self.storage, self.sources, asked)
             else:
                 results = named or await self._ranked(asked)
