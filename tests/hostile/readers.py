@@ -19,6 +19,9 @@ from agent_memory.knowledge.intake.transcripts import transcript_in
 from agent_memory.knowledge.items.extraction.claims import Passage
 from agent_memory.knowledge.items.extraction.documents import claims_of_document
 from agent_memory.knowledge.items.extraction.talk import claims_of_talk
+from agent_memory.knowledge.passages.exchanges import SpokenTurn, cut_turn, split_turns
+from agent_memory.knowledge.passages.front_matter import read_front_matter
+from agent_memory.knowledge.passages.sections import cut_passages
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.redaction import SecretRedactor
 from agent_memory.retrieval.excerpts import excerpt
@@ -59,6 +62,11 @@ READERS: dict[str, Callable[[str], object]] = {
     "teammate statements": teammate_statements,
     "document": lambda text: claims_of_document(Passage("res-1", text)),
     "talk": lambda text: claims_of_talk([Passage("res-1", text, speaker="Ann")]),
+    "passages": cut_passages,
+    "settings passages": lambda text: cut_passages(text, is_settings=True),
+    "exchange": lambda text: cut_turn(SpokenTurn(text, "Ann", is_named=True), [SpokenTurn(text + "?", "Ben")]),
+    "turns": split_turns,
+    "front matter": lambda text: read_front_matter(f"---\na: {text}\n---\n"),
     "transcript": lambda text: transcript_in(text, "a"),
     "topic page": parse,
     "times": lambda text: times_in(text, NOON),

@@ -56,8 +56,8 @@ def test_files_are_taken_in_once_and_listed(cli: Run, chat: str, tmp_path: Path)
     assert first.stdout.splitlines() == [
         "chat.jsonl: 2 taken in (46 characters).",
         "network.md: 1 taken in (34 characters).",
-        "2 items drawn from it.",
-        "2 items, 2 on no page; 0 pages.",
+        "3 items drawn from it.",
+        "3 items, 3 on no page; 0 pages.",
     ]
     again = document(cli("ingest", "-a", "eve", chat, "--json"))
     assert [(each["new"], each["known"]) for each in again["files"]] == [(0, 2)]
@@ -93,7 +93,7 @@ def test_what_was_taken_in_is_taken_back_with_what_was_drawn_from_it(cli: Run, c
     refused = cli("ingest", "-a", "eve", "--undo", chat, code=2)
     assert "no terminal" in refused.stderr
     gone = cli("ingest", "-a", "eve", "--undo", chat, "--yes").stdout
-    assert gone.startswith("Forgot 1 resource, 2 turns and 2 items. 1 pinned item stayed.")
+    assert gone.startswith("Forgot 1 resource, 2 turns and 3 items. 1 pinned item stayed.")
     assert document(cli("resources", "-a", "eve", "--json"))["total"] == 0
     assert "upstairs" not in (root / "eve" / "memories.yaml").read_text().splitlines()[-1]
     cli("ingest", "-a", "eve", "--undo", chat, "--yes", code=3)
@@ -214,7 +214,7 @@ def exported(cli: Run, agent: str) -> dict[str, dict[str, Any]]:
 def test_an_export_takes_along_what_was_given_and_an_import_brings_it_back(
     cli: Run, diary: str, tmp_path: Path, root: Path, suffix: str
 ) -> None:
-    text = "# Network\n\n" + "The router stands upstairs in the study. " * 396  # the same twelve again and again
+    text = "# Network\n\n" + "The router stands upstairs in the study. " * 396  # more than one passage
     (tmp_path / "network.md").write_text(text)
     cli("ingest", "-a", "eve", diary, str(tmp_path / "network.md"), "--group", "acme:s-1")
     forgotten = document(cli("search", "-a", "eve", "walnuts", "--items", "--json"))["results"][0]["id"]
@@ -223,11 +223,11 @@ def test_an_export_takes_along_what_was_given_and_an_import_brings_it_back(
     page.write_text(page.read_text() + "\nAsk her.\n")
     file = str(tmp_path / f"all.{suffix}")
     assert (
-        "Exported 6 memories with 2 resources, 6 turns, 1 topic, 4 entities, 1 relation to"
+        "Exported 7 memories with 2 resources, 6 turns, 1 topic, 4 entities, 1 relation to"
         in cli("export", "-a", "eve", file).stdout
     )
     dry = cli("import", "-a", "ben", file, "--trusted", "--dry-run").stdout
-    assert dry == "Would import 6 memories with 2 resources, 6 turns, 1 topic, 4 entities, 1 relation.\n"
+    assert dry == "Would import 7 memories with 2 resources, 6 turns, 1 topic, 4 entities, 1 relation.\n"
     cli("import", "-a", "ben", file, "--trusted")
     theirs, ours = exported(cli, "eve"), exported(cli, "ben")
     assert forgotten not in ours

@@ -30,7 +30,7 @@ READERS: tuple[tuple[Any, str], ...] = (
     (drafting, "resource"),
     (drafting, "episode"),
     (items, "drawn_from"),
-    (items, "_compare"),
+    (items, "_leave_known"),
     (entity_extractor, "drawn"),
     (entities, "resolve"),
     (summaries, "quotes_of"),

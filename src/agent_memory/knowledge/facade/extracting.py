@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from typing import TYPE_CHECKING, Final
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.errors import CategoryExistsError, ExtractionError, ResourceNotFoundError, ValidationError
 from agent_memory.knowledge.facade.events import ItemsExtractedPayload, MemoryEventType
 from agent_memory.knowledge.facade.shapes import MemoryItem
-from agent_memory.knowledge.items.by_model import MODEL, by_model, by_rules
+from agent_memory.knowledge.items.by_model import MODEL, by_model
 from agent_memory.knowledge.pages.filing import guessed, open_to
 from agent_memory.knowledge.pages.paging import unsaid
 from agent_memory.logs import get_logger
@@ -33,6 +32,7 @@ log = get_logger(__name__)
 _QUOTED: Final = 0.8
 """How sure it is that a resource says what is quoted from it: what a rule takes for a statement may be none."""
 _NOTED: Final = 1.0
+_PASSAGE_FIELDS: Final = ("source", "metadata", "observed_at", "trust", "tags", "links")
 
 
 class Items(list[MemoryItem]):
@@ -83,16 +83,13 @@ class Extraction:
             await self._declare(hint)
         topics = [] if hint is not None else await self._categories.topics()
         items = Items()
-        passages = await self._resources.passages(record)
+        await self._keep_passages(record, hint, topics, items)
         if with_model:
-            harvest = await by_model(self._asking, passages, topics)
-            items.warnings, items.degraded = harvest.warnings, harvest.problem
+            harvest = await by_model(self._asking, await self._resources.passages(record), topics)
+            items.warnings, items.degraded = [*items.warnings, *harvest.warnings], harvest.problem
             if self._asking.model is not None:
                 await self._events.model_did(self._asking.budget, harvest.problem, self._items.caller)
             await self._keep(harvest.drawn, hint, topics, record, items)
-        else:
-            for passage in passages:
-                await self._keep(await asyncio.to_thread(by_rules, passage), hint, topics, record, items)
         if not items:
             items.warnings.append(f"Nothing that states something was found in {resource_id}.")
             if strict:
@@ -111,6 +108,27 @@ class Extraction:
         kept = await self._items.store(item, source={"kind": "extraction", "detail": "remember"})
         await self._consolidation.make_due([kept.category] if kept.category else [])
         return kept
+
+    async def _keep_passages(
+        self, record: ResourceRecord, hint: str | None, topics: Sequence[Topic], items: Items
+    ) -> None:
+        """Store the passages of a resource."""
+        drawn = await self._resources.cut(record)
+        names = [hint or ""] * len(drawn)
+        if hint is None:
+            for group in sorted({values["group"] for values in drawn}):
+                places = [at for at, values in enumerate(drawn) if values["group"] == group]
+                texts = [drawn[at]["content"] for at in places]
+                for at, name in zip(places, await self._guessed(texts, open_to(group, topics)), strict=True):
+                    names[at] = name
+        for values, topic in zip(drawn, names, strict=True):
+            source = values["links"][0]["id"]
+            item = MemoryItem("", values["content"], None, source, topic or None, _QUOTED, record.timestamp)
+            fields = {name: values[name] for name in _PASSAGE_FIELDS if name in values}
+            try:
+                items.append(await self._items.store(item, **fields))
+            except ValidationError as error:  # nothing but a secret, for instance
+                items.warnings.append(error.message)
 
     async def _keep(
         self, drawn: Sequence[Drawn], hint: str | None, topics: Sequence[Topic], record: ResourceRecord, items: Items

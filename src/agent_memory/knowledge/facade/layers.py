@@ -6,6 +6,7 @@ bound to a group sees what belongs to that or to none.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -20,8 +21,9 @@ from agent_memory.knowledge.facade.shapes import (
 )
 from agent_memory.knowledge.facade.within import search_within
 from agent_memory.knowledge.intake.drafting import Document
-from agent_memory.knowledge.items.drawn import with_link
-from agent_memory.models import EVERYTHING, Listing, Record, SearchFilters, SearchRequest, sees, utc_now
+from agent_memory.knowledge.items.drawn import drawn_from, leave_answered, with_link
+from agent_memory.knowledge.items.preceding import Preceding
+from agent_memory.models import EVERYTHING, Episode, Listing, Record, SearchFilters, SearchRequest, sees, utc_now
 from agent_memory.service import NOBODY
 from agent_memory.service.seeing import is_seen
 from agent_memory.service.trust import lowest
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.facade.shapes import MemoryConfig, MemoryItem, Resource
     from agent_memory.knowledge.intake.ingest import Ingest
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Episode, Memory, Trust
+    from agent_memory.models import Memory, Trust
     from agent_memory.models import Resource as ResourceRecord
     from agent_memory.service import Caller, Found, MemoryService
 
@@ -131,6 +133,18 @@ class ResourceLayer:
         label = f"{kind} {record.title}".strip()
         is_talk = kind == "conversation"
         return [Passage(record.id, record.id, text, label, record.trust, "", is_talk, record.observed_at, record.group)]
+
+    async def cut(self, record: ResourceRecord) -> list[dict[str, Any]]:
+        """Return the passages of a resource, or of its turns, as fields of items."""
+        turns = sorted(await self._knowledge.episodes.linked_to(record.id), key=lambda turn: turn.order)
+        turns = [turn for turn in turns if _seen(self._asking(), turn) is not None]
+        items: list[dict[str, Any]] = []
+        preceding = Preceding(self._knowledge, turns)
+        for source in turns or [record]:
+            before = await preceding.of(source) if isinstance(source, Episode) else []
+            drawn = await asyncio.to_thread(drawn_from, source, await self._knowledge.text_of(source), before)
+            items += [item | {"observed_at": source.observed_at} for item in drawn]
+        return leave_answered(items)
 
     async def passage(self, source: str) -> Passage | None:
         """Return the text of a resource or a turn; None if it is gone."""
@@ -245,7 +259,8 @@ class ItemLayer:
         link = {"rel": FROM, "id": item.source_resource_id}
         values = {"content": item.content, "topic": item.category or "", "confidence": item.confidence, "links": [link]}
         values |= {"importance": number_of(item.importance), "source": {"kind": "extraction", "detail": "item"}}
-        values |= {"trust": lowest(self.caller.trust, passage.trust), "group": passage.group} | fields
+        trust = lowest(self.caller.trust, passage.trust, fields.get("trust", passage.trust))
+        values |= {"group": passage.group} | fields | {"trust": trust}
         kept = (await self.service.store(values, self.caller)).memory
         if all(each.id != item.source_resource_id for each in kept.links):
             more = with_link(kept, link, fields.get("metadata", {}).get("at"))

@@ -1,7 +1,7 @@
-"""From a turn or a document to the items that it gives, as fields of memories. Pure.
+"""From a turn or a document to its passages, as fields of memories. Pure.
 
-The id of an item is made of what it says, of its group, its trust and, of talk, its day: so the same statement from two
-sources is one item, and a number, a denial or a name more makes another.
+The id of an item is made of its text, its group, its trust and, of talk, its day: the same passage of two sources is
+one item.
 """
 
 from __future__ import annotations
@@ -14,38 +14,35 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.capture.own import typed_part
 from agent_memory.knowledge.facade.shapes import FROM
 from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN
-from agent_memory.knowledge.items import statements
-from agent_memory.knowledge.items.extraction.claims import Claim, Passage
-from agent_memory.knowledge.items.extraction.condensing import WITHDRAWS, WORD, mends
-from agent_memory.knowledge.items.extraction.documents import ROW, claims_of_document
-from agent_memory.knowledge.items.extraction.talk import ANSWER, BEFORE, answer_of, claims_of_talk
-from agent_memory.knowledge.items.extraction.telling import KNOWS_NOT, is_of_a_time
+from agent_memory.knowledge.items.extraction.telling import is_of_a_time
+from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn, split_turns
+from agent_memory.knowledge.passages.sections import cut_passages
 from agent_memory.models import EPISODE, MEMORY, Episode, derived_id, to_text
 from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from agent_memory.knowledge.passages.sections import TextPassage
     from agent_memory.models import Memory, Resource, Trust
 
 STAGE: Final = "items"
-WITHDRAWN: Final = "withdrawn"
-"""Rule of an item that says that something was taken back."""
+PASSAGE: Final = "passage"
+"""`source.detail` of an item that is a passage."""
+PATH: Final = "path"
+"""Key of the metadata that has the absolute path of a document, of a resource and its passages."""
+REPLACES: Final = "answers"
+"""Key of the metadata that has the turn of which an exchange holds all words."""
 ALSO: Final = "also_at"
 """Key of the metadata that has the places in further sources, by their ids."""
 _SAID: Final = frozenset({"user", "assistant", PERSON, UNKNOWN})
 """Roles whose turns are talk; what tools answer and systems say is kept and not drawn from."""
-_NARRATES: Final = re.compile(
-    r"(?:(?:sure|ok|okay|great|done|now|next|first|of course|certainly)[,.!]?\s+)*(?:let me|let['\u2019]s|i['\u2019]ll"
-    r"|i will|i['\u2019]m going to|i am going to|i can|here(?:['\u2019]s| is| are)|feel free|(?:i['\u2019]m )?happy to"
-    r"|(?:i )?hope (?:this|that)|lass mich|ich werde|hier (?:ist|sind))\b",
-    re.IGNORECASE,
-)
-"""How an agent says what it does next, rather than what is so."""
+_LINE: Final = re.compile(r"[^\n]+\n?|\n")
 _SAYS_NOTHING: Final = frozenset("a an the really just very ein eine der das".split())  # noqa: SIM905
 _TRUSTS: Final[tuple[Trust, ...]] = ("low", "medium", "high")
+BEFORE: Final = 4
+"""Turns before one in which it is searched what it answers."""
 _AROUND: Final = ".,;:!?\"'()[]{}\u2026\u2019\u201c\u201d\u2013\u2014*_`"
-_MOST_TAKEN_BACK: Final = 300
 MOST_LINKS: Final = 90
 """Sources of one item, of the 100 links that a record may have; more of them are of another item that says the same."""
 PART: Final = "part"
@@ -57,6 +54,11 @@ def is_talk(record: Episode) -> bool:
     return record.role in _SAID and record.content_type == "message"
 
 
+def is_passage(item: Memory) -> bool:
+    """Return True if an item is a passage, rather than a statement."""
+    return item.is_item and item.source.detail == PASSAGE
+
+
 def is_drawn_from(record: Resource | Episode) -> bool:
     """Tell whether statements are drawn from a record: not from what tools answered, and not from a title."""
     return (
@@ -65,29 +67,109 @@ def is_drawn_from(record: Resource | Episode) -> bool:
 
 
 def drawn_from(record: Resource | Episode, text: str, before: Sequence[Episode] = ()) -> list[dict[str, Any]]:
-    """Return the items of a record; none of what is no talk and no document.
+    """Return the passages of a record as items; none of a tool's answer or a conversation without a text.
 
     Args:
-        record: It.
-        text: All of its text.
-        before: The few turns before it.
+        record: Document or turn.
+        text: Whole text of the record.
+        before: Few turns before it, oldest first.
     """
+    if not is_drawn_from(record):
+        return []
     if isinstance(record, Episode):
-        claims = _said(record, text, before) if is_talk(record) else []
-    elif record.resource_type != "conversation":
-        claims = claims_of_document(Passage(record.id, text))
-    elif record.chars:
-        claims = _sentences(text)
+        items = _cut_episode(record, text, before)
+    elif record.resource_type == "conversation":
+        items = _cut_conversation(record, text)
     else:
-        return []  # its turns are episodes
-    trusts = {ANSWER: before[-1].trust} if before else {}  # of the words of a question, too
-    places = [(claim.start, claim.end) for claim in claims]
-    said = zip(as_said(record, text, places), claims, places, strict=True)
-    items = [
-        item_of(each, claim.text, place, claim.rule, lowest(each.trust, trusts.get(claim.rule, each.trust)))
-        for each, claim, place in reversed([*said])
-    ]
-    return list({item["id"]: item for item in items}.values())[::-1]
+        items = [
+            _passage_item(record, passage, tags=list(record.tags), path=str(record.metadata.get(PATH, "")))
+            for passage in cut_passages(text, is_settings=record.resource_type == "config")
+        ]
+    return list({item["id"]: item for item in items}.values())
+
+
+def leave_answered(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return items without the questions whose exchange is among them."""
+    answered = {item["metadata"].get(REPLACES) for item in items} - {None}
+    return [item for item in items if item["links"][0]["id"] not in answered or item["metadata"].get(REPLACES)]
+
+
+def _cut_episode(record: Episode, text: str, before: Sequence[Episode]) -> list[dict[str, Any]]:
+    """Return the passages of a turn; what a user pasted counts as what a file says."""
+    earlier = [_spoken(turn, turn.content) for turn in before]
+    trusts = {turn.id: turn.trust for turn in before}
+    items: list[dict[str, Any]] = []
+    for own, start, end in _split_origins(record, text):
+        exchange = cut_turn(replace(_spoken(record, text[start:end]), start=start), earlier)
+        answered = exchange.answered
+        trust = own.trust if answered is None else lowest(own.trust, trusts[answered.id])
+        replaced = ""
+        if answered is not None and exchange.is_whole and (asks(answered.text) or trusts[answered.id] == own.trust):
+            replaced = answered.id
+        more = {"speaker": exchange.speaker, REPLACES: replaced}
+        own_items = [_passage_item(own, passage, trust, **more) for passage in exchange.passages]
+        items += own_items if answered is None else [_with_asked(item, answered) for item in own_items]
+    return items
+
+
+def _with_asked(item: dict[str, Any], asked: SpokenTurn) -> dict[str, Any]:
+    """Return an exchange with the turn that it answers as a second source: it has words of that, too."""
+    links = [*item["links"], {"rel": FROM, "id": asked.id}]
+    return item | {"links": links, "metadata": {**item["metadata"], ALSO: {asked.id: [0, len(asked.text)]}}}
+
+
+def _cut_conversation(record: Resource, text: str) -> list[dict[str, Any]]:
+    """Return the passages of a conversation that is one text."""
+    turns = split_turns(text)
+    items: dict[int, list[dict[str, Any]]] = {}
+    answers = set[int]()
+    for place, turn in enumerate(turns):
+        exchange = cut_turn(turn, turns[max(0, place - BEFORE) : place])
+        if exchange.answered is not None and exchange.is_whole and exchange.answered.start not in answers:
+            items.pop(exchange.answered.start, None)  # the exchange has its words
+        if exchange.answered is not None:
+            answers.add(turn.start)
+        items[turn.start] = [_passage_item(record, passage, speaker=exchange.speaker) for passage in exchange.passages]
+    return [item for own in items.values() for item in own]
+
+
+def _passage_item(
+    record: Resource | Episode,
+    passage: TextPassage,
+    trust: Trust | None = None,
+    *,
+    tags: Sequence[str] = (),
+    **more: str,
+) -> dict[str, Any]:
+    """Return a passage as fields of an item, with its heading path, place, and what else is known in `metadata`."""
+    metadata = {
+        "at": [passage.start, passage.end],
+        **{name: value for name, value in ({"heading": passage.heading} | more).items() if value},
+    }
+    item = item_of(record, passage.text, (passage.start, passage.end), PASSAGE, trust, metadata)
+    return item | ({"tags": list(tags)} if tags else {})
+
+
+def _spoken(turn: Episode, text: str) -> SpokenTurn:
+    return SpokenTurn(text, turn.speaker or turn.role.title(), is_named=bool(turn.speaker), id=turn.id)
+
+
+def _split_origins(record: Episode, text: str) -> list[tuple[Episode, int, int]]:
+    """Return the parts of a turn with the record as it is trusted there: lines that a user typed, and pasted ones."""
+    if record.trust != "high" or record.source.kind != "user":
+        return [(record, 0, len(text))]
+    typed = frozenset(" ".join(line.split()) for line in typed_part(text).splitlines())
+    pasted = record.model_copy(update={"trust": "medium"})
+    parts: list[tuple[Episode, int, int]] = []
+    for line in _LINE.finditer(text):
+        own = record if " ".join(line[0].split()) in typed else pasted
+        if not line[0].strip() and parts:
+            own = parts[-1][0]
+        if parts and parts[-1][0] is own:
+            parts[-1] = (own, parts[-1][1], line.end())
+        else:
+            parts.append((own, line.start(), line.end()))
+    return parts
 
 
 def as_said(record: Resource | Episode, text: str, places: Sequence[tuple[int, int]]) -> list[Resource | Episode]:
@@ -110,46 +192,26 @@ def is_forgotten(item: Mapping[str, Any], never: Collection[str]) -> bool:
     return any(_id_of({**item, "trust": trust}) in never for trust in _TRUSTS[own:])
 
 
-def taken_back(record: Episode, text: str, before: Sequence[Episode]) -> Episode | None:
-    """Return the turn of which the last statement is withdrawn where a turn begins ("scratch that"); None for none."""
-    if not is_talk(record) or not WITHDRAWS.match(text.lstrip()):
-        return None
-    same = (one for one in reversed(before[-2:]) if (one.speaker, one.role) == (record.speaker, record.role))
-    return next(same, None)
-
-
-def withdrawal(record: Episode, text: str, older: str, trust: Trust) -> dict[str, Any]:
-    """Return the item that says that a statement was taken back, where nothing is said in its place.
-
-    Args:
-        record: The turn that takes it back.
-        text: All of its text.
-        older: The statement, which the item quotes.
-        trust: Of the statement: the item is trusted no more.
-    """
-    start = len(text) - len(text.lstrip())
-    words = WITHDRAWS.match(text, start)
-    end = max(start + 1, len(text[: words.end() if words else len(text)].rstrip()))
-    name = record.speaker or record.role
-    content = f'{name}: takes back: "{older.removeprefix(f"{name}: ")[:_MOST_TAKEN_BACK]}"'
-    return item_of(record, content, (start, end), WITHDRAWN, lowest(record.trust, trust))
-
-
 def item_of(
-    record: Resource | Episode, content: str, at: tuple[int, int], rule: str, trust: Trust | None = None
+    record: Resource | Episode,
+    content: str,
+    at: tuple[int, int],
+    rule: str,
+    trust: Trust | None = None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return an item of a record as fields of a memory; of the trust of the record where none is given."""
+    """Return an item of a record as fields of a memory; trust and metadata are the record's if omitted."""
     values: dict[str, Any] = {
         "content": content,
         "observed_at": to_text(record.observed_at or record.timestamp),
         "source": {"kind": "extraction", "detail": rule},
         "trust": trust or record.trust,
         "links": [{"rel": FROM, "id": record.id}],
-        "metadata": {"at": [*at]},
+        "metadata": {**(metadata or {"at": [*at]})},
         "group": record.group,
     }
     if isinstance(record, Episode):
-        values["metadata"]["speaker"] = record.speaker or _speaker_of(record)
+        values["metadata"].setdefault("speaker", record.speaker or _speaker_of(record))
     return {"id": _id_of(values), **values}
 
 
@@ -164,11 +226,6 @@ def is_as_drawn(item: Memory) -> bool:
     """Tell whether an item still says what was drawn, rather than what somebody made of it."""
     sources = sources_of(item)
     return item.id == _own_id(item) or any(item.id == _first_id(source, item.content) for source in sources)
-
-
-def says_the_same(item: Memory, other: Mapping[str, Any]) -> bool:
-    """Tell whether an item that was stored says what a drawn one does, for whichever sources."""
-    return item.id == other["id"] or (PART in item.metadata and _base_id(item) == _id_of(other))
 
 
 def sources_of(item: Memory) -> list[str]:
@@ -283,58 +340,15 @@ def place_of(item: Memory, source_id: str) -> tuple[int, int] | None:
     return None
 
 
-def _said(turn: Episode, text: str, before: Sequence[Episode]) -> list[Claim]:
-    passage = Passage(turn.id, text, turn.speaker or turn.role, turn.role)
-    earlier = [Passage(one.id, one.content, one.speaker or one.role, one.role) for one in before[-BEFORE:]]
-    if turn.speaker:  # people talk; without a name it is a user and an agent, whose orders are no courtesy
-        found = [claim for _, claim in claims_of_talk([passage], earlier)]
-        return [Claim(f"{turn.speaker}: {one.text}", one.start, one.end, one.rule) for one in found]
-    answer = answer_of(passage, earlier)
-    rest = [one for one in _told(passage) if answer is None or one.start >= answer.end]
-    return rest if answer is None else [answer, *rest]
-
-
-def _told(passage: Passage) -> list[Claim]:
-    """Return what a turn of a user or an agent tells, a sentence each: not what an agent says of what it does next."""
-    found: list[Claim] = []
-    for claim in claims_of_document(passage, most_joined=0):
-        quote = " ".join(passage.text[claim.start : claim.end].split())
-        is_narrated = passage.role == "assistant" and _NARRATES.match(quote)
-        is_nothing = is_narrated or quote.endswith(":") or KNOWS_NOT.fullmatch(quote)
-        tells = statements.says_something(quote) and not is_nothing
-        if claim.rule == ROW or tells or WITHDRAWS.match(quote):
-            found.append(claim)
-    return _without_withdrawn(found, passage.text)
-
-
-def _without_withdrawn(claims: Iterable[Claim], text: str) -> list[Claim]:
-    """Return claims without those that the next one takes back, and without the words that do so."""
-    found: list[Claim] = []
-    for one in claims:
-        quote = text[one.start : one.end]
-        words = WITHDRAWS.match(quote)
-        if words and found and not mends(quote[words.end() :]):
-            found.pop()
-        if not words:
-            found.append(one)
-        elif WORD.search(quote, words.end()):
-            found.append(replace(one, text=" ".join(quote[words.end() :].split())))
-    return found
-
-
-def _sentences(text: str) -> list[Claim]:
-    """Return what a conversation tells that came in as one text, with who said it."""
-    found = [
-        Claim(one.text, one.start, one.end, statements.RULE) for one in statements.statements_of(text, is_talk=True)
-    ]
-    return _without_withdrawn(found, text)
-
-
 def _id_of(values: Mapping[str, Any]) -> str:
-    """Return the id of an item: of what it says but for capitals, articles, and signs around words."""
+    """Return the id of an item: of a passage its very text, of a statement its words without signs around them."""
+    is_turn = values["links"][0]["id"].startswith(EPISODE.prefix)
+    if values["source"]["detail"] == PASSAGE:
+        day = values["observed_at"][:10] if is_turn else ""
+        digest = hashlib.sha256(values["content"].encode()).hexdigest()
+        return derived_id(MEMORY.prefix, PASSAGE, values["group"], values["trust"], day, digest)
     words = (word.strip(_AROUND) or word for word in values["content"].casefold().split())
     said = " ".join(word for word in words if word not in _SAYS_NOTHING)
-    is_turn = values["links"][0]["id"].startswith(EPISODE.prefix)
     day = values["observed_at"][:10] if is_turn or is_of_a_time(values["content"]) else ""
     return derived_id(
         MEMORY.prefix, STAGE, values["group"], values["trust"], day, hashlib.sha256(said.encode()).hexdigest()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.knowledge.items.drawn import is_talk
-from agent_memory.knowledge.items.extraction.talk import BEFORE
+from agent_memory.knowledge.items.drawn import BEFORE, is_talk
 from agent_memory.models import Episode
 
 if TYPE_CHECKING:

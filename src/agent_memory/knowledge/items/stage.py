@@ -1,33 +1,31 @@
-"""`Items`: the step of background work that draws items from what came in, by rules.
+"""`Items`: the step of background work that stores the passages of what came in as items.
 
 An item is a memory with a link `from` each resource or episode that says it, and in `metadata.at` the place of its
-words in the first of them.
+words in the first of them. A language model may add statements; it replaces no passage.
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
 from agent_memory.knowledge.items.by_model import MODEL, by_model, passage_of
 from agent_memory.knowledge.items.drawn import (
+    REPLACES,
     STAGE,
     as_said,
     drawn_from,
     is_as_drawn,
     is_drawn_from,
     is_forgotten,
+    is_passage,
     item_of,
     joined,
-    place_of,
-    says_the_same,
+    leave_answered,
     sources_of,
-    taken_back,
     with_sources,
-    withdrawal,
 )
 from agent_memory.knowledge.items.preceding import Preceding
 from agent_memory.models import Episode, may_stand_for, sees, to_text
@@ -90,18 +88,12 @@ class Items:
         for record in batch.records:
             if record.id not in texts:
                 continue
-            text = texts[record.id]
             before = await preceding.of(record) if isinstance(record, Episode) else []
-            own = by_model.get(record.id)
-            if own is None:
-                own = await batch.run(drawn_from, record, text, before)
+            own = await batch.run(drawn_from, record, texts[record.id], before)
+            own += by_model.get(record.id, [])
             known = await self._service.admin.linked_to(record.id)
-            if any(one.source.detail == MODEL for one in known):
-                continue  # what was said is said, in other words than those of rules
-            new = await self._new_of(record.id, own, known, batch)
-            if isinstance(record, Episode) and (earlier := taken_back(record, text, before)) is not None:
-                new = await self._instead(record, text, earlier, [*drawn, *new], new, known)
-            drawn += new
+            drawn += await asyncio.to_thread(_leave_known, own, known, batch.never)
+        drawn = await self._replace_questions(drawn)
         stamp = {"timestamp": to_text(self._knowledge.clock())}
         stored = await self._store([{**stamp, **each} for each in drawn], batch.never)
         await self._tell(stored, batch.records, began)
@@ -155,59 +147,19 @@ class Items:
             asking.budget.count_failure(self.name, record_id)
         return own, harvest.failed
 
-    async def _new_of(
-        self, source_id: str, own: list[dict[str, Any]], known: Sequence[Memory], batch: Batch
-    ) -> list[dict[str, Any]]:
-        """Return those of the items of one source that are to be stored; a new version replaces its predecessor's."""
-        ids, replaced = {each["id"] for each in own}, {each.supersedes for each in known}
-        older_ones = [one for one in known if one.id not in ids and one.id not in replaced]
-        kept: list[dict[str, Any]] = []
-        for each, alike in await asyncio.to_thread(_compare, source_id, own, known, batch.never, older_ones):
-            older = [one for one in alike if not says_the_same(one, each)]
-            if any(one.pinned or not is_as_drawn(one) or not may_stand_for(each["trust"], one.trust) for one in older):
-                continue  # somebody said it otherwise
-            if older and source_id in batch.for_model:
-                continue  # rules drew it from the same words
-            if batch.is_again and older:
-                kept.append({**each, "topic": older[0].topic, "supersedes": await self._as_one(older)})
-            else:
-                kept.append(each)
-        return kept
-
-    async def _as_one(self, older: Sequence[Memory]) -> str:
-        """Have each of some items replace the next, so that what replaces the first replaces all; return its id."""
-        for one, other in itertools.pairwise(older):
-            if one.supersedes is None:
-                await self._service.update(one.id, {"supersedes": other.id}, self._caller)
-        return older[0].id
-
-    async def _instead(
-        self,
-        record: Episode,
-        text: str,
-        earlier: Episode,
-        drawn: Sequence[dict[str, Any]],
-        new: list[dict[str, Any]],
-        known: Sequence[Memory],
-    ) -> list[dict[str, Any]]:
-        """Return the items of a turn that takes back what was said before it: the first replaces that."""
-        if known:
-            return new  # done before
-        waiting = [each for each in drawn if each["links"][0]["id"] == earlier.id]
-        stored = [
-            one
-            for one in await self._service.admin.linked_to(earlier.id)
-            if is_as_drawn(one) and not one.pinned and sources_of(one) == [earlier.id]
-        ]
-        places = [(each["metadata"]["at"][0], each["id"], each["content"], each["trust"]) for each in waiting]
-        places += [((place_of(one, earlier.id) or (0, 0))[0], one.id, one.content, one.trust) for one in stored]
-        if not places:
-            return new
-        _, older, said, trust = max(places)
-        if not may_stand_for(record.trust, trust):
-            return new
-        first, *rest = new or [withdrawal(record, text, said, trust)]
-        return [{**first, "supersedes": older}, *rest]
+    async def _replace_questions(self, drawn: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return items without questions whose exchange is among them; an exchange supersedes a stored question."""
+        new, seen = leave_answered(drawn), set[str]()
+        for item in new:
+            asked = item["metadata"].get(REPLACES)
+            if asked is None or asked in seen:
+                continue
+            seen.add(asked)
+            stored = await self._service.admin.linked_to(asked)
+            older = [memory for memory in stored if is_passage(memory) and REPLACES not in memory.metadata]
+            if len(older) == 1 and _may_replace(item, older[0], asked):
+                item["supersedes"] = older[0].id
+        return new
 
     async def _store(self, drawn: Sequence[dict[str, Any]], never: Collection[str]) -> list[Memory]:
         """Keep what is new, what replaces something after what it replaces; return it."""
@@ -267,19 +219,15 @@ class Items:
             )
 
 
-def _compare(
-    source_id: str,
-    own: Sequence[dict[str, Any]],
-    known: Sequence[Memory],
-    never: Collection[str],
-    older: Sequence[Memory],
-) -> list[tuple[dict[str, Any], list[Memory]]]:
-    """Return new items of a source with overlapping older ones."""
-    said = {memory.content for memory in known}
-    new = [item for item in own if item["content"] not in said and not is_forgotten(item, never)]
-    places = [(place, memory) for memory in older if (place := place_of(memory, source_id)) is not None]
-    return [
-        (item, [memory for place, memory in places if place[0] < end and start < place[1]])
-        for item in new
-        for start, end in [item["metadata"]["at"]]
-    ]
+def _may_replace(item: dict[str, Any], older: Memory, source_id: str) -> bool:
+    """Return True if an item may supersede a passage that nothing else says and no person touched."""
+    is_untouched = is_as_drawn(older) and not older.pinned and sources_of(older) == [source_id]
+    return is_untouched and may_stand_for(item["trust"], older.trust)
+
+
+def _leave_known(
+    own: Sequence[dict[str, Any]], known: Sequence[Memory], never: Collection[str]
+) -> list[dict[str, Any]]:
+    """Return items of a source without those that are stored or were forgotten."""
+    texts = {memory.content for memory in known}
+    return [item for item in own if item["content"] not in texts and not is_forgotten(item, never)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.facade.shapes import source_of
-from agent_memory.knowledge.items.drawn import place_of
+from agent_memory.knowledge.items.drawn import is_passage, place_of
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.knowledge.topics.consolidation import Consolidation, consolidate
 from agent_memory.knowledge.topics.items import NORMAL, TopicItem
@@ -94,11 +94,15 @@ def topic_item(memory: Memory, sources: Mapping[str, Passage | None], order: int
         _speaker(memory),
         order,
         memory.trust,
+        is_passage(memory) and not memory.metadata.get("speaker"),
     )
 
 
 def _speaker(memory: Memory) -> str:
-    """Return who said it: items of turns begin with the name."""
+    """Return who said it: items of turns begin with the name, or have it in front of their last line."""
+    if is_passage(memory):
+        name = str(memory.metadata.get("speaker", ""))
+        return name if name and f"\n{name}: " in f"\n{memory.content}" else ""
     name, found, _ = memory.content.partition(": ")
     return name if found and len(name) <= _MOST_IN_NAME and source_of(memory).startswith("epi-") else ""
 

@@ -87,7 +87,7 @@ def mentions(items: Sequence[TopicItem]) -> Mapping[str, list[str]]:
     """Return what each item speaks of, the most likely subject first, by the id of the item."""
     inside = Counter[str]()
     for item in items:
-        for form, begins in _runs(item.text):
+        for form, begins in _runs(item.text) if not item.is_document else ():
             inside[form.casefold()] += 0 if begins else 1
         if item.speaker:
             inside[item.speaker.casefold()] += 1
@@ -108,7 +108,8 @@ def _mentions(item: TopicItem, inside: Mapping[str, int], speakers: Sequence[str
         text = text[len(label) :]
     short = " ".join(chunk for chunk in text.split() if len(chunk) <= _MOST_IN_NAME)
     found = [match[0] for match in _MARK.finditer(short)]
-    found += [form for form, begins in _runs(text) if not begins or inside.get(form.casefold(), 0)]
+    runs = _runs(text) if not item.is_document else []  # of a document identifiers alone are names
+    found += [form for form, begins in runs if not begins or inside.get(form.casefold(), 0)]
     spoken_to = {form for form in found if _addressed(form, text)}
     called = {form: _speaker(form, speakers) for form in found}
     found = [called[form] or form for form in found if not (called[form] and form in spoken_to)]

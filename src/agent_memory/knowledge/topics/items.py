@@ -31,6 +31,7 @@ class TopicItem:
         speaker: Who said it, if it was said.
         order: The place of its source in the conversation.
         trust: Of who said it.
+        is_document: Whether it is a passage of a document.
     """
 
     id: str
@@ -42,6 +43,7 @@ class TopicItem:
     speaker: str = ""
     order: int = 0
     trust: Trust = "medium"
+    is_document: bool = False
 
     @property
     def line(self) -> str:

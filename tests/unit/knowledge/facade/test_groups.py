@@ -142,7 +142,7 @@ async def test_an_entity_has_a_page_for_who_speaks_enough_of_it(
 
 async def test_a_session_of_one_group_works_on_what_another_one_gave(service: MemoryService) -> None:
     knowledge, said = Knowledge("bob", service.settings), "The harbour of Lyon opens in May."
-    for text in (said, f"{said}\n\nThe ferry to Bern is painted green."):
+    for text in (said, f"{said}\n\n# Ferry\n\nThe ferry to Bern is painted green."):
         await Ingest(knowledge).resource(text, group=ADA)
         ran = await runner_of(knowledge, service, replace(NOBODY, group=BOB)).run()
         assert ran.failed == 0
@@ -211,7 +211,9 @@ async def test_a_topic_of_an_entity_of_others_is_listed_once_a_group_declares_it
 ) -> None:
     knowledge = Knowledge("bob", service.settings)
     for number in range(6):
-        await Ingest(knowledge).resource(f"On day {number} Zeppelin Works sold {number} boats to us.", group=ADA)
+        await Ingest(knowledge).turn(
+            Turn(f"On day {number} Zeppelin Works sold {number} boats to us.", speaker="Lea"), group=ADA
+        )
     await runner_of(knowledge, service, at_once=True).run()
     await knowledge.close()
     assert await managers[BOB].list_categories() == []
@@ -228,10 +230,12 @@ async def test_a_session_is_told_of_no_page_that_is_not_there_for_it(service: Me
 
     knowledge = Knowledge("bob", service.settings)
     for number in range(6):
-        await Ingest(knowledge).resource(f"On day {number} Zeppelin Works sold {number} boats to us.", group=ADA)
+        await Ingest(knowledge).turn(
+            Turn(f"On day {number} Zeppelin Works sold {number} boats to us.", speaker="Lea"), group=ADA
+        )
     await runner_of(knowledge, service, replace(NOBODY, group=BOB, emit=hear), at_once=True).run()
     assert heard == []
-    await Ingest(knowledge).resource("On Monday Zeppelin Works painted a shed for Bob.", group=BOB)
+    await Ingest(knowledge).turn(Turn("On Monday Zeppelin Works painted a shed for Bob.", speaker="Lea"), group=BOB)
     await runner_of(knowledge, service, replace(NOBODY, group=BOB, emit=hear), at_once=True).run()
     await knowledge.close()
     told = dict(heard)

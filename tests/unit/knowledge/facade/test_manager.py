@@ -129,18 +129,18 @@ async def test_the_full_workflow_runs_as_it_is_written(
     await manager.close()
 
     said = capsys.readouterr().out
-    assert f"Stored: {resource.resource_id}\nExtracted 3 facts\nFound " in said
+    assert f"Stored: {resource.resource_id}\nExtracted 2 facts\nFound " in said
     assert "harbour tariff" in said.partition("Category content:")[0]
     assert "degraded" not in said
-    assert content.startswith("# Product Knowledge\n\n## Facts\n\n- Agent: The boat has the harbour tariff")
+    assert content.startswith("# Product Knowledge\n\n## Facts\n\n- User: Which tariff do we have")
     assert f"[^1]: Extracted from conversation ({resource.resource_id}" in content
     notes = parse(content).notes
     assert [resource.content[note.start : note.end] for note in notes] == [note.quote for note in notes]
     assert [note.item for note in notes] == [item.item_id for item in items]
-    assert content.endswith("*Items: 3 | Resources: 1*\n")
-    assert (stats.total_resources, stats.total_items, stats.total_categories) == (1, 3, 1)
+    assert content.endswith("*Items: 2 | Resources: 1*\n")
+    assert (stats.total_resources, stats.total_items, stats.total_categories) == (1, 2, 1)
     assert stats.resources_by_type == {"conversation": 1}
-    assert stats.items_by_category == {"product_knowledge": 3}
+    assert stats.items_by_category == {"product_knowledge": 2}
     assert stats.last_extraction_at is not None
     assert stats.last_consolidation_at is not None
     assert (tmp_path / "outputs" / "memory" / "default" / "knowledge.yaml").is_file()
@@ -177,12 +177,12 @@ async def test_items_lead_back_to_the_very_words(manager: MemoryManager, tmp_pat
     service = open_service("default", settings(tmp_path))
     resource = await manager.store_resource(TALK, "conversation")
     items = await manager.extract_and_store(resource.resource_id)
-    assert [item.source_resource_id for item in items] == [resource.resource_id] * 3
+    assert [item.source_resource_id for item in items] == [resource.resource_id] * 2
     stored = await manager.resource_layer.get(resource.resource_id)
     assert stored is not None
     for item in items:
         memory = await service.get(item.item_id)
-        assert " ".join(quoted(stored.content, memory).split()) in item.content
+        assert quoted(stored.content, memory) in item.content
     assert await manager.item_layer.get_by_resource(resource.resource_id) == items
     await service.close()
 
@@ -193,12 +193,12 @@ async def test_drawing_again_adds_nothing(manager: MemoryManager) -> None:
     assert again.resource_id == first.resource_id
     items = await manager.extract_and_store(first.resource_id)
     assert await manager.extract_and_store(first.resource_id) == items
-    assert manager.get_stats().total_items == 3
+    assert manager.get_stats().total_items == 2
 
 
 async def test_one_statement_of_two_resources_is_one_item_with_two_sources(manager: MemoryManager) -> None:
     one = await manager.store_resource("The boat is moored at pier four.", "document")
-    two = await manager.store_resource("The boat is moored at pier four.\n\nIt leaves in May for Norway.", "document")
+    two = await manager.store_resource("The boat is moored at pier four.\n\n# Norway\n\nIt leaves in May.", "document")
     await manager.extract_and_store(one.resource_id)
     await manager.extract_and_store(two.resource_id)
     assert manager.get_stats().total_items == 2
@@ -225,8 +225,8 @@ async def test_what_is_wrong_is_a_value_error_or_says_what_is_missing(manager: M
         await manager.consolidate_category("saling")
 
 
-async def test_nothing_that_states_something_is_a_warning_or_with_strict_an_error(manager: MemoryManager) -> None:
-    resource = await manager.store_resource("Why?\n\nThanks!", "document")
+async def test_a_document_without_a_passage_is_a_warning_or_with_strict_an_error(manager: MemoryManager) -> None:
+    resource = await manager.store_resource("---\ntitle: Empty\n---", "document")
     items = await manager.extract_and_store(resource.resource_id)
     assert (items, len(items.warnings)) == ([], 1)
     with pytest.raises(ExtractionError):
@@ -251,7 +251,7 @@ async def test_events_tell_what_was_done_and_no_query(manager: MemoryManager, ke
     assert extracted.payload["item_ids"] == [item.item_id for item in items]
     assert extracted.payload["categories"] == ["boats"]
     assert extracted.correlation_id == resource.resource_id
-    assert types.count(TYPES.ITEM_DELETED) == 3
+    assert types.count(TYPES.ITEM_DELETED) == 2
     assert {TYPES.CATEGORY_CONSOLIDATED, TYPES.RESOURCE_DELETED, TYPES.RETRIEVAL_PERFORMED} <= set(types)
     assert "tariff" not in str(kept.events)
     assert len({each.event_id for each in kept.events}) == len(kept.events)
@@ -401,10 +401,10 @@ async def test_of_turns_that_came_one_by_one_each_item_leads_to_its_own_turn(
     knowledge = Knowledge("default", settings(tmp_path))
     ingest = Ingest(knowledge)
     talk = (await ingest.conversation("talk-1")).record
-    said = ["Hello! The mast broke in the storm of May.", "It was mended in June by Bob.", "The wind is strong today."]
+    said = ["The mast broke in the storm of May.", "It was mended in June by Bob."]
     turns = [
         (await ingest.turn(Turn(text, role, "Ann"), conversation=talk.id, order=order)).record
-        for order, (text, role) in enumerate(zip(said, ["user", "assistant", "tool"], strict=True))
+        for order, (text, role) in enumerate(zip(said, ["user", "assistant"], strict=True))
     ]
     items = await manager.extract_and_store(talk.id, "boats")
     assert [item.source_resource_id for item in items] == [turn.id for turn in turns]
@@ -413,8 +413,8 @@ async def test_of_turns_that_came_one_by_one_each_item_leads_to_its_own_turn(
     service = open_service("default", settings(tmp_path))
     memories = [await service.get(item.item_id) for item in items]
     quotes = [quoted(text, memory) for text, memory in zip(said, memories, strict=True)]
-    assert quotes == ["The mast broke in the storm of May.", *said[1:]]
-    assert [memory.trust for memory in memories] == ["medium", "medium", "low"]
+    assert quotes == said
+    assert [memory.trust for memory in memories] == ["medium", "medium"]
     page = parse(await manager.consolidate_category("boats"))
     assert {(note.source, note.quote) for note in page.notes} == {
         (turn.id, quote) for turn, quote in zip(turns, quotes, strict=True)

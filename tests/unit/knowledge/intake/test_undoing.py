@@ -135,7 +135,7 @@ async def test_a_footnote_quotes_the_words_of_the_source_that_is_left(tmp_path: 
     manager = MemoryManager(tmp_path, settings=ServiceSettings(embedder="none"))
     said = "The boat is moored at pier four."
     first = await manager.store_resource(said, "document")
-    second = await manager.store_resource(f"The diesel was paid in cash in May.\n\n{said}", "document")
+    second = await manager.store_resource(f"{said}\n\n# Diesel\n\nIt was paid in cash in May.", "document")
     for resource in (first, second):
         await manager.extract_and_store(resource.resource_id, category_hint="boats")
     await manager.delete_resource(first.resource_id)

@@ -1,0 +1,1 @@
+"""Passages: the units of documents and conversations, cut by structure alone."""

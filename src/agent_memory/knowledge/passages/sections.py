@@ -1,0 +1,225 @@
+"""Passages of a document: a section with its heading path, or a part of a long one. Pure.
+
+A list keeps its lead sentence, a table its first row, a part of a nested item the items above it. A part that was cut
+off repeats them, so that a reader sees whether a thing is allowed or forbidden.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.knowledge.passages.structure import is_item_start, parse_blocks, parse_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from agent_memory.knowledge.passages.structure import TextBlock
+
+MOST_CHARS: Final = 1_200
+"""Characters of a passage with its heading path."""
+SEPARATOR: Final = " \u203a "
+_MOST_TITLE: Final = 120
+_MOST_PATH: Final = 300
+_MOST_LEAD: Final = 250
+_MOST_ABOVE: Final = 250
+"""Characters of a heading, a heading path, a lead sentence, and the items above a nested one, in a passage."""
+_LINE: Final = re.compile(r"[^\n]+\n?|\n")
+_SENTENCE_ENDS: Final = (". ", "! ", "? ", ".\n", "!\n", "?\n", "\u3002", "\uff01", "\uff1f")
+
+
+@dataclass(frozen=True, slots=True)
+class TextPassage:
+    """A passage of a text.
+
+    Attributes:
+        text: The passage as it is stored: context such as the heading path, then the words of the source.
+        start, end: Place of the words in the source.
+        heading: Path of the headings above it.
+    """
+
+    text: str
+    start: int
+    end: int
+    heading: str = ""
+
+
+def cut_passages(text: str, *, most: int = MOST_CHARS, is_settings: bool = False) -> list[TextPassage]:
+    """Return the passages of a document in their order.
+
+    Args:
+        text: Whole text of the document.
+        most: Characters of a passage, at least 900.
+        is_settings: Whether the text is a settings file, in which `#` begins a comment.
+    """
+    passages: list[TextPassage] = []
+    titles: list[tuple[int, str]] = []
+    section: list[TextBlock] = []
+    heading: TextBlock | None = None
+    for block in (*(parse_settings(text) if is_settings else parse_blocks(text)), None):
+        if block is not None and block.kind != "heading":
+            section.append(block)
+            continue
+        path = _join_path([title for _, title in titles])
+        if section:
+            passages += _cut_section(text, section, path, most)
+        elif heading is not None and (block is None or block.level <= heading.level):
+            passages.append(TextPassage(path, heading.start, heading.end, path))
+        if block is not None:
+            titles = [*((level, title) for level, title in titles if level < block.level), (block.level, block.title)]
+        section, heading = [], block
+    return passages
+
+
+def find_cut(text: str, start: int, end: int) -> int:
+    """Return where to cut `text[start:end]`: behind a paragraph, sentence, line or word in its second half."""
+    half = start + (end - start) // 2
+    for marks in (("\n\n",), _SENTENCE_ENDS, ("\n",), (" ",)):
+        cut = max(place + len(mark) if (place := text.rfind(mark, half, end)) >= 0 else -1 for mark in marks)
+        if cut >= 0:
+            return cut
+    return end
+
+
+def _join_path(titles: Sequence[str]) -> str:
+    """Return a heading path, without the outer headings for which there is no room."""
+    path = ""
+    for title in reversed(titles):
+        own = title[:_MOST_TITLE].strip()
+        if path and len(own) + len(SEPARATOR) + len(path) > _MOST_PATH:
+            break
+        path = f"{own}{SEPARATOR}{path}" if path else own
+    return path
+
+
+def _cut_section(text: str, blocks: Sequence[TextBlock], path: str, most: int) -> Iterator[TextPassage]:
+    """Yield the passages of one section: as many blocks together as fit, a lead always with what it leads to."""
+    room = most - len(path) - 2
+    start, end = blocks[0].start, blocks[0].start
+    for unit in _join_leads(blocks):
+        if unit[-1].end - start <= room:
+            end = unit[-1].end
+            continue
+        if end > start:
+            yield _make(text, path, "", start, end)
+        start, end = unit[0].start, unit[-1].end
+        if end - start > room:
+            for context, begin, stop in _cut_unit(text, unit, room):
+                yield _make(text, path, context, begin, stop)
+            start = end
+    if end > start:
+        yield _make(text, path, "", start, end)
+
+
+def _join_leads(blocks: Sequence[TextBlock]) -> Iterator[list[TextBlock]]:
+    """Yield blocks, a list, a table and code each with the paragraph above."""
+    unit: list[TextBlock] = []
+    for block in blocks:
+        if unit and not (unit[-1].kind == "text" and block.kind != "text"):
+            yield unit
+            unit = []
+        unit.append(block)
+    if unit:
+        yield unit
+
+
+def _cut_unit(text: str, unit: Sequence[TextBlock], room: int) -> Iterator[tuple[str, int, int]]:
+    """Yield the parts of a unit without room in one passage: context, start and end of each."""
+    block = unit[-1]
+    if block.kind == "text":
+        for begin, stop in _cut_words(text, block.start, block.end, room):
+            yield "", begin, stop
+        return
+    lead, start = "", block.start
+    if len(unit) > 1:
+        lead = _get_lead(text, unit[0])
+        start = unit[0].start
+        if unit[0].end - start > _MOST_LEAD:  # a long paragraph has passages of its own; its last sentence is the lead
+            for begin, stop in _cut_words(text, start, unit[0].end, room):
+                yield "", begin, stop
+            start = block.start
+    for above, begin, stop in _cut_rows(text, block, room - len(lead) - _MOST_ABOVE - 2):
+        if begin == block.start:
+            yield (lead if start == begin else ""), start, stop
+        else:
+            yield "\n".join(filter(None, (lead, above))), begin, stop
+
+
+def _get_lead(text: str, block: TextBlock) -> str:
+    """Return the lead sentence of a list, table or code: the end of the paragraph above."""
+    start = max(block.start, block.end - _MOST_LEAD)
+    if start > block.start:
+        cuts = [text.find(mark, start, block.end - 2) for mark in _SENTENCE_ENDS]
+        start = min((cut + 1 for cut in cuts if cut >= 0), default=start)
+    return " ".join(text[start : block.end].split())
+
+
+def _cut_rows(text: str, block: TextBlock, room: int) -> Iterator[tuple[str, int, int]]:
+    """Yield parts of a list, a table or code, cut between its rows; with what stands above each row."""
+    above, start, end = "", block.start, block.start
+    for row_above, begin, stop in _find_rows(text, block):
+        if stop - start <= room:
+            end = stop
+            continue
+        if end > start:
+            yield above, start, end
+        above, start, end = row_above, begin, stop
+        if stop - begin > room:
+            for first, last in _cut_words(text, begin, stop, room):
+                yield above, first, last
+            start = end
+    if end > start:
+        yield above, start, end
+
+
+def _find_rows(text: str, block: TextBlock) -> Iterator[tuple[str, int, int]]:
+    """Yield the rows of a block: items of a list with their continuation, else lines."""
+    if block.kind != "list":
+        first = _LINE.match(text, block.start, block.end)
+        above = first[0].strip()[:_MOST_ABOVE] if first is not None else ""
+        for line in _LINE.finditer(text, block.start, block.end):
+            yield above, line.start(), line.end()
+        return
+    outer: list[tuple[int, str]] = []
+    has_marks = is_item_start(text[block.start : block.start + _MOST_LEAD])
+    begin, above = block.start, ""
+    for line in _LINE.finditer(text, block.start, block.end):
+        if not line[0].strip() or (has_marks and not is_item_start(line[0])):
+            continue
+        if line.start() > begin:
+            yield above, begin, line.start()
+        indent = len(line[0]) - len(line[0].lstrip())
+        while outer and outer[-1][0] >= indent:
+            outer.pop()
+        begin, above = line.start(), _join_above(outer)
+        outer.append((indent, line[0].rstrip()[:_MOST_TITLE]))
+    yield above, begin, block.end
+
+
+def _join_above(outer: Sequence[tuple[int, str]]) -> str:
+    """Return the items above a nested one, without the outer ones for which there is no room."""
+    lines: list[str] = []
+    size = 0
+    for _, line in reversed(outer):
+        size += len(line) + 1
+        if size > _MOST_ABOVE:
+            break
+        lines.append(line)
+    return "\n".join(reversed(lines))
+
+
+def _cut_words(text: str, start: int, end: int, room: int) -> Iterable[tuple[int, int]]:
+    while end - start > room:
+        cut = find_cut(text, start, start + room)
+        yield start, cut
+        start = cut
+    yield start, end
+
+
+def _make(text: str, path: str, context: str, start: int, end: int) -> TextPassage:
+    words = text[start:end]
+    start += len(words) - len(words.lstrip("\n"))
+    words = words.strip("\n").rstrip()
+    own = f"{context}\n{words}" if context else words
+    return TextPassage(f"{path}\n\n{own}" if path else own, start, start + len(words), path)
