@@ -112,6 +112,11 @@ def to_update(
     return [Change("patch", state.kind.name, record_id, _difference(before, after))], None
 
 
+def to_update_many(state: State[R], changes: Mapping[str, Mapping[str, Any]]) -> tuple[list[Change], None]:
+    """Return what changes fields of several records as one change; see `to_update`."""
+    return [change for record_id, fields in changes.items() for change in to_update(state, record_id, fields)[0]], None
+
+
 def to_forget(
     state: State[R], gone: Collection[str], trimmed: Mapping[str, tuple[str, str]], reason: str, now: datetime
 ) -> tuple[list[Change], list[R]]:

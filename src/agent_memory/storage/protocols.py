@@ -272,6 +272,18 @@ class Releasing(Versioned[R], Protocol[R]):
             StorageError: Nothing was written.
         """
 
+    async def update_many(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """Change fields of several records as one change.
+
+        Args:
+            changes: New values by record ID, as of `Storage.update`.
+
+        Raises:
+            UnknownIdError: One of the records does not exist; nothing was changed.
+            ValidationError: A value is wrong; nothing was changed.
+            StorageError: Nothing was changed.
+        """
+
     async def move_out(self, records: Sequence[R], to: str, *, whole: bool = True) -> list[str]:
         """Take records out that another journal of the folder has as they are; that is no forgetting.
 

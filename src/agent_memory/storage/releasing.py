@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from agent_memory.errors import UnsupportedError
 from agent_memory.models import check_id, check_texts
 from agent_memory.models.kind import R
 from agent_memory.redaction import SecretRedactor, redact_value
-from agent_memory.storage.changes import to_add_traces, to_move_out
+from agent_memory.storage.changes import to_add_traces, to_move_out, to_update_many
 from agent_memory.storage.cleaning import cleaned_fields
 from agent_memory.storage.past import Taken, taken_with
 from agent_memory.storage.state import released
@@ -35,6 +35,16 @@ class WithTraces(Threaded[R], Generic[R]):
         )
         self._worker.submit(self._forget_vectors)
         return done
+
+    async def update_many(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        """See `Releasing.update_many`."""
+        check_texts(changes, "ids")
+        await self._write(
+            lambda: {record_id: cleaned_fields(self.kind, fields) for record_id, fields in changes.items()},
+            self._dropping(
+                lambda replica, cleaned: replica.make(lambda state: to_update_many(state, cleaned)),
+            ),
+        )
 
     async def move_out(self, records: Sequence[R], to: str, *, whole: bool = True) -> list[str]:
         """See `Releasing.move_out`."""

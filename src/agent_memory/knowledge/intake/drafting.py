@@ -72,12 +72,23 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text as it came in, at most 1,000,000 characters; its title, what it is, and when it was written."""
+    """A text as it came in, at most 1,000,000 characters.
+
+    Attributes:
+        text: Whole text.
+        title: Title of the document.
+        resource_type: Type of the resource.
+        said_at: When it was written.
+        tags: Words it is about.
+        metadata: What else is known of it, as plain JSON; `path` is the absolute path of its file.
+    """
 
     text: str
     title: str = ""
     resource_type: str = "document"
     said_at: datetime | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +144,24 @@ def resource(agent_id: str, given: Document, origin: Origin, redactor: Redactor)
     values |= {
         "resource_type": given.resource_type,
         "title": _cut(given.title, _TITLE, redactor),
-        "tags": list(origin.tags),
+        "tags": [*origin.tags, *given.tags],
     }
-    values["metadata"] = dict(origin.metadata)
+    values["metadata"] = {**origin.metadata, **given.metadata}
     record = make_record(RESOURCE, values, agent_id, redactor)
     return _draft(record, (given.resource_type, origin.group, _digest(whole or record.value.content)), whole, redacted)
+
+
+def place_draft(draft: Draft[Resource], place: str, **fields: Any) -> Draft[Resource]:
+    """Return a draft with an ID of its own for the same text in another place, and with other fields.
+
+    Args:
+        draft: Draft of a document.
+        place: What tells it from others with its text: the version before, or a path.
+        fields: Values such as `supersedes` and `metadata`.
+    """
+    parts = (*draft.parts, place)
+    record = with_fields(draft.record, id=derived_id(RESOURCE.prefix, *parts), **fields)
+    return replace(draft, record=record, parts=parts)
 
 
 def conversation(

@@ -13,12 +13,26 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import ValidationError
 from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake import drafting
+from agent_memory.knowledge.intake.document_index import (
+    COPY_OF,
+    MISSING_SINCE,
+    PATH,
+    PROJECT,
+    DocumentIndex,
+    get_path,
+    get_path_id,
+    has_same_text,
+    is_placed,
+    without_key,
+)
 from agent_memory.knowledge.intake.drafting import FORMAT, UNKNOWN, Document, Draft, Origin, Turn
 from agent_memory.knowledge.intake.parsing import parse_file
 from agent_memory.knowledge.intake.storing import Ingested, store_new
+from agent_memory.models import RESOURCE
 from agent_memory.redaction import SecretRedactor
 from agent_memory.service import NOBODY
 from agent_memory.service.trust import lowest
+from agent_memory.storage.cleaning import redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,6 +63,8 @@ class FileIngested:
         redacted: Kinds of secrets that were removed.
         refused: Where something could not be ingested, and why, by code.
         mistaken: IDs of conversations in which an earlier version stored turns as the user's that are not.
+        replaced: ID of the version of the document before, if this is a new one.
+        copy_of: ID of the resource with the same text whose file also exists.
     """
 
     name: str
@@ -59,6 +75,8 @@ class FileIngested:
     redacted: tuple[str, ...] = ()
     refused: list[tuple[str, str]] = field(default_factory=list)
     mistaken: list[str] = field(default_factory=list)
+    replaced: str = ""
+    copy_of: str = ""
 
     def add(self, ingested: Ingested[Any]) -> None:
         """Count a document or a turn."""
@@ -66,6 +84,13 @@ class FileIngested:
         self.new, self.known = self.new + is_new, self.known + (not is_new)
         self.characters += ingested.record.chars if is_new else 0
         self.redacted = tuple(dict.fromkeys((*self.redacted, *ingested.redacted)))
+
+
+@dataclass(frozen=True, slots=True)
+class _CopyOf:
+    """A file with the text of a resource whose own file exists."""
+
+    resource_id: str
 
 
 class Ingest:
@@ -81,6 +106,7 @@ class Ingest:
         self._knowledge, self._report = knowledge, report
         self._redactor = redactor or SecretRedactor()
         self._purged = PurgeList(knowledge.folder.path)
+        self._index: tuple[str | None, DocumentIndex] | None = None
 
     async def resource(
         self,
@@ -249,8 +275,53 @@ class Ingest:
 
     async def _document(self, given: Document, origin: Origin, caller: Caller) -> Ingested[Resource]:
         agent_id = self._knowledge.agent_id
+        if caller.project and PATH in given.metadata:
+            given = replace(given, metadata={**given.metadata, PROJECT: caller.project})
         draft = await asyncio.to_thread(drafting.resource, agent_id, given, origin, self._redactor)
-        return await self._resource(draft, caller)
+        if PATH not in given.metadata:
+            return await self._resource(draft, caller)
+        index = await self._get_index()
+        placed = await self._place(draft, index)
+        if isinstance(placed, _CopyOf):
+            given = replace(given, metadata={**given.metadata, COPY_OF: placed.resource_id})
+            draft = await asyncio.to_thread(drafting.resource, agent_id, given, origin, self._redactor)
+            placed = drafting.place_draft(draft, get_path_id(draft.record.value))
+        ingested = await self._resource(placed, caller) if isinstance(placed, Draft) else Ingested(placed, "known")
+        index.add(ingested.record)
+        self._index = await self._knowledge.resources.last_change(), index
+        return ingested
+
+    async def _get_index(self) -> DocumentIndex:
+        """Return the index of current documents, read again if another process changed them."""
+        last = await self._knowledge.resources.last_change()
+        if self._index is None or self._index[0] != last:
+            self._index = last, DocumentIndex(await self._knowledge.resources.valid())
+        return self._index[1]
+
+    async def _place(self, draft: Draft[Resource], index: DocumentIndex) -> Draft[Resource] | Resource | _CopyOf:
+        """Return the draft of a file as a new document, a new version or a copy; or the resource that has its text."""
+        record = draft.record.value
+        current = index.find(record)
+        if current is not None and has_same_text(current, record):
+            return await self._move(current, record)
+        if current is not None:
+            return drafting.place_draft(draft, current.id, supersedes=current.id)
+        same = await self._knowledge.resources.get(record.id)
+        if same is not None and has_same_text(same, record):
+            is_current = bool(await self._knowledge.resources.valid_among([same.id]))
+            is_unplaced = not get_path(same) and same.source == record.source
+            if is_current and (is_unplaced or (get_path(same) and not is_placed(same))):
+                return await self._move(same, record)
+            return _CopyOf(same.id) if is_current else drafting.place_draft(draft, get_path_id(record))
+        older = index.find_unplaced(record)
+        return draft if older is None else drafting.place_draft(draft, older.id, supersedes=older.id)
+
+    async def _move(self, known: Resource, record: Resource) -> Resource:
+        """Return a resource with the place that its file has now."""
+        metadata = without_key(known.metadata, MISSING_SINCE) | dict(record.metadata)
+        if metadata == known.metadata:
+            return known
+        return await self._knowledge.resources.update(known.id, redact_fields(RESOURCE, {"metadata": metadata}))
 
     async def _begin(
         self, key: str, title: str, said_at: datetime | None, origin: Origin, caller: Caller
@@ -298,6 +369,8 @@ class Ingest:
             return
         done.resources.append(taken.record.id)
         done.add(taken)
+        done.replaced = taken.record.supersedes or "" if taken.outcome == "new" else ""
+        done.copy_of = str(taken.record.metadata.get(COPY_OF, ""))
 
     async def _take_conversation(
         self,

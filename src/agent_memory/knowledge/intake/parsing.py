@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.files.atomic import read_file, translated
+from agent_memory.knowledge.intake.document_index import describe_path
 from agent_memory.knowledge.intake.drafting import Document
 from agent_memory.knowledge.intake.exports import parts_of_export
 from agent_memory.knowledge.intake.session_logs import UnknownShapeError, read_log
 from agent_memory.knowledge.intake.transcripts import transcript_in
 from agent_memory.knowledge.intake.turns import Conversation
+from agent_memory.knowledge.passages.front_matter import FrontMatter, read_front_matter
+from agent_memory.models import from_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -51,7 +54,7 @@ def parse_file(path: Path) -> Iterator[Document | Conversation]:
     elif suffix == ".json":
         yield from _parts_of_json(text, path)
     else:
-        yield _of_text(text, path.name, is_config=suffix in _CONFIGS)
+        yield _of_text(text, path, is_config=suffix in _CONFIGS)
 
 
 def chats_of_lines(text: str, name: str) -> Iterator[Conversation]:
@@ -96,9 +99,14 @@ def _parts_of_json(text: str, path: Path) -> Iterable[Document | Conversation]:
     return parts
 
 
-def _of_text(text: str, name: str, *, is_config: bool) -> Document | Conversation:
-    talk = None if is_config else transcript_in(text, name)
-    return Document(text, name, "config" if is_config else "document") if talk is None else talk
+def _of_text(text: str, path: Path, *, is_config: bool) -> Document | Conversation:
+    talk = None if is_config else transcript_in(text, path.name)
+    if talk is not None:
+        return talk
+    said = FrontMatter() if is_config else read_front_matter(text)
+    written_at = said.written_at or from_seconds(path.stat().st_mtime)
+    metadata = {**describe_path(str(path.resolve())), **said.metadata}
+    return Document(text, path.name, "config" if is_config else "document", written_at, said.tags, metadata)
 
 
 def _text_of(path: Path) -> str:

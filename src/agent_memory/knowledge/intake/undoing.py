@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import UnknownIdError
+from agent_memory.knowledge.intake.document_index import get_path, is_at
 from agent_memory.knowledge.items.drawn import sources_of, without_sources
+from agent_memory.knowledge.items.replaced_passages import show_again
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.stage import tell
 from agent_memory.models import ENTITY, EPISODE, EVERYTHING, RESOURCE, SearchRequest
@@ -54,13 +56,14 @@ class Undone:
     pinned: int = 0
 
 
-async def taken_from(knowledge: Knowledge, name: str) -> list[Resource]:
-    """Return the resources that were read from a file of this name, the first first.
+async def taken_from(knowledge: Knowledge, name: str, path: str = "") -> list[Resource]:
+    """Return the resources that were read from a file, the first first; a path leaves out files of other folders.
 
     Raises:
         StorageError: They cannot be read.
     """
-    return [each async for each in knowledge.resources.iter_all() if name and each.source.detail == name]
+    records = [record async for record in knowledge.resources.iter_all() if name and record.source.detail == name]
+    return [record for record in records if not path or not get_path(record) or is_at(record, path)]
 
 
 async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable[str], caller: Caller) -> Undone:
@@ -73,6 +76,7 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
     done = Undone()
     for resource_id in resources:
         episodes = [each.id for each in await knowledge.episodes.linked_to(resource_id)]
+        await _show_older(knowledge, service, resource_id, caller)
         items = await drawn_from_alone(service, [resource_id, *episodes], caller)
         gone = [item for item in items if not item.pinned]
         await service.requests.many([item.id for item in gone], caller)
@@ -92,6 +96,14 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
             done.pinned + len(items) - len(gone),
         )
     return done
+
+
+async def _show_older(knowledge: Knowledge, service: MemoryService, resource_id: str, caller: Caller) -> None:
+    """Make the version before a resource current again."""
+    record = await knowledge.resources.get(resource_id)
+    if record is not None and record.supersedes:
+        await show_again(service, record.supersedes, resource_id, caller)
+        await knowledge.resources.update(resource_id, {"supersedes": None})
 
 
 async def drawn_from_alone(service: MemoryService, sources: Sequence[str], caller: Caller) -> list[Memory]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture.own import typed_part
 from agent_memory.knowledge.facade.shapes import FROM
+from agent_memory.knowledge.intake.document_index import PATH
 from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN
 from agent_memory.knowledge.items.extraction.telling import is_of_a_time
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn, split_turns
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 STAGE: Final = "items"
 PASSAGE: Final = "passage"
 """`source.detail` of an item that is a passage."""
-PATH: Final = "path"
-"""Key of the metadata that has the absolute path of a document, of a resource and its passages."""
 REPLACES: Final = "answers"
 """Key of the metadata that has the turn of which an exchange holds all words."""
 ALSO: Final = "also_at"
@@ -270,18 +269,21 @@ def with_link(item: Memory, link: Mapping[str, str], at: object) -> dict[str, An
 def without_sources(item: Memory, gone: Iterable[str]) -> dict[str, Any] | None:
     """Return the changes that take sources from an item; None where none would be left, so that it goes with them."""
     names = set(gone)
-    sources = sources_of(item)
-    left = [one for one in sources if one not in names]
-    if not left:
-        return None
-    also = {one: place for one, place in _also(item.metadata).items() if one not in names}
-    at = also.pop(left[0], None) if left[0] != sources[0] else item.metadata.get("at")
+    left = [source for source in sources_of(item) if source not in names]
+    return keep_sources(item, left) if left else None
+
+
+def keep_sources(item: Memory, sources: Sequence[str]) -> dict[str, Any]:
+    """Return the changes that leave an item these of its sources, in this order, and at least one."""
+    also = _also(item.metadata)
+    first = sources_of(item)[0]
+    places = {source: item.metadata.get("at") if source == first else also.get(source) for source in sources}
+    at = places.pop(sources[0])
+    also = {source: place for source, place in places.items() if place is not None}
     own = {key: value for key, value in item.metadata.items() if key not in {ALSO, "at"}}
     own |= {key: value for key, value in (("at", at), (ALSO, also)) if value}
-    return {
-        "links": [link.model_dump() for link in item.links if link.rel != FROM or link.id not in names],
-        "metadata": own,
-    }
+    others = [link.model_dump() for link in item.links if link.rel != FROM]
+    return {"links": [*({"rel": FROM, "id": source} for source in sources), *others], "metadata": own}
 
 
 def joined(

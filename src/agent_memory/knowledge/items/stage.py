@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
+from agent_memory.knowledge.intake.document_index import without_key
 from agent_memory.knowledge.items.by_model import MODEL, by_model, passage_of
 from agent_memory.knowledge.items.drawn import (
     REPLACES,
@@ -28,7 +29,8 @@ from agent_memory.knowledge.items.drawn import (
     with_sources,
 )
 from agent_memory.knowledge.items.preceding import Preceding
-from agent_memory.models import Episode, may_stand_for, sees, to_text
+from agent_memory.knowledge.items.replaced_passages import REPLACED_IN, hide_replaced, shown_again
+from agent_memory.models import Episode, Resource, may_stand_for, sees, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -96,6 +98,9 @@ class Items:
         drawn = await self._replace_questions(drawn)
         stamp = {"timestamp": to_text(self._knowledge.clock())}
         stored = await self._store([{**stamp, **each} for each in drawn], batch.never)
+        for record in batch.records:
+            if isinstance(record, Resource) and record.id in texts:
+                await hide_replaced(self._knowledge, self._service, record, texts[record.id], self._caller)
         await self._tell(stored, batch.records, began)
         return failed | unread
 
@@ -189,6 +194,7 @@ class Items:
                     new.append(each)
                 elif is_as_drawn(known):
                     more, rest = with_sources(known, each)
+                    more = _show(known, more)
                     if more:
                         await self._service.update(known.id, more, self._caller)
                     if rest:
@@ -217,6 +223,15 @@ class Items:
                 extraction_time_ms=spent,
                 by_model=sum(item.source.detail == MODEL for item in items),
             )
+
+
+def _show(known: Memory, changes: dict[str, Any]) -> dict[str, Any]:
+    """Return changes of an item that also show it, if a version of its document had hidden it."""
+    shown = shown_again(known)
+    if not shown:
+        return changes
+    metadata = without_key(changes.get("metadata", known.metadata), REPLACED_IN)
+    return changes | shown | {"metadata": metadata}
 
 
 def _may_replace(item: dict[str, Any], older: Memory, source_id: str) -> bool:

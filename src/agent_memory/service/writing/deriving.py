@@ -80,6 +80,17 @@ class Deriving:
         done.stored.extend(draft.value for draft in new.values())
         return done
 
+    async def update_many(self, changes: Mapping[str, Mapping[str, Any]], caller: Caller) -> None:
+        """Change fields of items as one change, and report each.
+
+        Raises:
+            StorageError: Nothing was changed.
+        """
+        if changes:
+            await self._storage.update_many(changes)
+        for memory_id, fields in changes.items():
+            await self._writing.changed(memory_id, sorted(fields), (), caller)
+
     async def forgotten(self) -> set[str]:
         """Return the ids of the items that were forgotten and that are known still, or were purged.
 

@@ -32,7 +32,10 @@ def parts(tmp_path: Path, name: str, content: Any) -> list[Document | Conversati
     ("name", "kind"), [("a.md", "document"), ("b.TXT", "document"), ("NOTES", "document"), ("c.toml", "config")]
 )
 def test_a_text_is_one_document_of_the_name_of_its_file(tmp_path: Path, name: str, kind: str) -> None:
-    assert parts(tmp_path, name, "\ufeff# Tea\n") == [Document("# Tea\n", name, kind)]
+    [document] = parts(tmp_path, name, "\ufeff# Tea\n")
+    assert isinstance(document, Document)
+    assert (document.text, document.title, document.resource_type) == ("# Tea\n", name, kind)
+    assert document.metadata["path"] == str((tmp_path / name).resolve())
 
 
 def test_each_line_of_a_chat_is_a_turn_and_its_words_for_things_are_understood(tmp_path: Path) -> None:

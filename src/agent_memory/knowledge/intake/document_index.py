@@ -1,0 +1,124 @@
+"""Which stored resource a file is a new version, a copy or the new place of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.models import RESOURCE, derived_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from agent_memory.models import Resource
+
+PATH: Final = "path"
+"""Key of the metadata that has the absolute path of a document, of a resource and its passages."""
+PATH_ID: Final = "path_id"
+"""Key of the metadata that has a checksum of the path."""
+PATH_PARTS: Final = "path_parts"
+"""Key of the metadata that has the names in the path: the redactor may take two names with `/` for a password."""
+DOCUMENT_ID: Final = "document_id"
+PROJECT: Final = "project"
+COPY_OF: Final = "copy_of"
+"""Key of the metadata that has the resource with the same text, if its file also exists."""
+MISSING_SINCE: Final = "missing_since"
+"""Key of the metadata that has the time at which the file of a document was first missing."""
+_LEAST_SHARED: Final = 0.5
+"""Share of the lines of a file that a resource without a path has, before the file is its new version."""
+
+
+class DocumentIndex:
+    """Current documents by their identity: front-matter id, else absolute path; both within group and project.
+
+    Args:
+        resources: Current resources of an agent.
+    """
+
+    def __init__(self, resources: Iterable[Resource]) -> None:
+        self._by_id: dict[tuple[str, ...], Resource] = {}
+        self._by_path: dict[tuple[str, ...], Resource] = {}
+        self._unplaced: dict[tuple[str, ...], dict[str, Resource]] = {}
+        for resource in resources:
+            self.add(resource)
+
+    def add(self, resource: Resource) -> None:
+        """Add a resource that is current now, in the place of the one with its identity."""
+        area = _get_area(resource)
+        if document_id := resource.metadata.get(DOCUMENT_ID):
+            older = self._by_id.get((*area, str(document_id)))
+            if older is not None:
+                self._by_path.pop((*area, get_path_id(older)), None)
+            self._by_id[(*area, str(document_id))] = resource
+        if path_id := get_path_id(resource):
+            self._by_path[(*area, path_id)] = resource
+            self._unplaced.get((*area, resource.source.detail), {}).pop(resource.id, None)
+        elif resource.source.kind == "import" and resource.resource_type != "conversation":
+            self._unplaced.setdefault((*area, resource.source.detail), {})[resource.id] = resource
+
+    def find(self, draft: Resource) -> Resource | None:
+        """Return the current resource with the identity of a draft, or None."""
+        area, document_id = _get_area(draft), str(draft.metadata.get(DOCUMENT_ID, ""))
+        if document_id and (known := self._by_id.get((*area, document_id))) is not None:
+            return known
+        known = self._by_path.get((*area, get_path_id(draft)))
+        has_other_id = known is not None and document_id and known.metadata.get(DOCUMENT_ID, document_id) != document_id
+        return None if has_other_id else known
+
+    def find_unplaced(self, draft: Resource) -> Resource | None:
+        """Return the resource of an earlier version, which kept no path, that a file is a new version of, or None.
+
+        It has the name of the file, no other has, and at least half of the file's lines are in it.
+        """
+        known = list(self._unplaced.get((*_get_area(draft), draft.source.detail), {}).values())
+        if len(known) != 1:
+            return None
+        lines, older = _get_lines(draft.content), set(_get_lines(known[0].content))
+        return known[0] if sum(line in older for line in lines) >= _LEAST_SHARED * len(lines) else None
+
+
+def describe_path(path: str) -> dict[str, Any]:
+    """Return metadata of the file of a document."""
+    return {PATH: path, PATH_ID: derived_id("pth-", path), PATH_PARTS: list(Path(path).parts)}
+
+
+def get_path(resource: Resource) -> str:
+    """Return the absolute path of the file of a resource as it may be shown, or an empty string."""
+    path = resource.metadata.get(PATH)
+    return path if isinstance(path, str) else ""
+
+
+def get_path_id(resource: Resource) -> str:
+    """Return the checksum of the path of a resource, or an empty string."""
+    path_id = resource.metadata.get(PATH_ID)
+    return path_id if isinstance(path_id, str) else ""
+
+
+def is_at(resource: Resource, path: str) -> bool:
+    """Return True if the file of a resource has this absolute path."""
+    return resource.metadata.get(PATH_ID) == derived_id("pth-", path)
+
+
+def has_same_text(resource: Resource, draft: Resource) -> bool:
+    """Return True if two resources have the same whole text."""
+    return (RESOURCE.text_of(resource), resource.blob) == (RESOURCE.text_of(draft), draft.blob)
+
+
+def is_placed(resource: Resource) -> bool:
+    """Return True if the file of a resource exists, or if its path has a secret and so is not known."""
+    parts = resource.metadata.get(PATH_PARTS)
+    path = Path(*map(str, parts)) if isinstance(parts, list) and parts else None
+    return path is not None and (not is_at(resource, str(path)) or path.exists())
+
+
+def without_key(metadata: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """Return metadata without some keys."""
+    return {key: value for key, value in metadata.items() if key not in keys}
+
+
+def _get_area(resource: Resource) -> tuple[str, ...]:
+    return resource.group, str(resource.metadata.get(PROJECT, ""))
+
+
+def _get_lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]

@@ -1,0 +1,145 @@
+"""Items of an older version of a document, or of a missing file: hidden as one change, and shown again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.knowledge.facade.shapes import FROM
+from agent_memory.knowledge.intake.document_index import PATH, get_path, without_key
+from agent_memory.knowledge.items.drawn import is_as_drawn, is_passage, keep_sources, place_of, sources_of, with_link
+from agent_memory.knowledge.llm.grounding import place_of as words_at
+from agent_memory.models import EPISODE, RESOURCE, to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Memory, Resource
+    from agent_memory.service import Caller, MemoryService
+
+REPLACED_IN: Final = "replaced_in"
+"""Key of the metadata of a hidden item that has the resource whose new version or withdrawal hid it."""
+PROPOSED: Final = "source_changed"
+"""Key of the metadata of an item that no version says any more, and that a person touched: it stays."""
+
+
+async def hide_replaced(
+    knowledge: Knowledge, service: MemoryService, record: Resource, text: str, caller: Caller
+) -> list[str]:
+    """Hide items of the version before that a new version no longer has; return their IDs.
+
+    Args:
+        knowledge: Documents of the agent.
+        service: Memories of the agent.
+        record: New version, with its passages stored.
+        text: Whole text of the new version.
+        caller: Session for events.
+
+    Raises:
+        StorageError: Nothing was hidden; doing it again is safe.
+    """
+    older = await knowledge.resources.get(record.supersedes) if record.supersedes else None
+    if older is None:
+        return []
+    items = [item for item in await service.admin.linked_to(older.id) if item.is_item]
+    older_text = await knowledge.text_of(older)
+    changes: dict[str, dict[str, Any]] = {}
+    for item in items:
+        place = place_of(item, older.id)
+        found = words_at(older_text[slice(*place)], text) if place is not None and not is_passage(item) else None
+        if found is not None and record.id not in sources_of(item):
+            changes[item.id] = with_link(item, {"rel": FROM, "id": record.id}, [*found])
+    return await _hide(
+        knowledge, service, [item for item in items if item.id not in changes], record.id, older.id, caller, changes
+    )
+
+
+async def hide_missing(
+    knowledge: Knowledge, service: MemoryService, resources: Sequence[Resource], caller: Caller
+) -> list[str]:
+    """Withdraw documents whose files are missing, and hide their items; return the IDs of these.
+
+    Raises:
+        StorageError: Some may be withdrawn; doing it again does the rest.
+    """
+    hidden: list[str] = []
+    for resource in resources:
+        await knowledge.resources.update(resource.id, {"expires_at": knowledge.clock()})
+        items = [item for item in await service.admin.linked_to(resource.id) if item.is_item]
+        hidden += await _hide(knowledge, service, items, resource.id, resource.id, caller)
+    return hidden
+
+
+async def show_again(service: MemoryService, older_id: str, resource_id: str, caller: Caller) -> None:
+    """Show items of a version that a newer one, or a withdrawal, had hidden.
+
+    Raises:
+        StorageError: Nothing was changed.
+    """
+    items = await service.admin.linked_to(older_id)
+    hidden = [item for item in items if item.metadata.get(REPLACED_IN) == resource_id]
+    await service.admin.derived.update_many({item.id: shown_again(item) for item in hidden}, caller)
+
+
+def shown_again(item: Memory) -> dict[str, Any]:
+    """Return the changes that show a hidden item; none if it is not hidden."""
+    if REPLACED_IN not in item.metadata:
+        return {}
+    return {"expires_at": None, "metadata": without_key(item.metadata, REPLACED_IN)}
+
+
+async def _hide(
+    knowledge: Knowledge,
+    service: MemoryService,
+    items: Iterable[Memory],
+    resource_id: str,
+    older_id: str,
+    caller: Caller,
+    more: dict[str, dict[str, Any]] | None = None,
+) -> list[str]:
+    """Hide items without a current source, as one change; of the others current sources go first.
+
+    The version before stays a source, for it may come back; older ones do not.
+    """
+    changes, now = dict(more or {}), knowledge.clock()
+    hidden: list[str] = []
+    for item in items:
+        sources = sources_of(item)
+        live = [source for source in sources if await _is_current(knowledge, source)]
+        if live:
+            changes[item.id] = await _prefer(knowledge, item, live, older_id)
+        elif _is_untouched(item):
+            if not item.is_expired(now):
+                changes[item.id] = {"expires_at": to_text(now), "metadata": {**item.metadata, REPLACED_IN: resource_id}}
+                hidden.append(item.id)
+        elif PROPOSED not in item.metadata:
+            changes[item.id] = {"metadata": {**item.metadata, PROPOSED: to_text(now)}}
+    await service.admin.derived.update_many({key: change for key, change in changes.items() if change}, caller)
+    if hidden:
+        await service.watchers.tell(hidden, caller)  # pages quote them
+    return hidden
+
+
+async def _prefer(knowledge: Knowledge, item: Memory, live: Sequence[str], older_id: str) -> dict[str, Any]:
+    """Return the changes by which current sources of an item go first, with the path of the first."""
+    sources = [*live, *(source for source in sources_of(item) if source == older_id and source not in live)]
+    if sources == sources_of(item):
+        return {}
+    changes = keep_sources(item, sources)
+    resource = await knowledge.resources.get(live[0]) if live[0].startswith(RESOURCE.prefix) else None
+    if resource is not None and is_passage(item) and (path := get_path(resource)):
+        changes["metadata"] = {**changes["metadata"], PATH: path}
+    return changes
+
+
+async def _is_current(knowledge: Knowledge, source: str) -> bool:
+    kind = knowledge.episodes if source.startswith(EPISODE.prefix) else knowledge.resources
+    if not source.startswith((EPISODE.prefix, RESOURCE.prefix)):
+        return True
+    return bool(await kind.valid_among([source]))
+
+
+def _is_untouched(item: Memory) -> bool:
+    """Return True if no person pinned, edited or decided about an item."""
+    is_decided = item.promoted_at is not None or any(link.rel != FROM for link in item.links)
+    return is_as_drawn(item) and not item.pinned and not is_decided
