@@ -1,5 +1,6 @@
 """Commands about what an agent is given: ingest and resources."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, contextmanager
@@ -16,8 +17,12 @@ from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationErro
 from agent_memory.files.wording import counted
 from agent_memory.ingestion.shapes import checked_group
 from agent_memory.ingestion.working import runner_of
+from agent_memory.knowledge.intake.document_index import COPY_OF, MISSING_SINCE
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
+from agent_memory.knowledge.intake.missing_files import list_files, note_missing
 from agent_memory.knowledge.intake.undoing import taken_from, undo
+from agent_memory.knowledge.items.drawn import is_passage
+from agent_memory.knowledge.items.replaced_passages import PROPOSED, hide_missing
 from agent_memory.knowledge.pages.filing import unfiled_of
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.records import Knowledge
@@ -47,7 +52,8 @@ async def ingest(
         list[str] | None,
         typer.Argument(
             metavar="FILE",
-            help="Markdown, text, chats as .jsonl, conversations.json of ChatGPT or Claude; with --undo also res- ids.",
+            help="Markdown, text, chats as .jsonl, conversations.json of ChatGPT or Claude, or a folder of such files; "
+            "with --undo also res- ids.",
             show_default=False,
         ),
     ] = None,
@@ -63,9 +69,16 @@ async def ingest(
             "--retry", help="Try a record again that failed or is quarantined, as status names it.", metavar="ID"
         ),
     ] = None,
+    prune: Annotated[
+        bool,
+        typer.Option("--prune", help="Withdraw documents of a folder whose files are missing; undo restores them."),
+    ] = False,
     yes: Yes = False,
 ) -> None:
-    """Take in documents and conversations, each once; what was interrupted goes on where it stopped."""
+    """Take in documents and conversations, each once; what was interrupted goes on where it stopped.
+
+    New content of a known file is a new version: passages that it no longer has are hidden, and undo restores them.
+    """
     if group:
         checked_group(group)
     if not files and not retry:
@@ -79,7 +92,7 @@ async def ingest(
         if undo_:
             await _undo(run, knowledge, files, yes=yes)
         else:
-            await _ingest(run, knowledge, files, group)
+            await _ingest(run, knowledge, files, group, prune=prune)
 
 
 @command(rows=True)
@@ -106,6 +119,7 @@ async def resources(
         for each in found:
             size = "" if each.resource_type == "conversation" and not each.chars else f" · {each.chars:,} characters"
             size += f" · group {each.group}" if each.group else ""
+            size += "".join(f" · {words}" for words in _describe_file(each))
             run.screen.show(visible(f"{each.id} · {each.resource_type} · {minute(each.timestamp)}{size}"), style="dim")
             run.screen.show(each.title or each.content, indent=2, max_lines=1)
         if not total:
@@ -149,7 +163,8 @@ async def resource_of(knowledge: Knowledge, word: str) -> Resource:
     )
 
 
-async def _ingest(run: Run, knowledge: Knowledge, files: list[str], group: str) -> None:
+async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, *, prune: bool) -> None:
+    files, folders = await asyncio.to_thread(_expand, words)
     taking, documents, failed = Ingest(knowledge, run.service.report), list[dict[str, Any]](), 0
     fresh = list[str]()
     for place, file in enumerate(files):
@@ -170,11 +185,57 @@ async def _ingest(run: Run, knowledge: Knowledge, files: list[str], group: str) 
     run.screen.last_words = lambda: (
         "Stopped. All is taken in; the next `agent-memory ingest` or session draws the rest."
     )
+    missing = await _note_missing(run, knowledge, folders, prune=prune)
     worked = await work(run, knowledge, is_shown=any("error" not in document for document in documents))
+    await _show_passages(run, knowledge, documents)
     await _note_forgotten(run, knowledge, fresh)
-    run.screen.document({"agent_id": run.service.agent_id, "files": documents, **worked})
+    run.screen.document({"agent_id": run.service.agent_id, "files": documents, **missing, **worked})
     if failed:
         raise typer.Exit(FAILED)
+
+
+async def _note_missing(run: Run, knowledge: Knowledge, folders: list[Path], *, prune: bool) -> dict[str, Any]:
+    """List documents whose files are missing; with `prune` withdraw them. Return them for JSON."""
+    records = {record.id: record for folder in folders for record in await note_missing(knowledge, folder)}
+    if not records:
+        return {"missing": []} if folders else {}
+    missing = [{"id": record.id, "file": record.source.detail, **_get_since(record)} for record in records.values()]
+    names = ", ".join(one_line(record.source.detail) for record in list(records.values())[:_NAMED])
+    names += " \u2026" if len(records) > _NAMED else ""
+    if not prune:
+        verb = "is" if len(records) == 1 else "are"
+        run.screen.note(f"{counted(len(records), 'file')} {verb} missing: {names}. --prune withdraws what they said.")
+        return {"missing": missing}
+    hidden = await hide_missing(knowledge, run.service, list(records.values()), run.caller)
+    run.screen.show(
+        f"Withdrew {names} with {counted(len(hidden), 'passage')}. Run {run.build_undo('')} to take it back."
+    )
+    return {"missing": missing, "withdrawn": hidden}
+
+
+def _get_since(record: Resource) -> dict[str, Any]:
+    return {"missing_since": record.metadata.get(MISSING_SINCE)}
+
+
+async def _show_passages(run: Run, knowledge: Knowledge, documents: list[dict[str, Any]]) -> None:
+    """Say how many passages the files have, and how statements are made of them."""
+    ids = [resource_id for document in documents for resource_id in document.get("resources", ())]
+    records = await knowledge.resources.valid_among(ids)
+    texts = [record for record in records.values() if record.resource_type != "conversation"]
+    items = {item.id: item for record in texts for item in await run.service.admin.linked_to(record.id)}
+    shown = await run.service.admin.valid_among([item.id for item in items.values() if is_passage(item)])
+    if not shown:
+        return
+    name = f"the {Path(texts[0].title).stem}" if len(texts) == 1 and texts[0].title else "the documents"
+    run.screen.show(f'{counted(len(shown), "passage")}. Ask "digest {one_line(name)}" for statements and pages.')
+    older = [record.supersedes for record in texts if record.supersedes]
+    kept = [item for resource_id in older for item in await run.service.admin.linked_to(resource_id)]
+    touched = [item.id for item in kept if PROPOSED in item.metadata]
+    if touched:
+        run.screen.note(
+            f"{counted(len(touched), 'passage')} that you pinned or edited {'is' if len(touched) == 1 else 'are'} no "
+            f"longer in the file and stayed: {', '.join(touched[:_NAMED])}."
+        )
 
 
 async def _retry(run: Run, knowledge: Knowledge, ids: list[str]) -> None:
@@ -255,12 +316,29 @@ async def _note_forgotten(run: Run, knowledge: Knowledge, resources: list[str]) 
             run.screen.hint(f"{what}, and not drawn again. `agent-memory restore` lists what can be brought back.")
 
 
+def _expand(words: list[str]) -> tuple[list[str], list[Path]]:
+    """Return the files of a command line, those in its folders included, and its resolved folders."""
+    files, folders = list[str](), list[Path]()
+    for word in words:
+        path = Path(word)
+        if path.is_dir():
+            folders.append(path.resolve())
+            files += map(str, list_files(path))
+        else:
+            files.append(word)
+    return files, folders
+
+
+def _get_real_path(word: str) -> str:
+    """Return the resolved path of a file, or an empty string if it does not exist."""
+    path = Path(word)
+    return str(path.resolve()) if path.exists() else ""
+
+
 def _existing(file: str) -> Path:
     path = Path(file)
     if not path.exists():
         raise ValidationError(f"There is no file {file}.", code="no_file", recovery="Check the name.")
-    if path.is_dir():
-        raise ValidationError(f"{file} is a folder.", code="no_file", recovery=f"Name the files in it: {path}/*")
     return path
 
 
@@ -288,12 +366,17 @@ def _taken(file: str, done: FileIngested) -> dict[str, Any]:
         "redacted": list(done.redacted),
         "refused": refused,
         "mistaken": done.mistaken,
+        "replaced": done.replaced or None,
+        "copy_of": done.copy_of or None,
     }
 
 
 def _say(run: Run, done: FileIngested) -> None:
     known_count = f", {done.known:,} there already" if done.known else ""
-    run.screen.show(f"{one_line(done.name)}: {done.new:,} taken in ({done.characters:,} characters){known_count}.")
+    version = f" A new version of {done.replaced}." if done.replaced else ""
+    version += f" A copy of {done.copy_of}." if done.copy_of else ""
+    counts = f"{done.new:,} taken in ({done.characters:,} characters){known_count}"
+    run.screen.show(f"{one_line(done.name)}: {counts}.{version}")
     if done.mistaken:
         run.screen.hint(
             f"An earlier version stored turns of {', '.join(done.mistaken)} as the user's that are not. Run "
@@ -315,7 +398,7 @@ async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) 
             known = await knowledge.resources.get(word)
             some = [known] if known is not None else []
         else:
-            some = await taken_from(knowledge, Path(word).name)
+            some = await taken_from(knowledge, Path(word).name, await asyncio.to_thread(_get_real_path, word))
         if not some:
             raise UnknownIdError(
                 f"Nothing of {word} was taken in; nothing was changed.",
@@ -353,6 +436,14 @@ async def _show(run: Run, knowledge: Knowledge, resource_id: str) -> None:
     run.screen.show(text)
     for each in turns:
         run.screen.show(f"{each.speaker or each.role}: {each.content}", indent=2)
+
+
+def _describe_file(resource: Resource) -> list[str]:
+    """Return what is to be known of the file of a resource: that it is a version or a copy, or missing."""
+    copy_of, since = resource.metadata.get(COPY_OF), resource.metadata.get(MISSING_SINCE)
+    words = [f"version after {resource.supersedes}" if resource.supersedes else ""]
+    words += [f"copy of {copy_of}" if copy_of else "", f"file missing since {str(since)[:10]}" if since else ""]
+    return [word for word in words if word]
 
 
 def _document(resource: Resource) -> dict[str, Any]:

@@ -218,6 +218,8 @@ def _summary(memory: Memory, superseded_by: str | None = None, origin: HitOrigin
         parts.append(("expired", "red"))
     if superseded_by:
         parts.append((f"replaced by {superseded_by}", "red"))
+    if isinstance(since := memory.metadata.get("missing_since"), str):
+        parts.append((f"source file missing since {since[:10]}", "yellow"))
     if memory.tags:
         parts.append((_hashtags(memory.tags), "dim"))
     return _join(parts)

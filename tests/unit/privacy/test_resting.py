@@ -112,7 +112,7 @@ async def test_with_a_talk_go_its_turns_items_names_summaries_and_pages(given: G
     assert given.holding(*words) == {}
     assert [each async for each in given.knowledge.episodes.iter_all()] == []
     assert [each async for each in given.knowledge.topics.iter_all()] == []
-    assert {each.content.partition(":")[0] for each in await given.items()} == {"Payroll"}
+    assert {each.content.partition("\n")[0] for each in await given.items()} == {"Payroll"}
     assert verify_backup(made.path).problems == ()
 
 
@@ -130,12 +130,12 @@ async def test_of_an_item_the_words_in_its_source_go_too(given: Given) -> None:
     assert given.holding("seventy-two") == {}
     document = await given.knowledge.resources.get(given.document)
     assert document is not None
-    assert document.content.startswith("# Payroll\n\u2588")
-    assert document.content.endswith("The crane in Kiel is repaired each May.")
+    assert "Ann" not in document.content
+    assert "\u2588" in document.content
 
 
 async def test_what_another_source_says_too_stays_and_loses_one_source(given: Given) -> None:
-    other = (await given.ingest.resource(f"{DOCUMENT}\n\nThe harbour has two docks.")).record.id
+    other = (await given.ingest.resource(f"{DOCUMENT}\n\n# Harbour\n\nThe harbour has two docks.")).record.id
     await given.work()
     kept = await given.item("seventy-two")
     receipt = await given.purge(given.document)
@@ -183,7 +183,7 @@ async def test_the_same_turn_said_again_in_a_session_is_not_kept_and_a_file_may_
 
 async def test_an_item_is_not_drawn_again_from_what_says_it_later(given: Given) -> None:
     await given.purge(await given.item("seventy-two"))
-    await given.ingest.resource(f"{DOCUMENT}\n\nThe harbour has two docks.")
+    await given.ingest.resource(f"{DOCUMENT}\n\n# Harbour\n\nThe harbour has two docks.")
     await given.work()
     assert not [each for each in await given.items() if "seventy-two" in each.content]
     assert [each for each in await given.items() if "two docks" in each.content]

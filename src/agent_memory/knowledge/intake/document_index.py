@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,6 +39,7 @@ class DocumentIndex:
     def __init__(self, resources: Iterable[Resource]) -> None:
         self._by_id: dict[tuple[str, ...], Resource] = {}
         self._by_path: dict[tuple[str, ...], Resource] = {}
+        self._by_text: dict[tuple[str, ...], dict[str, Resource]] = {}
         self._unplaced: dict[tuple[str, ...], dict[str, Resource]] = {}
         for resource in resources:
             self.add(resource)
@@ -45,6 +47,7 @@ class DocumentIndex:
     def add(self, resource: Resource) -> None:
         """Add a resource that is current now, in the place of the one with its identity."""
         area = _get_area(resource)
+        self._by_text.setdefault(_get_text_key(resource), {})[resource.id] = resource
         if document_id := resource.metadata.get(DOCUMENT_ID):
             older = self._by_id.get((*area, str(document_id)))
             if older is not None:
@@ -65,6 +68,14 @@ class DocumentIndex:
         has_other_id = known is not None and document_id and known.metadata.get(DOCUMENT_ID, document_id) != document_id
         return None if has_other_id else known
 
+    def list_same_text(self, draft: Resource) -> list[Resource]:
+        """Return the current resources with the text of a draft."""
+        return list(self._by_text.get(_get_text_key(draft), {}).values())
+
+    def drop(self, resource: Resource) -> None:
+        """Remove a resource that is not current any more."""
+        self._by_text.get(_get_text_key(resource), {}).pop(resource.id, None)
+
     def find_unplaced(self, draft: Resource) -> Resource | None:
         """Return the resource of an earlier version, which kept no path, that a file is a new version of, or None.
 
@@ -78,8 +89,11 @@ class DocumentIndex:
 
 
 def describe_path(path: str) -> dict[str, Any]:
-    """Return metadata of the file of a document."""
-    return {PATH: path, PATH_ID: derived_id("pth-", path), PATH_PARTS: list(Path(path).parts)}
+    """Return metadata of the file of a document; a path in the home folder begins with `~`."""
+    shown = Path(path)
+    with contextlib.suppress(ValueError, RuntimeError):  # it is elsewhere, or no home folder is known
+        shown = Path("~", shown.relative_to(Path.home().resolve()))
+    return {PATH: str(shown), PATH_ID: derived_id("pth-", path), PATH_PARTS: list(shown.parts)}
 
 
 def get_path(resource: Resource) -> str:
@@ -106,9 +120,19 @@ def has_same_text(resource: Resource, draft: Resource) -> bool:
 
 def is_placed(resource: Resource) -> bool:
     """Return True if the file of a resource exists, or if its path has a secret and so is not known."""
+    path = get_real_path(resource)
+    return bool(get_path(resource)) and (path is None or path.exists())
+
+
+def get_real_path(resource: Resource) -> Path | None:
+    """Return the path of the file of a resource; None if it has none, or if a secret was removed from it."""
     parts = resource.metadata.get(PATH_PARTS)
-    path = Path(*map(str, parts)) if isinstance(parts, list) and parts else None
-    return path is not None and (not is_at(resource, str(path)) or path.exists())
+    if not isinstance(parts, list) or not parts:
+        return None
+    path = Path(*map(str, parts))
+    with contextlib.suppress(ValueError, RuntimeError):
+        path = Path(Path.home().resolve(), path.relative_to("~"))
+    return path if is_at(resource, str(path)) else None
 
 
 def without_key(metadata: Mapping[str, Any], *keys: str) -> dict[str, Any]:
@@ -118,6 +142,10 @@ def without_key(metadata: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 def _get_area(resource: Resource) -> tuple[str, ...]:
     return resource.group, str(resource.metadata.get(PROJECT, ""))
+
+
+def _get_text_key(resource: Resource) -> tuple[str, ...]:
+    return *_get_area(resource), resource.resource_type, resource.blob or resource.content
 
 
 def _get_lines(text: str) -> list[str]:

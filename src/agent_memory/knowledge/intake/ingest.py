@@ -305,16 +305,21 @@ class Ingest:
         if current is not None and has_same_text(current, record):
             return await self._move(current, record)
         if current is not None:
+            index.drop(current)
             return drafting.place_draft(draft, current.id, supersedes=current.id)
-        same = await self._knowledge.resources.get(record.id)
-        if same is not None and has_same_text(same, record):
-            is_current = bool(await self._knowledge.resources.valid_among([same.id]))
-            is_unplaced = not get_path(same) and same.source == record.source
-            if is_current and (is_unplaced or (get_path(same) and not is_placed(same))):
-                return await self._move(same, record)
-            return _CopyOf(same.id) if is_current else drafting.place_draft(draft, get_path_id(record))
+        alike = index.list_same_text(record)
+        for known in alike:
+            is_unplaced = not get_path(known) and known.source == record.source
+            if is_unplaced or (get_path(known) and not await asyncio.to_thread(is_placed, known)):
+                return await self._move(known, record)
+        if alike:
+            return _CopyOf(alike[0].id)
         older = index.find_unplaced(record)
-        return draft if older is None else drafting.place_draft(draft, older.id, supersedes=older.id)
+        if older is not None:
+            index.drop(older)
+            return drafting.place_draft(draft, older.id, supersedes=older.id)
+        is_taken = await self._knowledge.resources.get(record.id) is not None  # by a version that was replaced
+        return drafting.place_draft(draft, get_path_id(record)) if is_taken else draft
 
     async def _move(self, known: Resource, record: Resource) -> Resource:
         """Return a resource with the place that its file has now."""

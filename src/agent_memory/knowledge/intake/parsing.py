@@ -57,6 +57,12 @@ def parse_file(path: Path) -> Iterator[Document | Conversation]:
         yield _of_text(text, path, is_config=suffix in _CONFIGS)
 
 
+def is_known_file(path: Path) -> bool:
+    """Return True if the name of a file ends as that of a document or a chat."""
+    suffix = path.suffix.lower()
+    return bool(suffix) and suffix in _TEXTS | _CONFIGS | _LINES | {".json"}
+
+
 def chats_of_lines(text: str, name: str) -> Iterator[Conversation]:
     """Yield the conversations of JSON lines, one turn each, in the order in which they begin.
 

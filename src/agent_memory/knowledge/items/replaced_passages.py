@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.knowledge.facade.shapes import FROM
-from agent_memory.knowledge.intake.document_index import PATH, get_path, without_key
+from agent_memory.knowledge.intake.document_index import MISSING_SINCE, PATH, get_path, without_key
 from agent_memory.knowledge.items.drawn import is_as_drawn, is_passage, keep_sources, place_of, sources_of, with_link
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.models import EPISODE, RESOURCE, to_text
@@ -68,6 +68,21 @@ async def hide_missing(
         items = [item for item in await service.admin.linked_to(resource.id) if item.is_item]
         hidden += await _hide(knowledge, service, items, resource.id, resource.id, caller)
     return hidden
+
+
+async def note_missing_source(service: MemoryService, record: Resource, caller: Caller) -> None:
+    """Note on the items of a document since when its file is missing, or that it is there again.
+
+    Raises:
+        StorageError: Nothing was changed.
+    """
+    since = record.metadata.get(MISSING_SINCE)
+    changes: dict[str, dict[str, Any]] = {}
+    for item in await service.admin.linked_to(record.id):
+        if item.is_item and sources_of(item)[:1] == [record.id] and item.metadata.get(MISSING_SINCE) != since:
+            more = {} if since is None else {MISSING_SINCE: since}
+            changes[item.id] = {"metadata": without_key(item.metadata, MISSING_SINCE) | more}
+    await service.admin.derived.update_many(changes, caller)
 
 
 async def show_again(service: MemoryService, older_id: str, resource_id: str, caller: Caller) -> None:

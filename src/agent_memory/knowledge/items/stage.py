@@ -29,7 +29,7 @@ from agent_memory.knowledge.items.drawn import (
     with_sources,
 )
 from agent_memory.knowledge.items.preceding import Preceding
-from agent_memory.knowledge.items.replaced_passages import REPLACED_IN, hide_replaced, shown_again
+from agent_memory.knowledge.items.replaced_passages import REPLACED_IN, hide_replaced, note_missing_source, shown_again
 from agent_memory.models import Episode, Resource, may_stand_for, sees, to_text
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ class Items:
         for record in batch.records:
             if isinstance(record, Resource) and record.id in texts:
                 await hide_replaced(self._knowledge, self._service, record, texts[record.id], self._caller)
+                await note_missing_source(self._service, record, self._caller)
         await self._tell(stored, batch.records, began)
         return failed | unread
 
@@ -187,6 +188,7 @@ class Items:
         waiting = joined(drawn, never)
         while waiting:
             left: list[dict[str, Any]] = []
+            changes: dict[str, dict[str, Any]] = {}
             stored = await self._service.admin.texts_of([item["id"] for item in waiting])
             for each in waiting:
                 known = await self._service.admin.get(each["id"]) if each["id"] in stored else None
@@ -196,10 +198,11 @@ class Items:
                     more, rest = with_sources(known, each)
                     more = _show(known, more)
                     if more:
-                        await self._service.update(known.id, more, self._caller)
+                        changes[known.id] = more
                     if rest:
                         full.add(known.id)
                         left += rest
+            await self._service.admin.derived.update_many(changes, self._caller)
             waiting = joined(left, never, full)
         return joined(new, never)
 

@@ -186,6 +186,9 @@ async def test_moved_file_stays_the_same_document(library: Library) -> None:
     assert (moved.resources, moved.new, moved.copy_of) == (first.resources, 0, "")
     await library.give(FERRY.format(time="10:30"), "b/times.md")
     assert (await library.shown()).keys() == {at("10:30"), BAR}
+    (library.folder / "b" / "times.md").unlink()
+    again = await library.give(FERRY.format(time="10:30"), "c/times.md")
+    assert (again.new, again.copy_of) == (0, "")
 
 
 async def test_text_without_a_path_is_never_a_version(library: Library) -> None:

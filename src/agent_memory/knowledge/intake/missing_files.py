@@ -1,0 +1,52 @@
+"""Documents whose file no longer exists: noted, so that results can say so, or withdrawn on request."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_memory.knowledge.intake.document_index import MISSING_SINCE, get_real_path, without_key
+from agent_memory.knowledge.intake.parsing import is_known_file
+from agent_memory.models import RESOURCE, to_text
+from agent_memory.storage.cleaning import redact_fields
+
+if TYPE_CHECKING:
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Resource
+
+
+def list_files(folder: Path) -> list[Path]:
+    """Return the files in a folder and its subfolders that can be ingested, without hidden ones, by name."""
+    found: list[Path] = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        paths = (Path(place, name) for name in sorted(names) if not name.startswith("."))
+        found += [path for path in paths if is_known_file(path) and path.is_file()]
+    return found
+
+
+async def note_missing(knowledge: Knowledge, root: Path) -> list[Resource]:
+    """Return the documents of a folder whose file does not exist, and note since when.
+
+    Args:
+        knowledge: Documents of the agent.
+        root: Resolved path of the folder.
+
+    Raises:
+        StorageError: Some may be noted; doing it again does the rest.
+    """
+    missing: list[Resource] = []
+    for record in await knowledge.resources.valid():
+        path = get_real_path(record)
+        if path is None or root not in path.parents:
+            continue
+        metadata = without_key(record.metadata, MISSING_SINCE)
+        if not path.exists():
+            metadata[MISSING_SINCE] = record.metadata.get(MISSING_SINCE) or to_text(knowledge.clock())
+        if metadata != record.metadata:
+            changes = redact_fields(RESOURCE, {"metadata": metadata})
+            record = await knowledge.resources.update(record.id, changes)  # noqa: PLW2901 - as it is now
+        if MISSING_SINCE in metadata:
+            missing.append(record)
+    return missing
