@@ -35,7 +35,7 @@ AGENT: Final = "crew"
 SHOWN: Final = "heron"
 """The topic of our own conversation whose page is printed; of other files it is the largest."""
 QUESTIONS: Final = {
-    "What colour is the Heron?": "deep blue",
+    "Is the Heron green or deep blue?": "deep blue",
     "How much does the berth at Kettle Lock cost a year?": "1,840",
     "What is Priya allergic to?": "epoxy",
     "When is the first trip?": "20 June",
@@ -44,7 +44,7 @@ QUESTIONS: Final = {
 _LEAST_PAGES, _LEAST_NOTES = 3, 10
 _INTRODUCTION: Final = """
 Three people restore a boat and write to each other about it, from March to June: demo/agent_memory_demo/heron.jsonl.
-Their conversation is taken in as it is, items are drawn from it by rules, filed, and written as pages. There is no
+Their conversation is taken in as it is and cut into passages, which are filed and written as pages. There is no
 language model and no network in it. The command line does the same:
 
   agent-memory ingest -a crew FILE      agent-memory topics -a crew      agent-memory topic -a crew heron

@@ -237,11 +237,12 @@ async def test_items_and_pages_are_made_with_a_model_behind_the_api(opened: Open
     server.answers = [drawn("The boat is moored at pier four.", "The boat lies moored at pier four.")]
     stored = await manager.store_resource(TEXT, "document")
     items = await manager.extract_and_store(stored.resource_id, "boats", with_model=True)
-    assert ([item.content for item in items], items.degraded) == (["The boat lies moored at pier four."], None)
-    server.answers = [completion('[{"claim": 1, "text": "At pier four the boat lies moored."}]')]
+    assert [item.content for item in items] == [TEXT, "The boat lies moored at pier four."]
+    assert items.degraded is None
+    server.answers = [completion('[{"claim": 2, "text": "At pier four the boat lies moored."}]')]
     page = await manager.consolidate_category("boats", force=True, with_model=True)
     assert (page.by_model, page.degraded) == (1, None)
-    assert "At pier four the boat lies moored. [^1]" in page
+    assert "At pier four the boat lies moored. [^2]" in page
     assert '"The boat is moored at pier four."' in page
 
 

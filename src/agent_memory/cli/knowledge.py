@@ -186,8 +186,10 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
         "Stopped. All is taken in; the next `agent-memory ingest` or session draws the rest."
     )
     missing = await _note_missing(run, knowledge, folders, prune=prune)
-    worked = await work(run, knowledge, is_shown=any("error" not in document for document in documents))
-    await _show_passages(run, knowledge, documents)
+    worked = await work(run, knowledge, is_shown=False)
+    await _show_passages(run, knowledge, documents, worked["items"])
+    if worked["pages"] and any("error" not in document for document in documents):
+        _show_counts(run, knowledge, worked)
     await _note_forgotten(run, knowledge, fresh)
     run.screen.document({"agent_id": run.service.agent_id, "files": documents, **missing, **worked})
     if failed:
@@ -217,24 +219,25 @@ def _get_since(record: Resource) -> dict[str, Any]:
     return {"missing_since": record.metadata.get(MISSING_SINCE)}
 
 
-async def _show_passages(run: Run, knowledge: Knowledge, documents: list[dict[str, Any]]) -> None:
-    """Say how many passages the files have, and how statements are made of them."""
+async def _show_passages(run: Run, knowledge: Knowledge, documents: list[dict[str, Any]], drawn: int) -> None:
+    """Say how many passages the files have, how statements are made of them, and what stayed of older versions."""
     ids = [resource_id for document in documents for resource_id in document.get("resources", ())]
     records = await knowledge.resources.valid_among(ids)
     texts = [record for record in records.values() if record.resource_type != "conversation"]
     items = {item.id: item for record in texts for item in await run.service.admin.linked_to(record.id)}
     shown = await run.service.admin.valid_among([item.id for item in items.values() if is_passage(item)])
-    if not shown:
-        return
-    name = f"the {Path(texts[0].title).stem}" if len(texts) == 1 and texts[0].title else "the documents"
-    run.screen.show(f'{counted(len(shown), "passage")}. Ask "digest {one_line(name)}" for statements and pages.')
+    count = len(shown) if len(texts) == len(records) else max(drawn, len(shown))
+    if count:
+        name = f"the {Path(texts[0].title).stem}" if len(records) == len(texts) == 1 else "what was ingested"
+        run.screen.show(f'{counted(count, "passage")}. Ask "digest {one_line(name)}" for statements and pages.')
     older = [record.supersedes for record in texts if record.supersedes]
     kept = [item for resource_id in older for item in await run.service.admin.linked_to(resource_id)]
     touched = [item.id for item in kept if PROPOSED in item.metadata]
     if touched:
+        verb = "is" if len(touched) == 1 else "are"
         run.screen.note(
-            f"{counted(len(touched), 'passage')} that you pinned or edited {'is' if len(touched) == 1 else 'are'} no "
-            f"longer in the file and stayed: {', '.join(touched[:_NAMED])}."
+            f"{counted(len(touched), 'passage')} that you pinned or edited {verb} no longer in the file: "
+            f"{', '.join(touched[:_NAMED])}. To remove one, run agent-memory forget ID."
         )
 
 
@@ -272,13 +275,13 @@ async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict
     Args:
         run: The command that runs.
         knowledge: Records of the agent.
-        is_shown: Whether to print how many items and pages there are, even if no work was due.
+        is_shown: Whether to print how many items and pages there are.
     """
     runner, before = runner_of(knowledge, run.service, run.caller, at_once=True), await run.service.admin.count()
     due = sum(each.due for each in await runner.backlog())
     if not due:
         await runner.run()  # new items of pages that wait for more
-        return {"items": 0, "due": 0, **await _tell_all(run, knowledge, is_shown=is_shown)}
+        return {"items": 0, "due": 0, **await _count_all(run, knowledge, is_shown=is_shown)}
     with run.screen.progress() as bar:
         task = bar.add_task("Drawing items, writing pages", total=due)
         ran = await runner.run(progress=lambda so_far: bar.update(task, completed=sum(so_far.done.values())))
@@ -286,22 +289,31 @@ async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict
         run.screen.note("Another process extracts the items; nothing is left to do here.")
     backlog = await runner.backlog()
     drawn, left = await run.service.admin.count() - before, sum(each.due for each in backlog)
-    run.screen.show(f"{counted(drawn, 'item')} drawn from it.")
+    if is_shown:
+        run.screen.show(f"{counted(drawn, 'item')} drawn from it.")
     if ran.failed:
         lost = counted(max(each.failed for each in backlog), "text")
         run.screen.hint(f"{lost} could not be worked on; `agent-memory status` says why.")
-    return {"items": drawn, "due": left, **await _tell_all(run, knowledge)}
+    return {"items": drawn, "due": left, **await _count_all(run, knowledge, is_shown=is_shown)}
 
 
-async def _tell_all(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict[str, Any]:
-    """Say how many items and pages there are now; return that for JSON."""
+async def _count_all(run: Run, knowledge: Knowledge, *, is_shown: bool) -> dict[str, Any]:
+    """Return how many items and pages there are now, for JSON; print it if `is_shown`."""
     topics = await Pages(knowledge, run.service).topics()
     items, unfiled = (await run.service.admin.tally()).items, await unfiled_of(run.service, topics)
     pages = sum(topic.consolidated_at is not None for topic in topics)
+    counts = {"all_items": items, "unfiled": unfiled, "pages": pages}
     if items and is_shown:
-        where = f" in {knowledge.folder.topics}" if pages and not is_encrypted(knowledge.folder.path) else ""
-        run.screen.show(f"{counted(items, 'item')}, {unfiled:,} on no page; {counted(pages, 'page')}{where}.")
-    return {"all_items": items, "unfiled": unfiled, "pages": pages}
+        _show_counts(run, knowledge, counts)
+    return counts
+
+
+def _show_counts(run: Run, knowledge: Knowledge, counts: dict[str, Any]) -> None:
+    """Print how many items and pages there are."""
+    pages = counts["pages"]
+    where = f" in {knowledge.folder.topics}" if pages and not is_encrypted(knowledge.folder.path) else ""
+    items = f"{counted(counts['all_items'], 'item')}, {counts['unfiled']:,} on no page"
+    run.screen.show(f"{items}; {counted(pages, 'page')}{where}.")
 
 
 async def _note_forgotten(run: Run, knowledge: Knowledge, resources: list[str]) -> None:

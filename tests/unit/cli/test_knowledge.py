@@ -56,8 +56,7 @@ def test_files_are_taken_in_once_and_listed(cli: Run, chat: str, tmp_path: Path)
     assert first.stdout.splitlines() == [
         "chat.jsonl: 2 taken in (46 characters).",
         "network.md: 1 taken in (34 characters).",
-        "3 items drawn from it.",
-        "3 items, 3 on no page; 0 pages.",
+        '3 passages. Ask "digest what was ingested" for statements and pages.',
     ]
     again = document(cli("ingest", "-a", "eve", chat, "--json"))
     assert [(each["new"], each["known"]) for each in again["files"]] == [(0, 2)]
@@ -72,6 +71,64 @@ def test_files_are_taken_in_once_and_listed(cli: Run, chat: str, tmp_path: Path)
     shown = cli("resources", "-a", "eve", again["files"][0]["resources"][0]).stdout
     assert "Ada: The router is upstairs." in shown
     cli("resources", "-a", "eve", "res-000000000000", code=3)
+
+
+RUNBOOK = "# Runbook\n\nIt is for Orion.\n\n## Restart\n\n{how}\n\n## Contacts\n\nAda owns the database.\n"
+
+
+def test_ingest_of_a_document_prints_its_passages(cli: Run, tmp_path: Path) -> None:
+    file = tmp_path / "runbook.md"
+    file.write_text(RUNBOOK.format(how="Restart one node at a time."))
+    said = '3 passages. Ask "digest the runbook" for statements and pages.'
+    assert cli("ingest", "-a", "eve", str(file)).stdout.splitlines()[1:] == [said]
+    assert cli("ingest", "-a", "eve", str(file)).stdout.splitlines()[1:] == [said]
+    file.write_text(RUNBOOK.format(how="Never restart it."))
+    again = cli("ingest", "-a", "eve", str(file)).stdout.splitlines()
+    assert "A new version of res-" in again[0]
+    assert again[1:] == [said]
+
+
+def test_edited_passage_of_an_older_version_is_named(cli: Run, tmp_path: Path) -> None:
+    file = tmp_path / "runbook.md"
+    file.write_text(RUNBOOK.format(how="Restart one node at a time."))
+    cli("ingest", "-a", "eve", str(file))
+    (found,) = document(cli("search", "-a", "eve", "restart node", "--items", "--json"))["results"][:1]
+    cli("update", "-a", "eve", found["id"], "--pin")
+    file.write_text(RUNBOOK.format(how="Never restart it."))
+    told = cli("ingest", "-a", "eve", str(file)).stderr
+    assert f"1 passage that you pinned or edited is no longer in the file: {found['id']}" in told
+
+
+def test_folder_is_read_and_missing_files_are_named_and_pruned(cli: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    (folder / "deep").mkdir(parents=True)
+    (folder / ".hidden").mkdir()
+    (folder / "lathe.md").write_text("The old lathe is in the barn.")
+    (folder / "deep" / "saw.md").write_text("The new saw is in the shed.")
+    (folder / "photo.png").write_bytes(b"\x89PNG")
+    (folder / ".hidden" / "secret.md").write_text("Nothing to see.")
+    first = document(cli("ingest", "-a", "eve", str(folder), "--json"))
+    assert sorted(each["file"].rpartition("/")[2] for each in first["files"]) == ["lathe.md", "saw.md"]
+    (folder / "lathe.md").unlink()
+    told = cli("ingest", "-a", "eve", str(folder))
+    assert "1 file is missing: lathe.md." in told.stderr
+    assert "source file missing since 20" in cli("search", "-a", "eve", "lathe", "--items").stdout
+    pruned = document(cli("ingest", "-a", "eve", str(folder), "--prune", "--json"))
+    assert len(pruned["withdrawn"]) == 1
+    assert "lathe" not in cli("list", "-a", "eve", "--items").stdout
+    cli("undo", "-a", "eve", pruned["withdrawn"][0])
+    assert "lathe" in cli("list", "-a", "eve", "--items").stdout
+    assert "missing" not in cli("ingest", "-a", "eve", str(folder)).stderr
+
+
+def test_missing_file_that_comes_back_is_not_missing(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    file = tmp_path / "notes" / "lathe.md"
+    for is_there in (True, False, True):
+        file.write_text("The old lathe is in the barn.") if is_there else file.unlink()
+        cli("ingest", "-a", "eve", str(tmp_path / "notes"))
+    assert "missing" not in cli("search", "-a", "eve", "lathe", "--items").stdout
+    assert "missing" not in cli("resources", "-a", "eve").stdout
 
 
 def test_a_file_that_cannot_be_read_holds_up_no_other(cli: Run, chat: str, tmp_path: Path) -> None:
@@ -402,7 +459,7 @@ def test_what_was_taken_back_and_is_given_again_says_why_nothing_is_drawn_and_ho
     (item,) = document(cli("list", "-a", "eve", "--items", "-c", "note", "--json"))["memories"][:1]
     cli("ingest", "-a", "eve", "--undo", "--yes", chat)
     again = cli("ingest", "-a", "eve", chat)
-    assert "0 items drawn" in again.stdout
+    assert "passage" not in again.stdout
     told = "forgotten before, and not drawn again. `agent-memory restore -a eve` lists what can be brought back."
     assert told in again.stderr
     cli("restore", "-a", "eve", item["id"])
