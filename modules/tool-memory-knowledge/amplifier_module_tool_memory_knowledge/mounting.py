@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MODULE_ID = "tool-memory-knowledge"
 _SEMANTIC: Final = "tool-memory-semantic"
 _INGESTION: Final = "hooks-memory-ingestion"
-_PAGES: Final = ("list_categories", "get_category")
+_PAGES: Final = ("list_categories", "get_category", "digest")
 
 __all__ = ["MODULE_ID", "mount"]
 

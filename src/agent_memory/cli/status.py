@@ -13,6 +13,7 @@ from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, describe_waiting
+from agent_memory.knowledge.digest.passage_digest import DIGESTED_AT, list_passages
 from agent_memory.lifecycle.health.backlog import backlog_of
 from agent_memory.models import to_text
 from agent_memory.privacy.inbox import count_waiting
@@ -32,9 +33,11 @@ async def status(run: Run) -> None:
         {"background_error": trouble} if trouble else {}
     )
     archived = await count_archived(run)
-    put_away = {"archived": archived} if archived else {}
+    put_away: dict[str, Any] = {"archived": archived} if archived else {}
     if waiting := await count_waiting(run.service):
         put_away["inbox"] = waiting
+    if passages := await _count_passages(run):
+        put_away["passages"] = passages
     held = read_consent(run.root, state.agent_id)
     consent = {"consent": consent_document(held)}
     run.screen.document({**asdict(state), **put_away, **background_fields, **consent, "folder": str(folder.path)})
@@ -46,6 +49,8 @@ async def status(run: Run) -> None:
     if waiting:
         hint = run.screen.complete("`agent-memory review` shows them")
         row(run.screen, "inbox", f"{describe_waiting(waiting)} for your decision; {hint}")
+    if passages:
+        row(run.screen, "passages", f"{counted(passages['total'], 'passage')}, {passages['digested']:,} digested")
     for each in background:
         row(run.screen, "background", _sentence(each))
         for record in each.quarantined:
@@ -62,6 +67,16 @@ async def _background(run: Run) -> "tuple[list[Backlog], str]":
         return await backlog_of(run.service), ""
     except StorageError as error:
         return [], error.message
+
+
+async def _count_passages(run: Run) -> dict[str, int]:
+    """Return how many passages there are and how many have statements; nothing if there are none or on failure."""
+    try:
+        passages = await list_passages(run.service, run.caller)
+    except StorageError:  # the health in the status says what is wrong
+        return {}
+    digested = sum(DIGESTED_AT in passage.metadata for passage in passages)
+    return {"total": len(passages), "digested": digested} if passages else {}
 
 
 def _backlog_fields(backlog: "Backlog") -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pydantic import Field
 from agent_memory.models import STEERING
 from agent_memory.settings import Settings, tools_among
 
-KNOWLEDGE_TOOLS: Final = ("recall", "remember", "list_categories", "get_category")
+KNOWLEDGE_TOOLS: Final = ("recall", "remember", "list_categories", "get_category", "digest")
 TENANT: Final = r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}"
 GROUP: Final = TENANT + rf":[^\s:{STEERING}]{{1,128}}"
 """With no characters that steer a terminal or are not seen: groups that look the same are the same."""
@@ -38,8 +38,9 @@ class KnowledgeToolSettings(ModelSettings):
 
     tools: Annotated[tuple[str, ...], tools_among(KNOWLEDGE_TOOLS)] | None = Field(
         default=None,
-        description="Allow-list: the tools to offer; list_categories and get_category when left out, recall where "
-        "conversations are taken in, too, and recall and remember where tool-memory-semantic is not in the session.",
+        description="Allow-list: the tools to offer; list_categories, get_category and digest when left out, recall "
+        "where conversations are taken in, too, and recall and remember where tool-memory-semantic is not in the "
+        "session.",
     )
     tenant_id: TenantId = Field(
         default=None,

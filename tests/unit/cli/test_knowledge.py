@@ -88,6 +88,13 @@ def test_ingest_of_a_document_prints_its_passages(cli: Run, tmp_path: Path) -> N
     assert again[1:] == [said]
 
 
+def test_status_counts_passages(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "runbook.md").write_text(RUNBOOK.format(how="Never restart it."))
+    cli("ingest", "-a", "eve", str(tmp_path / "runbook.md"))
+    assert document(cli("status", "-a", "eve", "--json"))["passages"] == {"total": 3, "digested": 0}
+    assert "3 passages, 0 digested" in cli("status", "-a", "eve").stdout
+
+
 def test_edited_passage_of_an_older_version_is_named(cli: Run, tmp_path: Path) -> None:
     file = tmp_path / "runbook.md"
     file.write_text(RUNBOOK.format(how="Restart one node at a time."))

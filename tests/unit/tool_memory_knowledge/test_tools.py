@@ -190,8 +190,8 @@ async def test_a_statement_is_one_line_and_hides_nothing(mounted: Mount, root: P
     ("settings", "session", "offered"),
     [
         ({}, {}, set(KNOWLEDGE_TOOLS)),
-        ({}, {"config": BESIDE}, {"list_categories", "get_category"}),
-        ({}, {"config": LISTENING}, {"recall", "list_categories", "get_category"}),
+        ({}, {"config": BESIDE}, {"list_categories", "get_category", "digest"}),
+        ({}, {"config": LISTENING}, {"recall", "list_categories", "get_category", "digest"}),
         ({"tools": ["recall"]}, {"config": BESIDE}, {"recall"}),
         ({"tools": []}, {}, set()),
         ({}, {"config": plan(memory={"enabled": False})}, set()),
@@ -207,6 +207,23 @@ async def test_an_unknown_tool_is_told_by_those_that_there_are(mounted: Mount) -
     tools = await mounted({"tools": ["recal"]})
     error = await failed(tools, "list_categories", limit=1)
     assert "did you mean 'recall'" in error["message"]
+
+
+async def test_digest_hands_out_passages_and_stores_what_agrees(mounted: Mount, root: Path) -> None:
+    tools = await mounted()
+    manager = MemoryManager(root, agent_id="bob", settings=ServiceSettings(embedder="none"))
+    stored = await manager.store_resource("# Contacts\n\nAda owns the database.", "document", {"title": "runbook.md"})
+    [passage] = await manager.extract_and_store(stored.resource_id)
+    await manager.close()
+    said = await done(tools, "digest", document="the runbook")
+    assert "1 passage, 0 digested." in said
+    assert passage.item_id in said
+    own = {"passage": passage.item_id, "quote": "Ada owns the database.", "text": "Ada owns the database."}
+    wrong = {**own, "text": "Ben owns the database."}
+    said = await done(tools, "digest", document="runbook", statements=[own, wrong])
+    assert "Refused, it says something that its quote does not say: Ben" in said
+    assert "1 passage, 1 digested." in said
+    assert "Stored mem-" in said
 
 
 async def test_the_memory_assistant_only_reads(mounted: Mount) -> None:
@@ -228,4 +245,5 @@ async def test_two_tools_that_are_always_offered_cost_little(mounted: Mount) -> 
         return len(encode(json.dumps(said)))
 
     assert price("list_categories") + price("get_category") <= 120
-    assert sum(map(price, tools)) <= 350
+    assert sum(price(name) for name in tools if name != "digest") <= 350
+    assert price("digest") <= 170

@@ -140,7 +140,8 @@ class ResourceLayer:
         turns = [turn for turn in turns if _seen(self._asking(), turn) is not None]
         items: list[dict[str, Any]] = []
         preceding = Preceding(self._knowledge, turns)
-        for source in turns or [record]:
+        sources: list[Episode | ResourceRecord] = [*turns] or [record]
+        for source in sources:
             before = await preceding.of(source) if isinstance(source, Episode) else []
             drawn = await asyncio.to_thread(drawn_from, source, await self._knowledge.text_of(source), before)
             items += [item | {"observed_at": source.observed_at} for item in drawn]

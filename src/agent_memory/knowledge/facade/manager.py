@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ConfigurationError, StorageError, ValidationError
+from agent_memory.knowledge.digest.passage_digest import PassageDigest
 from agent_memory.knowledge.facade.categories import CategoryLayer
 from agent_memory.knowledge.facade.consolidating import Consolidation, PageText
 from agent_memory.knowledge.facade.events import (
@@ -84,6 +85,7 @@ class MemoryManager:
 
     Attributes:
         resource_layer, item_layer, category_layer: The three layers.
+        digest: Hands out passages and takes back statements.
         model_budget: What was asked of the model, and how often it failed.
         event_store, config: As given.
 
@@ -119,6 +121,7 @@ class MemoryManager:
         self._seen = SeenTopics(self._knowledge, self._pages, self._caller)
         self.item_layer.filed_under = self._seen.filed_under
         self.category_layer = CategoryLayer(self._knowledge, self._seen)
+        self.digest = PassageDigest(self._knowledge, self._service)
         layers = (self.resource_layer, self.item_layer, self.category_layer)
         self.model_budget = budget = budget or ModelBudget()
 

@@ -1,14 +1,16 @@
-"""What the four knowledge tools print, to the letter; for the host's tools and for programs of one's own."""
+"""What the knowledge tools print, to the letter; for the host's tools and for programs of one's own."""
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.llm.port import NO_MODEL
+from agent_memory.knowledge.llm.port import NO_MODEL, fenced
 from agent_memory.models import visible
 
 if TYPE_CHECKING:
     from agent_memory.errors import CategoryNotFoundError
+    from agent_memory.knowledge.digest.passage_digest import DigestOutcome, DuePassages
     from agent_memory.knowledge.facade.manager import MemoryManager
     from agent_memory.knowledge.facade.retrieval import RetrievalResult
     from agent_memory.knowledge.facade.shapes import MemoryItem
@@ -50,6 +52,19 @@ async def listed(manager: MemoryManager, most: int | None = None) -> str:
         for at, each in enumerate(categories[:most], 1)
     ]
     return "\n\n".join([f"Memory Categories ({len(categories)}):", *rows])
+
+
+def digested(outcome: DigestOutcome, due: DuePassages) -> str:
+    """Return what digest prints: what was stored and refused, and the next passages."""
+    lines = [f"Stored {item.id}: {_line(item.content)}" for item in outcome.stored]
+    lines += [f"Refused, {reason}: {_line(text)}" for text, reason in outcome.refused]
+    lines.append(f"{due.total} {'passage' if due.total == 1 else 'passages'}, {due.digested} digested.")
+    rows = [
+        json.dumps({"passage": item.id, "text": visible(item.content)}, ensure_ascii=False) for item in due.passages
+    ]
+    if rows:
+        lines += ["<passages>", *map(fenced, rows), "</passages>"]
+    return "\n".join(lines)
 
 
 async def page_of(manager: MemoryManager, name: str) -> str:

@@ -1,0 +1,117 @@
+"""An agent makes statements of passages; what does not agree with its quote leaves the passage as it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.knowledge.digest.passage_digest import DIGEST, PassageDigest, QuotedStatement
+from agent_memory.knowledge.intake.drafting import Document, Turn
+from agent_memory.knowledge.working import runner_of
+from agent_memory.memories import FileStorage
+from agent_memory.service import NOBODY, MemoryService
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from agent_memory.knowledge.intake.ingest import Ingest
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Memory
+    from tests.support import FrozenClock
+
+RUNBOOK = "# Runbook\n\n## Restart\n\nNever restart both nodes at once.\n\n## Contacts\n\nAda owns the database.\n"
+
+
+@pytest.fixture
+async def service(knowledge: Knowledge, root: Path, clock: FrozenClock) -> AsyncIterator[MemoryService]:
+    opened = MemoryService(FileStorage("bob", root, settings=knowledge.settings, clock=clock), clock=clock)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def digest(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> PassageDigest:
+    await ingest.resource(Document(RUNBOOK, "runbook.md"))
+    await ingest.resource(Document("# Boat\n\nThe boat is moored at pier 4.\n", "boat.md"))
+    await runner_of(knowledge, service).run()
+    return PassageDigest(knowledge, service)
+
+
+async def statements_of(service: MemoryService) -> dict[str, Memory]:
+    every = await service.admin.everything()
+    return {memory.content: memory for memory in every if memory.source.detail == DIGEST}
+
+
+async def test_passages_of_a_document_are_handed_out_until_they_are_digested(
+    digest: PassageDigest, service: MemoryService
+) -> None:
+    due = await digest.hand_out("the Runbook", NOBODY)
+    assert (len(due.passages), due.total, due.digested) == (2, 2, 0)
+    restart, contacts = due.passages
+    statement = QuotedStatement(contacts.id, "Ada owns the database.", "Ada owns the database.", owner="Ada")
+    outcome = await digest.take_back([statement], [restart.id], NOBODY)
+    assert ([item.content for item in outcome.stored], outcome.refused) == (["Ada owns the database."], [])
+    item = (await statements_of(service))["Ada owns the database."]
+    begin, end = item.metadata["at"]  # type: ignore[misc]
+    assert RUNBOOK.strip()[begin:end] == "Ada owns the database."  # type: ignore[misc]
+    assert (item.trust, item.metadata["owner"]) == ("medium", "Ada")
+    after = await digest.hand_out("runbook", NOBODY)
+    assert (list(after.passages), after.total, after.digested) == ([], 2, 2)
+    assert (await digest.hand_out("", NOBODY)).total == 3
+
+
+async def test_refused_statement_leaves_its_passage_due(digest: PassageDigest, service: MemoryService) -> None:
+    restart, contacts = (await digest.hand_out("runbook", NOBODY)).passages
+    wrong = [
+        QuotedStatement(restart.id, "Never restart both nodes at once.", "Restart both nodes at once."),
+        QuotedStatement(restart.id, "The boat is moored", "The boat is moored."),
+        QuotedStatement(contacts.id, "Ada owns the database.", "Ada owns the database.", owner="Mallory"),
+        QuotedStatement("mem-000000000000", "Ada owns the database.", "Ada owns the database."),
+    ]
+    outcome = await digest.take_back(wrong, [], NOBODY)
+    assert (outcome.stored, len(outcome.refused)) == ([], 4)
+    assert await statements_of(service) == {}
+    assert (await digest.hand_out("runbook", NOBODY)).digested == 0
+
+
+async def test_statement_has_the_lowest_trust_of_passage_and_session(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    await ingest.turn(Turn("The boat is moored at pier 4.", "user", trust="low"), is_live=True)
+    await ingest.turn(Turn("The saw is in the old shed.", "user"), is_live=True)
+    await runner_of(knowledge, service).run()
+    digest = PassageDigest(knowledge, service)
+    due = await digest.hand_out("", NOBODY)
+    statements = [QuotedStatement(passage.id, passage.content, passage.content) for passage in due.passages]
+    await digest.take_back(statements, [], NOBODY)
+    trusts = {text: memory.trust for text, memory in (await statements_of(service)).items()}
+    assert trusts == {"The boat is moored at pier 4.": "low", "The saw is in the old shed.": "medium"}
+
+
+async def test_passages_of_another_group_are_neither_handed_out_nor_digested(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    await ingest.resource(Document(RUNBOOK, "runbook.md"), group="acme:ada")
+    await runner_of(knowledge, service).run()
+    digest = PassageDigest(knowledge, service)
+    theirs = (await digest.hand_out("", replace(NOBODY, group="acme:ada"))).passages
+    ben = replace(NOBODY, group="acme:ben")
+    assert (await digest.hand_out("", ben)).total == 0
+    statement = QuotedStatement(theirs[1].id, "Ada owns the database.", "Ada owns the database.")
+    assert (await digest.take_back([statement], [], ben)).refused == [(statement.text, "its passage does not exist")]
+
+
+async def test_passages_are_handed_out_in_batches(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> None:
+    text = "".join(f"# Part {part}\n\n{'It is made of oak and weighs much. ' * 30}\n\n" for part in range(12))
+    await ingest.resource(text)
+    await runner_of(knowledge, service).run()
+    digest = PassageDigest(knowledge, service)
+    first = await digest.hand_out("", NOBODY)
+    assert 1 < len(first.passages) < 12
+    assert sum(len(passage.content) for passage in first.passages) <= 6_000
+    await digest.take_back([], [passage.id for passage in first.passages], NOBODY)
+    second = await digest.hand_out("", NOBODY)
+    assert {passage.id for passage in first.passages}.isdisjoint(passage.id for passage in second.passages)
