@@ -197,13 +197,13 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
 
 
 async def _note_missing(run: Run, knowledge: Knowledge, folders: list[Path], *, prune: bool) -> dict[str, Any]:
-    """List documents whose files are missing; with `prune` withdraw them. Return them for JSON."""
+    """List documents whose files are missing; withdraw them if `prune`."""
     records = {record.id: record for folder in folders for record in await note_missing(knowledge, folder)}
     if not records:
         return {"missing": []} if folders else {}
     missing = [{"id": record.id, "file": record.source.detail, **_get_since(record)} for record in records.values()]
     names = ", ".join(one_line(record.source.detail) for record in list(records.values())[:_NAMED])
-    names += " \u2026" if len(records) > _NAMED else ""
+    names += " …" if len(records) > _NAMED else ""
     if not prune:
         verb = "is" if len(records) == 1 else "are"
         run.screen.note(f"{counted(len(records), 'file')} {verb} missing: {names}. --prune withdraws what they said.")
@@ -220,7 +220,7 @@ def _get_since(record: Resource) -> dict[str, Any]:
 
 
 async def _show_passages(run: Run, knowledge: Knowledge, documents: list[dict[str, Any]], drawn: int) -> None:
-    """Say how many passages the files have, how statements are made of them, and what stayed of older versions."""
+    """Print how many passages the files have, and which older ones stayed."""
     ids = [resource_id for document in documents for resource_id in document.get("resources", ())]
     records = await knowledge.resources.valid_among(ids)
     texts = [record for record in records.values() if record.resource_type != "conversation"]
@@ -298,7 +298,7 @@ async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict
 
 
 async def _count_all(run: Run, knowledge: Knowledge, *, is_shown: bool) -> dict[str, Any]:
-    """Return how many items and pages there are now, for JSON; print it if `is_shown`."""
+    """Return counts of items and pages; print them if `is_shown`."""
     topics = await Pages(knowledge, run.service).topics()
     items, unfiled = (await run.service.admin.tally()).items, await unfiled_of(run.service, topics)
     pages = sum(topic.consolidated_at is not None for topic in topics)
@@ -329,7 +329,7 @@ async def _note_forgotten(run: Run, knowledge: Knowledge, resources: list[str]) 
 
 
 def _expand(words: list[str]) -> tuple[list[str], list[Path]]:
-    """Return the files of a command line, those in its folders included, and its resolved folders."""
+    """Return the files and the resolved folders of a command line."""
     files, folders = list[str](), list[Path]()
     for word in words:
         path = Path(word)
@@ -342,7 +342,7 @@ def _expand(words: list[str]) -> tuple[list[str], list[Path]]:
 
 
 def _get_real_path(word: str) -> str:
-    """Return the resolved path of a file, or an empty string if it does not exist."""
+    """Return the resolved path of an existing file, or an empty text."""
     path = Path(word)
     return str(path.resolve()) if path.exists() else ""
 
@@ -451,7 +451,7 @@ async def _show(run: Run, knowledge: Knowledge, resource_id: str) -> None:
 
 
 def _describe_file(resource: Resource) -> list[str]:
-    """Return what is to be known of the file of a resource: that it is a version or a copy, or missing."""
+    """Return notes about the file of a resource."""
     copy_of, since = resource.metadata.get(COPY_OF), resource.metadata.get(MISSING_SINCE)
     words = [f"version after {resource.supersedes}" if resource.supersedes else ""]
     words += [f"copy of {copy_of}" if copy_of else "", f"file missing since {str(since)[:10]}" if since else ""]

@@ -70,7 +70,7 @@ async def _background(run: Run) -> "tuple[list[Backlog], str]":
 
 
 async def _count_passages(run: Run) -> dict[str, int]:
-    """Return how many passages there are and how many have statements; nothing if there are none or on failure."""
+    """Return counts of passages and digested ones; nothing on failure."""
     try:
         passages = await list_passages(run.service, run.caller)
     except StorageError:  # the health in the status says what is wrong

@@ -1,1 +1,1 @@
-"""Digest: the agent of a session makes statements of passages, and each is checked against its quote."""
+"""Digest: a session's agent makes statements of passages, checked against quotes."""

@@ -1,4 +1,4 @@
-"""Agreement of a statement with its quote: numbers, names, negation and permission, in both directions. Pure."""
+"""Agreement of a statement with its quote, in both directions. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from agent_memory.knowledge.topics.alike import exact_of
 from agent_memory.retrieval import query_terms
 
 _PERMISSIONS: Final = {
-    "must": ("must", "required", "mandatory", "shall", "obligatory", "muss", "m\u00fcssen"),
-    "may": ("may", "allowed", "permitted", "can", "darf", "d\u00fcrfen", "erlaubt"),
-    "forbidden": ("forbidden", "prohibited", "disallowed", "banned", "verboten", "unzul\u00e4ssig"),
+    "must": ("must", "required", "mandatory", "shall", "obligatory", "muss", "müssen"),
+    "may": ("may", "allowed", "permitted", "can", "darf", "dürfen", "erlaubt"),
+    "forbidden": ("forbidden", "prohibited", "disallowed", "banned", "verboten", "unzulässig"),
     "should": ("should", "recommended", "sollte", "sollten"),
     "only": ("only", "nur"),
-    "unless": ("unless", "except", "au\u00dfer"),
+    "unless": ("unless", "except", "außer"),
 }
 """Words that say what is allowed; a statement has the same kinds of them as its quote."""
 _KINDS: Final = {word: kind for kind, words in _PERMISSIONS.items() for word in words}
@@ -24,7 +24,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 
 
 def find_disagreement(statement: str, quote: str, lead: str = "", around: str = "") -> str:
-    """Return why a statement does not agree with its quote, or an empty string.
+    """Return why a statement disagrees with its quote, or an empty text.
 
     Args:
         statement: Words of the agent.
@@ -52,7 +52,7 @@ def get_permissions(text: str) -> frozenset[str]:
 
 
 def find_lead(text: str, place: tuple[int, int]) -> str:
-    """Return the paragraph that leads to the list, table or code in which a place of a text is; else nothing."""
+    """Return the lead sentence of the list around a place, or an empty text."""
     blocks = parse_blocks(text)
     for number, block in enumerate(blocks):
         if block.start <= place[0] < block.end:
@@ -63,7 +63,7 @@ def find_lead(text: str, place: tuple[int, int]) -> str:
 
 
 def _without_starts(quote: str) -> str:
-    """Return a quote without capitals at the start of a sentence or a member of a list."""
+    """Return a quote without capitals at the start of sentences."""
     words = quote.split()
     before = [".", *words[:-1]]
     starts = (".", "!", "?", ":", "-", "*", "|")

@@ -1,4 +1,4 @@
-"""`PassageDigest`: hands out passages, takes back statements, and stores those that agree with their quotes."""
+"""`PassageDigest`: hands out passages and stores statements that agree with them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_TOKENS: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class QuotedStatement:
-    """A statement of an agent, with the passage and the words there that it rests on.
+    """A statement of an agent, with its passage and its quote.
 
     Attributes:
         passage: ID of the passage.
@@ -81,7 +81,7 @@ class DuePassages:
 
 
 class PassageDigest:
-    """Makes statements of passages with the agent of a session. No language model is called here.
+    """Makes statements of passages with the agent of a session.
 
     Args:
         knowledge: Documents of the agent.
@@ -111,7 +111,7 @@ class PassageDigest:
     async def take_back(
         self, statements: Iterable[QuotedStatement], done: Iterable[str], caller: Caller
     ) -> DigestOutcome:
-        """Store statements that agree with their quotes, and note which passages are digested.
+        """Store statements that agree with their quotes; note digested passages.
 
         Args:
             statements: Statements of the agent.
@@ -137,7 +137,7 @@ class PassageDigest:
         return outcome
 
     async def _find_documents(self, word: str) -> set[str]:
-        """Return the IDs of documents, or of the turns of talks, that a word names."""
+        """Return IDs of the documents and turns that a word names."""
         wanted = word.casefold().strip().removeprefix("the ").strip()
         found: set[str] = set()
         for record in await self._knowledge.resources.valid():
@@ -149,7 +149,7 @@ class PassageDigest:
         return found
 
     async def _check(self, statement: QuotedStatement, caller: Caller) -> tuple[dict[str, Any], str]:
-        """Return a statement as fields of an item, or why it is refused."""
+        """Return a statement as fields of an item, or a refusal."""
         passage = await self._service.admin.get(statement.passage)
         if passage is None or not is_passage(passage) or not is_seen(passage, caller):
             return {}, "its passage does not exist"
@@ -194,7 +194,7 @@ async def list_passages(service: MemoryService, caller: Caller) -> list[Memory]:
 
 
 def _check_details(statement: QuotedStatement, content: str) -> str:
-    """Return why the owner, date or entities of a statement cannot be kept, or an empty string."""
+    """Return which detail of a statement its passage lacks, or an empty text."""
     folded = content.casefold()
     for name in (statement.owner, statement.date, *statement.entities):
         if name.strip() and name.strip().casefold() not in folded:
@@ -206,7 +206,11 @@ def _make_item(
     statement: QuotedStatement, passage: Memory, source: str, place: tuple[int, int], caller: Caller, now: str
 ) -> dict[str, Any]:
     details = {"owner": statement.owner.strip(), "due": statement.date.strip(), "entities": list(statement.entities)}
-    metadata = {"at": [*place], "passage": passage.id, **{name: value for name, value in details.items() if value}}
+    metadata: dict[str, Any] = {
+        "at": [*place],
+        "passage": passage.id,
+        **{name: value for name, value in details.items() if value},
+    }
     for key in ("speaker", "path"):
         if key in passage.metadata:
             metadata[key] = passage.metadata[key]
@@ -226,7 +230,7 @@ def _make_item(
 
 
 def _take_first(passages: Sequence[Memory]) -> list[Memory]:
-    """Return as many of the first passages as fit into one answer, and at least one."""
+    """Return the first passages that fit into one answer."""
     left = MOST_TOKENS
     taken: list[Memory] = []
     for passage in passages:
@@ -238,6 +242,6 @@ def _take_first(passages: Sequence[Memory]) -> list[Memory]:
 
 
 def _estimate_tokens(text: str) -> int:
-    """Return about how many tokens a passage has with its ID, rather more than fewer."""
+    """Return an upper estimate of the tokens of a passage."""
     plain = sum(map(str.isascii, text))
     return 15 + plain // 3 + 2 * (len(text) - plain)

@@ -135,7 +135,7 @@ class ResourceLayer:
         return [Passage(record.id, record.id, text, label, record.trust, "", is_talk, record.observed_at, record.group)]
 
     async def cut(self, record: ResourceRecord) -> list[dict[str, Any]]:
-        """Return the passages of a resource, or of its turns, as fields of items."""
+        """Return passages of a resource and its turns as item fields."""
         turns = sorted(await self._knowledge.episodes.linked_to(record.id), key=lambda turn: turn.order)
         turns = [turn for turn in turns if _seen(self._asking(), turn) is not None]
         items: list[dict[str, Any]] = []

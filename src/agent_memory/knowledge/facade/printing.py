@@ -1,4 +1,4 @@
-"""What the knowledge tools print, to the letter; for the host's tools and for programs of one's own."""
+"""Texts that the knowledge tools print."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def listed(manager: MemoryManager, most: int | None = None) -> str:
 
 
 def digested(outcome: DigestOutcome, due: DuePassages) -> str:
-    """Return what digest prints: what was stored and refused, and the next passages."""
+    """Return what digest prints."""
     lines = [f"Stored {item.id}: {_line(item.content)}" for item in outcome.stored]
     lines += [f"Refused, {reason}: {_line(text)}" for text, reason in outcome.refused]
     lines.append(f"{due.total} {'passage' if due.total == 1 else 'passages'}, {due.digested} digested.")

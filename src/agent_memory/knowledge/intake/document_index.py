@@ -1,4 +1,4 @@
-"""Which stored resource a file is a new version, a copy or the new place of."""
+"""Index of documents: finds versions, copies and new places of files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LEAST_SHARED: Final = 0.5
 
 
 class DocumentIndex:
-    """Current documents by their identity: front-matter id, else absolute path; both within group and project.
+    """Current documents by their identity: front-matter id, else absolute path.
 
     Args:
         resources: Current resources of an agent.
@@ -45,7 +45,7 @@ class DocumentIndex:
             self.add(resource)
 
     def add(self, resource: Resource) -> None:
-        """Add a resource that is current now, in the place of the one with its identity."""
+        """Add a current resource; it replaces the one with its identity."""
         area = _get_area(resource)
         self._by_text.setdefault(_get_text_key(resource), {})[resource.id] = resource
         if document_id := resource.metadata.get(DOCUMENT_ID):
@@ -77,7 +77,7 @@ class DocumentIndex:
         self._by_text.get(_get_text_key(resource), {}).pop(resource.id, None)
 
     def find_unplaced(self, draft: Resource) -> Resource | None:
-        """Return the resource of an earlier version, which kept no path, that a file is a new version of, or None.
+        """Return the resource without a path that a file replaces, or None.
 
         It has the name of the file, no other has, and at least half of the file's lines are in it.
         """
@@ -89,7 +89,7 @@ class DocumentIndex:
 
 
 def describe_path(path: str) -> dict[str, Any]:
-    """Return metadata of the file of a document; a path in the home folder begins with `~`."""
+    """Return metadata of a file; its path begins with `~` at home."""
     shown = Path(path)
     with contextlib.suppress(ValueError, RuntimeError):  # it is elsewhere, or no home folder is known
         shown = Path("~", shown.relative_to(Path.home().resolve()))
@@ -97,13 +97,13 @@ def describe_path(path: str) -> dict[str, Any]:
 
 
 def get_path(resource: Resource) -> str:
-    """Return the absolute path of the file of a resource as it may be shown, or an empty string."""
+    """Return the redacted path of the file of a resource, or an empty text."""
     path = resource.metadata.get(PATH)
     return path if isinstance(path, str) else ""
 
 
 def get_path_id(resource: Resource) -> str:
-    """Return the checksum of the path of a resource, or an empty string."""
+    """Return the checksum of the path of a resource, or an empty text."""
     path_id = resource.metadata.get(PATH_ID)
     return path_id if isinstance(path_id, str) else ""
 
@@ -119,13 +119,13 @@ def has_same_text(resource: Resource, draft: Resource) -> bool:
 
 
 def is_placed(resource: Resource) -> bool:
-    """Return True if the file of a resource exists, or if its path has a secret and so is not known."""
+    """Return True if the file of a resource exists or is unknown."""
     path = get_real_path(resource)
     return bool(get_path(resource)) and (path is None or path.exists())
 
 
 def get_real_path(resource: Resource) -> Path | None:
-    """Return the path of the file of a resource; None if it has none, or if a secret was removed from it."""
+    """Return the path of the file of a resource, None if unknown."""
     parts = resource.metadata.get(PATH_PARTS)
     if not isinstance(parts, list) or not parts:
         return None

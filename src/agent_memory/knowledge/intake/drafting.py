@@ -152,7 +152,7 @@ def resource(agent_id: str, given: Document, origin: Origin, redactor: Redactor)
 
 
 def place_draft(draft: Draft[Resource], place: str, **fields: Any) -> Draft[Resource]:
-    """Return a draft with an ID of its own for the same text in another place, and with other fields.
+    """Return a draft with another ID and other fields.
 
     Args:
         draft: Draft of a document.

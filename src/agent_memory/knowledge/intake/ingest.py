@@ -292,14 +292,14 @@ class Ingest:
         return ingested
 
     async def _get_index(self) -> DocumentIndex:
-        """Return the index of current documents, read again if another process changed them."""
+        """Return the index of current documents, rebuilt after outside changes."""
         last = await self._knowledge.resources.last_change()
         if self._index is None or self._index[0] != last:
             self._index = last, DocumentIndex(await self._knowledge.resources.valid())
         return self._index[1]
 
     async def _place(self, draft: Draft[Resource], index: DocumentIndex) -> Draft[Resource] | Resource | _CopyOf:
-        """Return the draft of a file as a new document, a new version or a copy; or the resource that has its text."""
+        """Return the draft to store, or the resource that has its text."""
         record = draft.record.value
         current = index.find(record)
         if current is not None and has_same_text(current, record):

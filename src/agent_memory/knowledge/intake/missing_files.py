@@ -1,4 +1,4 @@
-"""Documents whose file no longer exists: noted, so that results can say so, or withdrawn on request."""
+"""Documents whose file no longer exists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def list_files(folder: Path) -> list[Path]:
-    """Return the files in a folder and its subfolders that can be ingested, without hidden ones, by name."""
+    """Return the files below a folder that can be ingested."""
     found: list[Path] = []
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
@@ -27,7 +27,7 @@ def list_files(folder: Path) -> list[Path]:
 
 
 async def note_missing(knowledge: Knowledge, root: Path) -> list[Resource]:
-    """Return the documents of a folder whose file does not exist, and note since when.
+    """Return documents of a folder without a file; note since when.
 
     Args:
         knowledge: Documents of the agent.

@@ -58,7 +58,7 @@ def parse_file(path: Path) -> Iterator[Document | Conversation]:
 
 
 def is_known_file(path: Path) -> bool:
-    """Return True if the name of a file ends as that of a document or a chat."""
+    """Return True if a file name has a known suffix."""
     suffix = path.suffix.lower()
     return bool(suffix) and suffix in _TEXTS | _CONFIGS | _LINES | {".json"}
 

@@ -57,7 +57,7 @@ class Undone:
 
 
 async def taken_from(knowledge: Knowledge, name: str, path: str = "") -> list[Resource]:
-    """Return the resources that were read from a file, the first first; a path leaves out files of other folders.
+    """Return the resources of a file, oldest first.
 
     Raises:
         StorageError: They cannot be read.

@@ -1,4 +1,4 @@
-"""Statements that a language model draws of texts in batches, each with words that are there; passages stay.
+"""Statements that a language model draws of texts in batches.
 
 A portion is of one group and one trust, so that nothing a model says of it can come from a text of another one.
 """

@@ -1,4 +1,4 @@
-"""From a turn or a document to its passages, as fields of memories. Pure.
+"""Passages of turns and documents as fields of memories. Pure.
 
 The id of an item is made of its text, its group, its trust and, of talk, its day: the same passage of two sources is
 one item.
@@ -66,7 +66,7 @@ def is_drawn_from(record: Resource | Episode) -> bool:
 
 
 def drawn_from(record: Resource | Episode, text: str, before: Sequence[Episode] = ()) -> list[dict[str, Any]]:
-    """Return the passages of a record as items; none of a tool's answer or a conversation without a text.
+    """Return the passages of a record as fields of items.
 
     Args:
         record: Document or turn.
@@ -94,7 +94,7 @@ def leave_answered(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _cut_episode(record: Episode, text: str, before: Sequence[Episode]) -> list[dict[str, Any]]:
-    """Return the passages of a turn; what a user pasted counts as what a file says."""
+    """Return the passages of a turn, pasted text with medium trust."""
     earlier = [_spoken(turn, turn.content) for turn in before]
     trusts = {turn.id: turn.trust for turn in before}
     items: list[dict[str, Any]] = []
@@ -112,7 +112,7 @@ def _cut_episode(record: Episode, text: str, before: Sequence[Episode]) -> list[
 
 
 def _with_asked(item: dict[str, Any], asked: SpokenTurn) -> dict[str, Any]:
-    """Return an exchange with the turn that it answers as a second source: it has words of that, too."""
+    """Return an exchange with the answered turn as a second source."""
     links = [*item["links"], {"rel": FROM, "id": asked.id}]
     return item | {"links": links, "metadata": {**item["metadata"], ALSO: {asked.id: [0, len(asked.text)]}}}
 
@@ -140,7 +140,7 @@ def _passage_item(
     tags: Sequence[str] = (),
     **more: str,
 ) -> dict[str, Any]:
-    """Return a passage as fields of an item, with its heading path, place, and what else is known in `metadata`."""
+    """Return a passage as fields of an item."""
     metadata = {
         "at": [passage.start, passage.end],
         **{name: value for name, value in ({"heading": passage.heading} | more).items() if value},
@@ -154,7 +154,7 @@ def _spoken(turn: Episode, text: str) -> SpokenTurn:
 
 
 def _split_origins(record: Episode, text: str) -> list[tuple[Episode, int, int]]:
-    """Return the parts of a turn with the record as it is trusted there: lines that a user typed, and pasted ones."""
+    """Return typed and pasted parts of a turn, with their trust."""
     if record.trust != "high" or record.source.kind != "user":
         return [(record, 0, len(text))]
     typed = frozenset(" ".join(line.split()) for line in typed_part(text).splitlines())
@@ -199,7 +199,7 @@ def item_of(
     trust: Trust | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return an item of a record as fields of a memory; trust and metadata are the record's if omitted."""
+    """Return an item of a record as fields of a memory."""
     values: dict[str, Any] = {
         "content": content,
         "observed_at": to_text(record.observed_at or record.timestamp),
@@ -274,7 +274,7 @@ def without_sources(item: Memory, gone: Iterable[str]) -> dict[str, Any] | None:
 
 
 def keep_sources(item: Memory, sources: Sequence[str]) -> dict[str, Any]:
-    """Return the changes that leave an item these of its sources, in this order, and at least one."""
+    """Return the changes that leave an item these sources, in order."""
     also = _also(item.metadata)
     first = sources_of(item)[0]
     places = {source: item.metadata.get("at") if source == first else also.get(source) for source in sources}
@@ -343,7 +343,7 @@ def place_of(item: Memory, source_id: str) -> tuple[int, int] | None:
 
 
 def _id_of(values: Mapping[str, Any]) -> str:
-    """Return the id of an item: of a passage its very text, of a statement its words without signs around them."""
+    """Return the id of an item, made of its text."""
     is_turn = values["links"][0]["id"].startswith(EPISODE.prefix)
     if values["source"]["detail"] == PASSAGE:
         day = values["observed_at"][:10] if is_turn else ""

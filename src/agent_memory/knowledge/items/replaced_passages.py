@@ -1,4 +1,4 @@
-"""Items of an older version of a document, or of a missing file: hidden as one change, and shown again."""
+"""Items of older versions and missing files, hidden and shown again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROPOSED: Final = "source_changed"
 async def hide_replaced(
     knowledge: Knowledge, service: MemoryService, record: Resource, text: str, caller: Caller
 ) -> list[str]:
-    """Hide items of the version before that a new version no longer has; return their IDs.
+    """Hide items that a new version no longer has; return IDs.
 
     Args:
         knowledge: Documents of the agent.
@@ -57,7 +57,7 @@ async def hide_replaced(
 async def hide_missing(
     knowledge: Knowledge, service: MemoryService, resources: Sequence[Resource], caller: Caller
 ) -> list[str]:
-    """Withdraw documents whose files are missing, and hide their items; return the IDs of these.
+    """Withdraw documents with missing files; return IDs of hidden items.
 
     Raises:
         StorageError: Some may be withdrawn; doing it again does the rest.
@@ -71,7 +71,7 @@ async def hide_missing(
 
 
 async def note_missing_source(service: MemoryService, record: Resource, caller: Caller) -> None:
-    """Note on the items of a document since when its file is missing, or that it is there again.
+    """Note on items since when the file of their document is missing.
 
     Raises:
         StorageError: Nothing was changed.
@@ -86,7 +86,7 @@ async def note_missing_source(service: MemoryService, record: Resource, caller: 
 
 
 async def show_again(service: MemoryService, older_id: str, resource_id: str, caller: Caller) -> None:
-    """Show items of a version that a newer one, or a withdrawal, had hidden.
+    """Show items of a version that a newer one had hidden.
 
     Raises:
         StorageError: Nothing was changed.
@@ -97,7 +97,7 @@ async def show_again(service: MemoryService, older_id: str, resource_id: str, ca
 
 
 def shown_again(item: Memory) -> dict[str, Any]:
-    """Return the changes that show a hidden item; none if it is not hidden."""
+    """Return the changes that show a hidden item, or nothing."""
     if REPLACED_IN not in item.metadata:
         return {}
     return {"expires_at": None, "metadata": without_key(item.metadata, REPLACED_IN)}
@@ -112,7 +112,7 @@ async def _hide(
     caller: Caller,
     more: dict[str, dict[str, Any]] | None = None,
 ) -> list[str]:
-    """Hide items without a current source, as one change; of the others current sources go first.
+    """Hide items without a current source, as one change.
 
     The version before stays a source, for it may come back; older ones do not.
     """
@@ -136,7 +136,7 @@ async def _hide(
 
 
 async def _prefer(knowledge: Knowledge, item: Memory, live: Sequence[str], older_id: str) -> dict[str, Any]:
-    """Return the changes by which current sources of an item go first, with the path of the first."""
+    """Return the changes by which current sources of an item precede."""
     sources = [*live, *(source for source in sources_of(item) if source == older_id and source not in live)]
     if sources == sources_of(item):
         return {}

@@ -1,4 +1,4 @@
-"""`Items`: the step of background work that stores the passages of what came in as items.
+"""`Items`: the background step that stores passages as items.
 
 An item is a memory with a link `from` each resource or episode that says it, and in `metadata.at` the place of its
 words in the first of them. A language model may add statements; it replaces no passage.
@@ -154,7 +154,7 @@ class Items:
         return own, harvest.failed
 
     async def _replace_questions(self, drawn: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return items without questions whose exchange is among them; an exchange supersedes a stored question."""
+        """Return items without answered questions; exchanges supersede stored ones."""
         new, seen = leave_answered(drawn), set[str]()
         for item in new:
             asked = item["metadata"].get(REPLACES)
@@ -229,7 +229,7 @@ class Items:
 
 
 def _show(known: Memory, changes: dict[str, Any]) -> dict[str, Any]:
-    """Return changes of an item that also show it, if a version of its document had hidden it."""
+    """Return changes that also show an item that was hidden."""
     shown = shown_again(known)
     if not shown:
         return changes
@@ -238,7 +238,7 @@ def _show(known: Memory, changes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _may_replace(item: dict[str, Any], older: Memory, source_id: str) -> bool:
-    """Return True if an item may supersede a passage that nothing else says and no person touched."""
+    """Return True if an item may supersede an untouched passage."""
     is_untouched = is_as_drawn(older) and not older.pinned and sources_of(older) == [source_id]
     return is_untouched and may_stand_for(item["trust"], older.trust)
 
@@ -246,6 +246,6 @@ def _may_replace(item: dict[str, Any], older: Memory, source_id: str) -> bool:
 def _leave_known(
     own: Sequence[dict[str, Any]], known: Sequence[Memory], never: Collection[str]
 ) -> list[dict[str, Any]]:
-    """Return items of a source without those that are stored or were forgotten."""
+    """Return items of a source that are neither stored nor forgotten."""
     texts = {memory.content for memory in known}
     return [item for item in own if item["content"] not in texts and not is_forgotten(item, never)]

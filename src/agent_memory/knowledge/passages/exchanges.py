@@ -12,7 +12,7 @@ from agent_memory.retrieval.spoken import turn_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_QUESTION: Final = re.compile(r"[?\u061f](?=[\s\"')\]*_\u201d\u2019\u00bb]|\Z)|\uff1f")
+_QUESTION: Final = re.compile(r"[?؟](?=[\s\"')\]*_”\u2019»]|\Z)|\uff1f")
 _MOST_ASKED: Final = 150
 """Characters of a question in an exchange; of a longer turn its last question."""
 _SHORT_REPLY: Final = 60
@@ -20,7 +20,7 @@ _SHORT_REPLY: Final = 60
 _LEAST_CHARS: Final = 12
 """Characters of a turn that answers nothing: a shorter one, such as "ok", is not a passage."""
 _MOST_NAME: Final = 60
-_SENTENCE: Final = re.compile(r"[.!?\u061f\u3002\uff01\uff1f](?=\s)|[\u3002\uff01\uff1f]|\n")
+_SENTENCE: Final = re.compile(r"[.!?؟。\uff01\uff1f](?=\s)|[。\uff01\uff1f]|\n")
 _LINE: Final = re.compile(r"[^\n]+\n?|\n")
 
 
@@ -141,7 +141,7 @@ def _shorten(text: str) -> str:
     ends = [question.end() for question in _QUESTION.finditer(flat)]
     flat = flat[: ends[-1] if ends else None][-_MOST_ASKED:]
     first = _SENTENCE.search(flat, 0, len(flat) - 1)
-    return flat[first.end() :].strip() if first is not None else f"\u2026{flat[1:]}"
+    return flat[first.end() :].strip() if first is not None else f"…{flat[1:]}"
 
 
 def _flatten(text: str) -> str:

@@ -26,7 +26,7 @@ _MOST_LEAD: Final = 250
 _MOST_ABOVE: Final = 250
 """Characters of a heading, a heading path, a lead sentence, and the items above a nested one, in a passage."""
 _LINE: Final = re.compile(r"[^\n]+\n?|\n")
-_SENTENCE_ENDS: Final = (". ", "! ", "? ", ".\n", "!\n", "?\n", "\u3002", "\uff01", "\uff1f")
+_SENTENCE_ENDS: Final = (". ", "! ", "? ", ".\n", "!\n", "?\n", "。", "\uff01", "\uff1f")
 
 
 @dataclass(frozen=True, slots=True)
