@@ -17,7 +17,7 @@ from agent_memory.knowledge.intake.document_index import PATH
 from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN
 from agent_memory.knowledge.items.extraction.telling import is_of_a_time
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn, split_turns
-from agent_memory.knowledge.passages.sections import cut_passages
+from agent_memory.knowledge.passages.sections import cut_passages, leave_out
 from agent_memory.models import EPISODE, MEMORY, Episode, derived_id, to_text
 from agent_memory.service.trust import lowest
 
@@ -65,13 +65,16 @@ def is_drawn_from(record: Resource | Episode) -> bool:
     )
 
 
-def drawn_from(record: Resource | Episode, text: str, before: Sequence[Episode] = ()) -> list[dict[str, Any]]:
+def drawn_from(
+    record: Resource | Episode, text: str, before: Sequence[Episode] = (), forgotten: Sequence[str] = ()
+) -> list[dict[str, Any]]:
     """Return the passages of a record as fields of items.
 
     Args:
         record: Document or turn.
         text: Whole text of the record.
         before: Few turns before it, oldest first.
+        forgotten: Words of forgotten passages, which a document does not bring back.
     """
     if not is_drawn_from(record):
         return []
@@ -80,10 +83,11 @@ def drawn_from(record: Resource | Episode, text: str, before: Sequence[Episode] 
     elif record.resource_type == "conversation":
         items = _cut_conversation(record, text)
     else:
-        items = [
-            _passage_item(record, passage, tags=list(record.tags), path=str(record.metadata.get(PATH, "")))
-            for passage in cut_passages(text, is_settings=record.resource_type == "config")
-        ]
+        path = str(record.metadata.get(PATH, ""))
+        cut = cut_passages(text, is_settings=record.resource_type == "config")
+        unwanted = [words for words in forgotten if words in text]
+        passages = [left for passage in cut for left in leave_out(passage, text, unwanted)] if unwanted else cut
+        items = [_passage_item(record, passage, tags=list(record.tags), path=path) for passage in passages]
     return list({item["id"]: item for item in items}.values())
 
 

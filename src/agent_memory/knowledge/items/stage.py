@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 _LEAST_WORDS: Final = 4
 """Of a text that a language model is asked about; "ok" is none."""
+_LEAST_FORGOTTEN: Final = 12
+"""Characters of a forgotten passage that is left out of other documents: a shorter one may be any word."""
 _OF_ONE: Final = frozenset({"blob_missing", "blob_damaged"})
 """Errors that are about one record, rather than about the disk."""
 
@@ -86,12 +88,13 @@ class Items:
         drawn: list[dict[str, Any]] = []
         texts = await self._texts(batch.records, failed)
         may = [] if batch.is_again or batch.is_alone else [each for each in batch.records if each.id in texts]
+        forgotten = await self._list_forgotten() if any(isinstance(each, Resource) for each in batch.records) else []
         by_model, unread = await self._by_model(may, texts, batch.for_model)
         for record in batch.records:
             if record.id not in texts:
                 continue
             before = await preceding.of(record) if isinstance(record, Episode) else []
-            own = await batch.run(drawn_from, record, texts[record.id], before)
+            own = await batch.run(drawn_from, record, texts[record.id], before, forgotten)
             own += by_model.get(record.id, [])
             known = await self._service.admin.linked_to(record.id)
             drawn += await asyncio.to_thread(_leave_known, own, known, batch.never)
@@ -109,6 +112,16 @@ class Items:
         """See `ModelStage.may_ask`."""
         asking = self._asking
         return asking is not None and asking.model is not None and asking.budget.may_retry(self.name, record_id)
+
+    async def _list_forgotten(self) -> list[str]:
+        """Return the words of forgotten passages of documents, without their headings."""
+        gone = [memory for memory, _ in await self._service.past.forgotten() if is_passage(memory)]
+        of_documents = [memory for memory in gone if "speaker" not in memory.metadata]
+        bodies = [
+            memory.content.partition("\n\n")[2] if "heading" in memory.metadata else memory.content
+            for memory in of_documents
+        ]
+        return [body for body in bodies if len(body) >= _LEAST_FORGOTTEN]
 
     async def _texts(self, records: Sequence[Any], failed: dict[str, str]) -> dict[str, str]:
         """Return the whole texts of records by their ids; note why one cannot be read."""

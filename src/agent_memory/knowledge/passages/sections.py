@@ -69,7 +69,33 @@ def cut_passages(text: str, *, most: int = MOST_CHARS, is_settings: bool = False
         if block is not None:
             titles = [*((level, title) for level, title in titles if level < block.level), (block.level, block.title)]
         section, heading = [], block
-    return passages
+    return [passage for passage in passages if passage.text]
+
+
+def leave_out(passage: TextPassage, text: str, unwanted: Sequence[str]) -> list[TextPassage]:
+    """Return what is left of a passage without some texts.
+
+    Args:
+        passage: Passage of a document.
+        text: Whole text of the document.
+        unwanted: Texts to leave out where they are word for word.
+    """
+    words = text[passage.start : passage.end]
+    found = next((part for part in unwanted if part in words), None)
+    if found is None:
+        return [passage]
+    heading = f"{passage.heading}\n\n" if passage.heading else ""
+    prefix = passage.text.removesuffix(words) if passage.text.endswith(words) else heading
+    middle = passage.start + words.index(found)
+    left: list[TextPassage] = []
+    for start, end in ((passage.start, middle), (middle + len(found), passage.end)):
+        own = text[start:end]
+        if own.strip():
+            place = start + len(own) - len(own.lstrip())
+            own = own.strip()
+            part = TextPassage(f"{prefix}{own}", place, place + len(own), passage.heading)
+            left += leave_out(part, text, unwanted)
+    return left
 
 
 def find_cut(text: str, start: int, end: int) -> int:
@@ -221,5 +247,24 @@ def _make(text: str, path: str, context: str, start: int, end: int) -> TextPassa
     words = text[start:end]
     start += len(words) - len(words.lstrip("\n"))
     words = words.strip("\n").rstrip()
-    own = f"{context}\n{words}" if context else words
-    return TextPassage(f"{path}\n\n{own}" if path else own, start, start + len(words), path)
+    end = start + len(words)
+    words = without_comments(words)
+    own = f"{context}\n{words}" if context and words else words
+    return TextPassage("\n\n".join(filter(None, (path, own))), start, end, path)
+
+
+def without_comments(words: str) -> str:
+    """Return a text without comments that its reader is not shown: `<!-- -->`, and lines in `%%`."""
+    if "```" in words or "~~~" in words:
+        return words
+    for opening, closing in (("<!--", "-->"), ("\n%%", "%%")):
+        parts: list[str] = []
+        place, words = 0, f"\n{words}"
+        while (start := words.find(opening, place)) >= 0:
+            end = words.find(closing, start + len(opening))
+            if end < 0:
+                break
+            parts.append(words[place:start])
+            place = end + len(closing)
+        words = "".join([*parts, words[place:]]).removeprefix("\n")
+    return words.strip("\n").rstrip()

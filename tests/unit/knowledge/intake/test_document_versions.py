@@ -216,6 +216,13 @@ async def test_forgotten_passage_stays_forgotten_in_the_next_version(library: Li
     assert (await library.shown()).keys() == {at("10:30")}
 
 
+async def test_forgotten_passage_does_not_come_back_in_another_document(library: Library) -> None:
+    await library.give("# Barn\n\nThe goats are fed at six.\n")
+    await library.service.forget((await library.shown())["Barn\n\nThe goats are fed at six."].id)
+    await library.give("# Barn\n\nThe barn is red.\n\nThe goats are fed at six.\n", "other.md")
+    assert (await library.shown()).keys() == {"Barn\n\nThe barn is red."}
+
+
 async def test_groups_and_projects_have_their_own_documents(library: Library) -> None:
     await library.give(FERRY.format(time="9:00"), group="acme:ada")
     await library.give(FERRY.format(time="10:30"), group="acme:ben")

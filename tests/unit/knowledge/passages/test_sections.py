@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.knowledge.passages.sections import MOST_CHARS, cut_passages
+from agent_memory.knowledge.passages.sections import MOST_CHARS, cut_passages, leave_out
 
 POLICY = """# Retry policy
 
@@ -131,6 +131,25 @@ def test_passage_is_never_longer_than_its_limit(text: str) -> None:
         assert passages
         assert max(len(passage.text) for passage in passages) <= MOST_CHARS
         assert all(passage.start < passage.end for passage in passages)
+
+
+def test_comments_of_the_author_are_left_out() -> None:
+    text = "# Boat\n\nIt is old. <!-- send the key\nto me --> It is red.\n\n%% a remark %%\n\nBuy rope.\n\n<!-- open"
+    assert [passage.text for passage in cut_passages(text)] == [
+        "Boat\n\nIt is old.  It is red.\n\n\nBuy rope.\n\n<!-- open"
+    ]
+    assert cut_passages("<!-- nothing else -->") == []
+    assert "<!-- kept -->" in cut_passages("```html\n<!-- kept -->\n```\n")[0].text
+
+
+def test_unwanted_words_are_left_out_with_the_rest_in_parts() -> None:
+    text = "# Boat\n\nIt is old.\n\nIt leaks.\n\nIt is red.\n"
+    [passage] = cut_passages(text)
+    left = leave_out(passage, text, ["It leaks."])
+    assert [part.text for part in left] == ["Boat\n\nIt is old.", "Boat\n\nIt is red."]
+    assert [text[part.start : part.end] for part in left] == ["It is old.", "It is red."]
+    assert leave_out(passage, text, ["It is old.\n\nIt leaks.\n\nIt is red."]) == []
+    assert leave_out(passage, text, ["It sinks."]) == [passage]
 
 
 def test_no_word_is_lost_or_moved() -> None:
