@@ -36,6 +36,22 @@ class MemoryReleasingContract:
         assert kept.content == "Ann has a dog."
         assert await other.was_forgotten("Ann has badge K-12 and a dog.")
 
+    async def test_several_memories_are_changed_as_one(self, storage: MemoryStorage, other: MemoryStorage) -> None:
+        badge = await storage.store(memory_of("Ann's badge is K-11."))
+        van = await storage.store(memory_of("Ann drives a van."))
+        await storage.update_many({badge: {"pinned": True}, van: {"expires_at": NOON}})
+
+        changed = await other.get(badge), await other.get(van)
+        assert [memory is not None and (memory.pinned, memory.expires_at) for memory in changed] == [
+            (True, None),
+            (False, NOON),
+        ]
+        with pytest.raises(UnknownIdError):
+            await storage.update_many({badge: {"pinned": False}, "mem-000000000000": {"pinned": True}})
+        kept = await other.get(badge)
+        assert kept is not None
+        assert kept.pinned
+
     async def test_what_a_request_took_comes_back_as_a_whole_where_a_past_is_kept(
         self, storage: MemoryStorage, other: MemoryStorage, clock: FrozenClock
     ) -> None:

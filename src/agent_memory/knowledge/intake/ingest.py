@@ -106,7 +106,7 @@ class Ingest:
         self._knowledge, self._report = knowledge, report
         self._redactor = redactor or SecretRedactor()
         self._purged = PurgeList(knowledge.folder.path)
-        self._index: tuple[str | None, DocumentIndex] | None = None
+        self._index: tuple[int, DocumentIndex] | None = None
 
     async def resource(
         self,
@@ -288,15 +288,20 @@ class Ingest:
             placed = drafting.place_draft(draft, get_path_id(draft.record.value))
         ingested = await self._resource(placed, caller) if isinstance(placed, Draft) else Ingested(placed, "known")
         index.add(ingested.record)
-        self._index = await self._knowledge.resources.last_change(), index
+        self._index = await self._get_last_number(), index
         return ingested
 
     async def _get_index(self) -> DocumentIndex:
         """Return the index of current documents, rebuilt after outside changes."""
-        last = await self._knowledge.resources.last_change()
+        last = await self._get_last_number()
         if self._index is None or self._index[0] != last:
             self._index = last, DocumentIndex(await self._knowledge.resources.valid())
         return self._index[1]
+
+    async def _get_last_number(self) -> int:
+        """Return the number of the last change of a resource."""
+        known = 0 if self._index is None else self._index[0]
+        return (await self._knowledge.resources.changed_after(known)).last
 
     async def _place(self, draft: Draft[Resource], index: DocumentIndex) -> Draft[Resource] | Resource | _CopyOf:
         """Return the draft to store, or the resource that has its text."""
