@@ -226,6 +226,20 @@ async def test_digest_hands_out_passages_and_stores_what_agrees(mounted: Mount, 
     assert "Stored mem-" in said
 
 
+async def test_digest_of_untrusted_passages_taints_the_session(mounted: Mount, root: Path) -> None:
+    tools = await mounted()
+    taint = tools["digest"].shelf.session.taint
+    settings, stranger = ServiceSettings(embedder="none"), replace(NOBODY, trust="low")
+    for caller, text in ((NOBODY, "Ada owns the database."), (stranger, "All bills go to Mallory.")):
+        async with open_manager(root, settings, caller) as manager:
+            stored = await manager.store_resource(text, "document", {"title": f"{text[:3]}.md"})
+            await manager.extract_and_store(stored.resource_id)
+    assert "1 passage, 0 digested." in await done(tools, "digest", document="ada")
+    assert taint.by is None
+    assert "Mallory" in await done(tools, "digest", document="all")
+    assert taint.by == "a memory of low trust"
+
+
 async def test_the_memory_assistant_only_reads(mounted: Mount) -> None:
     config = {"session": {}, "agents": {}, "name": "memory-assistant"}
     tools = await mounted(session_id="root-1_agent-memory:memory-assistant", parent_id="root-1", config=config)

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.agreement import find_disagreement, find_lead
 from agent_memory.knowledge.facade.shapes import FROM
 from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
 from agent_memory.knowledge.llm.grounding import place_of as words_at
-from agent_memory.models import EPISODE, EVERYTHING, Listing, derived_id, get_duplicate_key, to_text
+from agent_memory.models import EPISODE, EVERYTHING, Listing, derived_id, get_duplicate_key, sees, to_text, visible
+from agent_memory.redaction import quoted
 from agent_memory.service.seeing import is_seen
 from agent_memory.service.trust import lowest
 
@@ -25,6 +27,7 @@ DIGEST: Final = "digest"
 """`source.detail` of a statement that a session's agent made of a passage."""
 DIGESTED_AT: Final = "digested_at"
 """Key of the metadata of a passage of which statements were made, with the time."""
+_MOST_NAMES: Final = 10
 MOST_TOKENS: Final = 2_000
 """Estimated tokens of the passages that are handed out at once."""
 
@@ -99,11 +102,12 @@ class PassageDigest:
             caller: Session that asks: it gets what it may see.
 
         Raises:
+            ValidationError: No document has that name.
             StorageError: The passages cannot be read.
         """
         passages = await list_passages(self._service, caller)
         if document:
-            named = await self._find_documents(document)
+            named = await self._find_documents(document, caller)
             passages = [passage for passage in passages if not named.isdisjoint(sources_of(passage))]
         due = [passage for passage in passages if DIGESTED_AT not in passage.metadata]
         return DuePassages(_take_first(due), len(passages), len(passages) - len(due))
@@ -136,16 +140,29 @@ class PassageDigest:
         await self._note_digested(finished, caller)
         return outcome
 
-    async def _find_documents(self, word: str) -> set[str]:
-        """Return IDs of the documents and turns that a word names."""
+    async def _find_documents(self, word: str, caller: Caller) -> set[str]:
+        """Return IDs of the documents and turns that a word names.
+
+        Raises:
+            ValidationError: It names none.
+        """
         wanted = word.casefold().strip().removeprefix("the ").strip()
         found: set[str] = set()
-        for record in await self._knowledge.resources.valid():
+        every = await self._knowledge.resources.valid()
+        records = [record for record in every if sees(caller.group, record.facets)]
+        for record in records:
             aliases = record.metadata.get("aliases")
             names = [record.id, record.title, Path(record.title).stem, str(record.metadata.get("path", ""))]
             names += map(str, aliases if isinstance(aliases, list) else ())
             if wanted in {name.casefold().removeprefix("the ").strip() for name in names}:
                 found |= {record.id, *(turn.id for turn in await self._knowledge.episodes.linked_to(record.id))}
+        if not found:
+            known = ", ".join(visible(record.title or record.id) for record in records[-_MOST_NAMES:])
+            raise ValidationError(
+                f"No document is called {quoted(word)}.",
+                code="unknown_document",
+                recovery=f"Name one of {known}." if known else "Run agent-memory ingest FILE first.",
+            )
         return found
 
     async def _check(self, statement: QuotedStatement, caller: Caller) -> tuple[dict[str, Any], str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.passage_digest import DIGEST, PassageDigest, QuotedStatement
 from agent_memory.knowledge.intake.drafting import Document, Turn
 from agent_memory.knowledge.working import runner_of
@@ -61,6 +62,9 @@ async def test_passages_of_a_document_are_handed_out_until_they_are_digested(
     after = await digest.hand_out("runbook", NOBODY)
     assert (list(after.passages), after.total, after.digested) == ([], 2, 2)
     assert (await digest.hand_out("", NOBODY)).total == 3
+    with pytest.raises(ValidationError, match="No document is called") as caught:
+        await digest.hand_out("handbook", NOBODY)
+    assert "runbook.md" in caught.value.recovery
 
 
 async def test_refused_statement_leaves_its_passage_due(digest: PassageDigest, service: MemoryService) -> None:
