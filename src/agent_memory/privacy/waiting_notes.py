@@ -61,4 +61,4 @@ class WaitingNotes(SearchSource):
         if not inbox_exists(self._service.agent_id, self._service.settings):
             return {}
         self._inbox = self._inbox or InboxReader(self._service, clock=self._clock)
-        return {candidate.id: candidate for candidate in await self._inbox.waiting()}
+        return {candidate.id: candidate for candidate in await self._inbox.waiting() if candidate.is_note}
