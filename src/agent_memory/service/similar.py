@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError
-from agent_memory.models import of_another_project
+from agent_memory.models import may_stand_for, of_another_project
 from agent_memory.models.search import filters_of
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ _MIN_SHARE: Final = 0.3
 async def find_similar(storage: MemoryStorage, memory: Memory, caller: Caller) -> list[Memory]:
     """Return up to three existing memories to compare with a stored one, the most similar first.
 
-    By words always, by meaning if the model is loaded. Memories of other projects and groups are left out, and so are
-    replaced ones.
+    By words always, by meaning if the model is loaded. Memories of other projects and groups, replaced ones and
+    untrusted ones (unless the stored memory is untrusted, too) are left out.
 
     Args:
         storage: Where the memories are.
@@ -46,7 +46,8 @@ async def find_similar(storage: MemoryStorage, memory: Memory, caller: Caller) -
         hits = await storage.search(memory.content, _CANDIDATES, filters, patience=0)
     except StorageError:
         return []  # the memory is stored; the next search reports what cannot be read
-    others = [hit for hit in hits if hit.memory.id not in {memory.id, memory.supersedes}]
+    own = {memory.id, memory.supersedes}
+    others = [hit for hit in hits if hit.memory.id not in own and may_stand_for(hit.memory.trust, memory.trust)]
     return choose_similar([hit for hit in others if not of_another_project(hit.memory, memory.project)])
 
 
