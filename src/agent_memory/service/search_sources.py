@@ -20,6 +20,7 @@ from agent_memory.models import (
     SearchResults,
 )
 from agent_memory.models.search import MAX_RESULTS
+from agent_memory.retrieval.match_grades import GRADED
 from agent_memory.service.preferring import looked_at, prefer
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class SearchSources:
         if not kinds & {"note", *_ITEM_KINDS}:
             return SearchResults(match=None if asked.is_listing else "none")
         filters = get_memory_filters(request.filters, kinds)
-        limit = looked_at(request.limit, filters, asked.caller)
+        limit = looked_at(max(request.limit, GRADED), filters, asked.caller)
         while True:
             results = await self._storage.search(
                 request.text,
@@ -178,7 +179,8 @@ class SearchSources:
             is_all = len(results) < limit or limit == MAX_RESULTS
             prefer(results, limit, filters, asked.caller)
             described = {hit.memory.id: hit for hit in await self._describe(results, asked)}
-            shown = [described.get(hit.memory.id, hit) for hit in results if not _is_left_out(hit, described)]
+            notes = [" ".join(hit.memory.content.split()) for hit in results if not hit.memory.is_item]
+            shown = [described.get(hit.memory.id, hit) for hit in results if not _is_left_out(hit, described, notes)]
             if is_all or len(shown) >= request.limit:
                 break
             limit = min(MAX_RESULTS, 4 * limit)  # items of other kinds take their places
@@ -227,8 +229,15 @@ def _get_item_kind(hit: MemorySearchResult) -> HitKind:
     return "talk" if is_said else "passage"
 
 
-def _is_left_out(hit: MemorySearchResult, described: dict[str, MemorySearchResult]) -> bool:
-    return hit.memory.is_item and hit.memory.id not in described
+def _is_left_out(hit: MemorySearchResult, described: dict[str, MemorySearchResult], notes: list[str]) -> bool:
+    """Return True for an item of a kind not asked for, and for talk most of which a found note repeats."""
+    if not hit.memory.is_item:
+        return False
+    item = described.get(hit.memory.id)
+    if item is None:
+        return True
+    said = " ".join(hit.memory.content.split())
+    return item.origin.kind == "talk" and any(note in said and 2 * len(note) >= len(said) for note in notes)
 
 
 def _insert(results: SearchResults, found: Iterable[MemorySearchResult], asked: WideRequest) -> None:
