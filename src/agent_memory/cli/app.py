@@ -73,7 +73,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
             "suspects", "List pairs of memories that look as if they cannot both be right, or settle one."
         ),
         "review": _Entry("review", "Decide about waiting notes and conflicts with single keys."),
-        "inbox": _Entry("inbox", "Decide what may be remembered: with mode ask, what was captured waits here."),
+        "inbox": _Entry("inbox", "Decide what may be remembered: what was captured without a cue waits here."),
         "undo": _Entry("undo", "List the last 20 changes: who, what, when; or take one back."),
         "consent": _Entry("consent_limits", "Show or limit what may be stored, of one agent or all.", PlaceCommand),
         "restore": _Entry("past", "Bring back what forgetting, replacing, changing or archiving took.", RestoreCommand),

@@ -41,7 +41,7 @@ async def inbox(
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="Only list, also in a terminal.")] = False,
 ) -> None:
-    """Decide what may be remembered: what was captured without a cue, and with mode ask all of it, waits here.
+    """Decide what may be remembered: what was captured without a cue waits here; with mode ask, all of it.
 
     In a terminal each is shown in turn, to accept, edit, reject or leave it. After four weeks a note is archived, and
     with mode ask what waits is dropped. What is rejected is deleted from the file, and not offered again.

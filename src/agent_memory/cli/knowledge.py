@@ -186,6 +186,9 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
         "Stopped. All is taken in; the next `agent-memory ingest` or session draws the rest."
     )
     missing = await _note_missing(run, knowledge, folders, prune=prune)
+    if not files and not missing.get("missing"):
+        failed += 1
+        run.screen.note(f"Nothing was ingested: {quoted(words[0])} has no Markdown, text or chat file.")
     worked = await work(run, knowledge, is_shown=False)
     await _show_passages(run, knowledge, documents, worked["items"])
     if worked["pages"] and any("error" not in document for document in documents):
@@ -235,9 +238,9 @@ async def _show_passages(run: Run, knowledge: Knowledge, documents: list[dict[st
     touched = [item.id for item in kept if PROPOSED in item.metadata]
     if touched:
         verb = "is" if len(touched) == 1 else "are"
-        run.screen.note(
+        run.screen.hint(
             f"{counted(len(touched), 'passage')} that you pinned or edited {verb} no longer in the file: "
-            f"{', '.join(touched[:_NAMED])}. To remove one, run agent-memory forget ID."
+            f"{', '.join(touched[:_NAMED])}. To remove one: `agent-memory forget ID`"
         )
 
 

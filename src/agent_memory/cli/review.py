@@ -52,7 +52,7 @@ async def review(
         list[str] | None, typer.Option("--restore", metavar=_ID, help="Have an archived note wait again; repeatable.")
     ] = None,
 ) -> None:
-    """Decide about waiting notes and conflicts, one after the other, with single keys.
+    """Decide about waiting notes and conflicts with single keys, one after the other.
 
     A decision is carried out with the next key, so that [u]ndo takes it back. Without a terminal what waits is listed,
     and the command ends with 1 if anything does.
@@ -105,7 +105,7 @@ async def _list(run: Run, inbox: "Inbox", waiting: "list[Candidate]", conflicts:
     """
     await list_candidates(run, inbox, waiting, "No note waits.")
     if conflicts:
-        run.screen.note(f"{counted(len(conflicts), 'conflict')}: agent-memory suspects lists them.")
+        run.screen.hint(f"{counted(len(conflicts), 'conflict')}: `agent-memory suspects` lists them.")
     if waiting or conflicts:
         raise typer.Exit(FAILED)
 

@@ -22,9 +22,10 @@ def test_of_an_empty_file_nothing_else_was_taken_in(cli: Run, tmp_path: Path) ->
     assert "All else" not in told
 
 
-def test_a_folder_is_called_one_with_what_to_name_instead(cli: Run, tmp_path: Path) -> None:
-    told = cli("ingest", "-a", "eve", str(tmp_path), code=1).stderr
-    assert f"{tmp_path} is a folder. Name the files in it: {tmp_path}/*" in told
+def test_ingest_empty_folder_takes_nothing_in(cli: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    assert "Nothing was ingested" in cli("ingest", "-a", "eve", str(folder), code=1).stderr
 
 
 def test_a_long_text_has_to_be_split(cli: Run, tmp_path: Path) -> None:

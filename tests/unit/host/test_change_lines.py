@@ -30,7 +30,8 @@ class Display:
 
     def show_message(self, message: str, level: str, source: str = "hook") -> None:
         assert (level, source) == ("info", "agent-memory")
-        self.lines.append(message)
+        if not message.startswith("Memory is on for "):  # the first notice has its own tests
+            self.lines.append(message)
 
 
 class Chat:

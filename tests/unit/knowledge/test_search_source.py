@@ -67,7 +67,7 @@ async def test_search_finds_passages_ingested_while_open(
     assert (found.match, hit.origin) == ("strong", HitOrigin("passage", "runbook.md"))
     assert brief_hit(hit) == {
         "id": hit.memory.id,
-        "content": "Runbook: Tobias Reuter is on call in odd weeks.",
+        "content": "Runbook\n\nTobias Reuter is on call in odd weeks.",
         "timestamp": "2025-11-03",
         "kind": "passage",
         "source": "runbook.md",

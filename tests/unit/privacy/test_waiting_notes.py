@@ -42,7 +42,7 @@ async def inbox(service: MemoryService, clock: FrozenClock) -> AsyncIterator[Inb
 
 async def hold(inbox: Inbox, content: str = WAITING) -> str:
     seen = Observation(content=content, category="note", confidence=0.8, source=Source(kind="user"), trust="high")
-    return (await inbox.hold([seen])).ids[0]
+    return (await inbox.hold([seen], as_notes=True)).ids[0]
 
 
 async def search(service: MemoryService, query: str | None, *, has_waiting: bool = True) -> Found:

@@ -39,7 +39,7 @@ async def hold(root: Path) -> None:
     service = open_service("bob", ServiceSettings(storage_root=str(root), embedder="none"))
     inbox = Inbox(service)
     seen = Observation(content=WAITING, category="note", confidence=0.8, source=Source(kind="user"), trust="high")
-    await inbox.hold([seen])
+    await inbox.hold([seen], as_notes=True)
     await inbox.close()
     await service.close()
 
@@ -53,7 +53,7 @@ async def test_search_finds_what_another_process_ingested_meanwhile(tools: dict[
     assert hit.pop("id").startswith("mem-")
     assert hit.pop("timestamp")
     assert hit == {
-        "content": "Runbook: Tobias Reuter is on call in odd weeks.",
+        "content": "Runbook\n\nTobias Reuter is on call in odd weeks.",
         "kind": "passage",
         "source": "runbook.md",
     }
