@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.host import MemorySession, is_memory_assistant, withdraw_assistant
+from agent_memory.models import RESOURCE
 from agent_memory.settings import OFFERED_TOOLS, ToolSettings
+from amplifier_module_tool_memory_semantic.digest import DigestTool
 from amplifier_module_tool_memory_semantic.tools import ALL_TOOLS, MemoryTool, StatusTool
 
 if TYPE_CHECKING:
@@ -38,4 +41,13 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
         if tool_class.name in names:
             tool = tool_class(session)
             await coordinator.mount("tools", tool, name=tool.name)
+    is_writing = not (session.is_child and is_memory_assistant(coordinator)) and "memory_store" in names
+    if is_writing and has_documents(session.settings.storage_root):
+        digest = DigestTool(session)
+        await coordinator.mount("tools", digest, name=digest.name)
     return session.leaving().aclose
+
+
+def has_documents(storage_root: str) -> bool:
+    """Return True if an agent of the storage root was given documents."""
+    return any(Path(storage_root).glob(f"*/{RESOURCE.journal}"))

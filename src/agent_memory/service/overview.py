@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # An overview has at most 300 tokens.
 _PINNED, _TASKS, _NEWEST = 1, 1, 4
 _RESULTS: Final = 4
-_LINE_CHARS: Final = 32
+_LINE_CHARS: Final = 30
 _CATEGORIES, _PROJECTS = 5, 2
 NAME_CHARS: Final = 24
 """Characters of the name of a project or person."""

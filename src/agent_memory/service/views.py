@@ -155,6 +155,7 @@ def brief_answer(found: Found, results: list[dict[str, Any]], **more: Any) -> di
     if found.overview is not None:  # its texts are cut with an ellipsis, and there are counts by source
         unshown = {"excerpt", "source", "tags", "project"}
         view["results"] = [{name: hit[name] for name in hit if name not in unshown} for hit in results]
+        del view["total_found"]  # its count of memories
     return view
 
 

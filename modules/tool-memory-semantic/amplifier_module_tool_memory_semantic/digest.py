@@ -1,0 +1,42 @@
+"""The tool `digest`, for agents that were given documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.host.consent import check_not_stopped
+from agent_memory.knowledge.digest.digest_tool import DESCRIPTION, NAME, PROPERTIES, DigestInput, run_digest
+from amplifier_module_tool_memory_semantic import inputs
+from amplifier_module_tool_memory_semantic.tools import MemoryTool
+
+if TYPE_CHECKING:
+    from agent_memory.host import MemorySession
+
+
+class DigestArguments(DigestInput, inputs.Input):
+    """Arguments of digest, read as those of the other tools."""
+
+
+class DigestTool(MemoryTool[DigestArguments]):
+    """digest."""
+
+    name = NAME
+    description = DESCRIPTION
+
+    def __init__(self, session: MemorySession) -> None:
+        super().__init__(session)
+        self.input_schema = {"type": "object", "properties": PROPERTIES, "required": ["document"]}
+
+    async def _run(self, args: DigestArguments) -> dict[str, Any]:
+        from agent_memory.knowledge import MemoryManager  # only for those who ask
+
+        check_not_stopped(self.session)
+        self.session.group()
+        service = await self.session.require()
+        manager = MemoryManager(service=service, caller=lambda: self.session.caller)
+        try:
+            text, passages = await run_digest(manager, args, self.session.caller)
+        finally:
+            await manager.close()
+        self.session.note_returned(passages)
+        return {"text": text}

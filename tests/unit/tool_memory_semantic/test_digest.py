@@ -1,0 +1,46 @@
+"""The tool `digest` in the default session."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from tests.unit.tool_memory_semantic.test_searching_all import RUNBOOK, ingest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+async def test_digest_without_documents_is_not_offered(mounted: Any) -> None:
+    assert "digest" not in (await mounted()).get("tools")
+
+
+async def test_digest_is_not_offered_where_storing_is_not(mounted: Any, root: Path) -> None:
+    await ingest(root, RUNBOOK, "runbook.md")
+    config = {"agent_id": "bob", "storage_root": str(root), "embedder": "none", "tools": ["memory_search"]}
+    assert "digest" not in (await mounted(config)).get("tools")
+
+
+async def test_digest_stores_a_quoted_statement_that_search_finds(mounted: Any, root: Path) -> None:
+    await ingest(root, RUNBOOK, "runbook.md")
+    tools = (await mounted()).get("tools")
+    due = (await tools["digest"].execute({"document": "runbook"})).output["text"]
+    passage = re.search(r"mem-\w{12}", due)
+    assert passage is not None
+    assert "Tobias Reuter" in due
+    statement = {
+        "passage": passage[0],
+        "quote": "Tobias Reuter is on call in odd weeks",
+        "text": "Tobias Reuter is on call in odd weeks.",
+    }
+    outcome = await tools["digest"].execute({"document": "runbook", "statements": [statement]})
+    assert outcome.output["text"].startswith("Stored mem-")
+    found = (await tools["memory_search"].execute({"query": "who is on call in odd weeks"})).output
+    assert "Tobias Reuter is on call in odd weeks." in [hit["content"] for hit in found["results"]]
+
+
+async def test_digest_of_an_unknown_document_names_what_there_is(mounted: Any, root: Path) -> None:
+    await ingest(root, RUNBOOK, "runbook.md")
+    result = await (await mounted()).get("tools")["digest"].execute({"document": "handbook"})
+    assert not result.success
+    assert result.error["code"] == "unknown_document"
