@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent_memory.errors import AgentMemoryError
+from agent_memory.files.layout import root_of
 from agent_memory.host import MemorySession, is_memory_assistant, withdraw_assistant
 from agent_memory.models import RESOURCE
 from agent_memory.settings import OFFERED_TOOLS, ToolSettings
@@ -50,4 +51,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
 
 def has_documents(storage_root: str) -> bool:
     """Return True if an agent of the storage root was given documents."""
-    return any(Path(storage_root).glob(f"*/{RESOURCE.journal}"))
+    try:
+        return any(root_of(storage_root).glob(f"*/{RESOURCE.journal}"))
+    except AgentMemoryError:
+        return False  # each tool answers with this error
