@@ -119,7 +119,9 @@ class TrustGate:
         content = values.get("content")
         theirs = await self._trust_of(content, caller) if content and words == {"content"} else caller.trust
         lowered = lowest(before.trust, theirs, *await self._of_sources(after, caller))
-        whose = {"trust": lowered, "source": {"kind": "assistant", "detail": "memory_update"}}
+        whose: dict[str, Any] = {"trust": lowered}
+        if "content" in words:  # else the words are still of who said them
+            whose["source"] = {"kind": "assistant", "detail": "memory_update"}
         return joined(changes, redact_fields(MEMORY, whose))
 
     async def check_all(

@@ -383,6 +383,12 @@ async def test_replacing_a_statement_with_a_quote_hides_it(service: MemoryServic
     assert (stored.replaced, stored.proposal) == (mine, None)
 
 
+async def test_rewording_a_statement_after_new_tags_is_refused(service: MemoryService) -> None:
+    mine = await known(service, "I live in Paris")
+    await service.update(mine, {"tags": ["home"]}, MODEL)
+    await refused(service.update(mine, {"content": "The user lives in Berlin"}, MODEL))
+
+
 async def test_rewording_a_statement_without_a_quote_is_refused(service: MemoryService) -> None:
     mine = await known(service, "I live in Paris")
     error = await refused(service.update(mine, {"content": "The user lives in Berlin"}, MODEL))
