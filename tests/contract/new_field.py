@@ -43,7 +43,7 @@ async def by_tools(root: str) -> dict[str, Any]:
 
 def by_commands(root: str) -> dict[str, Any]:
     def run(*arguments: str) -> str:
-        return CliRunner().invoke(build(), [*arguments, "--agent", "bob", "--root", root]).output
+        return CliRunner().invoke(build(), [*arguments, "--agent", "bob", "--root", root]).stdout
 
     run("store", "We grind at noon", "--shop", "mill")
     listed = json.loads(run("list", "--shop", "mill", "--json"))["memories"]
