@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any, Final
 
 from amplifier_core import HookResult
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.host.first_notice import take_first_notice
+from agent_memory.host.user_display import AFTER_CAPTURE, has_display, show_line
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-SOURCE: Final = "agent-memory"
-"""Label of a message that the host displays."""
 _REQUEST: Final = "[agent-memory: notice]\nAfter your answer, show the user this line once, word for word:\n{line}"
-_AFTERWARDS: Final = 600
-"""Runs after capture has read the turn (500)."""
 
 
 class FirstNotice:
@@ -46,22 +42,16 @@ class FirstNotice:
         """Register the handlers; return what undoes it."""
         register, name = self._coordinator.hooks.register, "hooks-memory-capture-notice"
         return [
-            register("orchestrator:complete", self.on_turn_end, priority=_AFTERWARDS, name=name),
-            register("provider:request", self.on_request, priority=_AFTERWARDS, name=f"{name}-request"),
+            register("orchestrator:complete", self.on_turn_end, priority=AFTER_CAPTURE, name=name),
+            register("provider:request", self.on_request, priority=AFTER_CAPTURE, name=f"{name}-request"),
         ]
 
     async def on_turn_end(self, _event: str, _data: Any) -> HookResult:
         """Display the line if the host can."""
         self._line, self._has_turn = None, True
-        show = getattr(getattr(self._coordinator, "display_system", None), "show_message", None)
-        line = await self._take() if callable(show) else None
-        if line is not None and callable(show):
-            try:
-                shown = show(line, "info", SOURCE)
-                if inspect.isawaitable(shown):
-                    await shown
-            except Exception as error:  # noqa: BLE001 - the host's display; the conversation continues without it
-                log.warning("notice_not_displayed", error=type(error).__name__)
+        line = await self._take() if has_display(self._coordinator) else None
+        if line is not None:
+            await show_line(self._coordinator, line)
         return HookResult()
 
     async def on_request(self, _event: str, _data: Any) -> HookResult:

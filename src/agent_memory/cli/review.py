@@ -1,6 +1,5 @@
 """The command `review`: decide about waiting notes and conflicts with single keys."""
 
-import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from agent_memory.cli.inbox import find_candidate, list_candidates, show_candidate
+from agent_memory.cli.inbox import find_candidate, is_terminal, list_candidates, show_candidate
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.suspects import show_conflict
 from agent_memory.files.wording import counted
@@ -71,11 +70,6 @@ async def review(
             else:
                 items = [_note_item(run, inbox, candidate) for candidate in waiting]
                 await _walk(run, [*items, *(_conflict_item(run, conflict) for conflict in conflicts)])
-
-
-def is_terminal() -> bool:
-    """Return True if a person can see the questions and press keys."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def read_key(run: Run, question: str) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.capture.rules import any_of
 from agent_memory.capture.spoken import own_sentences
 from agent_memory.errors import AgentMemoryError, UnknownIdError
 from agent_memory.files.wording import counted, describe_waiting
+from agent_memory.host.user_display import AFTER_CAPTURE, has_display, show_line
 from agent_memory.models import sees, utc_now, visible
 from agent_memory.privacy import count_waiting, opened_inbox
 from agent_memory.service.background import Background
@@ -45,9 +45,6 @@ _MAX_CHARS: Final = 120
 _MANY: Final = 3
 """More changes of one kind at a time are counted instead of quoted."""
 _MAX_LISTED: Final = 20
-_LATE: Final = 600
-"""Hook priority: after capture has stored what it heard."""
-_SOURCE: Final = "agent-memory"
 
 
 class LinesSession(Protocol):
@@ -104,7 +101,7 @@ class ChangeLines:
             await self.end()
 
         register = self._coordinator.hooks.register
-        return [register("session:end", end, priority=_LATE, name="agent-memory-lines")]
+        return [register("session:end", end, priority=AFTER_CAPTURE, name="agent-memory-lines")]
 
     def note(self, event: str, data: Mapping[str, Any]) -> None:
         """Take an event of the store; what it changed is shown in a moment."""
@@ -116,7 +113,7 @@ class ChangeLines:
         if self._is_undoing:
             return
         self._changes.append((event, data))
-        if self._get_display() is not None:
+        if has_display(self._coordinator):
             self._background.run(self.flush())
 
     def add(self, line: str) -> None:
@@ -131,14 +128,11 @@ class ChangeLines:
         if service is not None:
             for line in await self._render(service, changes):
                 self.add(line)
-        display = self._get_display()
-        if display is None:
+        if not has_display(self._coordinator):
             return
         lines, self._user_lines = self._user_lines, []
         for line in lines:
-            result = display.show_message(line, "info", _SOURCE)
-            if inspect.isawaitable(result):
-                await result
+            await show_line(self._coordinator, line)
 
     async def settle(self) -> None:
         """Wait until what changed is shown."""
@@ -193,10 +187,6 @@ class ChangeLines:
 
     async def _get_service(self) -> MemoryService | None:
         return await self._session.service()
-
-    def _get_display(self) -> Any:
-        display = getattr(self._coordinator, "display_system", None)
-        return display if callable(getattr(display, "show_message", None)) else None
 
     async def _render(self, service: MemoryService, changes: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
         by_verb: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}

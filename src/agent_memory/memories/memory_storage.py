@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from agent_memory.models import SearchFilters, Version
+    from agent_memory.retrieval import Hit
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.cleaning import Redacted
 
@@ -188,20 +189,31 @@ class MemoryStorage(RecordStorage[Memory]):
         return await super().was_forgotten(content)
 
 
+def build_result(memory: Memory, hit: Hit, **fields: Any) -> MemorySearchResult:
+    """Return a hit of a ranking in its public form.
+
+    Args:
+        memory: Text of the hit.
+        hit: Its place in the ranking.
+        fields: Further fields of the result, such as `surroundings`.
+    """
+    return MemorySearchResult(
+        memory=memory,
+        relevance_score=hit.score,
+        match_type=hit.match_type,
+        parts=hit.parts,
+        match=hit.match,
+        answer_confidence=hit.strength,
+        pieces=hit.pieces,
+        **fields,
+    )
+
+
 def _results_of(answer: Answer[Memory]) -> SearchResults:
     """Return an answer in its public form."""
     ranking = answer.ranking
     results = [
-        MemorySearchResult(
-            memory=memory,
-            relevance_score=hit.score,
-            match_type=hit.match_type,
-            parts=hit.parts,
-            match=hit.match,
-            answer_confidence=hit.strength,
-            surroundings=around,
-            pieces=hit.pieces,
-        )
+        build_result(memory, hit, surroundings=around)
         for hit, memory, around in zip(ranking.hits, answer.records, answer.surroundings, strict=True)
     ]
     rejected = [{"id": each.id, "reason": each.reason, "parts": each.parts} for each in ranking.rejected]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
+from agent_memory.memories.memory_storage import build_result
 from agent_memory.models import (
     EPISODE,
     HIT_KINDS,
@@ -74,16 +75,7 @@ def build_hit(memory: Memory, origin: HitOrigin, hit: Hit | None = None) -> Memo
         return MemorySearchResult(
             memory=memory, relevance_score=1, match_type="keyword", match="strong", answer_confidence=1, origin=origin
         )
-    return MemorySearchResult(
-        memory=memory,
-        relevance_score=hit.score,
-        match_type=hit.match_type,
-        parts=hit.parts,
-        match=hit.match,
-        answer_confidence=hit.strength,
-        pieces=hit.pieces,
-        origin=origin,
-    )
+    return build_result(memory, hit, origin=origin)
 
 
 class SearchSource:

@@ -82,12 +82,9 @@ class TrustGate:
         if memory.supersedes is None or caller.trust != "medium":
             return None  # a call of low trust is refused in `admit`
         replaced = await self._storage.get(memory.supersedes)
-        if replaced is None or not await self._is_restricted(replaced, memory.content, caller):
+        if replaced is None or not await self._needs_yes(replaced, memory.content, caller):
             return None
-        proposal = proposal_id("replace", replaced.id, memory.content)
-        if caller.proposals.is_agreed(proposal) or await self._is_commanded("replace", replaced, caller):
-            return None
-        return caller.proposals.add(proposal, caller.session_id)
+        return caller.proposals.add(proposal_id("replace", replaced.id, memory.content), caller.session_id)
 
     async def change(
         self, before: Memory, changes: Redacted[dict[str, Any]], caller: Caller
@@ -212,10 +209,8 @@ class TrustGate:
         content = values.get("content") or before.content
         target = await self._storage.get(str(values["supersedes"])) if values.get("supersedes") else None
         is_stated = before.source.kind == "user" and content == before.content
-        if target is not None and not is_stated and await self._is_restricted(target, content, caller):
-            proposal = proposal_id("replace", target.id, content)
-            if not caller.proposals.is_agreed(proposal) and not await self._is_commanded("replace", target, caller):
-                raise _unquoted(target, proposal, caller)
+        if target is not None and not is_stated and await self._needs_yes(target, content, caller):
+            raise _unquoted(target, proposal_id("replace", target.id, content), caller)
         if content != before.content and await self._is_restricted(before, content, caller):
             wording = [(name, str(value)) for name, value in sorted(values.items())]
             proposal = proposal_id("change", before.id, wording)
@@ -236,10 +231,9 @@ class TrustGate:
         replaced = await self._storage.get(replaced_id) if isinstance(replaced_id, str) else None
         if replaced is None or replaced.trust == "low":
             return
-        proposal = proposal_id("replace", replaced.id, content)
-        is_agreed = caller.proposals.is_agreed(proposal) or await self._is_commanded("replace", replaced, caller)
-        if trust != "low" and is_agreed:
+        if trust != "low" and await self._is_replacing_agreed(replaced, content, caller):
             return
+        proposal = proposal_id("replace", replaced.id, content)
         ask = ASK.format(memory=replaced.id, proposal=caller.proposals.add(proposal, caller.session_id))
         raise ValidationError(
             f"Nothing was written: it would replace {replaced.id}, but text of an untrusted source is in it or in this "
@@ -247,6 +241,16 @@ class TrustGate:
             code="needs_user",
             recovery=f"Leave out supersedes, or ask: {ask}",
         )
+
+    async def _needs_yes(self, replaced: Memory, content: str, caller: Caller) -> bool:
+        """Return True if a model's text may replace a memory only after the user's yes."""
+        is_restricted = await self._is_restricted(replaced, content, caller)
+        return is_restricted and not await self._is_replacing_agreed(replaced, content, caller)
+
+    async def _is_replacing_agreed(self, replaced: Memory, content: str, caller: Caller) -> bool:
+        """Return True if the user agreed that this text replaces a memory, or commanded it by the memory's ID."""
+        proposal = proposal_id("replace", replaced.id, content)
+        return caller.proposals.is_agreed(proposal) or await self._is_commanded("replace", replaced, caller)
 
     async def _of_sources(self, memory: Memory, caller: Caller) -> list[Trust]:
         """Return the trust of each memory that one is derived from; a person may trust more than these."""

@@ -88,21 +88,6 @@ class WithTraces(Threaded[R], Generic[R]):
             return None  # as of the last look, which a store has just had
         return await self._look(lambda state: released(state, text))
 
-    def nearness(self, phrase: str, texts: Sequence[str]) -> list[float] | None:
-        """Return how near in meaning texts are to a phrase (cosines); None without an embedder that is ready.
-
-        Blocking: the model takes some milliseconds for each text.
-        """
-        if not (self._is_open and self.opened.embeddings.is_ready):
-            return None
-        vectors = self._replica.index.vectors
-        if vectors is None:
-            return None
-        made = [vectors.embed_query(each) for each in (phrase, *texts)]
-        if any(vector is None for vector in made):
-            return None
-        return [float(sum(a * b for a, b in zip(made[0], each, strict=True))) for each in made[1:]]  # type: ignore[arg-type]
-
 
 def _without_secrets(reason: str) -> str:
     cleaned, _ = redact_value(reason, SecretRedactor())

@@ -101,6 +101,17 @@ async def test_change_is_shown_on_the_display_once(begin: Begin) -> None:
     assert len(display.lines) == 1
 
 
+async def test_change_on_a_display_that_fails_leaves_the_session_alive(begin: Begin) -> None:
+    class BrokenDisplay(Display):
+        def show_message(self, message: str, level: str, source: str = "hook") -> None:
+            raise ValueError("the window is closed")
+
+    chat = await begin(BrokenDisplay())
+    await chat.say(FACT)
+    assert await chat.say("thanks") == ""
+    assert await chat.list_contents() == [FACT]
+
+
 async def test_change_without_a_display_is_injected_into_the_next_turn(begin: Begin) -> None:
     chat = await begin()
     assert await chat.say(FACT) == ""

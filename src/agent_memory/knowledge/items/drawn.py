@@ -7,7 +7,6 @@ one item.
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +17,7 @@ from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN
 from agent_memory.knowledge.items.extraction.telling import is_of_a_time
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn, split_turns
 from agent_memory.knowledge.passages.sections import cut_passages, leave_out
+from agent_memory.knowledge.passages.structure import LINE
 from agent_memory.models import EPISODE, MEMORY, Episode, derived_id, to_text
 from agent_memory.service.trust import lowest
 
@@ -36,7 +36,6 @@ ALSO: Final = "also_at"
 """Key of the metadata that has the places in further sources, by their ids."""
 _SAID: Final = frozenset({"user", "assistant", PERSON, UNKNOWN})
 """Roles whose turns are talk; what tools answer and systems say is kept and not drawn from."""
-_LINE: Final = re.compile(r"[^\n]+\n?|\n")
 _SAYS_NOTHING: Final = frozenset("a an the really just very ein eine der das".split())  # noqa: SIM905
 _TRUSTS: Final[tuple[Trust, ...]] = ("low", "medium", "high")
 BEFORE: Final = 4
@@ -164,7 +163,7 @@ def _split_origins(record: Episode, text: str) -> list[tuple[Episode, int, int]]
     typed = frozenset(" ".join(line.split()) for line in typed_part(text).splitlines())
     pasted = record.model_copy(update={"trust": "medium"})
     parts: list[tuple[Episode, int, int]] = []
-    for line in _LINE.finditer(text):
+    for line in LINE.finditer(text):
         own = record if " ".join(line[0].split()) in typed else pasted
         if not line[0].strip() and parts:
             own = parts[-1][0]

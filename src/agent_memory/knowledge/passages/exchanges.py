@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.passages.sections import MOST_CHARS, TextPassage, cut_passages
+from agent_memory.knowledge.passages.structure import LINE
 from agent_memory.retrieval.spoken import turn_of
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ _LEAST_CHARS: Final = 12
 """Characters of a turn that answers nothing: a shorter one, such as "ok", is not a passage."""
 _MOST_NAME: Final = 60
 _SENTENCE: Final = re.compile(r"[.!?؟。\uff01\uff1f](?=\s)|[。\uff01\uff1f]|\n")
-_LINE: Final = re.compile(r"[^\n]+\n?|\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def cut_turn(turn: SpokenTurn, before: Sequence[SpokenTurn] = ()) -> TalkExchang
 def split_turns(text: str) -> list[SpokenTurn]:
     """Return the turns of a conversation that is one text, `Name: words` a line or more; else one turn without name."""
     turns: list[SpokenTurn] = []
-    for line in _LINE.finditer(text):
+    for line in LINE.finditer(text):
         spoken = turn_of(line[0]) if not line[0].lstrip().startswith("{") else None
         if spoken is not None and spoken.words.strip():
             start = line.end() - len(spoken.words)

@@ -6,11 +6,10 @@ off repeats them, so that a reader sees whether a thing is allowed or forbidden.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.passages.structure import is_item_start, parse_blocks, parse_settings
+from agent_memory.knowledge.passages.structure import LINE, is_item_start, parse_blocks, parse_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +24,6 @@ _MOST_PATH: Final = 300
 _MOST_LEAD: Final = 250
 _MOST_ABOVE: Final = 250
 """Characters of a heading, a heading path, a lead sentence, and the items above a nested one, in a passage."""
-_LINE: Final = re.compile(r"[^\n]+\n?|\n")
 _SENTENCE_ENDS: Final = (". ", "! ", "? ", ".\n", "!\n", "?\n", "。", "\uff01", "\uff1f")
 
 
@@ -202,15 +200,15 @@ def _cut_rows(text: str, block: TextBlock, room: int) -> Iterator[tuple[str, int
 def _find_rows(text: str, block: TextBlock) -> Iterator[tuple[str, int, int]]:
     """Yield the rows of a block: items of a list with their continuation, else lines."""
     if block.kind != "list":
-        first = _LINE.match(text, block.start, block.end)
+        first = LINE.match(text, block.start, block.end)
         above = first[0].strip()[:_MOST_ABOVE] if first is not None else ""
-        for line in _LINE.finditer(text, block.start, block.end):
+        for line in LINE.finditer(text, block.start, block.end):
             yield above, line.start(), line.end()
         return
     outer: list[tuple[int, str]] = []
     has_marks = is_item_start(text[block.start : block.start + _MOST_LEAD])
     begin, above = block.start, ""
-    for line in _LINE.finditer(text, block.start, block.end):
+    for line in LINE.finditer(text, block.start, block.end):
         if not line[0].strip() or (has_marks and not is_item_start(line[0])):
             continue
         if line.start() > begin:

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 BlockKind = Literal["heading", "text", "list", "table", "code"]
 
-_LINE: Final = re.compile(r"[^\n]+\n?|\n")
+LINE: Final = re.compile(r"[^\n]+\n?|\n")
+"""A line with its end."""
 _HEADING: Final = re.compile(r" {0,3}(#{1,6}|={2,6})[ \t]+(?=[^\s#=])")
 _UNDERLINE: Final = re.compile(r" {0,3}(?:=+|-{2,})[ \t]*")
 _FENCE: Final = re.compile(r"[ \t]*(`{3,}|~{3,})")
@@ -54,7 +55,7 @@ def find_body(text: str) -> int:
 def parse_blocks(text: str) -> list[TextBlock]:
     """Return the blocks of a Markdown or plain text in their order, without front matter."""
     reader = _BlockReader()
-    for line in _LINE.finditer(text, find_body(text)):
+    for line in LINE.finditer(text, find_body(text)):
         reader.read(line[0], line.start(), line.end())
     return reader.blocks
 
@@ -62,7 +63,7 @@ def parse_blocks(text: str) -> list[TextBlock]:
 def parse_settings(text: str) -> Iterator[TextBlock]:
     """Yield the blocks of a settings file: its tables' names as headings, and lines by indentation as lists."""
     block: TextBlock | None = None
-    for line in _LINE.finditer(text):
+    for line in LINE.finditer(text):
         name = _TABLE_NAME.fullmatch(line[0].rstrip("\n"))
         if name is not None:
             if block is not None:
