@@ -143,8 +143,8 @@ def show_pad(messages: list[Any]) -> None:
 def shortened(result: dict[str, Any]) -> str:
     """Return a tool's answer on one line."""
     if "results" in result:
-        found = "; ".join(f'{r["id"]} "{r["content"]}" (score {r["relevance_score"]})' for r in result["results"][:2])
-        return f"{result['total_found']} found in {result['search_latency_ms']} ms by {result['mode']}: {found}"
+        found = "; ".join(f'{hit["id"]} "{hit["content"]}"' for hit in result["results"][:2])
+        return f"{result['total_found']} found, match {result['match']}: {found}"
     if "memories" in result and "count" in result:
         return f"{result['count']} memories: {', '.join(memory['id'] for memory in result['memories'])}"
     return ", ".join(f"{name} {json.dumps(result[name], ensure_ascii=False)}" for name in _OUTCOMES if name in result)

@@ -38,6 +38,13 @@ def test_a_tools_answer_is_shown_by_its_outcome() -> None:
     assert shortened({"message": "The disk is full.", "code": "disk_full"}) == 'message "The disk is full."'
 
 
+def test_both_days_end_as_promised(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "agent_memory_demo", "--home", str(tmp_path)]
+    played = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert played.returncode == 0, played.stdout + played.stderr
+    assert "found, match strong: mem-" in played.stdout
+
+
 def test_a_day_that_a_signal_ended_is_said_to_have_crashed() -> None:
     assert told(-signal.SIGSEGV).startswith("crashed with SIGSEGV;")
     assert told(1) == "did not go as promised (exit status 1)."
