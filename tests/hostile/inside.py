@@ -22,7 +22,7 @@ from agent_memory.embeddings import PROVIDERS
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, refused_by_system
 from agent_memory.memories import MigratableStorage
-from agent_memory.models import Memory
+from agent_memory.models import Memory, MemorySearchResult
 from agent_memory.redaction import SecretRedactor
 from agent_memory.retrieval.tokens import index_terms
 from agent_memory.service import AuditLog, MemoryService
@@ -242,9 +242,10 @@ async def read_only_index(root: str) -> dict[str, Any]:
 
 
 def become_nobody() -> None:
-    """Give up root's rights; what is imported late may lie where nobody else may look, so it is imported before."""
+    """Give up root's rights, after importing what a search imports late from folders that only root may read."""
     SecretRedactor().redact("any text that is long enough to be looked at")
-    index_terms("peppermint tea")  # loads what a search loads late: nobody may not be let into its folder
+    index_terms("peppermint tea")
+    MemorySearchResult.model_rebuild()
     os.setgroups([])
     os.setgid(NOBODY)
     os.setuid(NOBODY)
