@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import random
@@ -227,7 +228,9 @@ def fork_while_busy(root: str, kind: str, forks: str) -> None:
     storage, warm, stop = _storage_of(kind, root), threading.Event(), threading.Event()
     working = threading.Thread(target=lambda: asyncio.run(_keep_busy(storage, warm, stop)))
     working.start()
-    warm.wait()  # Python itself does not survive a fork in the middle of an import in another thread
+    # A child hangs if it imports what another thread was importing at the fork. A busy storage imports this late.
+    importlib.import_module("agent_memory.storage.sealed.opening")
+    warm.wait()
     choose = random.Random(kind)
     for number in range(int(forks)):
         time.sleep(choose.uniform(0.01, 0.04))
