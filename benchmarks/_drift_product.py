@@ -11,10 +11,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.errors import ValidationError
 from agent_memory.memories import FileStorage
 from agent_memory.models import Memory
 from agent_memory.scratchpad import render
-from agent_memory.service import NOBODY, MemoryService, views
+from agent_memory.service import NOBODY, Caller, MemoryService, views
 from benchmarks._drift_grade import tokens
 from benchmarks._drift_system import Abilities, Hit, Pair, Recalled, Written
 
@@ -86,7 +87,17 @@ class Product:
         matched = self._keys.get(stored.memory.id) if stored.duplicate else None
         self._name(key, stored.memory.id)
         suspects = tuple(self._pairs(stored.suspects))
-        return Written(matched, bool(getattr(stored, "released", False)), suspects)
+        similar = tuple(self.key_of(memory.id) for memory in stored.similar)
+        return Written(matched, bool(getattr(stored, "released", False)), suspects, similar)
+
+    async def replace(self, newer: str, older: str, prompt: str) -> bool:
+        """Let a model replace a stored note in a turn in which the user typed `prompt`; return True if it may."""
+        caller = Caller(trust="medium", prompt=prompt)
+        try:
+            await self.service.update(self._ids[newer], {"supersedes": self._ids[older]}, caller)
+        except ValidationError:  # needs the user
+            return False
+        return True
 
     def key_of(self, memory_id: str) -> str:
         """Return the key of a memory."""

@@ -49,11 +49,13 @@ class Written:
         matched: The note that it was taken for, instead of being stored.
         released: It says that this was put to rest before.
         suspects: Pairs that it names.
+        similar: Keys of the existing notes to compare with, the most similar first.
     """
 
     matched: str | None = None
     released: bool = False
     suspects: tuple[Pair, ...] = ()
+    similar: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

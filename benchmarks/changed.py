@@ -1,7 +1,7 @@
 """Facts that change: is the current one shown above the old one, is the old one found when its history is asked for?
 
     python -m benchmarks.changed [FILE] [--json] [--embedder local|none]
-    python -m benchmarks.changed FILE --replaces LIST
+    python -m benchmarks.changed FILE --replaces LIST [--agent correct|first]
 
 FILE is `benchmarks/data/changed-facts.jsonl` when omitted: lines `{"type": "case", "id", "says_so", "first", "changed",
 "question", "history"}` and `{"type": "other", "text"}`. All are stored in one memory, the first facts and the others a
@@ -13,6 +13,10 @@ Everything goes through the service as the tools use it: five results a question
 was replaced. `current_above_stale`: the current fact is shown and no outdated one above it. `history_found`: the first
 fact is shown. `noticed`: changes that became a suspect or a supersession by themselves. `false_pairs_per_100`: suspects
 that are no change, for 100 notes. `wrong_supersessions`: notes that replaced one without being its change.
+
+`--agent` plays a model that reads `similar`: `correct` replaces what LIST says, in a turn in which the user typed the new
+fact; `first` always replaces the first similar note, in a turn about something else. The user stated every note;
+`stated_hidden` counts those that `first` hid.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.models import Source
 from agent_memory.settings import ServiceSettings
 from benchmarks._drift_product import Product
 
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
     from benchmarks._drift_system import Pair
 
 CASES: Final = Path(__file__).parent / "data" / "changed-facts.jsonl"
+_UNRELATED_PROMPT: Final = "Thanks, please run the tests again."
 RESULTS: Final = 5
 """How many `memory_search` shows unless told otherwise."""
 _BEGIN: Final = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -77,6 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.changed", description=__doc__.partition("\n")[0])
     parser.add_argument("file", type=Path, nargs="?", default=CASES, metavar="FILE")
     parser.add_argument("--replaces", type=Path, metavar="LIST", help="a text that says which memory replaces which")
+    parser.add_argument("--agent", choices=("correct", "first"), help="a scripted model; none ignores `similar`")
     parser.add_argument("--json", action="store_true", help="for machines")
     parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: by words alone")
     args = parser.parse_args(argv)
@@ -84,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         facts = load(args.file, args.replaces)
     except (OSError, ValueError, KeyError) as error:
         parser.error(str(error))
-    report = asyncio.run(measure(facts, args.embedder))
+    report = asyncio.run(measure(facts, args.embedder, args.agent))
     print(json.dumps(report) if args.json else "\n".join(f"{name:36}{said}" for name, said in report.items()))
     return 0
 
@@ -124,26 +131,34 @@ def _of_cases(rows: list[dict[str, Any]]) -> Facts:
     return facts
 
 
-async def measure(facts: Facts, embedder: str = "local") -> dict[str, Any]:
-    """Return the shares and counts; shares of 1."""
+async def measure(facts: Facts, embedder: str = "local", agent: str | None = None) -> dict[str, Any]:
+    """Return the shares and counts; shares of 1. `agent` names a scripted model."""
     settings = ServiceSettings.model_validate({"embedder": embedder})
     last = max(note.when for note in facts.notes) + timedelta(days=1)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         product = Product(Path(folder), settings, last.timestamp())
         try:
-            raised = await _store(product, facts)
+            raised = await _store(product, facts, agent)
             shown = [(question, await _ask(product, question)) for question in facts.questions]
             replaced = await product.replaced()
         finally:
             await product.close()
-    return report_of(facts, shown, raised, replaced)
+    report = report_of(facts, shown, raised, replaced)
+    return report | {"stated_hidden": len(replaced)} if agent == "first" else report
 
 
-async def _store(product: Product, facts: Facts) -> set[frozenset[str]]:
+async def _store(product: Product, facts: Facts, agent: str | None) -> set[frozenset[str]]:
     raised: list[Pair] = []
+    source = {"source": Source(kind="user")} if agent else {}
     for note in facts.notes:
-        values = {"content": note.text, "category": note.category}
-        raised += (await product.store(note.key, values, note.when)).suspects
+        values = {"content": note.text, "category": note.category, **source}
+        written = await product.store(note.key, values, note.when)
+        raised += written.suspects
+        if agent == "first" and written.similar:
+            await product.replace(note.key, written.similar[0], _UNRELATED_PROMPT)
+        for older in written.similar if agent == "correct" else ():
+            if (note.key, older) in facts.changes:
+                await product.replace(note.key, older, note.text)
     await product.settle()
     raised += await product.suspects()
     return {frozenset((pair.a, pair.b)) for pair in raised}

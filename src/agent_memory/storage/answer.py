@@ -90,6 +90,29 @@ def _end_of(periods: Iterable[Period]) -> datetime:
     return min(each.end for each in periods if each.end is not None)
 
 
+def with_successors(
+    ranking: Ranking, replaced_by: Callable[[str], str | None], admits: Callable[[str], bool]
+) -> Ranking:
+    """Return the ranking with the newest successor in the place of each replaced record.
+
+    A new fact often repeats no word of the question ("Poetry was replaced by uv."); the text that it replaced does.
+
+    Args:
+        ranking: With what was replaced.
+        replaced_by: Returns what replaced a record, if anything did.
+        admits: Returns True if a successor meets the filters of the request.
+    """
+    found = {hit.id: hit for hit in ranking.hits}
+    hits: dict[str, Hit] = {}
+    for hit in ranking.hits:
+        newest = path(hit.id, replaced_by)[-1]
+        if newest not in hits and (newest == hit.id or admits(newest)):
+            own = found.get(newest) or replace(hit, id=newest, pieces=())
+            hits[newest] = replace(own, score=hit.score)
+    left_out = len(ranking.hits) - len(hits)
+    return replace(ranking, hits=tuple(hits.values()), total_found=ranking.total_found - left_out)
+
+
 def current_first(ranking: Ranking, replaced_by: Callable[[str], str | None]) -> Ranking:
     """Return the ranking with every record behind the one that replaced it, if that was found too.
 

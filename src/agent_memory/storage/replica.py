@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from agent_memory.errors import StorageError
 from agent_memory.models import Clock, utc_now
 from agent_memory.models.kind import R
-from agent_memory.storage.answer import LOOKED_AT, Answer, answer_of, as_it_was, current_first
+from agent_memory.storage.answer import LOOKED_AT, Answer, answer_of, as_it_was, current_first, with_successors
 from agent_memory.storage.changes import (
     lost_since,
     to_forget,
@@ -99,7 +99,7 @@ class Replica(Generic[R]):
         state, now = self.refresh(), request.now
         periods = named_periods(request.text, now) if state.replacements and not request.include_superseded else ()
         past = [period for period in periods if period.is_over(now)]
-        superseded = request.include_superseded or bool(past)
+        superseded = bool(state.replacements) and (request.include_superseded or request.text.strip() != "")
 
         def replaced_by(record_id: str) -> str | None:
             return state.replacements.of(record_id, now)
@@ -115,8 +115,11 @@ class Replica(Generic[R]):
         )
         if past:
             ranking = as_it_was(ranking, past, replaced_by, lambda one: _moment_of(state.records[one]))
-        elif superseded:
+        elif request.include_superseded:
             ranking = current_first(ranking, replaced_by)
+        elif superseded:
+            admits = request.filters.admits
+            ranking = with_successors(ranking, replaced_by, lambda record_id: admits(state.records[record_id]))
         answer = answer_of(ranking, state.records, request, looks_back=bool(past))
         around = tuple([surroundings_of(state, record, now, request.filters.group) for record in answer.records])
         answer = replace(answer, surroundings=around)

@@ -50,6 +50,29 @@ async def test_the_present_comes_first_even_when_the_past_matches_better(root: P
     await storage.close()
 
 
+async def test_search_words_of_the_replaced_text_finds_its_successor(root: Path, clock: FrozenClock) -> None:
+    storage = FileStorage("bob", root, clock=clock, embedder=HashEmbedder())
+    first = memory_of("We manage Python dependencies with Poetry.")
+    second = memory_of("Poetry gave way to PDM.", supersedes=first.id)
+    third = memory_of("PDM gave way to uv.", supersedes=second.id)
+    for memory in (first, second, third, memory_of("Python 3.12 is the oldest version that we support.")):
+        await storage.store(memory)
+    found = await storage.search("Which tool manages our Python dependencies?")
+    assert found[0].memory.id == third.id
+    assert not {first.id, second.id} & {result.memory.id for result in found}
+    assert len({result.memory.id for result in found}) == len(found)
+    await storage.close()
+
+
+async def test_search_successor_outside_the_filters_stays_out(root: Path, clock: FrozenClock) -> None:
+    storage = FileStorage("bob", root, clock=clock, embedder=HashEmbedder())
+    old = memory_of("We manage Python dependencies with Poetry.", category="decision")
+    await storage.store(old)
+    await storage.store(memory_of("It is uv now.", category="note", supersedes=old.id))
+    assert not await storage.search("Python dependencies", filters={"category": "decision"})
+    await storage.close()
+
+
 # -- what was so then -------------------------------------------------------------------------------------------------
 
 
