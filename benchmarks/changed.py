@@ -14,8 +14,8 @@ was replaced. `current_above_stale`: the current fact is shown and no outdated o
 fact is shown. `noticed`: changes that became a suspect or a supersession by themselves. `false_pairs_per_100`: suspects
 that are no change, for 100 notes. `wrong_supersessions`: notes that replaced one without being its change.
 
-`--agent` plays a model that reads `similar`: `correct` replaces what LIST says, in a turn in which the user typed the new
-fact; `first` always replaces the first similar note, in a turn about something else. The user stated every note;
+`--agent` plays a model that reads `similar`: `correct` replaces what LIST says, in a turn in which the user typed the
+new fact; `first` always replaces the first similar note, in a turn about something else. The user stated every note;
 `stated_hidden` counts those that `first` hid.
 """
 
