@@ -17,7 +17,7 @@ from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationErro
 from agent_memory.files.wording import counted
 from agent_memory.ingestion.shapes import checked_group
 from agent_memory.ingestion.working import runner_of
-from agent_memory.knowledge.intake.document_index import COPY_OF, MISSING_SINCE
+from agent_memory.knowledge.intake.document_index import COPY_OF, MAYBE_VERSION_OF, MISSING_SINCE
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
 from agent_memory.knowledge.intake.missing_files import list_files, note_missing
 from agent_memory.knowledge.intake.undoing import taken_from, undo
@@ -30,7 +30,7 @@ from agent_memory.models import Resource, to_text, visible
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _ID: Final = re.compile(r"res-[0-9a-f]{12}")
 _COLUMNS: Final = ("id", "resource_type", "timestamp", "chars", "title")
@@ -164,7 +164,7 @@ async def resource_of(knowledge: Knowledge, word: str) -> Resource:
 
 
 async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, *, prune: bool) -> None:
-    files, folders = await asyncio.to_thread(_expand, words)
+    files, folders, links = await asyncio.to_thread(_expand, words)
     taking, documents, failed = Ingest(knowledge, run.service.report), list[dict[str, Any]](), 0
     fresh = list[str]()
     for place, file in enumerate(files):
@@ -185,6 +185,13 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
     run.screen.last_words = lambda: (
         "Stopped. All is taken in; the next `agent-memory ingest` or session draws the rest."
     )
+    if links:
+        names = _join_names(Path(link).name for link in links)
+        verb = "leads" if len(links) == 1 else "lead"
+        run.screen.note(
+            f"{counted(len(links), 'link')} {verb} out of the folder and {'was' if len(links) == 1 else 'were'} left "
+            f"out: {names}. To ingest one, name it: `agent-memory ingest FILE`."
+        )
     missing = await _note_missing(run, knowledge, folders, prune=prune)
     if not files and not missing.get("missing"):
         failed += 1
@@ -194,7 +201,7 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
     if worked["pages"] and any("error" not in document for document in documents):
         _show_counts(run, knowledge, worked)
     await _note_forgotten(run, knowledge, fresh)
-    run.screen.document({"agent_id": run.service.agent_id, "files": documents, **missing, **worked})
+    run.screen.document({"agent_id": run.service.agent_id, "files": documents, "links": links, **missing, **worked})
     if failed:
         raise typer.Exit(FAILED)
 
@@ -205,8 +212,7 @@ async def _note_missing(run: Run, knowledge: Knowledge, folders: list[Path], *, 
     if not records:
         return {"missing": []} if folders else {}
     missing = [{"id": record.id, "file": record.source.detail, **_get_since(record)} for record in records.values()]
-    names = ", ".join(one_line(record.source.detail) for record in list(records.values())[:_NAMED])
-    names += " …" if len(records) > _NAMED else ""
+    names = _join_names(record.source.detail for record in records.values())
     if not prune:
         verb = "is" if len(records) == 1 else "are"
         run.screen.note(f"{counted(len(records), 'file')} {verb} missing: {names}. --prune withdraws what they said.")
@@ -216,6 +222,12 @@ async def _note_missing(run: Run, knowledge: Knowledge, folders: list[Path], *, 
         f"Withdrew {names} with {counted(len(hidden), 'passage')}. Run {run.build_undo('')} to take it back."
     )
     return {"missing": missing, "withdrawn": hidden}
+
+
+def _join_names(names: "Iterable[str]") -> str:
+    """Return the first few names of files as one line."""
+    shown = [one_line(name) for name in names]
+    return ", ".join(shown[:_NAMED]) + (" …" if len(shown) > _NAMED else "")
 
 
 def _get_since(record: Resource) -> dict[str, Any]:
@@ -331,23 +343,25 @@ async def _note_forgotten(run: Run, knowledge: Knowledge, resources: list[str]) 
             run.screen.hint(f"{what}, and not drawn again. `agent-memory restore` lists what can be brought back.")
 
 
-def _expand(words: list[str]) -> tuple[list[str], list[Path]]:
-    """Return the files and the resolved folders of a command line."""
-    files, folders = list[str](), list[Path]()
+def _expand(words: list[str]) -> tuple[list[str], list[Path], list[str]]:
+    """Return files, resolved folders, and links out of them, of a command line."""
+    files, folders, links = list[str](), list[Path](), list[str]()
     for word in words:
         path = Path(word)
         if path.is_dir():
             folders.append(path.resolve())
-            files += map(str, list_files(path))
+            inside, outside = list_files(path)
+            files += map(str, inside)
+            links += map(str, outside)
         else:
             files.append(word)
-    return files, folders
+    return files, folders, links
 
 
 def _get_real_path(word: str) -> str:
-    """Return the resolved path of an existing file, or an empty text."""
+    """Return the resolved path of a file, or an empty text for a mere name."""
     path = Path(word)
-    return str(path.resolve()) if path.exists() else ""
+    return str(path.resolve()) if path.exists() or path.name != word else ""
 
 
 def _existing(file: str) -> Path:
@@ -383,6 +397,7 @@ def _taken(file: str, done: FileIngested) -> dict[str, Any]:
         "mistaken": done.mistaken,
         "replaced": done.replaced or None,
         "copy_of": done.copy_of or None,
+        "maybe_version_of": done.maybe_version_of or None,
     }
 
 
@@ -392,6 +407,11 @@ def _say(run: Run, done: FileIngested) -> None:
     version += f" A copy of {done.copy_of}." if done.copy_of else ""
     counts = f"{done.new:,} taken in ({done.characters:,} characters){known_count}"
     run.screen.show(f"{one_line(done.name)}: {counts}.{version}")
+    if done.maybe_version_of:
+        run.screen.hint(
+            f"It may be a version of {done.maybe_version_of}, which has the same id or name. Both are kept. Run "
+            "`agent-memory resources ID` to compare them, and `agent-memory ingest --undo ID` to remove one."
+        )
     if done.mistaken:
         run.screen.hint(
             f"An earlier version stored turns of {', '.join(done.mistaken)} as the user's that are not. Run "
@@ -457,7 +477,9 @@ def _describe_file(resource: Resource) -> list[str]:
     """Return notes about the file of a resource."""
     copy_of, since = resource.metadata.get(COPY_OF), resource.metadata.get(MISSING_SINCE)
     words = [f"version after {resource.supersedes}" if resource.supersedes else ""]
-    words += [f"copy of {copy_of}" if copy_of else "", f"file missing since {str(since)[:10]}" if since else ""]
+    maybe = resource.metadata.get(MAYBE_VERSION_OF)
+    words += [f"copy of {copy_of}" if copy_of else "", f"maybe a version of {maybe}" if maybe else ""]
+    words += [f"file missing since {str(since)[:10]}" if since else ""]
     return [word for word in words if word]
 
 

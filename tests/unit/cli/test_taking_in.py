@@ -58,3 +58,44 @@ def test_who_is_asked_reads_a_sentence(
         cli("ingest", "-a", "eve", str(tmp_path / f"{name}.md"))
     asked = cli("ingest", "-a", "eve", "--undo", *(f"{name}.md" for name in names), given="n\n", code=1)
     assert f"Forget {whose} turns and what was drawn from" in asked.output
+
+
+def test_link_out_of_a_folder_is_named_and_left_out(cli: Run, tmp_path: Path) -> None:
+    folder, private = tmp_path / "notes", tmp_path / "private"
+    folder.mkdir()
+    private.mkdir()
+    (private / "keys.txt").write_text("The spare key is under the mat.")
+    (folder / "boat.md").write_text("The boat is blue.")
+    (folder / "link.txt").symlink_to(private / "keys.txt")
+    (folder / "more").symlink_to(private)
+    (folder / "own.md").symlink_to(folder / "boat.md")
+    answer = document(cli("ingest", "-a", "eve", "--json", str(folder)))
+    assert sorted(link.rpartition("/")[2] for link in answer["links"]) == ["link.txt", "more"]
+    assert [file["file"].rpartition("/")[2] for file in answer["files"]] == ["boat.md", "own.md"]
+    assert "spare key" not in cli("resources", "-a", "eve", "--json").stdout
+    assert "2 links lead out of the folder and were left out" in cli("ingest", "-a", "eve", str(folder)).stderr
+    assert "1 taken in" in cli("ingest", "-a", "eve", str(folder / "link.txt")).stdout
+
+
+def test_ingest_of_a_second_file_with_the_id_names_the_first(cli: Run, tmp_path: Path) -> None:
+    for name, color in (("boat", "blue"), ("download", "red")):
+        (tmp_path / f"{name}.md").write_text(f"---\nid: boat-1\n---\nThe boat is {color}.")
+        answer = cli("ingest", "-a", "eve", str(tmp_path / f"{name}.md"))
+    [older] = [
+        row["id"]
+        for row in document(cli("resources", "-a", "eve", "--json"))["resources"]
+        if row["title"] == "boat.md"
+    ]
+    assert f"It may be a version of {older}, which has the same id or name. Both are kept." in answer.stderr
+    assert f"maybe a version of {older}" in cli("resources", "-a", "eve").stdout
+
+
+def test_undo_of_a_missing_file_keeps_others_of_its_name(cli: Run, tmp_path: Path) -> None:
+    for folder in "ab":
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "README.md").write_text(f"The boat {folder} is blue.")
+        cli("ingest", "-a", "eve", str(tmp_path / folder / "README.md"))
+    (tmp_path / "a" / "README.md").unlink()
+    cli("ingest", "-a", "eve", "--undo", "--yes", str(tmp_path / "a" / "README.md"))
+    [left] = document(cli("resources", "-a", "eve", "--json"))["resources"]
+    assert left["metadata"]["path"].endswith("/b/README.md")

@@ -23,61 +23,75 @@ DOCUMENT_ID: Final = "document_id"
 PROJECT: Final = "project"
 COPY_OF: Final = "copy_of"
 """Key of the metadata that has the resource with the same text, if its file also exists."""
+MAYBE_VERSION_OF: Final = "maybe_version_of"
+"""Key of the metadata that has a resource with the same front-matter id, or with the same file name and no path."""
 MISSING_SINCE: Final = "missing_since"
 """Key of the metadata that has the time at which the file of a document was first missing."""
 _LEAST_SHARED: Final = 0.5
-"""Share of the lines of a file that a resource without a path has, before the file is its new version."""
+"""Share of the lines of a file that a resource without a path has, before the file may be its new version."""
 
 
 class DocumentIndex:
-    """Current documents by their identity: front-matter id, else absolute path.
+    """Current documents by path, front-matter id and text.
 
     Args:
         resources: Current resources of an agent.
     """
 
     def __init__(self, resources: Iterable[Resource]) -> None:
-        self._by_id: dict[tuple[str, ...], Resource] = {}
+        self._by_id: dict[tuple[str, ...], dict[str, Resource]] = {}
         self._by_path: dict[tuple[str, ...], Resource] = {}
         self._by_text: dict[tuple[str, ...], dict[str, Resource]] = {}
         self._unplaced: dict[tuple[str, ...], dict[str, Resource]] = {}
+        self._known: dict[str, Resource] = {}
         for resource in resources:
             self.add(resource)
 
     def add(self, resource: Resource) -> None:
-        """Add a current resource; it replaces the one with its identity."""
+        """Add a current resource, or replace it by its present state."""
+        self.drop(resource)
+        self._known[resource.id] = resource
         area = _get_area(resource)
         self._by_text.setdefault(_get_text_key(resource), {})[resource.id] = resource
-        if document_id := resource.metadata.get(DOCUMENT_ID):
-            older = self._by_id.get((*area, str(document_id)))
-            if older is not None:
-                self._by_path.pop((*area, get_path_id(older)), None)
-            self._by_id[(*area, str(document_id))] = resource
+        self._by_id.setdefault((*area, _get_document_id(resource)), {})[resource.id] = resource
         if path_id := get_path_id(resource):
             self._by_path[(*area, path_id)] = resource
-            self._unplaced.get((*area, resource.source.detail), {}).pop(resource.id, None)
         elif resource.source.kind == "import" and resource.resource_type != "conversation":
             self._unplaced.setdefault((*area, resource.source.detail), {})[resource.id] = resource
 
+    def drop(self, resource: Resource) -> None:
+        """Remove a resource that is not current any more."""
+        known = self._known.pop(resource.id, None)
+        if known is None:
+            return
+        area = _get_area(known)
+        self._by_text[_get_text_key(known)].pop(known.id, None)
+        self._by_id[(*area, _get_document_id(known))].pop(known.id, None)
+        self._unplaced.get((*area, known.source.detail), {}).pop(known.id, None)
+        path_key = (*area, get_path_id(known))
+        if path_key in self._by_path and self._by_path[path_key].id == known.id:
+            del self._by_path[path_key]
+
     def find(self, draft: Resource) -> Resource | None:
-        """Return the current resource with the identity of a draft, or None."""
-        area, document_id = _get_area(draft), str(draft.metadata.get(DOCUMENT_ID, ""))
-        if document_id and (known := self._by_id.get((*area, document_id))) is not None:
-            return known
-        known = self._by_path.get((*area, get_path_id(draft)))
-        has_other_id = known is not None and document_id and known.metadata.get(DOCUMENT_ID, document_id) != document_id
-        return None if has_other_id else known
+        """Return the current resource at the path of a draft, or None.
+
+        A file with another front-matter id is another document.
+        """
+        known = self._by_path.get((*_get_area(draft), get_path_id(draft)))
+        document_ids = set() if known is None else {_get_document_id(known), _get_document_id(draft)} - {""}
+        return None if len(document_ids) > 1 else known
+
+    def list_same_id(self, draft: Resource) -> list[Resource]:
+        """Return the current resources with the front-matter id of a draft."""
+        document_id = _get_document_id(draft)
+        return list(self._by_id.get((*_get_area(draft), document_id), {}).values()) if document_id else []
 
     def list_same_text(self, draft: Resource) -> list[Resource]:
         """Return the current resources with the text of a draft."""
         return list(self._by_text.get(_get_text_key(draft), {}).values())
 
-    def drop(self, resource: Resource) -> None:
-        """Remove a resource that is not current any more."""
-        self._by_text.get(_get_text_key(resource), {}).pop(resource.id, None)
-
     def find_unplaced(self, draft: Resource) -> Resource | None:
-        """Return the resource without a path that a file replaces, or None.
+        """Return a resource without a path that a file resembles, or None.
 
         It has the name of the file, no other has, and at least half of the file's lines are in it.
         """
@@ -140,12 +154,16 @@ def without_key(metadata: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if key not in keys}
 
 
+def _get_document_id(resource: Resource) -> str:
+    return str(resource.metadata.get(DOCUMENT_ID, ""))
+
+
 def _get_area(resource: Resource) -> tuple[str, ...]:
-    return resource.group, str(resource.metadata.get(PROJECT, ""))
+    return resource.resource_type, resource.group, str(resource.metadata.get(PROJECT, ""))
 
 
 def _get_text_key(resource: Resource) -> tuple[str, ...]:
-    return *_get_area(resource), resource.resource_type, resource.blob or resource.content
+    return *_get_area(resource), resource.blob or resource.content
 
 
 def _get_lines(text: str) -> list[str]:

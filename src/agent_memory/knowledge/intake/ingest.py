@@ -15,6 +15,7 @@ from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake import drafting
 from agent_memory.knowledge.intake.document_index import (
     COPY_OF,
+    MAYBE_VERSION_OF,
     MISSING_SINCE,
     PATH,
     PROJECT,
@@ -26,7 +27,7 @@ from agent_memory.knowledge.intake.document_index import (
     without_key,
 )
 from agent_memory.knowledge.intake.drafting import FORMAT, UNKNOWN, Document, Draft, Origin, Turn
-from agent_memory.knowledge.intake.parsing import parse_file
+from agent_memory.knowledge.intake.parsing import has_its_id, parse_file
 from agent_memory.knowledge.intake.storing import Ingested, store_new
 from agent_memory.models import RESOURCE
 from agent_memory.redaction import SecretRedactor
@@ -65,6 +66,7 @@ class FileIngested:
         mistaken: IDs of conversations in which an earlier version stored turns as the user's that are not.
         replaced: ID of the version of the document before, if this is a new one.
         copy_of: ID of the resource with the same text whose file also exists.
+        maybe_version_of: ID of another document with the same front-matter id, or the same name; both are current.
     """
 
     name: str
@@ -77,6 +79,7 @@ class FileIngested:
     mistaken: list[str] = field(default_factory=list)
     replaced: str = ""
     copy_of: str = ""
+    maybe_version_of: str = ""
 
     def add(self, ingested: Ingested[Any]) -> None:
         """Count a document or a turn."""
@@ -87,9 +90,15 @@ class FileIngested:
 
 
 @dataclass(frozen=True, slots=True)
-class _CopyOf:
-    """A file with the text of a resource whose own file exists."""
+class _AlikeDocument:
+    """A current document that a file resembles and does not replace.
 
+    Attributes:
+        key: `COPY_OF` or `MAYBE_VERSION_OF`.
+        resource_id: ID of the document.
+    """
+
+    key: str
     resource_id: str
 
 
@@ -282,8 +291,8 @@ class Ingest:
             return await self._resource(draft, caller)
         index = await self._get_index()
         placed = await self._place(draft, index)
-        if isinstance(placed, _CopyOf):
-            given = replace(given, metadata={**given.metadata, COPY_OF: placed.resource_id})
+        if isinstance(placed, _AlikeDocument):
+            given = replace(given, metadata={**given.metadata, placed.key: placed.resource_id})
             draft = await asyncio.to_thread(drafting.resource, agent_id, given, origin, self._redactor)
             placed = drafting.place_draft(draft, get_path_id(draft.record.value))
         ingested = await self._resource(placed, caller) if isinstance(placed, Draft) else Ingested(placed, "known")
@@ -303,10 +312,11 @@ class Ingest:
         known = 0 if self._index is None else self._index[0]
         return (await self._knowledge.resources.changed_after(known)).last
 
-    async def _place(self, draft: Draft[Resource], index: DocumentIndex) -> Draft[Resource] | Resource | _CopyOf:
+    async def _place(self, draft: Draft[Resource], index: DocumentIndex) -> Draft[Resource] | Resource | _AlikeDocument:
         """Return the draft to store, or the resource that has its text."""
         record = draft.record.value
-        current = index.find(record)
+        same_id = index.list_same_id(record)
+        current = index.find(record) or await asyncio.to_thread(_find_moved, same_id)
         if current is not None and has_same_text(current, record):
             return await self._move(current, record)
         if current is not None:
@@ -318,11 +328,9 @@ class Ingest:
             if is_unplaced or (get_path(known) and not await asyncio.to_thread(is_placed, known)):
                 return await self._move(known, record)
         if alike:
-            return _CopyOf(alike[0].id)
-        older = index.find_unplaced(record)
-        if older is not None:
-            index.drop(older)
-            return drafting.place_draft(draft, older.id, supersedes=older.id)
+            return _AlikeDocument(COPY_OF, alike[0].id)
+        if similar := [*same_id, index.find_unplaced(record)][0]:
+            return _AlikeDocument(MAYBE_VERSION_OF, similar.id)
         is_taken = await self._knowledge.resources.get(record.id) is not None  # by a version that was replaced
         return drafting.place_draft(draft, get_path_id(record)) if is_taken else draft
 
@@ -381,6 +389,8 @@ class Ingest:
         done.add(taken)
         done.replaced = taken.record.supersedes or "" if taken.outcome == "new" else ""
         done.copy_of = str(taken.record.metadata.get(COPY_OF, ""))
+        if taken.outcome == "new":
+            done.maybe_version_of = str(taken.record.metadata.get(MAYBE_VERSION_OF, ""))
 
     async def _take_conversation(
         self,
@@ -401,6 +411,12 @@ class Ingest:
                 if _is_mistaken(ingested.record, draft.record.value) and begun.record.id not in done.mistaken:
                     done.mistaken.append(begun.record.id)
             tell(done)
+
+
+def _find_moved(same_id: Sequence[Resource]) -> Resource | None:
+    """Return the only document whose file is missing or has another id now, or None."""
+    moved = [known for known in same_id if get_path(known) and not (is_placed(known) and has_its_id(known))]
+    return moved[0] if len(moved) == 1 else None
 
 
 def _is_mistaken(stored: Episode, read: Episode) -> bool:

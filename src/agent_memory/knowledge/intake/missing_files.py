@@ -16,14 +16,25 @@ if TYPE_CHECKING:
     from agent_memory.models import Resource
 
 
-def list_files(folder: Path) -> list[Path]:
-    """Return the files below a folder that can be ingested."""
-    found: list[Path] = []
+def list_files(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the files below a folder to ingest, and links that lead out of it.
+
+    Hidden files and folders count for nothing, and linked folders are not entered.
+    """
+    files, links, root = list[Path](), list[Path](), folder.resolve()
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        paths = (Path(place, name) for name in sorted(names) if not name.startswith("."))
-        found += [path for path in paths if is_known_file(path) and path.is_file()]
-    return found
+        links += [path for name in folders if _leads_out(path := Path(place, name), root)]
+        paths = [Path(place, name) for name in sorted(names) if not name.startswith(".")]
+        known = [path for path in paths if is_known_file(path) and path.is_file()]
+        links += [path for path in known if _leads_out(path, root)]
+        files += [path for path in known if not _leads_out(path, root)]
+    return files, links
+
+
+def _leads_out(path: Path, root: Path) -> bool:
+    """Return True if a path is a link to a place outside of a folder."""
+    return path.is_symlink() and not path.resolve().is_relative_to(root)
 
 
 async def note_missing(knowledge: Knowledge, root: Path) -> list[Resource]:

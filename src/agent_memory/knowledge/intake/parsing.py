@@ -9,9 +9,9 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.errors import ValidationError
+from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.files.atomic import read_file, translated
-from agent_memory.knowledge.intake.document_index import describe_path
+from agent_memory.knowledge.intake.document_index import DOCUMENT_ID, describe_path, get_real_path
 from agent_memory.knowledge.intake.drafting import Document
 from agent_memory.knowledge.intake.exports import parts_of_export
 from agent_memory.knowledge.intake.session_logs import UnknownShapeError, read_log
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.knowledge.intake.drafting import Turn
+    from agent_memory.models import Resource
 
 _MOST_BYTES: Final = 512 << 20
 _TEXTS: Final = frozenset({".md", ".markdown", ".txt", ".text", ".rst", ".org", ".adoc", ""})
@@ -61,6 +62,15 @@ def is_known_file(path: Path) -> bool:
     """Return True if a file name has a known suffix."""
     suffix = path.suffix.lower()
     return bool(suffix) and suffix in _TEXTS | _CONFIGS | _LINES | {".json"}
+
+
+def has_its_id(resource: Resource) -> bool:
+    """Return True if the file of a document has its front-matter id, or cannot be read."""
+    path = get_real_path(resource)
+    try:
+        return path is None or read_front_matter(_text_of(path)).document_id == resource.metadata.get(DOCUMENT_ID)
+    except AgentMemoryError:
+        return True
 
 
 def chats_of_lines(text: str, name: str) -> Iterator[Conversation]:

@@ -160,6 +160,55 @@ async def test_front_matter_id_names_a_document_anywhere(library: Library) -> No
     assert len(await library.shown()) == 3
 
 
+async def test_front_matter_id_of_an_existing_file_makes_two_documents(library: Library) -> None:
+    first = await library.give(f"---\nid: ferry\n---\n{FERRY.format(time='9:00')}", "a/ferry.md")
+    other = await library.give(f"---\nid: ferry\n---\n{FERRY.format(time='10:30')}", "b/download.md")
+    assert (other.maybe_version_of, other.replaced) == (first.resources[0], "")
+    assert (await library.shown()).keys() == {at("9:00"), at("10:30"), BAR}
+    newer = await library.give(f"---\nid: ferry\n---\n{FERRY.format(time='11:15')}", "b/download.md")
+    assert newer.replaced == other.resources[0]
+    again = await library.give(f"---\nid: ferry\n---\n{FERRY.format(time='9:00')}", "a/ferry.md")
+    assert (again.resources, again.new, again.maybe_version_of) == (first.resources, 0, "")
+    assert (await library.shown()).keys() == {at("9:00"), at("11:15"), BAR}
+
+
+async def test_copy_with_a_front_matter_id_stays_a_copy(library: Library) -> None:
+    text = f"---\nid: ferry\n---\n{FERRY.format(time='9:00')}"
+    first = await library.give(text, "a/ferry.md")
+    copy = await library.give(text, "b/ferry.md")
+    again = await library.give(text, "a/ferry.md")
+    assert (copy.copy_of, again.resources, again.new) == (first.resources[0], first.resources, 0)
+    assert await library.titles() == ["ferry.md", "ferry.md"]
+
+
+async def test_file_whose_id_moved_elsewhere_is_two_documents(library: Library) -> None:
+    first = await library.give(f"---\nid: ferry\n---\n{FERRY.format(time='9:00')}", "a/ferry.md")
+    (library.folder / "a" / "ferry.md").write_text("---\nid: boat\n---\n# Boat\n\nIt is blue.\n")
+    moved = await library.give(f"---\nid: ferry\n---\n{FERRY.format(time='10:30')}", "b/ferry.md")
+    assert moved.replaced == first.resources[0]
+    await library.give("---\nid: boat\n---\n# Boat\n\nIt is blue.\n", "a/ferry.md")
+    assert (await library.shown()).keys() == {at("10:30"), BAR, "Boat\n\nIt is blue."}
+
+
+async def test_file_replaces_no_document_without_a_path(library: Library) -> None:
+    document = Document(FERRY.format(time="9:00"), "ferry.md", metadata={"document_id": "ferry"})
+    first = await library.ingest.resource(document)
+    done = await library.give(f"---\nid: ferry\n---\n{FERRY.format(time='10:30')}", "ferry.md")
+    assert (done.maybe_version_of, done.replaced) == (first.record.id, "")
+    assert {at("9:00"), at("10:30")} <= (await library.shown()).keys()
+
+
+async def test_two_documents_of_one_missing_id_are_not_guessed(library: Library) -> None:
+    for folder, time in (("a", "9:00"), ("b", "10:30")):
+        await library.give(f"---\nid: ferry\n---\n{FERRY.format(time=time)}", f"{folder}/ferry.md")
+    for folder in "ab":
+        (library.folder / folder / "ferry.md").unlink()
+    done = await library.give(f"---\nid: ferry\n---\n{FERRY.format(time='11:15')}", "c/ferry.md")
+    assert not done.replaced
+    assert done.maybe_version_of
+    assert {at("9:00"), at("10:30"), at("11:15")} <= (await library.shown()).keys()
+
+
 async def test_files_of_one_name_are_two_documents(library: Library) -> None:
     await library.give("# A\n\nThe mast is of wood.\n", "a/README.md")
     await library.give("# B\n\nThe mast is of steel.\n", "b/README.md")
@@ -230,17 +279,35 @@ async def test_groups_and_projects_have_their_own_documents(library: Library) ->
     assert {at("9:00"), at("10:30"), at("11:15")} <= (await library.shown()).keys()
 
 
-async def test_document_of_an_earlier_version_gets_its_path_or_its_next_version(library: Library) -> None:
+async def test_document_of_an_earlier_version_gets_its_path(library: Library) -> None:
+    await library.give(FERRY.format(time="9:00"))
+    [old] = await library.knowledge.resources.valid()
+    await library.knowledge.resources.update(old.id, {"metadata": {}})  # as earlier versions stored it
+    library.ingest = Ingest(library.knowledge, library.service.report)
+    assert (await library.give(FERRY.format(time="9:00"))).resources == [old.id]
+    assert (await library.give(FERRY.format(time="10:30"))).replaced == old.id
+    assert (await library.shown()).keys() == {at("10:30"), BAR}
+
+
+async def test_document_of_an_earlier_version_is_named_and_kept(library: Library) -> None:
     await library.give(FERRY.format(time="9:00"))
     [old] = await library.knowledge.resources.valid()
     await library.knowledge.resources.update(old.id, {"metadata": {}})  # as earlier versions stored it
     library.ingest = Ingest(library.knowledge, library.service.report)
     done = await library.give(FERRY.format(time="10:30"))
-    assert done.replaced == old.id
+    assert (done.maybe_version_of, done.replaced) == (old.id, "")
+    assert (await library.shown()).keys() == {at("9:00"), at("10:30"), BAR}
+    await undo(library.knowledge, library.service, [old.id], NOBODY)
     assert (await library.shown()).keys() == {at("10:30"), BAR}
-    await library.knowledge.resources.update(done.resources[0], {"metadata": {}})
+
+
+async def test_file_of_another_text_resembles_no_earlier_document(library: Library) -> None:
+    await library.give(FERRY.format(time="9:00"))
+    [old] = await library.knowledge.resources.valid()
+    await library.knowledge.resources.update(old.id, {"metadata": {}})  # as earlier versions stored it
     library.ingest = Ingest(library.knowledge, library.service.report)
-    assert (await library.give("# Boat\n\nAnother text of that name.\n")).replaced == ""
+    done = await library.give("# Boat\n\nAnother text of that name.\n")
+    assert (done.replaced, done.maybe_version_of) == ("", "")
     assert len(await library.shown()) == 3
 
 
