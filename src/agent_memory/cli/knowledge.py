@@ -22,6 +22,7 @@ from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
 from agent_memory.knowledge.intake.missing_files import list_files, note_missing
 from agent_memory.knowledge.intake.undoing import taken_from, undo
 from agent_memory.knowledge.items.drawn import is_passage
+from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.items.replaced_passages import PROPOSED, hide_missing
 from agent_memory.knowledge.pages.filing import unfiled_of
 from agent_memory.knowledge.pages.pages import Pages
@@ -461,8 +462,12 @@ async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) 
 
 async def _show(run: Run, knowledge: Knowledge, resource_id: str) -> None:
     resource = await resource_of(knowledge, resource_id)
-    text = await knowledge.text_of(resource)
-    turns = sorted(await knowledge.episodes.linked_to(resource.id), key=lambda each: each.order)
+    forgotten = ForgottenTexts(knowledge, run.service)
+    text = await forgotten.remove_forgotten(await knowledge.text_of(resource))
+    if await forgotten.is_source(resource.id):
+        text = await forgotten.read_document(resource, text)
+    turns = await forgotten.filter_turns(await knowledge.episodes.linked_to(resource.id))
+    turns = sorted(turns, key=lambda each: each.order)
     said = [{"id": each.id, "speaker": each.speaker or each.role, "content": each.content} for each in turns]
     run.screen.rows({"resources": [{**_document(resource), "content": text, "turns": said}]}, "resources", _COLUMNS)
     run.screen.show(f"{resource.id} · {resource.resource_type} · {minute(resource.timestamp)}", style="dim")

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.facade.groups import SeenTopics
+    from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import HitKind, Kind, Memory, MemorySearchResult, Resource, SearchResults
+    from agent_memory.models import HitKind, Kind, MemorySearchResult, Resource, SearchResults
     from agent_memory.retrieval import Hit
     from agent_memory.service import Caller, MemoryService
     from agent_memory.service.search_sources import WideRequest
@@ -72,7 +73,7 @@ class KnowledgeSource(SearchSource):
     def __init__(self, service: MemoryService) -> None:
         self._service = service
         self._knowledge: Knowledge | None = None
-        self._forgotten: list[Memory] | None = None
+        self._forgotten: ForgottenTexts | None = None
 
     async def find(self, asked: WideRequest) -> SearchResults:
         """Return turns of conversations, and the best page."""
@@ -102,7 +103,11 @@ class KnowledgeSource(SearchSource):
         """Return a visible turn, page or document by its ID, or None."""
         if record_id.startswith(EPISODE.prefix) and self._has(EPISODE):
             turn = await self._opened().episodes.get(record_id)
-            if turn is None or not sees(caller.group, turn.facets) or not await self._without_forgotten([turn]):
+            if (
+                turn is None
+                or not sees(caller.group, turn.facets)
+                or not await self._get_forgotten().filter_turns([turn])
+            ):
                 return None
             resources = await self._find_resources([turn.id])
             return build_hit(_build_turn_text(turn), _build_turn_origin(turn, resources.get(turn.id)))
@@ -115,7 +120,8 @@ class KnowledgeSource(SearchSource):
             if resource is None or not sees(caller.group, resource.facets):
                 return None
             kind: HitKind = "talk" if resource.resource_type == "conversation" else "passage"
-            return build_hit(_build_text(resource, resource.content), HitOrigin(kind, _get_title(resource)))
+            text = await self._get_forgotten().read_document(resource, resource.content)
+            return build_hit(_build_text(resource, text), HitOrigin(kind, _get_title(resource)))
         return None
 
     async def count(self, asked: WideRequest) -> dict[str, Any]:
@@ -147,7 +153,7 @@ class KnowledgeSource(SearchSource):
 
         answer = await self._opened().episodes.answer(asked.elsewhere())
         turns = [turn for turn in answer.records if is_talk(turn) or asked.kinds != HIT_KINDS]
-        turns = await self._without_forgotten(turns)
+        turns = await self._get_forgotten().filter_turns(turns)
         resources = await self._find_resources([turn.id for turn in turns])
         shown = {turn.id: turn for turn in turns}
         for hit in answer.ranking.hits:
@@ -157,19 +163,12 @@ class KnowledgeSource(SearchSource):
         results.total_found += answer.ranking.total_found - len(answer.records) + len(turns)
         results.words = answer.ranking.words
 
-    async def _without_forgotten(self, turns: Sequence[Episode]) -> list[Episode]:
-        """Drop turns that say something forgotten."""
-        if not turns:
-            return []
-        from agent_memory.knowledge.intake.undoing import get_forgotten_sources, says_any
-        from agent_memory.knowledge.items.drawn import sources_of
+    def _get_forgotten(self) -> ForgottenTexts:
+        """Return what was forgotten of turns and documents."""
+        from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 
-        if self._forgotten is None:  # by earlier versions; later ones note the sources
-            self._forgotten = [memory for memory, _ in await self._service.past.forgotten()]
-        sources = {source for memory in self._forgotten for source in sources_of(memory)}
-        sources |= await get_forgotten_sources(self._opened())
-        texts = [set(query_terms(memory.content)) for memory in self._forgotten]
-        return [turn for turn in turns if turn.id not in sources and not says_any(turn, texts)]
+        self._forgotten = self._forgotten or ForgottenTexts(self._opened(), self._service)
+        return self._forgotten
 
     # -- pages --------------------------------------------------------------------------------------------------------
 

@@ -489,3 +489,18 @@ def test_a_conversation_is_found_by_the_beginning_of_its_id_and_its_title(cli: R
         several = cli(command, "-a", "eve", "res-", code=3).stderr
         assert "2 resources are called 'res-': " in several
         assert talk["id"] in several
+
+
+def test_shown_document_has_no_forgotten_passage(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "vault.md").write_text("# Vault\n\nThe code word is tulip.\n\n# Lunch\n\nLunch is at noon.\n")
+    cli("ingest", "-a", "eve", str(tmp_path / "vault.md"))
+    assert "tulip" in cli("resources", "-a", "eve", "vault.md").stdout
+    [passage] = [
+        row["id"]
+        for row in document(cli("list", "-a", "eve", "--items", "--json"))["memories"]
+        if "tulip" in row["content"]
+    ]
+    cli("forget", "-a", "eve", passage, "--yes")
+    assert "tulip" not in cli("resources", "-a", "eve", "vault.md").stdout
+    assert "tulip" not in cli("resources", "-a", "eve", "vault.md", "--json").stdout
+    assert "Lunch is at noon." in cli("resources", "-a", "eve", "vault.md").stdout

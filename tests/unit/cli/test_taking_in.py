@@ -82,9 +82,7 @@ def test_ingest_of_a_second_file_with_the_id_names_the_first(cli: Run, tmp_path:
         (tmp_path / f"{name}.md").write_text(f"---\nid: boat-1\n---\nThe boat is {color}.")
         answer = cli("ingest", "-a", "eve", str(tmp_path / f"{name}.md"))
     [older] = [
-        row["id"]
-        for row in document(cli("resources", "-a", "eve", "--json"))["resources"]
-        if row["title"] == "boat.md"
+        row["id"] for row in document(cli("resources", "-a", "eve", "--json"))["resources"] if row["title"] == "boat.md"
     ]
     assert f"It may be a version of {older}, which has the same id or name. Both are kept." in answer.stderr
     assert f"maybe a version of {older}" in cli("resources", "-a", "eve").stdout

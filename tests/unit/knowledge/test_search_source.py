@@ -152,6 +152,54 @@ async def test_search_finds_no_turn_that_says_a_forgotten_note(
     assert list(await search(service, "what is my address")) == []
 
 
+VAULT = "# Vault\n\nThe code word is zanzibar tulip.\n\n# Lunch\n\nLunch is at noon.\n"
+
+
+async def read(service: MemoryService, record_id: str) -> str:
+    """Return the text that a search for an ID shows."""
+    return "\n".join(hit.memory.content for hit in await search(service, record_id))
+
+
+async def test_document_by_id_has_no_forgotten_passage(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, clock: FrozenClock
+) -> None:
+    document = (await ingest.resource(Document(VAULT, "vault.md"))).record.id
+    assert await read(service, document) == VAULT.strip()
+    await runner_of(knowledge, service).run()
+    await service.forget(next(iter(await search(service, "zanzibar"))).memory.id)
+    assert await read(service, document) == "Lunch\n\nLunch is at noon."
+    again = (await ingest.resource(Document(f"{VAULT}\n# Tea\n\nTea is at four.\n", "vault.md"))).record.id
+    assert "zanzibar" not in await read(service, again), "it is not read yet"
+    await runner_of(knowledge, service).run()
+    assert "zanzibar" not in await read(service, again)
+    assert "Tea is at four." in await read(service, again)
+    clock.advance(days=40)
+    await service.admin.compact()
+    assert "zanzibar" not in await read(service, document) + await read(service, again)
+
+
+async def test_document_by_id_shows_its_title_when_all_is_forgotten(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, clock: FrozenClock
+) -> None:
+    document = (await ingest.resource(Document(VAULT, "vault.md"))).record.id
+    await runner_of(knowledge, service).run()
+    for hit in await search(service, "code word zanzibar lunch noon"):
+        await service.forget(hit.memory.id)
+    assert await read(service, document) == "vault.md"
+    clock.advance(days=40)
+    await service.admin.compact()
+    assert await read(service, document) == "vault.md"
+
+
+async def test_document_by_id_has_what_a_passage_says_now(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    document = (await ingest.resource(Document(VAULT, "vault.md"))).record.id
+    await runner_of(knowledge, service).run()
+    await service.update(next(iter(await search(service, "zanzibar"))).memory.id, {"content": "There is a code word."})
+    assert await read(service, document) == "There is a code word.\n\nLunch\n\nLunch is at noon."
+
+
 async def test_search_finds_the_page_behind_its_passages(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:

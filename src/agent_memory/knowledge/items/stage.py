@@ -28,6 +28,7 @@ from agent_memory.knowledge.items.drawn import (
     sources_of,
     with_sources,
 )
+from agent_memory.knowledge.items.forgotten_texts import list_forgotten_words
 from agent_memory.knowledge.items.preceding import Preceding
 from agent_memory.knowledge.items.replaced_passages import REPLACED_IN, hide_replaced, note_missing_source, shown_again
 from agent_memory.models import Episode, Resource, may_stand_for, sees, to_text
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
 
 _LEAST_WORDS: Final = 4
 """Of a text that a language model is asked about; "ok" is none."""
-_LEAST_FORGOTTEN: Final = 12
-"""Characters of a forgotten passage that is left out of other documents: a shorter one may be any word."""
 _OF_ONE: Final = frozenset({"blob_missing", "blob_damaged"})
 """Errors that are about one record, rather than about the disk."""
 
@@ -88,7 +87,9 @@ class Items:
         drawn: list[dict[str, Any]] = []
         texts = await self._texts(batch.records, failed)
         may = [] if batch.is_again or batch.is_alone else [each for each in batch.records if each.id in texts]
-        forgotten = await self._list_forgotten() if any(isinstance(each, Resource) for each in batch.records) else []
+        has_documents = any(isinstance(each, Resource) for each in batch.records)
+        gone = [memory for memory, _ in await self._service.past.forgotten()] if has_documents else []
+        forgotten = list_forgotten_words(gone)
         by_model, unread = await self._by_model(may, texts, batch.for_model)
         for record in batch.records:
             if record.id not in texts:
@@ -112,16 +113,6 @@ class Items:
         """See `ModelStage.may_ask`."""
         asking = self._asking
         return asking is not None and asking.model is not None and asking.budget.may_retry(self.name, record_id)
-
-    async def _list_forgotten(self) -> list[str]:
-        """Return the words of forgotten passages of documents, without their headings."""
-        gone = [memory for memory, _ in await self._service.past.forgotten() if is_passage(memory)]
-        of_documents = [memory for memory in gone if "speaker" not in memory.metadata]
-        bodies = [
-            memory.content.partition("\n\n")[2] if "heading" in memory.metadata else memory.content
-            for memory in of_documents
-        ]
-        return [body for body in bodies if len(body) >= _LEAST_FORGOTTEN]
 
     async def _texts(self, records: Sequence[Any], failed: dict[str, str]) -> dict[str, str]:
         """Return the whole texts of records by their ids; note why one cannot be read."""

@@ -1,0 +1,89 @@
+"""Texts of turns and documents without what was forgotten of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.knowledge.intake.undoing import get_forgotten_sources, says_any
+from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
+from agent_memory.retrieval import query_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Episode, Memory, Resource
+    from agent_memory.service import MemoryService
+
+_LEAST_FORGOTTEN: Final = 12
+"""Characters of a forgotten passage that is left out of other documents: a shorter one may be any word."""
+
+
+class ForgottenTexts:
+    """What was forgotten of the turns and documents of an agent.
+
+    Args:
+        knowledge: Turns and documents of the agent.
+        service: Memories of the agent.
+    """
+
+    def __init__(self, knowledge: Knowledge, service: MemoryService) -> None:
+        self._knowledge, self._service = knowledge, service
+        self._first: list[Memory] | None = None
+
+    async def filter_turns(self, turns: Sequence[Episode]) -> list[Episode]:
+        """Return the turns that say nothing forgotten."""
+        if not turns:
+            return []
+        if self._first is None:  # forgotten by earlier versions; later ones note the sources
+            self._first = await self._list_forgotten()
+        sources = await self._list_sources(self._first)
+        texts = [set(query_terms(memory.content)) for memory in self._first]
+        return [turn for turn in turns if turn.id not in sources and not says_any(turn, texts)]
+
+    async def is_source(self, record_id: str) -> bool:
+        """Return True if something of a record was forgotten."""
+        return record_id in await self._list_sources(await self._list_forgotten())
+
+    async def read_document(self, record: Resource, text: str) -> str:
+        """Return the current passages of a document in order, or its text before it has any.
+
+        Args:
+            record: Document.
+            text: Text of the document.
+        """
+        linked = [item.id for item in await self._service.admin.linked_to(record.id)]
+        current = (await self._service.admin.valid_among(linked)).values()
+        places = {item.id: place_of(item, record.id) or (0, 0) for item in current if _is_of_document(item)}
+        passages = [item for item in current if item.id in places]
+        if passages:
+            passages.sort(key=lambda item: places[item.id])
+            return "\n\n".join(dict.fromkeys(item.content for item in passages))
+        return record.title if await self.is_source(record.id) else await self.remove_forgotten(text)
+
+    async def remove_forgotten(self, text: str) -> str:
+        """Return a text without the words of forgotten passages."""
+        for words in list_forgotten_words(await self._list_forgotten()):
+            text = text.replace(words, "")
+        return text
+
+    async def _list_forgotten(self) -> list[Memory]:
+        return [memory for memory, _ in await self._service.past.forgotten()]
+
+    async def _list_sources(self, forgotten: Sequence[Memory]) -> set[str]:
+        sources = {source for memory in forgotten for source in sources_of(memory)}
+        return sources | await get_forgotten_sources(self._knowledge)
+
+
+def _is_of_document(item: Memory) -> bool:
+    """Return True for a passage, and for one that was edited since."""
+    return is_passage(item) or item.source.kind != "extraction"
+
+
+def list_forgotten_words(forgotten: Sequence[Memory]) -> list[str]:
+    """Return the words of forgotten passages of documents, without headings."""
+    passages = [memory for memory in forgotten if is_passage(memory) and "speaker" not in memory.metadata]
+    words = [
+        memory.content.partition("\n\n")[2] if "heading" in memory.metadata else memory.content for memory in passages
+    ]
+    return [own for own in words if len(own) >= _LEAST_FORGOTTEN]
