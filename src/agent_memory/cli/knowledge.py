@@ -186,13 +186,7 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
     run.screen.last_words = lambda: (
         "Stopped. All is taken in; the next `agent-memory ingest` or session draws the rest."
     )
-    if links:
-        names = _join_names(Path(link).name for link in links)
-        verb = "leads" if len(links) == 1 else "lead"
-        run.screen.note(
-            f"{counted(len(links), 'link')} {verb} out of the folder and {'was' if len(links) == 1 else 'were'} left "
-            f"out: {names}. To ingest one, name it: `agent-memory ingest FILE`."
-        )
+    _note_links(run, links)
     missing = await _note_missing(run, knowledge, folders, prune=prune)
     if not files and not missing.get("missing"):
         failed += 1
@@ -205,6 +199,16 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
     run.screen.document({"agent_id": run.service.agent_id, "files": documents, "links": links, **missing, **worked})
     if failed:
         raise typer.Exit(FAILED)
+
+
+def _note_links(run: Run, links: list[str]) -> None:
+    """Print which links lead out of the ingested folders."""
+    if links:
+        words = "link leads out of the folder and was" if len(links) == 1 else "links lead out of the folder and were"
+        names = _join_names(Path(link).name for link in links)
+        run.screen.note(
+            f"{len(links):,} {words} left out: {names}. To ingest one, name it: `agent-memory ingest FILE`."
+        )
 
 
 async def _note_missing(run: Run, knowledge: Knowledge, folders: list[Path], *, prune: bool) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.layout import folder_of
+from agent_memory.knowledge.facade.shapes import is_local
 from agent_memory.models import (
     ENTITY,
     EPISODE,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.facade.groups import SeenTopics
     from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import HitKind, Kind, MemorySearchResult, Resource, SearchResults
+    from agent_memory.models import HitKind, Kind, Memory, MemorySearchResult, Resource, SearchResults
     from agent_memory.retrieval import Hit
     from agent_memory.service import Caller, MemoryService
     from agent_memory.service.search_sources import WideRequest
@@ -95,9 +96,21 @@ class KnowledgeSource(SearchSource):
             linked = [resources[link.id] for link in hit.memory.links if link.id in resources]
             if linked and all(_is_unasked(resource, asked) for resource in linked):
                 continue
-            origin = _build_origin(hit, linked[0]) if linked else hit.origin
-            described.append(hit.model_copy(update={"origin": origin}))
+            origin = _build_origin(hit, linked[0]) if linked else await self._find_hidden_origin(hit)
+            described.append(hit.model_copy(update={"origin": origin, "memory": _with_trust(hit.memory, linked)}))
         return described
+
+    async def _find_hidden_origin(self, hit: MemorySearchResult) -> HitOrigin:
+        """Return the origin of an item whose documents are not current."""
+        from agent_memory.knowledge.items.drawn import sources_of
+        from agent_memory.knowledge.items.replaced_passages import REPLACED_IN
+
+        for source in sources_of(hit.memory):
+            resource = await self._opened().resources.get(source) if source.startswith(RESOURCE.prefix) else None
+            if resource is not None:
+                newer = str(hit.memory.metadata.get(REPLACED_IN, ""))
+                return replace(_build_origin(hit, resource), replaced_by=newer if newer != source else "")
+        return hit.origin
 
     async def get(self, record_id: str, caller: Caller) -> MemorySearchResult | None:
         """Return a visible turn, page or document by its ID, or None."""
@@ -119,10 +132,17 @@ class KnowledgeSource(SearchSource):
             resource = await self._opened().resources.get(record_id)
             if resource is None or not sees(caller.group, resource.facets):
                 return None
-            kind: HitKind = "talk" if resource.resource_type == "conversation" else "passage"
-            text = await self._get_forgotten().read_document(resource, resource.content)
-            return build_hit(_build_text(resource, text), HitOrigin(kind, _get_title(resource)))
+            return await self._read_resource(resource)
         return None
+
+    async def _read_resource(self, resource: Resource) -> MemorySearchResult:
+        """Return a document or conversation as a hit, marked if it is not current."""
+        kind: HitKind = "talk" if resource.resource_type == "conversation" else "passage"
+        newer = await self._opened().resources.replaced_by([resource.id])
+        is_expired = resource.is_expired(self._opened().clock())
+        origin = HitOrigin(kind, _get_title(resource), is_expired=is_expired, replaced_by=newer.get(resource.id, ""))
+        text = await self._get_forgotten().read_document(resource, resource.content)
+        return build_hit(_with_trust(_build_text(resource, text), [resource]), origin)
 
     async def count(self, asked: WideRequest) -> dict[str, Any]:
         """Count documents, conversations and pages, and name people."""
@@ -249,6 +269,15 @@ def _is_unasked(resource: Resource, asked: WideRequest) -> bool:
         return False
     names = {*query_terms(_DOCUMENT), *query_terms(resource.resource_type.replace("_", " "))}
     return names.isdisjoint(query_terms(asked.request.text))
+
+
+def _with_trust(memory: Memory, resources: Sequence[Resource]) -> Memory:
+    """Return a text with low trust if all its documents are foreign.
+
+    Earlier versions stored texts of mails and web pages with medium trust.
+    """
+    is_foreign = resources and not any(is_local(resource.resource_type) for resource in resources)
+    return memory.model_copy(update={"trust": "low"}) if is_foreign else memory
 
 
 def _grade(hit: Hit, text: str, words: Mapping[str, float]) -> Hit | None:

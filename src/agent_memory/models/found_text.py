@@ -25,12 +25,16 @@ class HitOrigin:
         source: Title of the document, page or conversation; empty for a note.
         speaker: Who said it, by name or role; empty if that is not known.
         is_confirmed: False for a text that waits in the inbox for a person's yes.
+        is_expired: True for a text that is shown by its ID alone, since it has expired or was withdrawn.
+        replaced_by: ID of the version of the document that replaced this text; empty if none did.
     """
 
     kind: HitKind = "note"
     source: str = ""
     speaker: str = ""
     is_confirmed: bool = True
+    is_expired: bool = False
+    replaced_by: str = ""
 
 
 class FoundText(Memory):

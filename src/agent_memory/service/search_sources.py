@@ -139,6 +139,13 @@ class SearchSources:
                 return hit
         return None
 
+    async def add_origin(self, hit: MemorySearchResult, asked: WideRequest) -> MemorySearchResult:
+        """Return a memory that was asked for by its ID with its origin, also an expired one."""
+        described = await self._describe([hit], replace(asked, kinds=_ITEM_KINDS))
+        hit = described[0] if described else hit
+        origin = replace(hit.origin, is_expired=hit.memory.is_expired(asked.request.now))
+        return hit.model_copy(update={"origin": origin})
+
     async def count(self, asked: WideRequest) -> dict[str, Any]:
         """Return the facts of all sources for an overview, by name."""
         counts: dict[str, Any] = {}

@@ -323,7 +323,7 @@ class MemoryService:
         )
         asked = WideRequest(request, caller, frozenset(kinds), has_waiting)
         try:
-            named = await self._named(text, caller) if filters is None else None
+            named = await self._named(asked) if filters is None else None
             if wants_overview or (named is None and is_overview_asked(asked, self.agent_id)):
                 overview, results = await make_overview(self.storage, self.sources, asked)
             else:
@@ -371,8 +371,9 @@ class MemoryService:
         met = [hit.memory.id for hit in results] + [rejected["id"] for rejected in results.rejected]
         return await self.storage.replaced_by(met)
 
-    async def _named(self, query: str, caller: Caller) -> SearchResults | None:
+    async def _named(self, asked: WideRequest) -> SearchResults | None:
         """Return the memory, turn or page whose id a query is, None if it is none."""
+        query, caller = asked.request.text, asked.caller
         if not isinstance(query, str):
             return None
         if not is_memory_id(query.strip()):
@@ -383,7 +384,9 @@ class MemoryService:
         except UnknownIdError:
             return None
         around = (await self.storage.surroundings([memory.id], caller.group)).get(memory.id, Surroundings())
-        return answer_of(memory, around)
+        results = answer_of(memory, around)
+        results[:] = [await self.sources.add_origin(hit, asked) for hit in results]
+        return results
 
     async def get(self, memory_id: str) -> Memory:
         """Return one memory.

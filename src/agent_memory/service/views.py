@@ -34,6 +34,8 @@ _QUOTED_CHARS: Final = 80
 """Characters of each memory in a sentence for the user."""
 _UNCONFIRMED: Final = "unconfirmed"
 """Status of a hit that waits for a person's yes."""
+_EXPIRED: Final = "expired"
+"""Status of a hit that is shown by its ID alone."""
 _COMMON_SOURCE: Final = "assistant"
 """Kind of source of most memories: stored by the model."""
 
@@ -87,7 +89,8 @@ def brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> di
 def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
     """Return one hit of a search, with the parts of its score if asked to explain."""
     memory = hit.memory
-    more = {"pinned": memory.pinned, "trust": memory.trust, "superseded_by": superseded_by}
+    replaced_by = superseded_by or hit.origin.replaced_by or None
+    more = {"pinned": memory.pinned, "trust": memory.trust, "superseded_by": replaced_by}
     moment = {"timestamp": to_text(memory.timestamp), "access_count": memory.access_count}
     around = around_whole(hit.surroundings)
     return {
@@ -102,7 +105,7 @@ def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | No
         "kind": hit.origin.kind,
         "source": hit.origin.source,
         "speaker": hit.origin.speaker,
-        "status": "confirmed" if hit.origin.is_confirmed else _UNCONFIRMED,
+        "status": _get_status(hit) or "confirmed",
     }
 
 
@@ -110,7 +113,8 @@ def brief_hit(
     hit: MemorySearchResult, width: HitWidth = HitWidth(), superseded_by: str | None = None
 ) -> dict[str, Any]:
     """Return one hit of a search: of a long text an excerpt, unless the whole is asked for."""
-    replaced = {"superseded_by": superseded_by} if superseded_by else {}
+    replaced_by = superseded_by or hit.origin.replaced_by
+    replaced = {"superseded_by": replaced_by} if replaced_by else {}
     view = brief_memory(hit.memory, full=width.full, project=width.project) | _origin(hit)
     if hit.excerpt is not None and not (width.full or width.whole_text):
         view |= {"content": visible(hit.excerpt), "excerpt": True}
@@ -127,7 +131,13 @@ def _origin(hit: MemorySearchResult) -> dict[str, Any]:
         shown["source"] = origin.source or memory.source.kind
     if origin.speaker:
         shown["speaker"] = origin.speaker
-    return shown if origin.is_confirmed else {**shown, "status": _UNCONFIRMED}
+    status = _get_status(hit)
+    return {**shown, "status": status} if status else shown
+
+
+def _get_status(hit: MemorySearchResult) -> str:
+    """Return the status of a hit that is not simply valid, or an empty text."""
+    return _EXPIRED if hit.origin.is_expired else "" if hit.origin.is_confirmed else _UNCONFIRMED
 
 
 def around_whole(surroundings: Surroundings, name: str = "links") -> dict[str, Any]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_memory.knowledge.intake.drafting import Document, Turn
+from agent_memory.knowledge.items.replaced_passages import hide_missing
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.search_source import add_knowledge
 from agent_memory.knowledge.working import runner_of
@@ -113,6 +114,56 @@ async def test_search_finds_mail_only_if_documents_are_asked_for(
     await ingest.resource(Document("The harbour opens at six in summer.", "Re: harbour", "email"))
     await runner_of(knowledge, service).run()
     assert bool(list(await search(service, query, kinds=kinds))) is is_found
+
+
+@pytest.mark.parametrize(("resource_type", "trust"), [("ticket", "low"), ("document", None)])
+async def test_search_shows_stored_text_of_others_with_low_trust(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, resource_type: str, trust: str | None
+) -> None:
+    stored = await ingest.resource(Document("The harbour opens at six in summer.", "Harbour"))
+    changes = {"resource_type": resource_type}  # as earlier versions stored it, with medium trust
+    await knowledge.resources.update(stored.record.id, changes)
+    await runner_of(knowledge, service).run()
+    for query in ("when does the harbour open", stored.record.id):
+        (hit,) = await search(service, query)
+        assert brief_hit(hit).get("trust") == trust
+
+
+async def test_passage_of_a_replaced_version_by_id_is_marked(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, tmp_path: Path
+) -> None:
+    file = tmp_path / "harbour.md"
+    versions = []
+    for time in ("six", "nine"):
+        file.write_text(f"The harbour opens at {time} in summer.")
+        versions += (await ingest.file(file)).resources
+        await runner_of(knowledge, service).run()
+        if time == "six":
+            (old,) = await search(service, "harbour")
+    (hit,) = await search(service, old.memory.id)
+    marks = {"kind": "passage", "source": "harbour.md", "superseded_by": versions[1], "status": "expired"}
+    assert brief_hit(hit) | marks == brief_hit(hit)
+    (hit,) = await search(service, versions[0])
+    assert brief_hit(hit)["superseded_by"] == versions[1]
+    assert "superseded_by" not in brief_hit(next(iter(await search(service, versions[1]))))
+
+
+async def test_withdrawn_document_by_id_is_marked(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> None:
+    document = (await ingest.resource(Document(RUNBOOK, "runbook.md"))).record
+    await runner_of(knowledge, service).run()
+    (passage,) = await search(service, "on call")
+    await hide_missing(knowledge, service, [document], Caller())
+    for record_id in (passage.memory.id, document.id):
+        (hit,) = await search(service, record_id)
+        assert (brief_hit(hit)["status"], brief_hit(hit).get("superseded_by")) == ("expired", None)
+
+
+async def test_expired_note_by_id_is_marked(service: MemoryService, clock: FrozenClock) -> None:
+    note = (await service.store("The harbour opens at six.")).memory
+    await service.update(note.id, {"expires_at": clock() + timedelta(days=1)})
+    assert "status" not in brief_hit(next(iter(await search(service, note.id))))
+    clock.advance(days=2)
+    assert brief_hit(next(iter(await search(service, note.id))))["status"] == "expired"
 
 
 async def test_search_of_a_group_finds_its_own_turns(ingest: Ingest, service: MemoryService) -> None:

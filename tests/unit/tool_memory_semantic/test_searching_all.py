@@ -82,6 +82,15 @@ async def test_search_untrusted_hit_taints_the_session(mounted: Any, root: Path)
     assert "low_trust_since" in await done(tools, "status", detail="short")
 
 
+@pytest.mark.parametrize("arguments", [{}, {"kinds": ["passage"]}])
+async def test_search_ticket_text_taints_the_session(mounted: Any, root: Path, arguments: dict[str, Any]) -> None:
+    await ingest(root, "The harbour opens at six in summer.", "Ticket 12", "ticket")
+    tools = (await mounted()).get("tools")
+    (hit,) = (await done(tools, "search", query="when does the harbour open", **arguments))["results"]
+    assert hit["trust"] == "low"
+    assert "low_trust_since" in await done(tools, "status", detail="short")
+
+
 @pytest.mark.parametrize(("mode", "is_found"), [("autonomous", True), ("manual", True), ("ask", False)])
 async def test_search_shows_waiting_notes_except_in_mode_ask(
     mounted: Any, root: Path, mode: str, is_found: bool

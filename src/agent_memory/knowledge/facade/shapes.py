@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Importance = Literal["low", "normal", "high"]
 RESOURCE_TYPES: Final = ("conversation", "document", "config", "feedback")
+"""Types of what a user gives. Texts of another type, such as mails and web pages, have low trust."""
 FROM: Final = "from"
 """Name of the link of an item to the resource or episode that it was drawn from."""
 SOURCE_DELETED: Final = "source_deleted"
@@ -166,6 +167,11 @@ class MemoryRetryConfig:
     consolidation_backoff_base: float = 2.0
     retrieval_max_retries: int = 2
     retrieval_backoff_base: float = 1.0
+
+
+def is_local(resource_type: str) -> bool:
+    """Return True for a type of what a user gives, False for mails, pages and the like."""
+    return resource_type in RESOURCE_TYPES
 
 
 def resource_of(record: ResourceRecord, content: str) -> Resource:

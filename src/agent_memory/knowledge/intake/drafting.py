@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic
 
 from agent_memory.errors import ValidationError
+from agent_memory.knowledge.facade.shapes import is_local
 from agent_memory.models import (
     EPISODE,
     MAX_LINE_CHARS,
@@ -77,7 +78,7 @@ class Document:
     Attributes:
         text: Whole text.
         title: Title of the document.
-        resource_type: Type of the resource.
+        resource_type: Type of the resource; of another type than `RESOURCE_TYPES` it has low trust.
         said_at: When it was written.
         tags: Words it is about.
         metadata: What else is known of it, as plain JSON; `path` is the absolute path of its file.
@@ -141,6 +142,7 @@ def resource(agent_id: str, given: Document, origin: Origin, redactor: Redactor)
     """
     whole, own, redacted = _texts(given.text, redactor)
     values = _head(origin, given.said_at, "import" if origin.file else "user") | own
+    values |= {} if is_local(given.resource_type) else {"trust": "low"}
     values |= {
         "resource_type": given.resource_type,
         "title": _cut(given.title, _TITLE, redactor),

@@ -126,7 +126,9 @@ class Ingest:
         metadata: Mapping[str, Any] | None = None,
         caller: Caller = NOBODY,
     ) -> Ingested[Resource]:
-        """Take in a document; its words count as no more than medium trust, whoever gives it.
+        """Ingest a document, with medium trust at most.
+
+        A document of a type that is not one of `RESOURCE_TYPES`, such as a mail or a web page, has low trust.
 
         Raises:
             ValidationError: It is too long (`too_long`), empty, or nothing but a secret; nothing was stored.

@@ -204,3 +204,15 @@ async def test_no_part_of_a_secret_is_left_where_a_title_or_a_name_is_cut(
     await knowledge.close()
     files = [path.read_bytes() for path in root.rglob("*") if path.is_file()]
     assert not any(TOKEN[:8].encode() in content for content in files)
+
+
+@pytest.mark.parametrize(
+    ("resource_type", "trust"),
+    [
+        *((name, "medium") for name in ("document", "config", "feedback", "conversation")),
+        *((name, "low") for name in ("web_page", "email", "e_mail", "ticket", "chat", "feed", "html")),
+    ],
+)
+async def test_document_of_another_type_has_low_trust(ingest: Ingest, resource_type: str, trust: str) -> None:
+    stored = await ingest.resource(Document("The boat is blue.", "Boat", resource_type))
+    assert stored.record.trust == trust
