@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.redaction.memo import RepeatedRedactor
-from agent_memory.redaction.protocol import MARKER, MARKER_PREFIX
+from agent_memory.redaction.protocol import MARKER, MARKER_PREFIX, Redaction
 from agent_memory.redaction.shapes import MANY_WORDS, is_known_harmless
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _WORDS: Final = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
 _ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+")
 _MARKED: Final = re.compile(r"(?=\S{0,60}[^\W\d_])(?=\S{0,60}\d)\S*[\w][!#$%&*^~?+=@|;][\w!#$%&*^~?+=@|;]\S*")
 _LANGUAGE: Final = re.compile(r"(?i)[a-z]{1,8}(?:#|\+\+)[\d.]*")
+_SEPARATORS: Final = re.compile(r"([/\\]+)")
 _MIN_PART: Final = 10
 _MIN_SWITCHES: Final = 3  # between letters and digits; letters of both cases count as one
 _MIN_MARKED: Final = 6
@@ -43,6 +44,21 @@ def redact_label(value: Any, redactor: Redactor, known: re.Pattern[str] | None =
     """
     kinds: dict[str, None] = {}
     return _walk(value, redactor, known, kinds), tuple(kinds)
+
+
+def redact_path(path: str, redactor: Redactor) -> Redaction:
+    """Return a path without the secrets in its names.
+
+    A name that only looks random stays: temporary folders and checksums look like that.
+    """
+    kinds: dict[str, None] = {}
+    names: list[str] = []
+    for name in _SEPARATORS.split(path):
+        redaction = redactor.redact(name)
+        is_secret = not {_KIND}.issuperset(redaction.kinds)
+        kinds.update(dict.fromkeys(redaction.kinds if is_secret else ()))
+        names.append(redaction.text if is_secret else name)
+    return Redaction("".join(names), tuple(kinds))
 
 
 def _walk(value: Any, redactor: Redactor, harmless: re.Pattern[str] | None, kinds: dict[str, None]) -> Any:

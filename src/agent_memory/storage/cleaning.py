@@ -20,7 +20,7 @@ import pydantic
 from agent_memory.errors import ValidationError
 from agent_memory.models import Kind, Record, describe
 from agent_memory.models.record import IdOf
-from agent_memory.redaction import SecretRedactor, redact_label, redact_value
+from agent_memory.redaction import SecretRedactor, redact_label, redact_path, redact_value
 from agent_memory.redaction.protocol import MARKER
 
 if TYPE_CHECKING:
@@ -49,6 +49,9 @@ _DRAFT: Final = "draft_of_this"
 """A value that every required field takes, names and sentences alike."""
 _SESSIONS: Final = frozenset({"created_by_session", "group"})
 """Fields that name sessions, or a person and a session."""
+_PATHS: Final = frozenset({"path", "path_parts"})
+"""Keys of metadata that have the absolute path of a file, as a text or as its names."""
+_ROOT: Final = re.compile(r"[/~]|[A-Za-z]:[/\\]")
 _SESSION: Final = re.compile(
     # UUIDs, hex with an agent's name, ULIDs: generated, but not to keep anything secret
     r"(?i)(?:[a-z]{1,16}[-_:])?(?:[0-9a-f]{6,64}(?:-[0-9a-f]{4,64}){0,7}|[0-9A-HJKMNP-TV-Z]{26})(?:[_-][a-z][a-z_-]{0,63})?"
@@ -205,7 +208,11 @@ def _without_secrets(
     cleaned: dict[str, Any] = {}
     kinds: dict[str, None] = {}
     for name, value in values.items():
-        if name in _prose(kind):
+        if name == "metadata":
+            cleaned[name], secret_kinds = _redact_metadata(value, redactor)
+        elif name == "source" and _is_file(value, redactor):
+            cleaned[name], secret_kinds = value, ()
+        elif name in _prose(kind):
             cleaned[name], secret_kinds = redact_value(value, redactor)
         elif name in _names(kind):
             cleaned[name], secret_kinds = _name(value, _names(kind)[name])
@@ -220,6 +227,35 @@ def _without_secrets(
             )
         kinds.update(dict.fromkeys(secret_kinds))
     return cleaned, tuple(kinds)
+
+
+def _redact_metadata(value: Any, redactor: Redactor) -> tuple[Any, tuple[str, ...]]:
+    """Return metadata without secrets, in which paths are judged by their names."""
+    if not isinstance(value, Mapping):
+        return redact_value(value, redactor)
+    cleaned, found = redact_value({key: own for key, own in value.items() if not _is_path(key, own)}, redactor)
+    kinds = dict.fromkeys(found)
+    for key in _PATHS & value.keys():
+        if _is_path(key, value[key]):
+            names = value[key] if isinstance(value[key], list) else [value[key]]
+            redactions = [redact_path(name, redactor) for name in names]
+            texts = [redaction.text for redaction in redactions]
+            cleaned[key] = texts if isinstance(value[key], list) else texts[0]
+            kinds.update(dict.fromkeys(kind for redaction in redactions for kind in redaction.kinds))
+    return cleaned, tuple(kinds)
+
+
+def _is_file(value: Any, redactor: Redactor) -> bool:
+    """Return True for a source that is a file whose name has no secret."""
+    detail = value.get("detail", "") if isinstance(value, Mapping) and value.get("kind") == "import" else None
+    return isinstance(detail, str) and not redact_path(detail, redactor).kinds
+
+
+def _is_path(key: Any, value: Any) -> bool:
+    """Return True for an absolute path in metadata."""
+    names = value if isinstance(value, list) else [value]
+    is_text = bool(names) and all(isinstance(name, str) for name in names)
+    return key in _PATHS and is_text and _ROOT.match(names[0]) is not None
 
 
 def _is_only_secret(text: str) -> bool:

@@ -97,3 +97,26 @@ def test_undo_of_a_missing_file_keeps_others_of_its_name(cli: Run, tmp_path: Pat
     cli("ingest", "-a", "eve", "--undo", "--yes", str(tmp_path / "a" / "README.md"))
     [left] = document(cli("resources", "-a", "eve", "--json"))["resources"]
     assert left["metadata"]["path"].endswith("/b/README.md")
+
+
+def test_names_that_look_random_are_no_secrets_in_a_path(cli: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "tmpotxqvu5c" / "a8f5f167f44f4964e6c998dee827110c"
+    folder.mkdir(parents=True)
+    file = folder / "Xk29dQ8zLm3Rt7.md"
+    file.write_text("The boat is blue.")
+    answer = cli("ingest", "-a", "eve", str(file))
+    assert "Secrets were removed" not in answer.output
+    [row] = document(cli("resources", "-a", "eve", "--json"))["resources"]
+    assert (row["file"], row["metadata"]["path"]) == (file.name, str(file))
+    cli("ingest", "-a", "eve", "--undo", "--yes", str(file))
+    assert document(cli("resources", "-a", "eve", "--json"))["total"] == 0
+
+
+def test_known_and_labelled_secrets_in_a_path_are_removed(cli: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "password=hunter2abc" / "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+    folder.mkdir(parents=True)
+    (folder / "boat.md").write_text("The boat is blue.")
+    assert "Secrets were removed (password, github-token)" in cli("ingest", "-a", "eve", str(folder / "boat.md")).stderr
+    listed = cli("resources", "-a", "eve", "--json").stdout
+    assert "hunter2abc" not in listed
+    assert "ghp_16C7" not in listed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.redaction import SecretRedactor, redact_label
+from agent_memory.redaction import SecretRedactor, redact_label, redact_path
 from agent_memory.redaction.memo import RepeatedRedactor
 
 REDACTOR = SecretRedactor()
@@ -67,3 +67,15 @@ def test_redact_label_repeated_label_gives_same_result() -> None:
     redactor = RepeatedRedactor(SecretRedactor())
     for label in ("kafka", "tr0ub4dor&3x", "kafka", "tr0ub4dor&3x"):
         assert redact_label(label, redactor) == redact_label(label, SecretRedactor())
+
+
+@pytest.mark.parametrize(
+    ("path", "clean"),
+    [
+        ("/tmp/tmpotxqvu5c/Xk29dQ8zLm3Rt7.md", "/tmp/tmpotxqvu5c/Xk29dQ8zLm3Rt7.md"),
+        (r"C:\cache\a8f5f167f44f4964e6c998dee827110c\x.md", r"C:\cache\a8f5f167f44f4964e6c998dee827110c\x.md"),
+        ("~/password=hunter2abc/x.md", "~/password=[redacted:password]/x.md"),
+    ],
+)
+def test_path_loses_only_known_and_labelled_secrets(path: str, clean: str) -> None:
+    assert redact_path(path, SecretRedactor()).text == clean

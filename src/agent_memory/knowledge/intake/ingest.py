@@ -30,7 +30,7 @@ from agent_memory.knowledge.intake.drafting import FORMAT, UNKNOWN, Document, Dr
 from agent_memory.knowledge.intake.parsing import has_its_id, parse_file
 from agent_memory.knowledge.intake.storing import Ingested, store_new
 from agent_memory.models import RESOURCE
-from agent_memory.redaction import SecretRedactor
+from agent_memory.redaction import SecretRedactor, redact_path
 from agent_memory.service import NOBODY
 from agent_memory.service.trust import lowest
 from agent_memory.storage.cleaning import redact_fields
@@ -241,7 +241,7 @@ class Ingest:
         """
         done = FileIngested(path.name)
         tell = progress or (lambda _: None)
-        name = await asyncio.to_thread(self._redactor.redact, path.name)
+        name = await asyncio.to_thread(redact_path, path.name, self._redactor)
         origin = replace(self._origin(caller, group), file=name.text[:200])
         for part in await asyncio.to_thread(lambda: list(parse_file(path))):
             if isinstance(part, Document):

@@ -62,8 +62,10 @@ async def taken_from(knowledge: Knowledge, name: str, path: str = "") -> list[Re
     Raises:
         StorageError: They cannot be read.
     """
-    records = [record async for record in knowledge.resources.iter_all() if name and record.source.detail == name]
-    return [record for record in records if not path or not get_path(record) or is_at(record, path)]
+    records = [record async for record in knowledge.resources.iter_all()]
+    at_path = [record for record in records if path and is_at(record, path)]
+    named = [record for record in records if name and record.source.detail == name]
+    return at_path + [record for record in named if not path or not get_path(record)]
 
 
 async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable[str], caller: Caller) -> Undone:
