@@ -12,7 +12,7 @@ from agent_memory.service.shortening import shorten_line
 
 if TYPE_CHECKING:
     from agent_memory.memories import MemoryStorage
-    from agent_memory.models import Memory
+    from agent_memory.models import Memory, Tally
     from agent_memory.service.search_sources import SearchSources, WideRequest
 
 # An overview has at most 300 tokens.
@@ -49,11 +49,12 @@ async def make_overview(
     newest = await storage.browse(Listing("newest", filters, limit=_NEWEST))
     tally = await storage.tally()
     items = tally.items_of(group)
-    projects = tally.by_facet.get(PROJECT, Counter()).most_common(_PROJECTS)
+    categories = await _count_each(storage, tally, group, "category", _CATEGORIES)
+    projects = await _count_each(storage, tally, group, PROJECT, _PROJECTS)
     counts = {
         "memories": newest.total,
-        "by_category": dict(tally.by_facet.get("category", Counter()).most_common(_CATEGORIES)),
-        "by_project": {shorten_line(visible(name), NAME_CHARS): count for name, count in projects},
+        "by_category": categories,
+        "by_project": {shorten_line(visible(name), NAME_CHARS): count for name, count in projects.items()},
         "pinned": pinned.total,
         "open_tasks": tasks.total,
         "passages": items,
@@ -62,6 +63,18 @@ async def make_overview(
     memories = {memory.id: memory for memory in (*pinned.records, *tasks.records, *newest.records)}
     results = SearchResults([_show(memory) for memory in islice(memories.values(), _RESULTS)], total_found=newest.total)
     return {name: value for name, value in counts.items() if value or name == "memories"}, results
+
+
+async def _count_each(storage: MemoryStorage, tally: Tally, group: str | None, field: str, most: int) -> dict[str, int]:
+    """Count the current memories of the most frequent values of a field.
+
+    The tally alone has those of other groups and what was replaced, too.
+    """
+    counts = Counter[str]()
+    for value, _ in tally.by_facet.get(field, Counter[str]()).most_common(2 * most):
+        own = SearchFilters.model_validate({field: value, "group": group})
+        counts[value] = (await storage.browse(Listing("newest", own, limit=1))).total
+    return dict((+counts).most_common(most))
 
 
 def _show(memory: Memory) -> MemorySearchResult:

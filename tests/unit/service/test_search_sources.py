@@ -170,6 +170,20 @@ async def test_search_query_with_topic_gives_no_overview(service: MemoryService,
     assert (await search(service, query)).overview is None
 
 
+async def test_overview_counts_current_memories_by_category(service: MemoryService) -> None:
+    old = (await service.store({"content": "Deploy on Fridays only.", "category": "decision", "project": "a"})).memory
+    new = {"content": "Deploy on Mondays.", "category": "decision", "project": "b", "supersedes": old.id}
+    await service.store(new)
+    await service.store({"content": "Harbour > Hours: closed in winter.", "source": EXTRACTION})
+    overview = (await search(service, None)).overview
+    assert overview == {
+        "memories": 1,
+        "by_category": {"decision": 1},
+        "by_project": {"b": 1},
+        "passages": 1,
+    }
+
+
 async def test_search_with_filters_or_fewer_kinds_gives_no_overview(service: MemoryService) -> None:
     await service.store({"content": "Renew the certificate.", "category": "task"})
     await service.store("Tea at four.")
