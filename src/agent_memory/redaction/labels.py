@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.redaction.memo import RepeatedRedactor
 from agent_memory.redaction.protocol import MARKER, MARKER_PREFIX, Redaction
+from agent_memory.redaction.redactor import has_known_form
 from agent_memory.redaction.shapes import MANY_WORDS, is_known_harmless
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def redact_path(path: str, redactor: Redactor) -> Redaction:
     names: list[str] = []
     for name in _SEPARATORS.split(path):
         redaction = redactor.redact(name)
-        is_secret = not {_KIND}.issuperset(redaction.kinds)
+        is_secret = not {_KIND}.issuperset(redaction.kinds) or has_known_form(name)
         kinds.update(dict.fromkeys(redaction.kinds if is_secret else ()))
         names.append(redaction.text if is_secret else name)
     return Redaction("".join(names), tuple(kinds))

@@ -73,6 +73,11 @@ def _with_encoded(text: str) -> list[Finding]:
     return findings + _find_guessed(text)
 
 
+def has_known_form(text: str) -> bool:
+    """Return True if a secret in a text is known by its form alone."""
+    return bool(_find_known(text))
+
+
 def _find_known(text: str) -> list[Finding]:
     return [finding for detect in _known_detectors() for finding in detect(text)]
 

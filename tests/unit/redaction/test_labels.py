@@ -8,6 +8,7 @@ from agent_memory.redaction import SecretRedactor, redact_label, redact_path
 from agent_memory.redaction.memo import RepeatedRedactor
 
 REDACTOR = SecretRedactor()
+GITHUB = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,8 @@ def test_redact_label_repeated_label_gives_same_result() -> None:
     [
         ("/tmp/tmpotxqvu5c/Xk29dQ8zLm3Rt7.md", "/tmp/tmpotxqvu5c/Xk29dQ8zLm3Rt7.md"),
         (r"C:\cache\a8f5f167f44f4964e6c998dee827110c\x.md", r"C:\cache\a8f5f167f44f4964e6c998dee827110c\x.md"),
+        (f"/tmp/{GITHUB}.md", "/tmp/[redacted:high-entropy]"),
+        (f"/tmp/a {GITHUB} b.md", "/tmp/a [redacted:github-token] b.md"),
         ("~/password=hunter2abc/x.md", "~/password=[redacted:password]/x.md"),
     ],
 )
