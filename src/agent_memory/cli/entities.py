@@ -13,6 +13,7 @@ from agent_memory.cli.text import day, minute
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.ingestion.entities.reading import Entities, KnownEntity, Moment
+from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.models import EntityType, Episode, to_text, visible
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ async def episodes(
         else:
             found = [each for each in await knowledge.episodes.valid() if each.group == group or not group]
             found = sorted(found, key=lambda each: (each.observed_at or each.timestamp, each.order), reverse=True)
+        found = await ForgottenTexts(knowledge, run.service).filter_turns(found)
     total = len(found)
     shown = found if every or conversation is not None else found[:_SHOWN]
     head = {"agent_id": run.service.agent_id, "count": len(shown), "total": total}

@@ -504,3 +504,14 @@ def test_shown_document_has_no_forgotten_passage(cli: Run, tmp_path: Path) -> No
     assert "tulip" not in cli("resources", "-a", "eve", "vault.md").stdout
     assert "tulip" not in cli("resources", "-a", "eve", "vault.md", "--json").stdout
     assert "Lunch is at noon." in cli("resources", "-a", "eve", "vault.md").stdout
+
+
+def test_listed_turns_have_no_forgotten_words(cli: Run, chat: str) -> None:
+    cli("ingest", "-a", "eve", chat)
+    [first, *_] = document(cli("list", "-a", "eve", "--items", "--json"))["memories"]
+    words = first["content"].rpartition(": ")[2]
+    for command in (("episodes",), ("resources", "chat.jsonl")):
+        assert words in cli(*command, "-a", "eve").stdout
+    cli("forget", "-a", "eve", first["id"], "--yes")
+    for command in (("episodes",), ("resources", "chat.jsonl")):
+        assert words not in cli(*command, "-a", "eve").stdout

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
+    from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
     from agent_memory.lifecycle.briefing.choosing import Chosen, Passage
     from agent_memory.lifecycle.briefing.doubting import Doubts
     from agent_memory.lifecycle.briefing.finding import Readable
@@ -92,6 +93,7 @@ class Briefer:
     Args:
         service: The agent's memory.
         episodes: Where its conversations are kept besides.
+        forgotten: What was forgotten of the conversations; turns that say it are left out.
         clock: Source of the present.
         tokens: How many a briefing has at most, see `estimate_tokens`.
         patience: Seconds to wait for the embedding of a prompt; without it, words are compared alone.
@@ -102,6 +104,7 @@ class Briefer:
         service: MemoryService,
         *,
         episodes: Readable | None = None,
+        forgotten: ForgottenTexts | None = None,
         clock: Clock = utc_now,
         tokens: int = TOKENS,
         patience: float = PATIENCE,
@@ -110,6 +113,7 @@ class Briefer:
         self._sources = [Source(MEMORY, service.admin)]
         if episodes is not None:
             self._sources.append(Source(EPISODE, episodes))
+        self._forgotten = forgotten
         self._clock, self._tokens, self._patience = clock, tokens, patience
 
     async def brief(self, asked: str = "", caller: Caller = NOBODY, known: Collection[str] = ()) -> Briefing:
@@ -128,7 +132,7 @@ class Briefer:
         every: list[Passage] = []
         if asked.strip():
             asked = asked[:MAX_ASKED]
-            every = await bearing_on(asked, self._sources, now, caller, self._patience)
+            every = await self._leave_forgotten(await bearing_on(asked, self._sources, now, caller, self._patience))
         standing = await _standing(self._service, now, caller, known)
         stands = [one for each in standing for records in each.records for one in records]
         doubts = await doubts_of(self._service, caller, every, stands, known)
@@ -139,6 +143,14 @@ class Briefer:
         chosen = choose(found, asked, room - sum(each.tokens for each in kept) - _AROUND) if found else []
         told = {each.passage.id for each in chosen}
         return _fitting(agent, [*_bearing(chosen), *_without(kept, told)], self._tokens)
+
+    async def _leave_forgotten(self, passages: list[Passage]) -> list[Passage]:
+        """Return passages without turns of which something was forgotten."""
+        turns = [passage.record for passage in passages if isinstance(passage.record, Episode)]
+        if self._forgotten is None or not turns:
+            return passages
+        shown = {turn.id for turn in await self._forgotten.filter_turns(turns)}
+        return [passage for passage in passages if not isinstance(passage.record, Episode) or passage.id in shown]
 
 
 async def _standing(service: MemoryService, now: datetime, caller: Caller, known: Collection[str]) -> list[_Section]:

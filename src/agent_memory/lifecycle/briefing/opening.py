@@ -13,6 +13,7 @@ from agent_memory.service import NOBODY
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
     from agent_memory.service import Caller, MemoryService
 
 
@@ -27,6 +28,7 @@ class SessionBriefing:
     def __init__(self, service: MemoryService, tokens: int = TOKENS) -> None:
         self._service, self._tokens = service, tokens
         self._knowledge: Knowledge | None = None
+        self._forgotten: ForgottenTexts | None = None
 
     async def make(self, asked: str, caller: Caller = NOBODY, known: Collection[str] = ()) -> Briefing:
         """Return a briefing; see `Briefer.brief`. It is told to the session, without its words.
@@ -36,8 +38,13 @@ class SessionBriefing:
         """
         begun = time.perf_counter()
         self._knowledge = self._knowledge or self._conversations()
+        if self._knowledge is not None:
+            from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts  # for agents with conversations
+
+            self._forgotten = ForgottenTexts(self._knowledge, self._service)
         episodes = None if self._knowledge is None else self._knowledge.episodes
-        made = await Briefer(self._service, episodes=episodes, tokens=self._tokens).brief(asked, caller, known)
+        briefer = Briefer(self._service, episodes=episodes, forgotten=self._forgotten, tokens=self._tokens)
+        made = await briefer.brief(asked, caller, known)
         if not made.turns:
             await self.close()  # nothing of what was said has to be looked at again
         milliseconds = round((time.perf_counter() - begun) * 1000, 3)
@@ -53,7 +60,10 @@ class SessionBriefing:
         """
         if not briefing.turns:
             return True
-        return self._knowledge is not None and await self._knowledge.episodes.still_true(briefing.turns)
+        if self._knowledge is None or self._forgotten is None:
+            return False
+        shown = await self._forgotten.filter_turns(briefing.turns)
+        return len(shown) == len(briefing.turns) and await self._knowledge.episodes.still_true(briefing.turns)
 
     def _conversations(self) -> Knowledge | None:
         if self._service.settings.backend == "server":
@@ -63,6 +73,6 @@ class SessionBriefing:
 
     async def close(self) -> None:
         """Close the conversations. May be called more than once."""
-        knowledge, self._knowledge = self._knowledge, None
+        knowledge, self._knowledge, self._forgotten = self._knowledge, None, None
         if knowledge is not None:
             await knowledge.close()

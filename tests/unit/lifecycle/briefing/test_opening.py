@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.working import runner_of
 from agent_memory.lifecycle.briefing import SessionBriefing
+from agent_memory.models import SearchFilters
 from tests.unit.lifecycle.briefing.test_briefing import ASKED, TALK
 from tests.unit.service.conftest import Listener
 
@@ -38,6 +41,23 @@ async def test_conversations_that_were_taken_in_are_quoted_until_they_are_forgot
     assert "seven" not in str(told)
     await knowledge.episodes.delete(made.turns[0].id)
     assert not await briefings.turns_stand(made)
+    await briefings.close()
+    await knowledge.close()
+
+
+async def test_briefing_quotes_no_turn_of_a_forgotten_item(service: MemoryService, tmp_path: Path) -> None:
+    knowledge = await taken_in(service, tmp_path)
+    await runner_of(knowledge, service).run()
+    keep_pages(service)
+    briefings = SessionBriefing(service)
+    made = await briefings.make(ASKED)
+    assert "exactly seven attempts" in made.text
+    found = await service.search("exactly seven attempts", 10, SearchFilters(include_items=True))
+    for hit in found:
+        if "seven" in hit.memory.content:
+            await service.forget(hit.memory.id)
+    assert not await briefings.turns_stand(made)
+    assert "exactly seven attempts" not in (await briefings.make(ASKED)).text
     await briefings.close()
     await knowledge.close()
 
