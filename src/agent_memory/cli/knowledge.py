@@ -204,10 +204,11 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
 def _note_links(run: Run, links: list[str]) -> None:
     """Print which links lead out of the ingested folders."""
     if links:
-        words = "link leads out of the folder and was" if len(links) == 1 else "links lead out of the folder and were"
+        verb, left = ("leads", "It was") if len(links) == 1 else ("lead", "They were")
         names = _join_names(Path(link).name for link in links)
         run.screen.note(
-            f"{len(links):,} {words} left out: {names}. To ingest one, name it: `agent-memory ingest FILE`."
+            f"{counted(len(links), 'link')} {verb} out of the folder or to hidden files: {names}. {left} left out. To "
+            "ingest one, name it: `agent-memory ingest FILE`"
         )
 
 

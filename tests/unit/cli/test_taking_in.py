@@ -69,11 +69,16 @@ def test_link_out_of_a_folder_is_named_and_left_out(cli: Run, tmp_path: Path) ->
     (folder / "link.txt").symlink_to(private / "keys.txt")
     (folder / "more").symlink_to(private)
     (folder / "own.md").symlink_to(folder / "boat.md")
+    (folder / ".env").write_text("The spare key is under the mat.")
+    (folder / "settings.txt").symlink_to(folder / ".env")
     answer = document(cli("ingest", "-a", "eve", "--json", str(folder)))
-    assert sorted(link.rpartition("/")[2] for link in answer["links"]) == ["link.txt", "more"]
+    assert sorted(link.rpartition("/")[2] for link in answer["links"]) == ["link.txt", "more", "settings.txt"]
     assert [file["file"].rpartition("/")[2] for file in answer["files"]] == ["boat.md", "own.md"]
     assert "spare key" not in cli("resources", "-a", "eve", "--json").stdout
-    assert "2 links lead out of the folder and were left out" in cli("ingest", "-a", "eve", str(folder)).stderr
+    assert (
+        "3 links lead out of the folder or to hidden files: more, link.txt, settings.txt. They were left out."
+        in cli("ingest", "-a", "eve", str(folder)).stderr
+    )
     assert "1 taken in" in cli("ingest", "-a", "eve", str(folder / "link.txt")).stdout
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def list_files(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the files below a folder to ingest, and links that lead out of it.
+    """Return the files below a folder to ingest, and links that lead out of it or to hidden files.
 
     Hidden files and folders count for nothing, and linked folders are not entered.
     """
@@ -33,8 +33,11 @@ def list_files(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def _leads_out(path: Path, root: Path) -> bool:
-    """Return True if a path is a link to a place outside of a folder."""
-    return path.is_symlink() and not path.resolve().is_relative_to(root)
+    """Return True if a path is a link to a place outside of a folder, or to a hidden one."""
+    if not path.is_symlink():
+        return False
+    target = path.resolve()
+    return not target.is_relative_to(root) or any(name.startswith(".") for name in target.relative_to(root).parts)
 
 
 async def note_missing(knowledge: Knowledge, root: Path) -> list[Resource]:
