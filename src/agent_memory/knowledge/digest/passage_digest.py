@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.knowledge.digest.agreement import find_disagreement, find_lead
+from agent_memory.knowledge.digest.agreement import (
+    QuotedPlace,
+    check_statement,
+    find_lead,
+    find_sentence,
+    tells_decision,
+)
 from agent_memory.knowledge.facade.shapes import FROM
 from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
 from agent_memory.knowledge.llm.grounding import place_of as words_at
@@ -175,10 +181,13 @@ class PassageDigest:
             found = words_at(statement.quote, text, *place) if place is not None else None
             if found is None:
                 continue
-            lead = find_lead(text, found)
-            reason = find_disagreement(statement.text, text[slice(*found)], lead, passage.content)
-            reason = reason or _check_details(statement, passage.content)
-            return ({}, reason) if reason else (_make_item(statement, passage, source, found, caller, self._now()), "")
+            quoted_place = _locate(text, found, passage)
+            reason = check_statement(statement.text, quoted_place) or _check_details(statement, passage.content)
+            if reason:
+                return {}, reason
+            is_decision = statement.is_decision and tells_decision(quoted_place)
+            item = _make_item(replace(statement, is_decision=is_decision), passage, source, found, caller, self._now())
+            return item, ""
         return {}, "its quote is not in the passage"
 
     async def _read(self, source: str) -> str:
@@ -210,11 +219,22 @@ async def list_passages(service: MemoryService, caller: Caller) -> list[Memory]:
     return [record for record in records if is_passage(record) and is_seen(record, caller)]
 
 
+def _locate(text: str, place: tuple[int, int], passage: Memory) -> QuotedPlace:
+    """Return a quote with its sentence, lead, heading and passage; who typed a trusted passage is named, too."""
+    speaker = f"{passage.metadata.get('speaker') or ''}\n" if passage.trust == "high" else ""
+    return QuotedPlace(
+        text[slice(*place)],
+        text[slice(*find_sentence(text, place))],
+        find_lead(text, place),
+        str(passage.metadata.get("heading", "")),
+        f"{speaker}{passage.content}",
+    )
+
+
 def _check_details(statement: QuotedStatement, content: str) -> str:
     """Return which detail of a statement its passage lacks, or an empty text."""
-    folded = content.casefold()
     for name in (statement.owner, statement.date, *statement.entities):
-        if name.strip() and name.strip().casefold() not in folded:
+        if name.strip() and words_at(name.casefold(), content.casefold()) is None:
             return f"{name.strip()} is not in the passage"
     return ""
 

@@ -1,0 +1,248 @@
+"""Words of statements and of their sources, with the words that limit a sentence. Pure."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from agent_memory.capture.rules import LANGUAGES, any_of, guess_languages, read_patterns
+from agent_memory.knowledge.topics.alike import exact_of
+from agent_memory.retrieval import query_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+_PERMISSIONS: Final = {
+    "must": ("must", "required", "mandatory", "shall", "obligatory", "muss", "müssen"),
+    "may": ("may", "allowed", "permitted", "can", "darf", "dürfen", "erlaubt"),
+    "forbidden": ("forbidden", "prohibited", "disallowed", "banned", "verboten", "unzulässig"),
+    "should": ("should", "recommended", "sollte", "sollten"),
+    "only": ("only", "nur"),
+    "unless": ("unless", "except", "außer"),
+}
+"""Words that say what is allowed; a statement has the same kinds of them as its quote."""
+_KINDS: Final = {word: kind for kind, words in _PERMISSIONS.items() for word in words}
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_UNSPACED: Final = "\u0e00-\u0eff\u2e80-\uffff"
+_WORD: Final = re.compile(
+    rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_])+(?:[.'\u2019_/\\:@&+#-]+(?:(?![{_UNSPACED}])[^\W_])+)*"
+)
+"""A word; in scripts without spaces a character."""
+_CLAUSE_END: Final = re.compile(
+    r"[;\uff1b()\u3002\uff01\uff1f\uff0c]|[.!?,\uff0c\u3001]\s|\s[-\u2013\u2014]\s",
+)
+_MAX_REVERSED: Final = 2
+"""Words in reverse order that a paraphrase may have."""
+
+
+class StatementWord(NamedTuple):
+    """A word of a text.
+
+    Attributes:
+        text: As written.
+        terms: Index terms, first that of the whole word, then those of its parts; empty for function words.
+        start, end: Place in the text.
+        clause: Number of the clause.
+    """
+
+    text: str
+    terms: tuple[str, ...]
+    start: int
+    end: int
+    clause: int
+
+    def is_in(self, terms: Collection[str]) -> bool:
+        """Return True if terms hold the word, or all parts of a compound."""
+        parts = self.terms[1:]
+        return self.terms[0] in terms or (bool(parts) and all(part in terms for part in parts))
+
+    @property
+    def counts(self) -> bool:
+        """Return True for a content word; permissions and denials are compared by kind."""
+        folded = self.text.casefold()
+        is_free = folded in _KINDS or folded in _get_harmless_words() or is_denial(folded)
+        return bool(self.terms) and not is_free
+
+
+def read_words(text: str, function_words: Collection[str] = ()) -> list[StatementWord]:
+    """Return the words of a text.
+
+    Args:
+        text: Statement or source.
+        function_words: Folded words without content; see `find_function_words`.
+    """
+    ends = [match.start() for match in _CLAUSE_END.finditer(text)]
+    words: list[StatementWord] = []
+    for match in _WORD.finditer(text):
+        word, clause = match[0], bisect_left(ends, match.start())
+        is_character = len(word) == 1 and word >= "\u0e00"
+        terms = (word,) if is_character else () if word.casefold() in function_words else tuple(query_terms(word))
+        words.append(StatementWord(word, terms, match.start(), match.end(), clause))
+    return words
+
+
+def get_terms(words: Iterable[StatementWord]) -> set[str]:
+    """Return the terms of words."""
+    return {term for word in words for term in word.terms}
+
+
+def find_function_words(text: str) -> frozenset[str]:
+    """Return the function words of the languages that a text may be in, besides English."""
+    return frozenset[str]().union(*map(_get_function_words, guess_languages(text)))
+
+
+# -- words that limit a sentence --------------------------------------------------------------------------------------
+
+
+def get_permissions(text: str) -> frozenset[str]:
+    """Return the kinds of permission that a text speaks of."""
+    return frozenset(_KINDS[word] for word in _LETTERS.findall(text.casefold()) if word in _KINDS)
+
+
+def get_suppositions(text: str) -> frozenset[str]:
+    """Return the words by which a text supposes or limits, such as "if" and "until"."""
+    return frozenset(match[0].casefold() for match in any_of("orders", "supposes").finditer(text))
+
+
+def denies(text: str) -> bool:
+    """Return True if a text denies something."""
+    return exact_of(text)[1] or any_of("orders", "denies").search(text) is not None
+
+
+def get_limits(text: str) -> tuple[bool, frozenset[str], frozenset[str]]:
+    """Return whether a text denies, its kinds of permission and its suppositions."""
+    return denies(text), get_permissions(text), get_suppositions(text)
+
+
+@lru_cache(maxsize=4_096)
+def is_denial(word: str) -> bool:
+    """Return True if a word denies."""
+    return denies(word)
+
+
+def is_turning(word: str) -> bool:
+    """Return True for a word of order, comparison or quantity."""
+    return word.casefold() in _get_turning_words()
+
+
+def find_followers(words: Sequence[StatementWord]) -> dict[str, set[str]]:
+    """Return by limiting word, `not` for denials, the terms of the words that follow it in its clause."""
+    followers: dict[str, set[str]] = defaultdict(set)
+    term, clause = "", -1
+    for word in reversed(words):
+        term, clause = (term if word.clause == clause else ""), word.clause
+        is_not = is_denial(word.text)
+        if is_not or is_turning(word.text):
+            followers["not" if is_not else word.text.casefold()].add(term)
+        if get_suppositions(word.text):
+            term = ""
+        elif word.terms and not is_not and word.text.casefold() not in _KINDS:
+            term = word.terms[0]
+    return followers
+
+
+def find_denied(words: Sequence[StatementWord], *, after: bool) -> list[StatementWord]:
+    """Return the content words of clauses that deny, or only those `after` the denial."""
+    denials = [word for word in words if is_denial(word.text)]
+    return [
+        word
+        for word in words
+        if word.counts and any(word.clause == no.clause and (word.start > no.start or not after) for no in denials)
+    ]
+
+
+@cache
+def _get_turning_words() -> frozenset[str]:
+    rows = read_patterns("opposites")["turning"]
+    return frozenset(word for row in rows for word in row if query_terms(word) and word not in _KINDS)
+
+
+@cache
+def _get_harmless_words() -> frozenset[str]:
+    return frozenset(" ".join(read_patterns("opposites")["harmless"]).split())
+
+
+@cache
+def _get_function_words(language: str) -> frozenset[str]:
+    rows, number = read_patterns("orders")["function_words"], LANGUAGES.index(language) - 1
+    return frozenset(rows[number].split()) - _get_turning_words() if 0 <= number < len(rows) else frozenset()
+
+
+# -- parts of a sentence ----------------------------------------------------------------------------------------------
+
+
+def find_used(
+    statement: Iterable[StatementWord], sentence: Sequence[StatementWord], quoted: tuple[int, int]
+) -> list[StatementWord]:
+    """Return the words of a sentence from the first to the last that a statement has, with their attributes.
+
+    Args:
+        statement: Words of the statement.
+        sentence: Words of the sentence.
+        quoted: Place of the quote in the sentence; of words that are there twice the nearest counts.
+    """
+    numbers = set[int]()
+    for word in statement:
+        places = [number for number, known in enumerate(sentence) if word.terms and word.is_in(known.terms)]
+        if places:
+            numbers.add(min(places, key=lambda number: _get_distance(sentence[number], quoted)))
+    if not numbers:
+        return []
+    start, last = min(numbers), max(numbers)
+    end = last
+    while start and _is_next_to(sentence[start - 1], sentence[start]):
+        start -= 1
+    while end + 1 < len(sentence) and _is_next_to(sentence[end], sentence[end + 1]):
+        end += 1
+    is_clause_end = end + 1 == len(sentence) or sentence[end + 1].clause > sentence[end].clause
+    return list(sentence[start : (end if is_clause_end else last) + 1])
+
+
+def grow_to_clauses(
+    used: Sequence[StatementWord], sentence: Iterable[StatementWord], *, has_ends: bool
+) -> list[StatementWord]:
+    """Return used words with the beginnings of their clauses, and with the ends if `has_ends`."""
+    clauses = {word.clause for word in used}
+    end = used[-1].end if used else 0
+    return [word for word in sentence if word.clause in clauses and (has_ends or word.end <= end)]
+
+
+def find_rested(stated: set[str], used: Iterable[StatementWord]) -> list[StatementWord]:
+    """Return the words of the fewest clauses that have all terms of a statement."""
+    clauses: dict[int, list[StatementWord]] = defaultdict(list)
+    for word in used:
+        clauses[word.clause].append(word)
+    left = stated & {term for words in clauses.values() for term in get_terms(words)}
+    rested: list[StatementWord] = []
+    while left:
+        best = max(clauses.values(), key=lambda words: len(left & get_terms(words)))
+        rested += best
+        left -= get_terms(best)
+    return rested
+
+
+def is_turned_round(words: Sequence[StatementWord], used: Sequence[StatementWord]) -> bool:
+    """Return True if three words come in reverse, as in "the server calls the client"; a passive has a "by"."""
+    if any(word.text == "by" for word in words) != any(word.text == "by" for word in used):
+        return False
+    numbered = reversed(list(enumerate(used)))  # of a word that is there twice the first place counts
+    places = {word.terms[0]: -number for number, word in numbered if word.terms and word.terms[0].isalpha()}
+    order = dict.fromkeys(places[word.terms[0]] for word in words if word.terms and word.terms[0] in places)
+    longest: list[int] = []
+    for place in order:
+        number = bisect_left(longest, place)
+        longest[number : number + 1] = [place]
+    return len(longest) > _MAX_REVERSED
+
+
+def _get_distance(word: StatementWord, quoted: tuple[int, int]) -> int:
+    return max(0, quoted[0] - word.start, word.end - quoted[1])
+
+
+def _is_next_to(word: StatementWord, following: StatementWord) -> bool:
+    """Return True if two content words are side by side, as in "few refunds" and "granted rarely"."""
+    is_near = word.clause == following.clause and following.start - word.end == 1
+    return is_near and bool(word.terms) and bool(following.terms)
