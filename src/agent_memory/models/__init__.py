@@ -99,6 +99,13 @@ from agent_memory.models.search import (
     filters_of,
     sees,
 )
+from agent_memory.models.statements import (
+    DIGEST,
+    PlacedItem,
+    get_statement_id,
+    is_as_stated,
+    is_untouched_statement,
+)
 from agent_memory.models.tally import Tally
 from agent_memory.models.text import (
     STEERING,
@@ -125,6 +132,7 @@ __all__ = [
     "CHOSEN_NAMES",
     "COVERS",
     "DERIVED_FROM",
+    "DIGEST",
     "DISTINCT",
     "ENTITY",
     "ENTITY_KINDS",
@@ -190,6 +198,7 @@ __all__ = [
     "MemorySearchResult",
     "Mentions",
     "Observation",
+    "PlacedItem",
     "Record",
     "RecordState",
     "Relation",
@@ -228,10 +237,13 @@ __all__ = [
     "get_duplicate_key",
     "get_exact_import_id",
     "get_import_id",
+    "get_statement_id",
     "group_facets",
+    "is_as_stated",
     "is_memory_id",
     "is_only_folded_equal",
     "is_told",
+    "is_untouched_statement",
     "listed_as",
     "may_stand_for",
     "new_memory_id",

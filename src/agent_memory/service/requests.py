@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.models import EVERYTHING, MAX_REASON_CHARS, Memory, check_text, may_stand_for
+from agent_memory.models import (
+    EVERYTHING,
+    MAX_REASON_CHARS,
+    Memory,
+    PlacedItem,
+    check_text,
+    is_untouched_statement,
+    may_stand_for,
+)
+from agent_memory.models.statements import PASSAGE
 from agent_memory.redaction import SecretRedactor, quoted, redact_value
 from agent_memory.retrieval.tokens import index_terms, query_terms
 from agent_memory.service.caller import NOBODY
@@ -104,6 +113,7 @@ class ForgottenMany:
         memories: What was forgotten, as it was.
         older_versions: IDs of the older versions that went with them.
         similar: Similar memories that stay, at most three.
+        statements: Statements that an agent had made of forgotten passages, which went with them.
         kept_until: How long the texts can be restored at least; None if they cannot.
     """
 
@@ -111,6 +121,7 @@ class ForgottenMany:
     older_versions: tuple[str, ...] = ()
     similar: tuple[Memory, ...] = ()
     kept_until: datetime | None = None
+    statements: tuple[Memory, ...] = ()
 
 
 class Requests:
@@ -149,9 +160,10 @@ class Requests:
         if caller.trust == "low":
             await self._gate.check_all("forget", (memory_id, *older), caller)
         reason = await self._gate.reason(reason, caller)
-        memory = (await self._storage.forget_many([memory_id], reason=reason))[0]
-        await self._tell((memory_id, *older), caller)
-        return Forgotten(memory, tuple(older), self._kept_until(), reason)
+        statements = tuple(statement.id for statement in await self._find_statements([memory_id]))
+        memory = (await self._storage.forget_many([memory_id, *statements], reason=reason))[0]
+        await self._tell((memory_id, *older, *statements), caller)
+        return Forgotten(memory, tuple(older), self._kept_until(), reason, statements)
 
     async def many(self, memory_ids: Collection[str], caller: Caller = NOBODY) -> int:
         """Forget memories with their older versions as one change; return how many of them there were.
@@ -250,13 +262,29 @@ class Requests:
     ) -> ForgottenMany:
         reason = await self._gate.reason(reason, caller)
         ids = [memory.id for memory in memories]
+        statements = await self._find_statements(ids)
+        ids += [statement.id for statement in statements]
         await self._storage.forget_many(ids, reason=reason)
         await self._tell((*ids, *older), caller)
         similar: dict[str, Memory] = {}
         for memory in memories[:_COMPARED]:
             neighbors = await find_similar(self._storage, memory, caller)
             similar |= {neighbor.id: neighbor for neighbor in neighbors if may_stand_for(neighbor.trust, memory.trust)}
-        return ForgottenMany(tuple(memories), older, tuple(similar.values())[:MAX_SIMILAR], self._kept_until())
+        return ForgottenMany(
+            tuple(memories), older, tuple(similar.values())[:MAX_SIMILAR], self._kept_until(), statements
+        )
+
+    async def _find_statements(self, memory_ids: Collection[str]) -> tuple[Memory, ...]:
+        """Return the statements that an agent made of passages among memories, without those a person touched."""
+        statements: dict[str, Memory] = {}
+        for memory_id in memory_ids:
+            memory = await self._storage.get(memory_id)
+            passage = None if memory is None else PlacedItem.of(memory)
+            for source in passage.sources if passage is not None and passage.detail == PASSAGE else ():
+                linked = await self._storage.linked_to(source)
+                made = [item for item in linked if PlacedItem.of(item).is_made_of(passage)]
+                statements |= {item.id: item for item in made if is_untouched_statement(item)}
+        return tuple(item for item in statements.values() if item.id not in memory_ids)
 
     async def _load(self, memory_id: str) -> Memory:
         memory = await self._storage.get(memory_id)

@@ -17,7 +17,7 @@ from agent_memory.knowledge.digest.agreement import (
 from agent_memory.knowledge.facade.shapes import FROM
 from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
 from agent_memory.knowledge.llm.grounding import place_of as words_at
-from agent_memory.models import EPISODE, EVERYTHING, Listing, derived_id, get_duplicate_key, sees, to_text, visible
+from agent_memory.models import DIGEST, EPISODE, EVERYTHING, Listing, get_statement_id, sees, to_text, visible
 from agent_memory.redaction import quoted
 from agent_memory.service.seeing import is_seen
 from agent_memory.service.trust import lowest
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory
     from agent_memory.service import Caller, MemoryService
 
-DIGEST: Final = "digest"
-"""`source.detail` of a statement that a session's agent made of a passage."""
 DIGESTED_AT: Final = "digested_at"
 """Key of the metadata of a passage of which statements were made, with the time."""
 _MOST_NAMES: Final = 10
@@ -253,7 +251,7 @@ def _make_item(
             metadata[key] = passage.metadata[key]
     text, trust = " ".join(statement.text.split()), lowest(caller.trust, passage.trust, "medium")
     return {
-        "id": derived_id("mem-", DIGEST, passage.belongs_to, trust, source, get_duplicate_key(text)),
+        "id": get_statement_id(passage.belongs_to, trust, passage.id, text),
         "content": text,
         "category": "decision" if statement.is_decision else "note",
         "timestamp": now,

@@ -185,7 +185,7 @@ def find_used(
         quoted: Place of the quote in the sentence; of words that are there twice the nearest counts.
     """
     numbers = set[int]()
-    for word in statement:
+    for word in {word.terms: word for word in statement}.values():
         places = [number for number, known in enumerate(sentence) if word.terms and word.is_in(known.terms)]
         if places:
             numbers.add(min(places, key=lambda number: _get_distance(sentence[number], quoted)))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.passage_digest import DIGEST, PassageDigest, QuotedStatement
 from agent_memory.knowledge.intake.drafting import Document, Turn
+from agent_memory.knowledge.items.drawn import is_as_drawn
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
-from agent_memory.service import NOBODY, MemoryService
+from agent_memory.models import derived_id, get_duplicate_key
+from agent_memory.privacy import Purging
+from agent_memory.service import NOBODY, MemoryService, views
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -119,3 +122,92 @@ async def test_passages_are_handed_out_in_batches(ingest: Ingest, knowledge: Kno
     await digest.take_back([], [passage.id for passage in first.passages], NOBODY)
     second = await digest.hand_out("", NOBODY)
     assert {passage.id for passage in first.passages}.isdisjoint(passage.id for passage in second.passages)
+
+
+async def make_statement(digest: PassageDigest, text: str = "Ada owns the database.") -> Memory:
+    contacts = (await digest.hand_out("runbook", NOBODY)).passages[1]
+    outcome = await digest.take_back([QuotedStatement(contacts.id, "Ada owns the database.", text)], [], NOBODY)
+    return outcome.stored[0]
+
+
+async def test_statement_is_forgotten_and_restored_with_its_passage(
+    digest: PassageDigest, service: MemoryService
+) -> None:
+    statement = await make_statement(digest)
+    passage_id = str(statement.metadata["passage"])
+    outcome = await service.requests.forget([passage_id])
+    assert [memory.id for memory in outcome.statements] == [statement.id]
+    assert views.view_forgotten(outcome)["statements"] == [statement.id]
+    assert "and 1 statement made of it" in views.render_forgotten(outcome)
+    assert await statements_of(service) == {}
+    await service.past.restore(passage_id)
+    assert set(await statements_of(service)) == {"Ada owns the database."}
+    assert (await service.forget(passage_id)).statements == (statement.id,)
+
+
+@pytest.mark.parametrize("changes", [{"pinned": True}, {"content": "Ada owns the ledger database."}])
+async def test_statement_that_a_person_touched_outlives_its_passage(
+    digest: PassageDigest, service: MemoryService, changes: dict[str, Any]
+) -> None:
+    statement = await make_statement(digest)
+    await service.update(statement.id, changes)
+    outcome = await service.requests.forget([str(statement.metadata["passage"])])
+    assert outcome.statements == ()
+    assert await service.admin.get(statement.id) is not None
+
+
+async def ingest_version(ingest: Ingest, knowledge: Knowledge, service: MemoryService, path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    await ingest.file(path)
+    await runner_of(knowledge, service).run()
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_shown"),
+    [
+        ("Ada owns the database.", True),
+        ("Today Ada owns the database and the ledger.", True),
+        ("Ben owns the database.", False),
+        ("If Ben is ill, Ada owns the database.", False),
+        ("Ada owns the database no longer.", False),
+    ],
+)
+async def test_statement_is_hidden_when_its_quote_is_gone(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, tmp_path: Path, sentence: str, *, is_shown: bool
+) -> None:
+    path = tmp_path / "runbook.md"
+    await ingest_version(ingest, knowledge, service, path, RUNBOOK)
+    digest = PassageDigest(knowledge, service)
+    contacts = (await digest.hand_out("", NOBODY)).passages[1]
+    quoted = QuotedStatement(contacts.id, "Ada owns the database", "Ada owns the database.")
+    statement = (await digest.take_back([quoted], [], NOBODY)).stored[0]
+    assert is_as_drawn(statement)
+    await ingest_version(ingest, knowledge, service, path, RUNBOOK.replace("Ada owns the database.", sentence))
+    after = await service.get(statement.id)
+    assert (after.expires_at is None, "source_changed" in after.metadata) == (is_shown, False)
+    await ingest_version(ingest, knowledge, service, path, f"{RUNBOOK}\n# End\n\nThat is all.\n")
+    assert (await service.get(statement.id)).expires_at is None
+
+
+async def test_statement_of_an_earlier_version_follows_its_passage(
+    digest: PassageDigest, service: MemoryService
+) -> None:
+    statement = await make_statement(digest)
+    source = statement.links[0].id
+    own_id = derived_id("mem-", "digest", "", "medium", source, get_duplicate_key("Ada is the database's owner."))
+    values = statement.model_dump(mode="json", include={"source", "trust", "links", "metadata"})
+    await service.admin.derived.store([{**values, "id": own_id, "content": "Ada is the database's owner."}], NOBODY)
+    assert is_as_drawn(await service.get(own_id))
+    outcome = await service.requests.forget([str(statement.metadata["passage"])])
+    assert {memory.id for memory in outcome.statements} == {statement.id, own_id}
+
+
+async def test_statement_is_purged_with_its_passage(digest: PassageDigest, service: MemoryService) -> None:
+    statement = await make_statement(digest)
+    await service.update(statement.id, {"pinned": True})
+    purging = Purging(service)
+    plan = await purging.plan([str(statement.metadata["passage"])])
+    assert statement.id in plan.resting
+    receipt = await purging.run(plan)
+    assert statement.id in receipt.records["ids"]
+    assert await service.admin.get(statement.id) is None
