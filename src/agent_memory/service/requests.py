@@ -10,20 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.models import (
-    EVERYTHING,
-    MAX_REASON_CHARS,
-    Memory,
-    PlacedItem,
-    check_text,
-    is_untouched_statement,
-    may_stand_for,
-)
-from agent_memory.models.statements import PASSAGE
+from agent_memory.models import EVERYTHING, MAX_REASON_CHARS, Memory, check_text, may_stand_for
 from agent_memory.redaction import SecretRedactor, quoted, redact_value
 from agent_memory.retrieval.tokens import index_terms, query_terms
 from agent_memory.service.caller import NOBODY
 from agent_memory.service.owners import USER, Ownership, list_names, read_ownership, read_request_ownership
+from agent_memory.service.passage_statements import find_statements
 from agent_memory.service.proposals import proposal_id
 from agent_memory.service.results import Forgotten
 from agent_memory.service.seeing import check_seen, is_seen
@@ -160,7 +152,9 @@ class Requests:
         if caller.trust == "low":
             await self._gate.check_all("forget", (memory_id, *older), caller)
         reason = await self._gate.reason(reason, caller)
-        statements = tuple(statement.id for statement in await self._find_statements([memory_id]))
+        known = await self._storage.get(memory_id)
+        made = await find_statements(self._storage, [] if known is None else [known])
+        statements = tuple(statement.id for statement in made)
         memory = (await self._storage.forget_many([memory_id, *statements], reason=reason))[0]
         await self._tell((memory_id, *older, *statements), caller)
         return Forgotten(memory, tuple(older), self._kept_until(), reason, statements)
@@ -224,7 +218,8 @@ class Requests:
         memories = [memory for memory in memories if memory.id not in older]
         replaced = [memory for memory_id in older if (memory := await self._storage.get(memory_id)) is not None]
         await self._gate.check_forgetting(memories, replaced, caller)
-        return await self._forget(memories, older, caller, reason)
+        statements = await find_statements(self._storage, memories)
+        return await self._forget(memories, older, caller, reason, statements)
 
     async def preview_all(self, caller: Caller = NOBODY) -> Preview:
         """Return a preview of all memories that the caller sees.
@@ -258,12 +253,15 @@ class Requests:
         return await self._forget(preview.memories, (), caller, reason)
 
     async def _forget(
-        self, memories: Sequence[Memory], older: tuple[str, ...], caller: Caller, reason: str
+        self,
+        memories: Sequence[Memory],
+        older: tuple[str, ...],
+        caller: Caller,
+        reason: str,
+        statements: tuple[Memory, ...] = (),
     ) -> ForgottenMany:
         reason = await self._gate.reason(reason, caller)
-        ids = [memory.id for memory in memories]
-        statements = await self._find_statements(ids)
-        ids += [statement.id for statement in statements]
+        ids = [memory.id for memory in (*memories, *statements)]
         await self._storage.forget_many(ids, reason=reason)
         await self._tell((*ids, *older), caller)
         similar: dict[str, Memory] = {}
@@ -273,18 +271,6 @@ class Requests:
         return ForgottenMany(
             tuple(memories), older, tuple(similar.values())[:MAX_SIMILAR], self._kept_until(), statements
         )
-
-    async def _find_statements(self, memory_ids: Collection[str]) -> tuple[Memory, ...]:
-        """Return the statements that an agent made of passages among memories, without those a person touched."""
-        statements: dict[str, Memory] = {}
-        for memory_id in memory_ids:
-            memory = await self._storage.get(memory_id)
-            passage = None if memory is None else PlacedItem.of(memory)
-            for source in passage.sources if passage is not None and passage.detail == PASSAGE else ():
-                linked = await self._storage.linked_to(source)
-                made = [item for item in linked if PlacedItem.of(item).is_made_of(passage)]
-                statements |= {item.id: item for item in made if is_untouched_statement(item)}
-        return tuple(item for item in statements.values() if item.id not in memory_ids)
 
     async def _load(self, memory_id: str) -> Memory:
         memory = await self._storage.get(memory_id)

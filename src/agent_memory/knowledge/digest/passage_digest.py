@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,23 +16,27 @@ from agent_memory.knowledge.digest.agreement import (
     tells_decision,
 )
 from agent_memory.knowledge.facade.shapes import FROM
+from agent_memory.knowledge.intake.document_index import get_path, is_at
 from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
 from agent_memory.knowledge.llm.grounding import place_of as words_at
-from agent_memory.models import DIGEST, EPISODE, EVERYTHING, Listing, get_statement_id, sees, to_text, visible
+from agent_memory.models import DIGEST, EPISODE, Listing, SearchFilters, get_statement_id, sees, to_text, visible
 from agent_memory.redaction import quoted
 from agent_memory.service.seeing import is_seen
+from agent_memory.service.shortening import shorten_line
 from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Memory
+    from agent_memory.models import Memory, Resource
     from agent_memory.service import Caller, MemoryService
 
 DIGESTED_AT: Final = "digested_at"
 """Key of the metadata of a passage of which statements were made, with the time."""
 _MOST_NAMES: Final = 10
+_MOST_LABEL: Final = 120
+"""Characters of the name of a document."""
 MOST_TOKENS: Final = 2_000
 """Estimated tokens of the passages that are handed out at once."""
 
@@ -80,11 +85,13 @@ class DuePassages:
         passages: Passages without statements yet, as many as fit.
         total: Passages of the document.
         digested: Passages of it that have statements.
+        files: Names of their documents, by the ID of the passage.
     """
 
     passages: Sequence[Memory]
     total: int
     digested: int
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 class PassageDigest:
@@ -106,15 +113,26 @@ class PassageDigest:
             caller: Session that asks: it gets what it may see.
 
         Raises:
-            ValidationError: No document has that name.
+            ValidationError: No document or several have that name.
             StorageError: The passages cannot be read.
         """
-        passages = await list_passages(self._service, caller)
-        if document:
-            named = await self._find_documents(document, caller)
-            passages = [passage for passage in passages if not named.isdisjoint(sources_of(passage))]
+        if document.strip():
+            passages = await self._list_document(await self._find_document(document, caller), caller)
+        else:
+            passages = await list_passages(self._service, caller)
         due = [passage for passage in passages if DIGESTED_AT not in passage.metadata]
-        return DuePassages(_take_first(due), len(passages), len(passages) - len(due))
+        taken = _take_first(due)
+        return DuePassages(taken, len(passages), len(passages) - len(due), await self._name_files(taken))
+
+    async def check_document(self, document: str, caller: Caller) -> None:
+        """Raise an error unless a name is empty or that of one document.
+
+        Raises:
+            ValidationError: No document or several have that name.
+            StorageError: The documents cannot be read.
+        """
+        if document.strip():
+            await self._find_document(document, caller)
 
     async def take_back(
         self, statements: Iterable[QuotedStatement], done: Iterable[str], caller: Caller
@@ -144,30 +162,51 @@ class PassageDigest:
         await self._note_digested(finished, caller)
         return outcome
 
-    async def _find_documents(self, word: str, caller: Caller) -> set[str]:
-        """Return IDs of the documents and turns that a word names.
+    async def _find_document(self, word: str, caller: Caller) -> Resource:
+        """Return the document or conversation that a word names.
 
         Raises:
-            ValidationError: It names none.
+            ValidationError: It names none (`unknown_document`) or several (`several_documents`).
         """
-        wanted = word.casefold().strip().removeprefix("the ").strip()
-        found: set[str] = set()
-        every = await self._knowledge.resources.valid()
-        records = [record for record in every if sees(caller.group, record.facets)]
-        for record in records:
-            aliases = record.metadata.get("aliases")
-            names = [record.id, record.title, Path(record.title).stem, str(record.metadata.get("path", ""))]
-            names += map(str, aliases if isinstance(aliases, list) else ())
-            if wanted in {name.casefold().removeprefix("the ").strip() for name in names}:
-                found |= {record.id, *(turn.id for turn in await self._knowledge.episodes.linked_to(record.id))}
-        if not found:
-            known = ", ".join(visible(record.title or record.id) for record in records[-_MOST_NAMES:])
+        wanted = _fold(word)
+        visible_records = [one for one in await self._knowledge.resources.valid() if sees(caller.group, one.facets)]
+        named = [one for one in visible_records if wanted == one.id or is_at(one, word.strip())]
+        named = named or [one for one in visible_records if wanted in map(_fold, _list_names(one))]
+        if len(named) > 1:
+            listed = ", ".join(f"{one.id} ({_label(one, is_path=True)})" for one in named[:_MOST_NAMES])
+            raise ValidationError(
+                f"{len(named)} documents are called {quoted(word)}.",
+                code="several_documents",
+                recovery=f"Ask the user which one is meant, and give its ID: {listed}.",
+            )
+        if not named:
+            known = ", ".join(quoted(_label(one)) for one in visible_records[-_MOST_NAMES:])
             raise ValidationError(
                 f"No document is called {quoted(word)}.",
                 code="unknown_document",
                 recovery=f"Name one of {known}." if known else "Run agent-memory ingest FILE first.",
             )
-        return found
+        return named[0]
+
+    async def _list_document(self, record: Resource, caller: Caller) -> list[Memory]:
+        """Return the passages of a document or conversation that a session may see, in their order."""
+        turns = sorted(await self._knowledge.episodes.linked_to(record.id), key=lambda turn: turn.order)
+        passages: dict[str, Memory] = {}
+        for source in (record.id, *(turn.id for turn in turns)):
+            linked = [item for item in await self._service.admin.linked_to(source) if is_passage(item)]
+            linked.sort(key=lambda item: place_of(item, source) or (0, 0))
+            passages |= {item.id: item for item in linked if is_seen(item, caller)}
+        current = await self._service.admin.valid_among([*passages])
+        return [item for item in passages.values() if item.id in current]
+
+    async def _name_files(self, passages: Iterable[Memory]) -> dict[str, str]:
+        """Return by passage the name of its document; with the folder where two documents have the same name."""
+        sources = {item.id: sources_of(item) for item in passages}
+        records = await self._knowledge.resources.valid_among([one for own in sources.values() for one in own])
+        counts = Counter(_label(record) for record in records.values())
+        names = {one: _label(record, is_path=counts[_label(record)] > 1) for one, record in records.items()}
+        first = {item_id: next((one for one in own if one in names), "") for item_id, own in sources.items()}
+        return {item_id: names[source] for item_id, source in first.items() if source}
 
     async def _check(self, statement: QuotedStatement, caller: Caller) -> tuple[dict[str, Any], str]:
         """Return a statement as fields of an item, or a refusal."""
@@ -213,7 +252,8 @@ async def list_passages(service: MemoryService, caller: Caller) -> list[Memory]:
     """
     if not (await service.admin.tally()).items:
         return []
-    records = (await service.admin.browse(Listing("oldest", EVERYTHING))).records
+    listing = Listing("oldest", SearchFilters(include_items=True, only_items=True))
+    records = (await service.admin.browse(listing)).records
     return [record for record in records if is_passage(record) and is_seen(record, caller)]
 
 
@@ -227,6 +267,27 @@ def _locate(text: str, place: tuple[int, int], passage: Memory) -> QuotedPlace:
         str(passage.metadata.get("heading", "")),
         f"{speaker}{passage.content}",
     )
+
+
+def _fold(name: str) -> str:
+    return name.casefold().strip().removeprefix("the ").strip()
+
+
+def _list_names(record: Resource) -> list[str]:
+    """Return the names of a document: title, title without the ending, aliases."""
+    aliases = record.metadata.get("aliases")
+    return [
+        record.title,
+        Path(record.title).stem,
+        get_path(record),
+        *map(str, aliases if isinstance(aliases, list) else ()),
+    ]
+
+
+def _label(record: Resource, *, is_path: bool = False) -> str:
+    """Return the title of a document, or its path, as one line."""
+    name = " ".join(visible((get_path(record) if is_path else "") or record.title or record.id).split())
+    return f"…{name[-_MOST_LABEL:]}" if is_path and len(name) > _MOST_LABEL else shorten_line(name, _MOST_LABEL)
 
 
 def _check_details(statement: QuotedStatement, content: str) -> str:
