@@ -237,7 +237,7 @@ async def _forget_named(
         older = list(forgotten.older_versions)
         until = None if now else forgotten.kept_until
         gone |= {memory.id, *older, *forgotten.statements}
-        kept = {} if until is None else {"kept_until": until.isoformat()}
+        kept: dict[str, Any] = {} if until is None else {"kept_until": until.isoformat()}
         kept |= {"statements": list(forgotten.statements)} if forgotten.statements else {}
         documents.append({"memory_id": memory.id, "forgotten": True, "older_versions": older, **kept})
         run.screen.document(documents[0] if len(documents) == 1 else {"memories": documents})

@@ -15,11 +15,11 @@ from agent_memory.knowledge.digest.agreement import (
     find_sentence,
     tells_decision,
 )
-from agent_memory.knowledge.facade.shapes import FROM
 from agent_memory.knowledge.intake.document_index import get_path, is_at
 from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.models import DIGEST, EPISODE, Listing, SearchFilters, get_statement_id, sees, to_text, visible
+from agent_memory.models.statements import FROM
 from agent_memory.redaction import quoted
 from agent_memory.service.seeing import is_seen
 from agent_memory.service.shortening import shorten_line

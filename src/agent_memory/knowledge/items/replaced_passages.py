@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.knowledge.digest.agreement import find_sentence
 from agent_memory.knowledge.digest.statement_words import get_limits
-from agent_memory.knowledge.facade.shapes import FROM
 from agent_memory.knowledge.intake.document_index import MISSING_SINCE, PATH, get_path, without_key
 from agent_memory.knowledge.items.drawn import is_as_drawn, is_passage, keep_sources, place_of, sources_of, with_link
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.models import DIGEST, EPISODE, RESOURCE, to_text
-from agent_memory.models.statements import PASSAGE
+from agent_memory.models.statements import FROM, PASSAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
