@@ -238,7 +238,8 @@ async def _forget_named(
         until = None if now else forgotten.kept_until
         gone |= {memory.id, *older, *forgotten.statements}
         kept: dict[str, Any] = {} if until is None else {"kept_until": until.isoformat()}
-        kept |= {"statements": list(forgotten.statements)} if forgotten.statements else {}
+        if forgotten.statements:
+            kept["statements"] = list(forgotten.statements)
         documents.append({"memory_id": memory.id, "forgotten": True, "older_versions": older, **kept})
         run.screen.document(documents[0] if len(documents) == 1 else {"memories": documents})
         also = f", and with it {', '.join(older)}, which it had replaced" if older else ""

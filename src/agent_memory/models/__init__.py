@@ -1,6 +1,13 @@
 """The data model: what a memory is, what a search takes and returns. Imports errors and redaction alone."""
 
 from agent_memory.models.archive import ARCHIVED, TIDY_RUN, Archived, TidyAction, TidyEntry, TidyRun
+from agent_memory.models.digest_statements import (
+    DIGEST,
+    PlacedItem,
+    get_statement_id,
+    is_as_stated,
+    is_untouched_statement,
+)
 from agent_memory.models.document import GROUP, GROUPED, ITEM, LISTED_BY, Document, Facet, group_facets
 from agent_memory.models.entities import (
     COVERS,
@@ -98,13 +105,6 @@ from agent_memory.models.search import (
     check_limit,
     filters_of,
     sees,
-)
-from agent_memory.models.statements import (
-    DIGEST,
-    PlacedItem,
-    get_statement_id,
-    is_as_stated,
-    is_untouched_statement,
 )
 from agent_memory.models.tally import Tally
 from agent_memory.models.text import (

@@ -28,7 +28,7 @@ from agent_memory.models import (
     TOPIC,
     PlacedItem,
 )
-from agent_memory.models.statements import ALSO, FROM, PASSAGE
+from agent_memory.models.digest_statements import ALSO, FROM, PASSAGE
 from agent_memory.models.text import folded_text
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class _Known:
     @property
     def from_sources(self) -> list[str]:
         """Return the ids of what it was drawn from, in order."""
-        return [other for rel, other in self.links if rel == FROM]
+        return [source for rel, source in self.links if rel == FROM]
 
     def sources(self, *relations: str) -> set[str]:
         """Return the ids of those to which it has one of these links; to any, where none is named."""
@@ -139,17 +139,17 @@ class Survey:
     def _link_statements(self) -> None:
         """Link the statements of agents with their passages."""
         items = {
-            one: PlacedItem(one, known.detail, known.from_sources, known.metadata)
-            for one, known in self._known.items()
-            if known.detail
+            record_id: PlacedItem(record_id, record.detail, record.from_sources, record.metadata)
+            for record_id, record in self._known.items()
+            if record.detail
         }
         for statement in (item for item in items.values() if item.detail == DIGEST):
-            near = {one for source in statement.sources for one in self._linked[source] if one in items}
-            near |= items.keys() & {str(statement.metadata.get(PASSAGE))}
-            made_of = {one for one in near if statement.is_made_of(items[one])}
-            self._known[statement.id].passages = made_of
-            for one in made_of:
-                self._linked[one].add(statement.id)
+            near = {item_id for source in statement.sources for item_id in self._linked[source]}
+            near = items.keys() & (near | {str(statement.metadata.get(PASSAGE))})
+            passages = {item_id for item_id in near if statement.follows(items[item_id])}
+            self._known[statement.id].passages = passages
+            for passage_id in passages:
+                self._linked[passage_id].add(statement.id)
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.models import PlacedItem, is_untouched_statement
-from agent_memory.models.statements import PASSAGE
+from agent_memory.models.digest_statements import PASSAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ async def find_statements(storage: MemoryStorage, memories: Sequence[Memory]) ->
     statements: dict[str, Memory] = {}
     for source in dict.fromkeys(source for passage in passages for source in passage.sources):
         for memory in await storage.linked_to(source):
-            if is_untouched_statement(memory) and any(PlacedItem.of(memory).is_made_of(one) for one in passages):
+            if is_untouched_statement(memory) and any(PlacedItem.of(memory).follows(passage) for passage in passages):
                 statements[memory.id] = memory
     named = {memory.id for memory in memories}
     return tuple(memory for memory in statements.values() if memory.id not in named)

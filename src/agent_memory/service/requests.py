@@ -152,8 +152,8 @@ class Requests:
         if caller.trust == "low":
             await self._gate.check_all("forget", (memory_id, *older), caller)
         reason = await self._gate.reason(reason, caller)
-        known = await self._storage.get(memory_id)
-        made = await find_statements(self._storage, [] if known is None else [known])
+        forgotten = await self._storage.get(memory_id)
+        made = await find_statements(self._storage, [] if forgotten is None else [forgotten])
         statements = tuple(statement.id for statement in made)
         memory = (await self._storage.forget_many([memory_id, *statements], reason=reason))[0]
         await self._tell((memory_id, *older, *statements), caller)

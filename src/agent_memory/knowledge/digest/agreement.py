@@ -1,7 +1,8 @@
-"""Agreement of a statement with its quote: it says no more than the passage, and leaves out nothing that limits it.
+"""Agreement of statements with their quotes. Pure.
 
-A statement stays close to its quote. Its words are words of the sentence of the quote, or of the lead of a list. The
-heading may add words, and the passage those that a pronoun stands for: they precede the words of the quote. Pure.
+A statement says no more than its quote, and leaves out nothing that limits it. Its words are in the sentence of the
+quote, or in the lead of its list. The heading may add words. Other words of the passage may only come first, as the
+noun of a pronoun.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from agent_memory.knowledge.digest.statement_words import (
 from agent_memory.knowledge.llm.grounding import keeps_order, names_of
 from agent_memory.knowledge.llm.grounding import place_of as find_words
 from agent_memory.knowledge.passages.exchanges import asks
+from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.passages.structure import LINE, is_item_start, parse_blocks
 from agent_memory.knowledge.topics.alike import exact_of
 from agent_memory.retrieval import query_terms
@@ -44,11 +46,11 @@ if TYPE_CHECKING:
 _LIMITS: Final = frozenset({"forbidden", "only", "unless"})
 """Kinds of permission that count anywhere in the sentence of a quote."""
 _SENTENCE_END: Final = re.compile(
-    r"(?<=[.!?])(?<!\W[A-Za-z]\.)[\"'\u201d\u2019»)\]*_]*\s+(?=[^\sa-z])|(?<=;)\s+|(?<=[\u3002\uff01\uff1f\uff1b])"
+    r"(?<=[.!?])(?<!\W[A-Za-z]\.)[\"'”\u2019»)\]*_]*\s+(?=[^\sa-z])|(?<=;)\s+|(?<=[。\uff01\uff1f\uff1b])"
 )
 _MEASURE: Final = re.compile(
-    r"(?:(?P<label>[^\W\d_]+) )?(?<![\w)])(?P<sign>[-\u2212+<>\u2264\u2265~\u00b1$€£¥#]?)(?<![\d.,:])"
-    r"(?P<number>\d+(?:[.,:]\d+)*)(?:[ -]?(?P<unit>[^\W\d_]+|[%\u2030°€$£¥]))?"
+    r"(?:(?P<label>[^\W\d_]+) )?(?<![\w)])(?P<sign>[-\u2212+<>≤≥~±$€£¥#]?)(?<![\d.,:])"
+    r"(?P<number>\d+(?:[.,:]\d+)*)(?:[ -]?(?P<unit>[^\W\d_]+|[%‰°€$£¥]))?"
 )
 _USER: Final = re.compile(r"\buser(?!\w)", re.IGNORECASE)
 _NEW: Final = "it says something that its quote does not say"
@@ -76,11 +78,11 @@ class QuotedPlace(NamedTuple):
     @property
     def title(self) -> str:
         """Return the last heading."""
-        return self.heading.rpartition("\u203a")[2].strip()
+        return self.heading.rpartition(SEPARATOR)[2]
 
 
 def find_disagreement(statement: str, quote: str, lead: str = "", around: str = "") -> str:
-    """Return why a statement disagrees with a quote of whole sentences.
+    """Find the reason why a statement disagrees with whole sentences.
 
     Args:
         statement: Words of the agent.
@@ -92,12 +94,12 @@ def find_disagreement(statement: str, quote: str, lead: str = "", around: str = 
 
 
 def check_statement(statement: str, place: QuotedPlace) -> str:
-    """Return why a statement disagrees with its quote, or an empty text."""
+    """Find the reason why a statement disagrees with its quote."""
     return _StatementCheck(statement, place).find_reason()
 
 
 def tells_decision(place: QuotedPlace) -> bool:
-    """Return True if capture would keep the sentence of a quote as a decision."""
+    """Return True if capture finds a decision in a quoted sentence."""
     texts = (place.sentence, f"{place.title}: {place.sentence}")
     rules = [rule for language in guess_languages(place.sentence) for rule in load_rules(language).rules]
     return any(rule.category == "decision" and rule.pattern.search(text) for rule in rules for text in texts)
@@ -136,7 +138,7 @@ class _StatementCheck:
         return next((reason for check in checks if (reason := check())), "")
 
     def _check_numbers(self) -> str:
-        """Return which number is missing, new, or has another sign, unit or name."""
+        """Return a reason if a number, its sign, unit or name differs."""
         place, stated = self._place, _read_measures(self._statement)
         source = _read_measures(f"{place.heading}; {place.lead}; {place.sentence}")
         if missing := set(exact_of(place.quote)[0]).difference(exact_of(self._statement)[0]):
@@ -164,12 +166,12 @@ class _StatementCheck:
             return f"it leaves out {min(source - stated)}"
         if stated - source:
             return f"{_NEW}: {min(stated - source)}"
-        known = defaultdict[str, set[str]](set)
+        followers = defaultdict[str, set[str]](set)
         for words in (self._title, self._lead, self._sentence):
             for word, terms in find_followers(words).items():
-                known[word] |= terms | {""}
+                followers[word] |= terms | {""}
         for word, terms in find_followers(self._words).items():
-            if word in known and terms - known[word]:
+            if word in followers and terms - followers[word]:
                 return f"after {word} it says something else than its quote"
         return ""
 
@@ -186,7 +188,7 @@ class _StatementCheck:
         return [word for word in self._words if word.counts and not word.is_in(held)]
 
     def _check_new_words(self) -> str:
-        """Return which word is new: in neither the heading nor, before the quote's words, the passage."""
+        """Return a reason if a word is neither quoted nor context."""
         user = _USER.search(self._statement)
         if user and not _USER.search(f"{self._place.sentence}\n{self._place.passage}"):
             return f"{_NEW}: {user[0]}"
@@ -199,9 +201,9 @@ class _StatementCheck:
         return ""
 
     def _check_left_words(self) -> str:
-        """Return which word is left out of what the statement restates.
+        """Return a reason if a word of the restated clauses is missing.
 
-        Where words come from elsewhere, they stand for a pronoun: its clause is restated as a whole.
+        A statement with words from elsewhere restates the clause of a pronoun, and has all words of it.
         """
         used, stated, new = self._used, get_terms(self._words), self._find_new_words()
         if new:
@@ -215,18 +217,18 @@ class _StatementCheck:
             word for word in self._sentence if word.clause in clauses and word.counts and is_turning(word.text)
         ]
         required += [word for word in self._quote if not names.isdisjoint(word.terms)]
-        left = next((word for word in required if not word.is_in(stated)), None)
-        return f"it leaves out {left.text}" if left is not None else ""
+        missing = next((word for word in required if not word.is_in(stated)), None)
+        return f"it leaves out {missing.text}" if missing is not None else ""
 
     def _check_order(self) -> str:
-        """Return a reason if names, numbers or three words in a row changed places."""
+        """Return a reason if words changed places."""
         if keeps_order(self._statement, self._place.sentence) and not is_turned_round(self._words, self._used):
             return ""
         return "its words are in another order than those of its quote"
 
 
 def _read_measures(text: str) -> dict[str, list[tuple[str, str, str, str]]]:
-    """Return by number its signs, the words before it, its units, and all of that as written."""
+    """Return by number its signs, labels, units and its words as written."""
     measures: dict[str, list[tuple[str, str, str, str]]] = defaultdict(list)
     for match in _MEASURE.finditer(text):
         terms = (match["sign"], _get_term(match["label"]), _get_term(match["unit"]))
@@ -235,7 +237,7 @@ def _read_measures(text: str) -> dict[str, list[tuple[str, str, str, str]]]:
 
 
 def _get_term(word: str | None) -> str:
-    """Return the term of a word, the word of a sign, and nothing of a function word."""
+    """Return the term of a word or sign, empty for function words."""
     return next(iter(query_terms(word)), "" if word.isalpha() else word) if word else ""
 
 
@@ -269,7 +271,7 @@ def find_lead(text: str, place: tuple[int, int]) -> str:
 
 
 def find_sentence(text: str, place: tuple[int, int]) -> tuple[int, int]:
-    """Return the place of the whole sentences, items or rows that hold a place."""
+    """Return the place of the whole sentences, items or rows."""
     block, _ = _find_block(text, place)
     if block is None:
         return place
@@ -282,16 +284,16 @@ def find_sentence(text: str, place: tuple[int, int]) -> tuple[int, int]:
 
 
 def _find_block(text: str, place: tuple[int, int]) -> tuple[TextBlock | None, TextBlock | None]:
-    """Return the block that holds the start of a place, and the one above."""
+    """Return the block at a place, and the block above."""
     pairs = pairwise([None, *_parse(text)])
     return next(
         ((block, above) for above, block in pairs if block and block.start <= place[0] < block.end), (None, None)
     )
 
 
-def _find_items_above(rows: Sequence[str], own: str) -> list[str]:
-    """Return the items of a list that a nested one is part of."""
-    indent = len(own) - len(own.lstrip())
+def _find_items_above(rows: Sequence[str], line: str) -> list[str]:
+    """Return the list items above a nested item."""
+    indent = len(line) - len(line.lstrip())
     items: list[str] = []
     for row in reversed([row for row in rows if is_item_start(row)]):
         if len(row) - len(row.lstrip()) < indent:
@@ -302,5 +304,5 @@ def _find_items_above(rows: Sequence[str], own: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _parse(text: str) -> list[TextBlock]:
-    """Return the blocks of a document; statements of one document are checked in a row."""
+    """Return the blocks of the document whose statements are checked."""
     return parse_blocks(text)

@@ -53,7 +53,7 @@ class DigestInput(ToolArguments):
 
 
 async def run_digest(manager: MemoryManager, args: DigestInput, caller: Caller) -> tuple[str, Sequence[Memory]]:
-    """Store the statements that agree with their quotes; return the answer and the passages in it.
+    """Store statements; return the answer and the passages in it.
 
     Args:
         manager: Knowledge of the session's agent.

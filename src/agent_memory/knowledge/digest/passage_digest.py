@@ -19,7 +19,7 @@ from agent_memory.knowledge.intake.document_index import get_path, is_at
 from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.models import DIGEST, EPISODE, Listing, SearchFilters, get_statement_id, sees, to_text, visible
-from agent_memory.models.statements import FROM
+from agent_memory.models.digest_statements import FROM
 from agent_memory.redaction import quoted
 from agent_memory.service.seeing import is_seen
 from agent_memory.service.shortening import shorten_line
@@ -48,7 +48,7 @@ class QuotedStatement:
     Attributes:
         passage: ID of the passage.
         quote: Words copied from the passage.
-        text: The statement, which stands by itself.
+        text: Statement that can be read alone.
         is_decision: Whether it says what was decided.
         owner: Who is to do it; a name in the passage.
         date: When it is due, as in the quote.
@@ -66,7 +66,7 @@ class QuotedStatement:
 
 @dataclass(slots=True)
 class DigestOutcome:
-    """What became of statements.
+    """Outcome of handing statements back.
 
     Attributes:
         stored: Items that were stored.
@@ -106,7 +106,7 @@ class PassageDigest:
         self._knowledge, self._service = knowledge, service
 
     async def hand_out(self, document: str, caller: Caller) -> DuePassages:
-        """Return passages of which no statements were made.
+        """Return passages without statements.
 
         Args:
             document: ID, title, alias or path of a document; an empty one means all documents and talks.
@@ -125,7 +125,7 @@ class PassageDigest:
         return DuePassages(taken, len(passages), len(passages) - len(due), await self._name_files(taken))
 
     async def check_document(self, document: str, caller: Caller) -> None:
-        """Raise an error unless a name is empty or that of one document.
+        """Check that a name is empty or names one document.
 
         Raises:
             ValidationError: No document or several have that name.
@@ -168,28 +168,30 @@ class PassageDigest:
         Raises:
             ValidationError: It names none (`unknown_document`) or several (`several_documents`).
         """
-        wanted = _fold(word)
-        visible_records = [one for one in await self._knowledge.resources.valid() if sees(caller.group, one.facets)]
-        named = [one for one in visible_records if wanted == one.id or is_at(one, word.strip())]
-        named = named or [one for one in visible_records if wanted in map(_fold, _list_names(one))]
+        wanted = _normalize_name(word)
+        visible_records = [
+            record for record in await self._knowledge.resources.valid() if sees(caller.group, record.facets)
+        ]
+        named = [record for record in visible_records if wanted == record.id or is_at(record, word.strip())]
+        named = named or [record for record in visible_records if wanted in map(_normalize_name, _list_names(record))]
         if len(named) > 1:
-            listed = ", ".join(f"{one.id} ({_label(one, is_path=True)})" for one in named[:_MOST_NAMES])
+            listed = ", ".join(f"{record.id} ({_get_label(record, is_path=True)})" for record in named[:_MOST_NAMES])
             raise ValidationError(
                 f"{len(named)} documents are called {quoted(word)}.",
                 code="several_documents",
                 recovery=f"Ask the user which one is meant, and give its ID: {listed}.",
             )
         if not named:
-            known = ", ".join(quoted(_label(one)) for one in visible_records[-_MOST_NAMES:])
+            titles = ", ".join(quoted(_get_label(record)) for record in visible_records[-_MOST_NAMES:])
             raise ValidationError(
                 f"No document is called {quoted(word)}.",
                 code="unknown_document",
-                recovery=f"Name one of {known}." if known else "Run agent-memory ingest FILE first.",
+                recovery=f"Name one of {titles}." if titles else "Run agent-memory ingest FILE first.",
             )
         return named[0]
 
     async def _list_document(self, record: Resource, caller: Caller) -> list[Memory]:
-        """Return the passages of a document or conversation that a session may see, in their order."""
+        """Return the visible passages of a document or conversation in order."""
         turns = sorted(await self._knowledge.episodes.linked_to(record.id), key=lambda turn: turn.order)
         passages: dict[str, Memory] = {}
         for source in (record.id, *(turn.id for turn in turns)):
@@ -200,12 +202,17 @@ class PassageDigest:
         return [item for item in passages.values() if item.id in current]
 
     async def _name_files(self, passages: Iterable[Memory]) -> dict[str, str]:
-        """Return by passage the name of its document; with the folder where two documents have the same name."""
+        """Return document titles by passage; paths where titles are ambiguous."""
         sources = {item.id: sources_of(item) for item in passages}
-        records = await self._knowledge.resources.valid_among([one for own in sources.values() for one in own])
-        counts = Counter(_label(record) for record in records.values())
-        names = {one: _label(record, is_path=counts[_label(record)] > 1) for one, record in records.items()}
-        first = {item_id: next((one for one in own if one in names), "") for item_id, own in sources.items()}
+        ids = [source for listed in sources.values() for source in listed]
+        records = await self._knowledge.resources.valid_among(ids)
+        counts = Counter(map(_get_label, records.values()))
+        names = {
+            source: _get_label(record, is_path=counts[_get_label(record)] > 1) for source, record in records.items()
+        }
+        first = {
+            item_id: next((source for source in listed if source in names), "") for item_id, listed in sources.items()
+        }
         return {item_id: names[source] for item_id, source in first.items() if source}
 
     async def _check(self, statement: QuotedStatement, caller: Caller) -> tuple[dict[str, Any], str]:
@@ -215,15 +222,15 @@ class PassageDigest:
             return {}, "its passage does not exist"
         for source in sources_of(passage):
             text, place = await self._read(source), place_of(passage, source)
-            found = words_at(statement.quote, text, *place) if place is not None else None
-            if found is None:
+            quote = words_at(statement.quote, text, *place) if place is not None else None
+            if quote is None:
                 continue
-            quoted_place = _locate(text, found, passage)
+            quoted_place = _locate(text, quote, passage)
             reason = check_statement(statement.text, quoted_place) or _check_details(statement, passage.content)
             if reason:
                 return {}, reason
             is_decision = statement.is_decision and tells_decision(quoted_place)
-            item = _make_item(replace(statement, is_decision=is_decision), passage, source, found, caller, self._now())
+            item = _make_item(replace(statement, is_decision=is_decision), passage, source, quote, caller, self._now())
             return item, ""
         return {}, "its quote is not in the passage"
 
@@ -258,7 +265,7 @@ async def list_passages(service: MemoryService, caller: Caller) -> list[Memory]:
 
 
 def _locate(text: str, place: tuple[int, int], passage: Memory) -> QuotedPlace:
-    """Return a quote with its sentence, lead, heading and passage; who typed a trusted passage is named, too."""
+    """Return a quote with its context; a trusted passage with its speaker."""
     speaker = f"{passage.metadata.get('speaker') or ''}\n" if passage.trust == "high" else ""
     return QuotedPlace(
         text[slice(*place)],
@@ -269,7 +276,7 @@ def _locate(text: str, place: tuple[int, int], passage: Memory) -> QuotedPlace:
     )
 
 
-def _fold(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return name.casefold().strip().removeprefix("the ").strip()
 
 
@@ -284,14 +291,14 @@ def _list_names(record: Resource) -> list[str]:
     ]
 
 
-def _label(record: Resource, *, is_path: bool = False) -> str:
+def _get_label(record: Resource, *, is_path: bool = False) -> str:
     """Return the title of a document, or its path, as one line."""
     name = " ".join(visible((get_path(record) if is_path else "") or record.title or record.id).split())
     return f"…{name[-_MOST_LABEL:]}" if is_path and len(name) > _MOST_LABEL else shorten_line(name, _MOST_LABEL)
 
 
 def _check_details(statement: QuotedStatement, content: str) -> str:
-    """Return which detail of a statement its passage lacks, or an empty text."""
+    """Return a reason if a passage lacks a detail of its statement."""
     for name in (statement.owner, statement.date, *statement.entities):
         if name.strip() and words_at(name.casefold(), content.casefold()) is None:
             return f"{name.strip()} is not in the passage"
@@ -327,11 +334,11 @@ def _make_item(
 
 def _take_first(passages: Sequence[Memory]) -> list[Memory]:
     """Return the first passages that fit into one answer."""
-    left = MOST_TOKENS
+    room = MOST_TOKENS
     taken: list[Memory] = []
     for passage in passages:
-        left -= _estimate_tokens(passage.content)
-        if taken and left < 0:
+        room -= _estimate_tokens(passage.content)
+        if taken and room < 0:
             break
         taken.append(passage)
     return taken

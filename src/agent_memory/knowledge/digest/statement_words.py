@@ -1,4 +1,4 @@
-"""Words of statements and of their sources, with the words that limit a sentence. Pure."""
+"""Words of statements and their sources. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WORD: Final = re.compile(
 )
 """A word; in scripts without spaces a character."""
 _CLAUSE_END: Final = re.compile(
-    r"[;\uff1b()\u3002\uff01\uff1f\uff0c]|[.!?,\uff0c\u3001]\s|\s[-\u2013\u2014]\s",
+    r"[;\uff1b()。\uff01\uff1f\uff0c]|[.!?,\uff0c、]\s|\s[-\u2013—]\s",
 )
 _MAX_REVERSED: Final = 2
 """Words in reverse order that a paraphrase may have."""
@@ -42,7 +42,7 @@ class StatementWord(NamedTuple):
     """A word of a text.
 
     Attributes:
-        text: As written.
+        text: Word as written.
         terms: Index terms, first that of the whole word, then those of its parts; empty for function words.
         start, end: Place in the text.
         clause: Number of the clause.
@@ -55,13 +55,13 @@ class StatementWord(NamedTuple):
     clause: int
 
     def is_in(self, terms: Collection[str]) -> bool:
-        """Return True if terms hold the word, or all parts of a compound."""
+        """Return True if terms hold the word or all its parts."""
         parts = self.terms[1:]
         return self.terms[0] in terms or (bool(parts) and all(part in terms for part in parts))
 
     @property
     def counts(self) -> bool:
-        """Return True for a content word; permissions and denials are compared by kind."""
+        """Return True for content words that are compared one by one."""
         folded = self.text.casefold()
         is_free = folded in _KINDS or folded in _get_harmless_words() or is_denial(folded)
         return bool(self.terms) and not is_free
@@ -90,7 +90,7 @@ def get_terms(words: Iterable[StatementWord]) -> set[str]:
 
 
 def find_function_words(text: str) -> frozenset[str]:
-    """Return the function words of the languages that a text may be in, besides English."""
+    """Return the function words of a text's languages, except English."""
     return frozenset[str]().union(*map(_get_function_words, guess_languages(text)))
 
 
@@ -103,7 +103,7 @@ def get_permissions(text: str) -> frozenset[str]:
 
 
 def get_suppositions(text: str) -> frozenset[str]:
-    """Return the words by which a text supposes or limits, such as "if" and "until"."""
+    """Return words of condition, such as "if" and "until"."""
     return frozenset(match[0].casefold() for match in any_of("orders", "supposes").finditer(text))
 
 
@@ -113,7 +113,7 @@ def denies(text: str) -> bool:
 
 
 def get_limits(text: str) -> tuple[bool, frozenset[str], frozenset[str]]:
-    """Return whether a text denies, its kinds of permission and its suppositions."""
+    """Return denial, kinds of permission and suppositions of a text."""
     return denies(text), get_permissions(text), get_suppositions(text)
 
 
@@ -129,7 +129,7 @@ def is_turning(word: str) -> bool:
 
 
 def find_followers(words: Sequence[StatementWord]) -> dict[str, set[str]]:
-    """Return by limiting word, `not` for denials, the terms of the words that follow it in its clause."""
+    """Return by limiting word the terms that follow; denials count as `not`."""
     followers: dict[str, set[str]] = defaultdict(set)
     term, clause = "", -1
     for word in reversed(words):
@@ -145,7 +145,7 @@ def find_followers(words: Sequence[StatementWord]) -> dict[str, set[str]]:
 
 
 def find_denied(words: Sequence[StatementWord], *, after: bool) -> list[StatementWord]:
-    """Return the content words of clauses that deny, or only those `after` the denial."""
+    """Return the content words of clauses that deny, or those `after` it."""
     denials = [word for word in words if is_denial(word.text)]
     return [
         word
@@ -177,7 +177,7 @@ def _get_function_words(language: str) -> frozenset[str]:
 def find_used(
     statement: Iterable[StatementWord], sentence: Sequence[StatementWord], quoted: tuple[int, int]
 ) -> list[StatementWord]:
-    """Return the words of a sentence from the first to the last that a statement has, with their attributes.
+    """Return the span of a sentence that a statement uses, with attributes.
 
     Args:
         statement: Words of the statement.
@@ -186,7 +186,7 @@ def find_used(
     """
     numbers = set[int]()
     for word in {word.terms: word for word in statement}.values():
-        places = [number for number, known in enumerate(sentence) if word.terms and word.is_in(known.terms)]
+        places = [number for number, used in enumerate(sentence) if word.terms and word.is_in(used.terms)]
         if places:
             numbers.add(min(places, key=lambda number: _get_distance(sentence[number], quoted)))
     if not numbers:
@@ -204,28 +204,28 @@ def find_used(
 def grow_to_clauses(
     used: Sequence[StatementWord], sentence: Iterable[StatementWord], *, has_ends: bool
 ) -> list[StatementWord]:
-    """Return used words with the beginnings of their clauses, and with the ends if `has_ends`."""
+    """Return used words with the beginnings, or all, of their clauses."""
     clauses = {word.clause for word in used}
     end = used[-1].end if used else 0
     return [word for word in sentence if word.clause in clauses and (has_ends or word.end <= end)]
 
 
 def find_rested(stated: set[str], used: Iterable[StatementWord]) -> list[StatementWord]:
-    """Return the words of the fewest clauses that have all terms of a statement."""
+    """Return the fewest clauses that have all terms of a statement."""
     clauses: dict[int, list[StatementWord]] = defaultdict(list)
     for word in used:
         clauses[word.clause].append(word)
-    left = stated & {term for words in clauses.values() for term in get_terms(words)}
+    missing = stated & {term for words in clauses.values() for term in get_terms(words)}
     rested: list[StatementWord] = []
-    while left:
-        best = max(clauses.values(), key=lambda words: len(left & get_terms(words)))
+    while missing:
+        best = max(clauses.values(), key=lambda words: len(missing & get_terms(words)))
         rested += best
-        left -= get_terms(best)
+        missing -= get_terms(best)
     return rested
 
 
 def is_turned_round(words: Sequence[StatementWord], used: Sequence[StatementWord]) -> bool:
-    """Return True if three words come in reverse, as in "the server calls the client"; a passive has a "by"."""
+    """Return True if three words come in reverse, except in a passive."""
     if any(word.text == "by" for word in words) != any(word.text == "by" for word in used):
         return False
     numbered = reversed(list(enumerate(used)))  # of a word that is there twice the first place counts
@@ -243,6 +243,6 @@ def _get_distance(word: StatementWord, quoted: tuple[int, int]) -> int:
 
 
 def _is_next_to(word: StatementWord, following: StatementWord) -> bool:
-    """Return True if two content words are side by side, as in "few refunds" and "granted rarely"."""
+    """Return True if two content words adjoin, as in "few refunds"."""
     is_near = word.clause == following.clause and following.start - word.end == 1
     return is_near and bool(word.terms) and bool(following.terms)

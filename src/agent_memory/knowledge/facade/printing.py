@@ -67,7 +67,7 @@ def digested(outcome: DigestOutcome, due: DuePassages) -> str:
 
 
 def _view_passage(item: Memory, file: str) -> dict[str, str]:
-    """Return a passage with the name of its document, and its trust if that is low."""
+    """Return a passage with its document, and with low trust."""
     marks = {"file": file, "trust": "low" if item.trust == "low" else ""}
     return {
         "passage": item.id,

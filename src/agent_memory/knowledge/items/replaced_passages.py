@@ -10,7 +10,7 @@ from agent_memory.knowledge.intake.document_index import MISSING_SINCE, PATH, ge
 from agent_memory.knowledge.items.drawn import is_as_drawn, is_passage, keep_sources, place_of, sources_of, with_link
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.models import DIGEST, EPISODE, RESOURCE, to_text
-from agent_memory.models.statements import FROM, PASSAGE
+from agent_memory.models.digest_statements import FROM, PASSAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -47,9 +47,9 @@ async def hide_replaced(
     older_text = await knowledge.text_of(older)
     changes = await _find_shown_statements(knowledge, service, record, text)
     for item in items:
-        found = _find_again(item, older.id, older_text, text)
-        if found is not None and record.id not in sources_of(item):
-            changes[item.id] = with_link(item, {"rel": FROM, "id": record.id}, [*found])
+        place = _find_again(item, older.id, older_text, text)
+        if place is not None and record.id not in sources_of(item):
+            changes[item.id] = with_link(item, {"rel": FROM, "id": record.id}, [*place])
     return await _hide(
         knowledge, service, [item for item in items if item.id not in changes], record.id, older.id, caller, changes
     )
@@ -105,19 +105,22 @@ def shown_again(item: Memory) -> dict[str, Any]:
 
 
 def _find_again(item: Memory, older_id: str, older_text: str, text: str) -> tuple[int, int] | None:
-    """Return the place of the quote of an item in a new text; of a statement, if its sentence has the same limits."""
-    place = place_of(item, older_id)
-    found = words_at(older_text[slice(*place)], text) if place is not None and not is_passage(item) else None
-    if found is None or place is None or item.source.detail != DIGEST:
-        return found
-    sentences = (older_text[slice(*find_sentence(older_text, place))], text[slice(*find_sentence(text, found))])
-    return found if get_limits(sentences[0]) == get_limits(sentences[1]) else None
+    """Return the place of an item's quote in a text, or None.
+
+    The sentence of a statement's quote must have the same limits as before.
+    """
+    before = place_of(item, older_id)
+    place = words_at(older_text[slice(*before)], text) if before is not None and not is_passage(item) else None
+    if place is None or before is None or item.source.detail != DIGEST:
+        return place
+    sentences = (older_text[slice(*find_sentence(older_text, before))], text[slice(*find_sentence(text, place))])
+    return place if get_limits(sentences[0]) == get_limits(sentences[1]) else None
 
 
 async def _find_shown_statements(
     knowledge: Knowledge, service: MemoryService, record: Resource, text: str
 ) -> dict[str, dict[str, Any]]:
-    """Return the changes that show hidden statements of passages that a new version has again."""
+    """Return the changes that show hidden statements of passages again."""
     passages = {item.id: item for item in await service.admin.linked_to(record.id) if is_passage(item)}
     sources = {source for passage in passages.values() for source in sources_of(passage)} - {record.id}
     changes: dict[str, dict[str, Any]] = {}
@@ -127,9 +130,9 @@ async def _find_shown_statements(
         resource = await knowledge.resources.get(source) if hidden else None
         older_text = await knowledge.text_of(resource) if resource is not None else ""
         for item in hidden:
-            found = _find_again(item, source, older_text, text)
-            if found is not None:
-                linked = with_link(item, {"rel": FROM, "id": record.id}, [*found])
+            place = _find_again(item, source, older_text, text)
+            if place is not None:
+                linked = with_link(item, {"rel": FROM, "id": record.id}, [*place])
                 metadata = without_key(linked["metadata"], REPLACED_IN)
                 changes[item.id] = linked | {"expires_at": None, "metadata": metadata}
     return changes

@@ -1,4 +1,4 @@
-"""Statements that an agent made of passages: they are hidden, forgotten and purged with their passage."""
+"""Statements that an agent made of passages, which they follow."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ALSO: Final = "also_at"
 
 
 class PlacedItem(NamedTuple):
-    """An item with its places in the documents and turns that say it.
+    """An item with its places in documents and turns.
 
     Attributes:
         id: ID of the item.
@@ -46,24 +46,24 @@ class PlacedItem(NamedTuple):
         return cls(memory.id, detail or "", [link.id for link in memory.links if link.rel == FROM], memory.metadata)
 
     def get_place(self, source_id: str) -> tuple[int, int] | None:
-        """Return the place of the item's words in a source, or None if unknown."""
-        also = self.metadata.get(ALSO)
-        at = also.get(source_id) if isinstance(also, dict) else None
-        if at is None and self.sources[:1] == [source_id]:
-            at = self.metadata.get("at")
-        match at:
+        """Return the place of the item's words in a source, or None."""
+        places = self.metadata.get(ALSO)
+        place = places.get(source_id) if isinstance(places, dict) else None
+        if place is None and self.sources[:1] == [source_id]:
+            place = self.metadata.get("at")
+        match place:
             case [int(begin), int(end)]:
                 return begin, end
         return None
 
-    def is_made_of(self, passage: PlacedItem) -> bool:
-        """Return True if this is a statement of a passage: it names the passage, or its quote is in there."""
+    def follows(self, passage: PlacedItem) -> bool:
+        """Return True if this statement names a passage, or quotes it."""
         if self.detail != DIGEST or passage.detail != PASSAGE:
             return False
         return self.metadata.get(PASSAGE) == passage.id or any(
-            (own := self.get_place(source)) is not None
-            and (whole := passage.get_place(source)) is not None
-            and whole[0] <= own[0] <= own[1] <= whole[1]
+            (quote := self.get_place(source)) is not None
+            and (place := passage.get_place(source)) is not None
+            and place[0] <= quote[0] <= quote[1] <= place[1]
             for source in self.sources
         )
 
@@ -75,16 +75,16 @@ def get_statement_id(group: str, trust: Trust, origin_id: str, text: str) -> str
         group: Group of the passage, empty for none.
         trust: Trust of the statement.
         origin_id: ID of the passage; in statements of earlier versions that of the document or turn.
-        text: The statement.
+        text: Words of the statement.
     """
     return derived_id(MEMORY.prefix, DIGEST, group, trust, origin_id, get_duplicate_key(text))
 
 
 def is_as_stated(memory: Memory) -> bool:
-    """Return True if a statement still has the words and the trust with which an agent made it."""
+    """Return True if a statement has its first words and trust."""
     origins = (str(memory.metadata.get(PASSAGE, "")), *PlacedItem.of(memory).sources)
-    own = (memory.belongs_to, memory.trust)
-    return any(memory.id == get_statement_id(*own, origin, memory.content) for origin in origins)
+    group, trust = memory.belongs_to, memory.trust
+    return any(memory.id == get_statement_id(group, trust, origin, memory.content) for origin in origins)
 
 
 def is_untouched_statement(memory: Memory) -> bool:
