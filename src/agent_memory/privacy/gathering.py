@@ -44,7 +44,7 @@ _NO_WORDS: Final = frozenset({TOPIC.name, *(kind.name for kind in ENTITY_KINDS)}
 """Kinds whose texts are names, or words of others: elsewhere these stay."""
 _LEAST_CUT: Final = 12
 """Bytes of a title: a shorter one may be the beginning of anything."""
-_CUT: Final = "\u2026. ".encode()
+_CUT: Final = "…. ".encode()
 """What may stand where a title was cut."""
 
 
@@ -267,4 +267,4 @@ class Survey:
             for text in known.texts if known.is_title else ():
                 begun = folded_text(text).rstrip(_CUT)
                 if len(begun) >= _LEAST_CUT and any(each.startswith(begun) for each in wanted):
-                    yield text.rstrip("\u2026. ")
+                    yield text.rstrip("…. ")

@@ -46,15 +46,15 @@ if TYPE_CHECKING:
 _LIMITS: Final = frozenset({"forbidden", "only", "unless"})
 """Kinds of permission that count anywhere in the sentence of a quote."""
 _SENTENCE_END: Final = re.compile(
-    r"(?<=[.!?])(?<!\W[A-Za-z]\.)[\"'”\u2019»)\]*_]*\s+(?=[^\sa-z])|(?<=;)\s+|(?<=[。\uff01\uff1f\uff1b])"
+    r"(?<=[.!?])(?<!\W[A-Za-z]\.)[\"'”’»)\]*_]*\s+(?=[^\sa-z])|(?<=;)\s+|(?<=[。！？；])"  # noqa: RUF001
 )
 _MEASURE: Final = re.compile(
-    r"(?:(?P<label>[^\W\d_]+) )?(?<![\w)])(?P<sign>[-\u2212+<>≤≥~±$€£¥#]?)(?<![\d.,:])"
+    r"(?:(?P<label>[^\W\d_]+) )?(?<![\w)])(?P<sign>[-−+<>≤≥~±$€£¥#]?)(?<![\d.,:])"  # noqa: RUF001
     r"(?P<number>\d+(?:[.,:]\d+)*)(?:[ -]?(?P<unit>[^\W\d_]+|[%‰°€$£¥]))?"
 )
 _USER: Final = re.compile(r"\buser(?!\w)", re.IGNORECASE)
 _NEW: Final = "it says something that its quote does not say"
-_LEADS: Final = (":", "\uff1a")
+_LEADS: Final = (":", "：")  # noqa: RUF001
 _STARTS: Final = (".", "!", "?", ":", "-", "*", "|")
 
 

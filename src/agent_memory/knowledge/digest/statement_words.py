@@ -26,13 +26,14 @@ _PERMISSIONS: Final = {
 """Words that say what is allowed; a statement has the same kinds of them as its quote."""
 _KINDS: Final = {word: kind for kind, words in _PERMISSIONS.items() for word in words}
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
-_UNSPACED: Final = "\u0e00-\u0eff\u2e80-\uffff"
+_UNSPACED: Final = "ก-๛ກ-ໟ\u2e80-\uffff"
+_CHARACTER: Final = re.compile(f"[{_UNSPACED}]")
 _WORD: Final = re.compile(
-    rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_])+(?:[.'\u2019_/\\:@&+#-]+(?:(?![{_UNSPACED}])[^\W_])+)*"
+    rf"(?=[^\W_])[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_])+(?:[.'’_/\\:@&+#-]+(?:(?![{_UNSPACED}])[^\W_])+)*"  # noqa: RUF001
 )
 """A word; in scripts without spaces a character."""
 _CLAUSE_END: Final = re.compile(
-    r"[;\uff1b()。\uff01\uff1f\uff0c]|[.!?,\uff0c、]\s|\s[-\u2013—]\s",
+    r"[;；()。！？，]|[.!?,，、]\s|\s[-–—]\s",  # noqa: RUF001
 )
 _MAX_REVERSED: Final = 2
 """Words in reverse order that a paraphrase may have."""
@@ -78,7 +79,7 @@ def read_words(text: str, function_words: Collection[str] = ()) -> list[Statemen
     words: list[StatementWord] = []
     for match in _WORD.finditer(text):
         word, clause = match[0], bisect_left(ends, match.start())
-        is_character = len(word) == 1 and word >= "\u0e00"
+        is_character = _CHARACTER.fullmatch(word) is not None
         terms = (word,) if is_character else () if word.casefold() in function_words else tuple(query_terms(word))
         words.append(StatementWord(word, terms, match.start(), match.end(), clause))
     return words
@@ -245,4 +246,5 @@ def _get_distance(word: StatementWord, quoted: tuple[int, int]) -> int:
 def _is_next_to(word: StatementWord, following: StatementWord) -> bool:
     """Return True if two content words adjoin, as in "few refunds"."""
     is_near = word.clause == following.clause and following.start - word.end == 1
+    is_near = is_near and _CHARACTER.match(word.text) is None
     return is_near and bool(word.terms) and bool(following.terms)

@@ -30,6 +30,8 @@ POLICY = "# Policy\n\nAllowed:\n\n- retrying GET requests\n\nForbidden:\n\n- ret
         ("Admins can delete logs.", "Admins are allowed to delete logs."),
         ("The zebra service deploy happens on Fridays.", "The deploy of the zebra service happens on Fridays at noon."),
         ("The billing service runs on 3 nodes.", "The billing service, written by contractors, runs on 3 nodes."),
+        ("バックアップは毎晩行わない。", "バックアップは毎晩行わない"),
+        ("不要在周五部署", "请注意：不要在周五部署。"),  # noqa: RUF001
         (
             "Das Archiv liegt in Zürich und wird nicht verschlüsselt.",
             "Das Archiv liegt in Zürich und wird nicht verschlüsselt.",
