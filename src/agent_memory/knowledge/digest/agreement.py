@@ -1,8 +1,7 @@
 """Agreement of statements with their quotes. Pure.
 
 A statement says no more than its quote, and leaves out nothing that limits it. Its words are in the sentence of the
-quote, or in the lead of its list. The heading may add words. Other words of the passage may only come first, as the
-noun of a pronoun.
+quote, or in the lead of its list. The heading may add words. Other words of the passage may only replace a pronoun.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from agent_memory.knowledge.digest.statement_words import (
     find_denied,
     find_followers,
     find_function_words,
+    find_replacing,
     find_rested,
     find_used,
     get_permissions,
@@ -123,8 +123,8 @@ class _StatementCheck:
 
     def find_reason(self) -> str:
         """Return the first reason to refuse the statement, or an empty text."""
-        if not get_terms(self._words):
-            return "it says nothing"
+        if not self._used:
+            return "it has no word of its quote"
         if asks(self._place.sentence) and not asks(self._statement):
             return "its quote is a question"
         checks = (
@@ -192,10 +192,12 @@ class _StatementCheck:
         user = _USER.search(self._statement)
         if user and not _USER.search(f"{self._place.sentence}\n{self._place.passage}"):
             return f"{_NEW}: {user[0]}"
-        held = get_terms(self._used) | get_terms(self._lead)
-        first = next((word.start for word in self._words if word.terms and word.is_in(held)), 0)
-        for word in self._find_new_words():
-            is_known = word.is_in(self._heading) or (word.start < first and word.is_in(self._passage))
+        new = self._find_new_words()
+        replacing = (
+            find_replacing(self._words, grow_to_clauses(self._used, self._sentence, has_ends=True)) if new else ()
+        )
+        for word in new:
+            is_known = word.is_in(self._heading) or (word in replacing and word.is_in(self._passage))
             if not is_known or is_turning(word.text):
                 return f"{_NEW}: {word.text}"
         return ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
+from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -209,6 +210,16 @@ def grow_to_clauses(
     clauses = {word.clause for word in used}
     end = used[-1].end if used else 0
     return [word for word in sentence if word.clause in clauses and (has_ends or word.end <= end)]
+
+
+def find_replacing(words: Sequence[StatementWord], used: Sequence[StatementWord]) -> set[StatementWord]:
+    """Return the words of a statement in place of function words, such as pronouns."""
+    texts = [[word.text.casefold() for word in side] for side in (used, words)]
+    replacing: set[StatementWord] = set()
+    for kind, start, end, first, last in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+        if kind == "replace" and not any(word.terms for word in used[start:end]):
+            replacing.update(words[first:last])
+    return replacing
 
 
 def find_rested(stated: set[str], used: Iterable[StatementWord]) -> list[StatementWord]:

@@ -128,7 +128,9 @@ def test_noun_of_a_pronoun_may_come_from_the_passage() -> None:
     text = "The billing service runs in Bern. It is restarted nightly."
     quote = "It is restarted nightly."
     assert check(text, quote, "The billing service is restarted nightly.") == ""
+    assert check(f"{text} Ada owns it.", "Ada owns it.", "Ada owns the billing service.") == ""
     assert check(text, quote, "The ledger is restarted nightly.").endswith(": ledger")
+    assert check(text, quote, "Bern: it is restarted nightly.").endswith(": Bern")
     assert check(text, quote, "It is restarted in Bern.").endswith(": Bern")
     assert check(text, quote, "Kestrel is restarted nightly.", "Kestrel \u203a Operation") == ""
 
