@@ -214,9 +214,9 @@ def grow_to_clauses(
 
 def find_replacing(words: Sequence[StatementWord], used: Sequence[StatementWord]) -> set[StatementWord]:
     """Return the words of a statement in place of function words, such as pronouns."""
-    texts = [[word.text.casefold() for word in side] for side in (used, words)]
+    quoted, stated = ([word.text.casefold() for word in side] for side in (used, words))
     replacing: set[StatementWord] = set()
-    for kind, start, end, first, last in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+    for kind, start, end, first, last in SequenceMatcher(None, quoted, stated, autojunk=False).get_opcodes():
         if kind == "replace" and not any(word.terms for word in used[start:end]):
             replacing.update(words[first:last])
     return replacing
