@@ -119,7 +119,7 @@ async def test_the_wish_for_an_agent_is_no_statement(begin: Begin) -> None:
     assert [item.content for item in await talk.items()] == [ANSWER]
 
 
-async def test_no_statement_follows_a_turn_in_which_something_is_forgotten(begin: Begin) -> None:
+async def test_no_statement_is_made_of_a_turn_in_which_something_is_forgotten(begin: Begin) -> None:
     talk = await begin(flush_seconds=0.001)
     await talk.whole(FACT)
     (item,) = await talk.items()
@@ -133,7 +133,7 @@ async def test_no_statement_follows_a_turn_in_which_something_is_forgotten(begin
     assert [each.content for each in await talk.items()] == ["The barn is painted red again."]
 
 
-async def test_no_statement_follows_a_turn_that_shows_what_would_be_forgotten(talk: Talk) -> None:
+async def test_no_statement_is_made_of_a_turn_that_shows_what_would_be_forgotten(talk: Talk) -> None:
     await talk.say(f"Forget that. {FACT}")
     await talk.tool("memory_forget", {"success": True, "output": {"forgotten": False, "confirm": "e49"}})
     await talk.answer(f"Is it this one? {FACT}")

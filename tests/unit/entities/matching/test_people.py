@@ -84,7 +84,7 @@ def test_an_address_has_the_words_of_a_name_unless_it_is_a_role(address: str, wo
         ("jones", "bob smith", ""),
     ],
 )
-def test_an_address_follows_a_name_or_of_parts_of_it(mail: str, name: str, owned: str) -> None:
+def test_an_address_is_made_of_a_name_or_of_parts_of_it(mail: str, name: str, owned: str) -> None:
     assert owns(mail.split(), name.split()) == owned
 
 

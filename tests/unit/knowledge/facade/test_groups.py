@@ -99,7 +99,7 @@ async def test_a_name_that_another_group_took_is_free(managers: dict[str | None,
         await managers[BOB].create_category("merger", "Another one of the same name.")
 
 
-async def test_a_page_follows_what_is_there_for_who_asks(managers: dict[str | None, MemoryManager]) -> None:
+async def test_a_page_is_made_of_what_is_there_for_who_asks(managers: dict[str | None, MemoryManager]) -> None:
     await managers[None].create_category("money", "Salaries, invoices and taxes of all.")
     await managers[ADA].remember("The salary of Ada is paid in May.", "money")
     await managers[BOB].remember("The salary of Bob is paid in June.", "money")

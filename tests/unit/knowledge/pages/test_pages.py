@@ -277,7 +277,7 @@ async def test_the_manager_shows_what_the_file_shows_and_deleting_a_resource_tak
     await manager.close()
 
 
-async def test_a_page_for_some_follows_theirs_alone_and_written_nowhere(
+async def test_a_page_for_some_is_made_of_theirs_alone_and_written_nowhere(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, folder: Path
 ) -> None:
     await talk_of(ingest, *SAID)

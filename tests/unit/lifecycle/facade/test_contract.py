@@ -111,7 +111,7 @@ async def test_statistics_have_the_figures_they_had(store: MemoryStore) -> None:
     }
 
 
-def test_the_importance_of_an_entry_follows_the_factors_that_are_printed() -> None:
+def test_the_importance_of_an_entry_is_made_of_the_factors_that_are_printed() -> None:
     factors = dict(lifecycle.ImportanceCalculator.IMPORTANCE_FACTORS)
     assert factors.pop("entry_type_weights") == {
         "critical": 1.0, "correction": 0.9, "insight": 0.8, "learning": 0.7, "interaction": 0.6, "context": 0.5,
