@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import UnknownIdError
 from agent_memory.host.consent import is_purge_ordered, propose_purge
-from agent_memory.models import visible
+from agent_memory.models import DIGEST, visible
 from agent_memory.privacy import Purging
 from agent_memory.redaction import quoted
 from agent_memory.service import views
@@ -68,10 +68,12 @@ async def purge(session: MemorySession, memory_ids: Sequence[str], query: str) -
     plan = await purging.plan([memory.id for memory in named])
     if not await is_purge_ordered(session, named):
         session.note_returned(named)
-        rest = len(plan.ids) - len(named)
+        derived = [await service.admin.get(record_id) for record_id in plan.resting]
+        listed = [*named, *(item for item in derived if item is not None and item.source.detail == DIGEST)]
+        rest = len(plan.ids) - len(listed)
         return {
             "purged": False,
-            "purge": [{"memory_id": memory.id, "content": visible(memory.content)} for memory in named],
+            "purge": [{"memory_id": memory.id, "content": visible(memory.content)} for memory in listed],
             **({"also": f"{rest} older, equal or derived"} if rest else {}),
             "ask": _ASK.format(proposal=propose_purge(session, named)),
         }

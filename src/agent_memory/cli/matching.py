@@ -83,12 +83,16 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
     until = None if now else outcome.kept_until
     gone = [{"memory_id": memory.id, "content": memory.content} for memory in outcome.memories]
     document |= {"forgotten": True, "count": len(gone), "forget": gone, "older_versions": list(outcome.older_versions)}
+    document |= {"statements": [memory.id for memory in outcome.statements]} if outcome.statements else {}
     document["similar"] = [{"memory_id": memory.id, "content": memory.content} for memory in outcome.similar]
     run.screen.document(document | ({} if until is None else {"kept_until": until.isoformat()}))
     for memory in outcome.memories:
         run.screen.show(f"Forgot {memory.id}: {brief(memory.content)}")
     if outcome.older_versions:
         run.screen.show(f"With it went {', '.join(outcome.older_versions)}, which it had replaced.")
+    if outcome.statements:
+        made = ", ".join(memory.id for memory in outcome.statements)
+        run.screen.show(f"With it went {made}, which an agent had made of it.")
     for memory in outcome.similar:
         run.screen.note(f'Kept: {memory.id} "{brief(memory.content)}" ({memory.timestamp:%Y-%m-%d})')
     return outcome.memories[0].id, until

@@ -1,6 +1,13 @@
 """The data model: what a memory is, what a search takes and returns. Imports errors and redaction alone."""
 
 from agent_memory.models.archive import ARCHIVED, TIDY_RUN, Archived, TidyAction, TidyEntry, TidyRun
+from agent_memory.models.digest_statements import (
+    DIGEST,
+    PlacedItem,
+    get_statement_id,
+    is_as_stated,
+    is_untouched_statement,
+)
 from agent_memory.models.document import GROUP, GROUPED, ITEM, LISTED_BY, Document, Facet, group_facets
 from agent_memory.models.entities import (
     COVERS,
@@ -125,6 +132,7 @@ __all__ = [
     "CHOSEN_NAMES",
     "COVERS",
     "DERIVED_FROM",
+    "DIGEST",
     "DISTINCT",
     "ENTITY",
     "ENTITY_KINDS",
@@ -190,6 +198,7 @@ __all__ = [
     "MemorySearchResult",
     "Mentions",
     "Observation",
+    "PlacedItem",
     "Record",
     "RecordState",
     "Relation",
@@ -228,10 +237,13 @@ __all__ = [
     "get_duplicate_key",
     "get_exact_import_id",
     "get_import_id",
+    "get_statement_id",
     "group_facets",
+    "is_as_stated",
     "is_memory_id",
     "is_only_folded_equal",
     "is_told",
+    "is_untouched_statement",
     "listed_as",
     "may_stand_for",
     "new_memory_id",

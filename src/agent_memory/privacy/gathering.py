@@ -14,10 +14,21 @@ from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import StorageError
 from agent_memory.journal import texts_in
 from agent_memory.journal.reader import JournalReader
-from agent_memory.knowledge.facade.shapes import FROM
-from agent_memory.knowledge.items.drawn import ALSO
 from agent_memory.knowledge.pages.filing import ENTITY as OF_ENTITY
-from agent_memory.models import ENTITY, ENTITY_KINDS, EPISODE, MENTIONS, NAMES, PART_OF, RELATION, SUMMARY, TOPIC
+from agent_memory.models import (
+    DIGEST,
+    ENTITY,
+    ENTITY_KINDS,
+    EPISODE,
+    MENTIONS,
+    NAMES,
+    PART_OF,
+    RELATION,
+    SUMMARY,
+    TOPIC,
+    PlacedItem,
+)
+from agent_memory.models.digest_statements import ALSO, FROM, PASSAGE
 from agent_memory.models.text import folded_text
 
 if TYPE_CHECKING:
@@ -33,7 +44,7 @@ _NO_WORDS: Final = frozenset({TOPIC.name, *(kind.name for kind in ENTITY_KINDS)}
 """Kinds whose texts are names, or words of others: elsewhere these stay."""
 _LEAST_CUT: Final = 12
 """Bytes of a title: a shorter one may be the beginning of anything."""
-_CUT: Final = "\u2026. ".encode()
+_CUT: Final = "…. ".encode()
 """What may stand where a title was cut."""
 
 
@@ -50,6 +61,8 @@ class _Known:
         is_made: Whether it is such a page.
         is_title: Whether its text only says what something is called.
         metadata: The last.
+        detail: Of what was drawn, by what.
+        passages: Of a statement of an agent, the passages that it was made of.
         blobs: Names of long texts that it had.
         made_of: Of a page that was made of what items speak of, all items that ever stood on it.
     """
@@ -61,6 +74,8 @@ class _Known:
     is_item: bool = False
     is_title: bool = False
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    detail: str = ""
+    passages: set[str] = field(default_factory=set)
     blobs: dict[str, None] = field(default_factory=dict)
     made_of: set[str] = field(default_factory=set)
     is_made: bool = False
@@ -77,6 +92,7 @@ class _Known:
             )
         if isinstance(source := data.get("source"), dict):
             self.is_item = source.get("kind") == _EXTRACTION
+            self.detail = str(source.get("detail") or "") if self.is_item else ""
             self.is_made = change.kind == TOPIC.name and source.get("detail") == OF_ENTITY
         if change.op == "put":
             self.is_title = data.get("resource_type") == "conversation" and not data.get("chars")
@@ -86,6 +102,11 @@ class _Known:
             self.made_of |= {one for one in items if isinstance(one, str)}
         if isinstance(blob := data.get("blob"), str) and blob:
             self.blobs[blob] = None
+
+    @property
+    def from_sources(self) -> list[str]:
+        """Return the ids of what it was drawn from, in order."""
+        return [source for rel, source in self.links if rel == FROM]
 
     def sources(self, *relations: str) -> set[str]:
         """Return the ids of those to which it has one of these links; to any, where none is named."""
@@ -113,6 +134,22 @@ class Survey:
         for record_id, known in self._known.items():
             for source_id in known.sources() | known.made_of:
                 self._linked[source_id].add(record_id)
+        self._link_statements()
+
+    def _link_statements(self) -> None:
+        """Link the statements of agents with their passages."""
+        items = {
+            record_id: PlacedItem(record_id, record.detail, record.from_sources, record.metadata)
+            for record_id, record in self._known.items()
+            if record.detail
+        }
+        for statement in (item for item in items.values() if item.detail == DIGEST):
+            near = {item_id for source in statement.sources for item_id in self._linked[source]}
+            near = items.keys() & (near | {str(statement.metadata.get(PASSAGE))})
+            passages = {item_id for item_id in near if statement.follows(items[item_id])}
+            self._known[statement.id].passages = passages
+            for passage_id in passages:
+                self._linked[passage_id].add(statement.id)
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -191,6 +228,8 @@ class Survey:
         if known.kind == ENTITY.name:
             naming = {one for one in self._linked[record_id] if self._known[one].kind == MENTIONS.name}
             return known.is_item and all(one in gone or not self._known[one].is_live for one in naming)
+        if not known.passages.isdisjoint(gone):
+            return True
         if known.is_made:
             return not any(one in self and self._known[one].is_live for one in known.made_of.difference(gone))
         sources = known.sources(FROM)
@@ -228,4 +267,4 @@ class Survey:
             for text in known.texts if known.is_title else ():
                 begun = folded_text(text).rstrip(_CUT)
                 if len(begun) >= _LEAST_CUT and any(each.startswith(begun) for each in wanted):
-                    yield text.rstrip("\u2026. ")
+                    yield text.rstrip("…. ")

@@ -15,6 +15,7 @@ from agent_memory.redaction import SecretRedactor, quoted, redact_value
 from agent_memory.retrieval.tokens import index_terms, query_terms
 from agent_memory.service.caller import NOBODY
 from agent_memory.service.owners import USER, Ownership, list_names, read_ownership, read_request_ownership
+from agent_memory.service.passage_statements import find_statements
 from agent_memory.service.proposals import proposal_id
 from agent_memory.service.results import Forgotten
 from agent_memory.service.seeing import check_seen, is_seen
@@ -104,6 +105,7 @@ class ForgottenMany:
         memories: What was forgotten, as it was.
         older_versions: IDs of the older versions that went with them.
         similar: Similar memories that stay, at most three.
+        statements: Statements that an agent had made of forgotten passages, which went with them.
         kept_until: How long the texts can be restored at least; None if they cannot.
     """
 
@@ -111,6 +113,7 @@ class ForgottenMany:
     older_versions: tuple[str, ...] = ()
     similar: tuple[Memory, ...] = ()
     kept_until: datetime | None = None
+    statements: tuple[Memory, ...] = ()
 
 
 class Requests:
@@ -149,9 +152,12 @@ class Requests:
         if caller.trust == "low":
             await self._gate.check_all("forget", (memory_id, *older), caller)
         reason = await self._gate.reason(reason, caller)
-        memory = (await self._storage.forget_many([memory_id], reason=reason))[0]
-        await self._tell((memory_id, *older), caller)
-        return Forgotten(memory, tuple(older), self._kept_until(), reason)
+        forgotten = await self._storage.get(memory_id)
+        made = await find_statements(self._storage, [] if forgotten is None else [forgotten])
+        statements = tuple(statement.id for statement in made)
+        memory = (await self._storage.forget_many([memory_id, *statements], reason=reason))[0]
+        await self._tell((memory_id, *older, *statements), caller)
+        return Forgotten(memory, tuple(older), self._kept_until(), reason, statements)
 
     async def many(self, memory_ids: Collection[str], caller: Caller = NOBODY) -> int:
         """Forget memories with their older versions as one change; return how many of them there were.
@@ -212,7 +218,8 @@ class Requests:
         memories = [memory for memory in memories if memory.id not in older]
         replaced = [memory for memory_id in older if (memory := await self._storage.get(memory_id)) is not None]
         await self._gate.check_forgetting(memories, replaced, caller)
-        return await self._forget(memories, older, caller, reason)
+        statements = await find_statements(self._storage, memories)
+        return await self._forget(memories, older, caller, reason, statements)
 
     async def preview_all(self, caller: Caller = NOBODY) -> Preview:
         """Return a preview of all memories that the caller sees.
@@ -246,17 +253,24 @@ class Requests:
         return await self._forget(preview.memories, (), caller, reason)
 
     async def _forget(
-        self, memories: Sequence[Memory], older: tuple[str, ...], caller: Caller, reason: str
+        self,
+        memories: Sequence[Memory],
+        older: tuple[str, ...],
+        caller: Caller,
+        reason: str,
+        statements: tuple[Memory, ...] = (),
     ) -> ForgottenMany:
         reason = await self._gate.reason(reason, caller)
-        ids = [memory.id for memory in memories]
+        ids = [memory.id for memory in (*memories, *statements)]
         await self._storage.forget_many(ids, reason=reason)
         await self._tell((*ids, *older), caller)
         similar: dict[str, Memory] = {}
         for memory in memories[:_COMPARED]:
             neighbors = await find_similar(self._storage, memory, caller)
             similar |= {neighbor.id: neighbor for neighbor in neighbors if may_stand_for(neighbor.trust, memory.trust)}
-        return ForgottenMany(tuple(memories), older, tuple(similar.values())[:MAX_SIMILAR], self._kept_until())
+        return ForgottenMany(
+            tuple(memories), older, tuple(similar.values())[:MAX_SIMILAR], self._kept_until(), statements
+        )
 
     async def _load(self, memory_id: str) -> Memory:
         memory = await self._storage.get(memory_id)

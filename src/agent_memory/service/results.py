@@ -141,7 +141,7 @@ class Updated:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """Outcome of a forget: the memory, and the ids of the older versions that went with it.
+    """Outcome of a forget: the memory, and the ids of the older versions and of its statements that went with it.
 
     `kept_until` is how long at least the text stays in the files, where it can be brought back; None: it does not.
     `reason` is what stays of it as a trace; empty: none.
@@ -151,6 +151,7 @@ class Forgotten:
     older_versions: tuple[str, ...] = ()
     kept_until: datetime | None = None
     reason: str = ""
+    statements: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,13 +214,16 @@ def view_forgotten(outcome: ForgottenMany) -> dict[str, Any]:
             for memory in outcome.memories
         ],
         **({"older_versions": list(outcome.older_versions)} if outcome.older_versions else {}),
+        **({"statements": [memory.id for memory in outcome.statements]} if outcome.statements else {}),
         **({"similar": similar_view(outcome.similar)} if outcome.similar else {}),
     }
 
 
 def render_forgotten(outcome: ForgottenMany) -> str:
     """Return the sentence for the user: what was forgotten, what similar stays, how to undo it."""
-    line = f"Forgot {_quote(outcome.memories)}."
+    count = len(outcome.statements)
+    also = f" and {count} {'statement' if count == 1 else 'statements'} made of it" if count else ""
+    line = f"Forgot {_quote(outcome.memories)}{also}."
     if outcome.similar:
         line += f" Kept: {_quote(outcome.similar)}."
     if outcome.kept_until is None:

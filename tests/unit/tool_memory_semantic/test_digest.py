@@ -44,3 +44,19 @@ async def test_digest_of_an_unknown_document_names_what_there_is(mounted: Any, r
     result = await (await mounted()).get("tools")["digest"].execute({"document": "handbook"})
     assert not result.success
     assert result.error["code"] == "unknown_document"
+
+
+async def test_purge_lists_the_statements_of_a_passage(mounted: Any, root: Path) -> None:
+    await ingest(root, RUNBOOK, "runbook.md")
+    tools = (await mounted()).get("tools")
+    passage = re.search(r"mem-\w{12}", (await tools["digest"].execute({"document": ""})).output["text"])
+    assert passage is not None
+    words = "Tobias Reuter is on call in odd weeks"
+    statement = {"passage": passage[0], "quote": words, "text": words}
+    stored = (await tools["digest"].execute({"document": "", "statements": [statement]})).output["text"]
+    preview = (await tools["memory_forget"].execute({"ids": [passage[0]], "permanently": True})).output
+    assert [row["content"] for row in preview["purge"]][1:] == [words]
+    assert "also" not in preview
+    answer = (await tools["memory_forget"].execute({"ids": [passage[0]]})).output
+    assert answer["statements"] == re.findall(r"Stored (mem-\w{12})", stored)
+    assert "1 statement made of it" in answer["tell_user"]

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.knowledge.digest.agreement import find_disagreement, find_lead
-from agent_memory.knowledge.facade.shapes import FROM
+from agent_memory.knowledge.digest.agreement import (
+    QuotedPlace,
+    check_statement,
+    find_lead,
+    find_sentence,
+    tells_decision,
+)
+from agent_memory.knowledge.intake.document_index import get_path, is_at
 from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
 from agent_memory.knowledge.llm.grounding import place_of as words_at
-from agent_memory.models import EPISODE, EVERYTHING, Listing, derived_id, get_duplicate_key, sees, to_text, visible
+from agent_memory.models import DIGEST, EPISODE, Listing, SearchFilters, get_statement_id, sees, to_text, visible
+from agent_memory.models.digest_statements import FROM
 from agent_memory.redaction import quoted
 from agent_memory.service.seeing import is_seen
+from agent_memory.service.shortening import shorten_line
 from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Memory
+    from agent_memory.models import Memory, Resource
     from agent_memory.service import Caller, MemoryService
 
-DIGEST: Final = "digest"
-"""`source.detail` of a statement that a session's agent made of a passage."""
 DIGESTED_AT: Final = "digested_at"
 """Key of the metadata of a passage of which statements were made, with the time."""
 _MOST_NAMES: Final = 10
+_MOST_LABEL: Final = 120
+"""Characters of the name of a document."""
 MOST_TOKENS: Final = 2_000
 """Estimated tokens of the passages that are handed out at once."""
 
@@ -39,7 +48,7 @@ class QuotedStatement:
     Attributes:
         passage: ID of the passage.
         quote: Words copied from the passage.
-        text: The statement, which stands by itself.
+        text: Statement that can be read alone.
         is_decision: Whether it says what was decided.
         owner: Who is to do it; a name in the passage.
         date: When it is due, as in the quote.
@@ -57,7 +66,7 @@ class QuotedStatement:
 
 @dataclass(slots=True)
 class DigestOutcome:
-    """What became of statements.
+    """Outcome of handing statements back.
 
     Attributes:
         stored: Items that were stored.
@@ -76,11 +85,13 @@ class DuePassages:
         passages: Passages without statements yet, as many as fit.
         total: Passages of the document.
         digested: Passages of it that have statements.
+        files: Names of their documents, by the ID of the passage.
     """
 
     passages: Sequence[Memory]
     total: int
     digested: int
+    files: Mapping[str, str] = field(default_factory=dict)
 
 
 class PassageDigest:
@@ -95,22 +106,33 @@ class PassageDigest:
         self._knowledge, self._service = knowledge, service
 
     async def hand_out(self, document: str, caller: Caller) -> DuePassages:
-        """Return passages of which no statements were made.
+        """Return passages without statements.
 
         Args:
             document: ID, title, alias or path of a document; an empty one means all documents and talks.
             caller: Session that asks: it gets what it may see.
 
         Raises:
-            ValidationError: No document has that name.
+            ValidationError: No document or several have that name.
             StorageError: The passages cannot be read.
         """
-        passages = await list_passages(self._service, caller)
-        if document:
-            named = await self._find_documents(document, caller)
-            passages = [passage for passage in passages if not named.isdisjoint(sources_of(passage))]
+        if document.strip():
+            passages = await self._list_document(await self._find_document(document, caller), caller)
+        else:
+            passages = await list_passages(self._service, caller)
         due = [passage for passage in passages if DIGESTED_AT not in passage.metadata]
-        return DuePassages(_take_first(due), len(passages), len(passages) - len(due))
+        taken = _take_first(due)
+        return DuePassages(taken, len(passages), len(passages) - len(due), await self._name_files(taken))
+
+    async def check_document(self, document: str, caller: Caller) -> None:
+        """Check that a name is empty or names one document.
+
+        Raises:
+            ValidationError: No document or several have that name.
+            StorageError: The documents cannot be read.
+        """
+        if document.strip():
+            await self._find_document(document, caller)
 
     async def take_back(
         self, statements: Iterable[QuotedStatement], done: Iterable[str], caller: Caller
@@ -140,30 +162,58 @@ class PassageDigest:
         await self._note_digested(finished, caller)
         return outcome
 
-    async def _find_documents(self, word: str, caller: Caller) -> set[str]:
-        """Return IDs of the documents and turns that a word names.
+    async def _find_document(self, word: str, caller: Caller) -> Resource:
+        """Return the document or conversation that a word names.
 
         Raises:
-            ValidationError: It names none.
+            ValidationError: It names none (`unknown_document`) or several (`several_documents`).
         """
-        wanted = word.casefold().strip().removeprefix("the ").strip()
-        found: set[str] = set()
-        every = await self._knowledge.resources.valid()
-        records = [record for record in every if sees(caller.group, record.facets)]
-        for record in records:
-            aliases = record.metadata.get("aliases")
-            names = [record.id, record.title, Path(record.title).stem, str(record.metadata.get("path", ""))]
-            names += map(str, aliases if isinstance(aliases, list) else ())
-            if wanted in {name.casefold().removeprefix("the ").strip() for name in names}:
-                found |= {record.id, *(turn.id for turn in await self._knowledge.episodes.linked_to(record.id))}
-        if not found:
-            known = ", ".join(visible(record.title or record.id) for record in records[-_MOST_NAMES:])
+        wanted = _normalize_name(word)
+        visible_records = [
+            record for record in await self._knowledge.resources.valid() if sees(caller.group, record.facets)
+        ]
+        named = [record for record in visible_records if wanted == record.id or is_at(record, word.strip())]
+        named = named or [record for record in visible_records if wanted in map(_normalize_name, _list_names(record))]
+        if len(named) > 1:
+            listed = ", ".join(f"{record.id} ({_get_label(record, is_path=True)})" for record in named[:_MOST_NAMES])
+            raise ValidationError(
+                f"{len(named)} documents are called {quoted(word)}.",
+                code="several_documents",
+                recovery=f"Ask the user which one is meant, and give its ID: {listed}.",
+            )
+        if not named:
+            titles = ", ".join(quoted(_get_label(record)) for record in visible_records[-_MOST_NAMES:])
             raise ValidationError(
                 f"No document is called {quoted(word)}.",
                 code="unknown_document",
-                recovery=f"Name one of {known}." if known else "Run agent-memory ingest FILE first.",
+                recovery=f"Name one of {titles}." if titles else "Run agent-memory ingest FILE first.",
             )
-        return found
+        return named[0]
+
+    async def _list_document(self, record: Resource, caller: Caller) -> list[Memory]:
+        """Return the visible passages of a document or conversation in order."""
+        turns = sorted(await self._knowledge.episodes.linked_to(record.id), key=lambda turn: turn.order)
+        passages: dict[str, Memory] = {}
+        for source in (record.id, *(turn.id for turn in turns)):
+            linked = [item for item in await self._service.admin.linked_to(source) if is_passage(item)]
+            linked.sort(key=lambda item: place_of(item, source) or (0, 0))
+            passages |= {item.id: item for item in linked if is_seen(item, caller)}
+        current = await self._service.admin.valid_among([*passages])
+        return [item for item in passages.values() if item.id in current]
+
+    async def _name_files(self, passages: Iterable[Memory]) -> dict[str, str]:
+        """Return document titles by passage; paths where titles are ambiguous."""
+        sources = {item.id: sources_of(item) for item in passages}
+        ids = [source for listed in sources.values() for source in listed]
+        records = await self._knowledge.resources.valid_among(ids)
+        counts = Counter(map(_get_label, records.values()))
+        names = {
+            source: _get_label(record, is_path=counts[_get_label(record)] > 1) for source, record in records.items()
+        }
+        first = {
+            item_id: next((source for source in listed if source in names), "") for item_id, listed in sources.items()
+        }
+        return {item_id: names[source] for item_id, source in first.items() if source}
 
     async def _check(self, statement: QuotedStatement, caller: Caller) -> tuple[dict[str, Any], str]:
         """Return a statement as fields of an item, or a refusal."""
@@ -172,13 +222,16 @@ class PassageDigest:
             return {}, "its passage does not exist"
         for source in sources_of(passage):
             text, place = await self._read(source), place_of(passage, source)
-            found = words_at(statement.quote, text, *place) if place is not None else None
-            if found is None:
+            quote = words_at(statement.quote, text, *place) if place is not None else None
+            if quote is None:
                 continue
-            lead = find_lead(text, found)
-            reason = find_disagreement(statement.text, text[slice(*found)], lead, passage.content)
-            reason = reason or _check_details(statement, passage.content)
-            return ({}, reason) if reason else (_make_item(statement, passage, source, found, caller, self._now()), "")
+            quoted_place = _locate(text, quote, passage)
+            reason = check_statement(statement.text, quoted_place) or _check_details(statement, passage.content)
+            if reason:
+                return {}, reason
+            is_decision = statement.is_decision and tells_decision(quoted_place)
+            item = _make_item(replace(statement, is_decision=is_decision), passage, source, quote, caller, self._now())
+            return item, ""
         return {}, "its quote is not in the passage"
 
     async def _read(self, source: str) -> str:
@@ -206,15 +259,48 @@ async def list_passages(service: MemoryService, caller: Caller) -> list[Memory]:
     """
     if not (await service.admin.tally()).items:
         return []
-    records = (await service.admin.browse(Listing("oldest", EVERYTHING))).records
+    listing = Listing("oldest", SearchFilters(include_items=True, only_items=True))
+    records = (await service.admin.browse(listing)).records
     return [record for record in records if is_passage(record) and is_seen(record, caller)]
 
 
+def _locate(text: str, place: tuple[int, int], passage: Memory) -> QuotedPlace:
+    """Return a quote with its context; a trusted passage with its speaker."""
+    speaker = f"{passage.metadata.get('speaker') or ''}\n" if passage.trust == "high" else ""
+    return QuotedPlace(
+        text[slice(*place)],
+        text[slice(*find_sentence(text, place))],
+        find_lead(text, place),
+        str(passage.metadata.get("heading", "")),
+        f"{speaker}{passage.content}",
+    )
+
+
+def _normalize_name(name: str) -> str:
+    return name.casefold().strip().removeprefix("the ").strip()
+
+
+def _list_names(record: Resource) -> list[str]:
+    """Return the names of a document: title, title without the ending, aliases."""
+    aliases = record.metadata.get("aliases")
+    return [
+        record.title,
+        Path(record.title).stem,
+        get_path(record),
+        *map(str, aliases if isinstance(aliases, list) else ()),
+    ]
+
+
+def _get_label(record: Resource, *, is_path: bool = False) -> str:
+    """Return the title of a document, or its path, as one line."""
+    name = " ".join(visible((get_path(record) if is_path else "") or record.title or record.id).split())
+    return f"…{name[-_MOST_LABEL:]}" if is_path and len(name) > _MOST_LABEL else shorten_line(name, _MOST_LABEL)
+
+
 def _check_details(statement: QuotedStatement, content: str) -> str:
-    """Return which detail of a statement its passage lacks, or an empty text."""
-    folded = content.casefold()
+    """Return a reason if a passage lacks a detail of its statement."""
     for name in (statement.owner, statement.date, *statement.entities):
-        if name.strip() and name.strip().casefold() not in folded:
+        if name.strip() and words_at(name.casefold(), content.casefold()) is None:
             return f"{name.strip()} is not in the passage"
     return ""
 
@@ -233,7 +319,7 @@ def _make_item(
             metadata[key] = passage.metadata[key]
     text, trust = " ".join(statement.text.split()), lowest(caller.trust, passage.trust, "medium")
     return {
-        "id": derived_id("mem-", DIGEST, passage.belongs_to, trust, source, get_duplicate_key(text)),
+        "id": get_statement_id(passage.belongs_to, trust, passage.id, text),
         "content": text,
         "category": "decision" if statement.is_decision else "note",
         "timestamp": now,
@@ -248,11 +334,11 @@ def _make_item(
 
 def _take_first(passages: Sequence[Memory]) -> list[Memory]:
     """Return the first passages that fit into one answer."""
-    left = MOST_TOKENS
+    room = MOST_TOKENS
     taken: list[Memory] = []
     for passage in passages:
-        left -= _estimate_tokens(passage.content)
-        if taken and left < 0:
+        room -= _estimate_tokens(passage.content)
+        if taken and room < 0:
             break
         taken.append(passage)
     return taken

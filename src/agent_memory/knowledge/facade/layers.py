@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent_memory.errors import ResourceNotFoundError, UnknownIdError, ValidationError
 from agent_memory.knowledge.facade.shapes import (
-    FROM,
     SOURCE_DELETED,
     item_of,
     number_of,
@@ -24,6 +23,7 @@ from agent_memory.knowledge.intake.drafting import Document
 from agent_memory.knowledge.items.drawn import drawn_from, leave_answered, with_link
 from agent_memory.knowledge.items.preceding import Preceding
 from agent_memory.models import EVERYTHING, Episode, Listing, Record, SearchFilters, SearchRequest, sees, utc_now
+from agent_memory.models.digest_statements import FROM
 from agent_memory.service import NOBODY
 from agent_memory.service.seeing import is_seen
 from agent_memory.service.trust import lowest

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.facade.manager import MemoryManager
     from agent_memory.knowledge.facade.retrieval import RetrievalResult
     from agent_memory.knowledge.facade.shapes import MemoryItem
+    from agent_memory.models import Memory
 
 _PREVIEW: Final = 100
 _SPEAKERS: Final = {"user": "the user", "assistant": "the assistant"}
@@ -59,12 +60,20 @@ def digested(outcome: DigestOutcome, due: DuePassages) -> str:
     lines = [f"Stored {item.id}: {_line(item.content)}" for item in outcome.stored]
     lines += [f"Refused, {reason}: {_line(text)}" for text, reason in outcome.refused]
     lines.append(f"{due.total} {'passage' if due.total == 1 else 'passages'}, {due.digested} digested.")
-    rows = [
-        json.dumps({"passage": item.id, "text": visible(item.content)}, ensure_ascii=False) for item in due.passages
-    ]
+    rows = [json.dumps(_view_passage(item, due.files.get(item.id, "")), ensure_ascii=False) for item in due.passages]
     if rows:
         lines += ["<passages>", *map(fenced, rows), "</passages>"]
     return "\n".join(lines)
+
+
+def _view_passage(item: Memory, file: str) -> dict[str, str]:
+    """Return a passage with its document, and with low trust."""
+    marks = {"file": file, "trust": "low" if item.trust == "low" else ""}
+    return {
+        "passage": item.id,
+        **{name: value for name, value in marks.items() if value},
+        "text": visible(item.content),
+    }
 
 
 async def page_of(manager: MemoryManager, name: str) -> str:

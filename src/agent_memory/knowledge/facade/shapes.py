@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import as_utc, to_text
+from agent_memory.models.digest_statements import FROM
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 Importance = Literal["low", "normal", "high"]
 RESOURCE_TYPES: Final = ("conversation", "document", "config", "feedback")
 """Types of what a user gives. Texts of another type, such as mails and web pages, have low trust."""
-FROM: Final = "from"
-"""Name of the link of an item to the resource or episode that it was drawn from."""
 SOURCE_DELETED: Final = "source_deleted"
 """Name of that link once the resource is gone."""
 

@@ -11,14 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture.own import typed_part
-from agent_memory.knowledge.facade.shapes import FROM
 from agent_memory.knowledge.intake.document_index import PATH
 from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN
 from agent_memory.knowledge.items.extraction.telling import is_of_a_time
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn, split_turns
 from agent_memory.knowledge.passages.sections import cut_passages, leave_out
 from agent_memory.knowledge.passages.structure import LINE
-from agent_memory.models import EPISODE, MEMORY, Episode, derived_id, to_text
+from agent_memory.models import DIGEST, EPISODE, MEMORY, Episode, derived_id, is_as_stated, to_text
+from agent_memory.models.digest_statements import ALSO, FROM, PASSAGE
 from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
@@ -28,12 +28,8 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory, Resource, Trust
 
 STAGE: Final = "items"
-PASSAGE: Final = "passage"
-"""`source.detail` of an item that is a passage."""
 REPLACES: Final = "answers"
 """Key of the metadata that has the turn of which an exchange holds all words."""
-ALSO: Final = "also_at"
-"""Key of the metadata that has the places in further sources, by their ids."""
 _SAID: Final = frozenset({"user", "assistant", PERSON, UNKNOWN})
 """Roles whose turns are talk; what tools answer and systems say is kept and not drawn from."""
 _SAYS_NOTHING: Final = frozenset("a an the really just very ein eine der das".split())  # noqa: SIM905
@@ -226,6 +222,8 @@ def _speaker_of(record: Episode) -> str:
 
 def is_as_drawn(item: Memory) -> bool:
     """Tell whether an item still says what was drawn, rather than what somebody made of it."""
+    if item.source.detail == DIGEST:
+        return is_as_stated(item)
     sources = sources_of(item)
     return item.id == _own_id(item) or any(item.id == _first_id(source, item.content) for source in sources)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.facade.shapes import FROM
+from agent_memory.knowledge.digest.agreement import find_sentence
+from agent_memory.knowledge.digest.statement_words import get_limits
 from agent_memory.knowledge.intake.document_index import MISSING_SINCE, PATH, get_path, without_key
 from agent_memory.knowledge.items.drawn import is_as_drawn, is_passage, keep_sources, place_of, sources_of, with_link
 from agent_memory.knowledge.llm.grounding import place_of as words_at
-from agent_memory.models import EPISODE, RESOURCE, to_text
+from agent_memory.models import DIGEST, EPISODE, RESOURCE, to_text
+from agent_memory.models.digest_statements import FROM, PASSAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,12 +45,11 @@ async def hide_replaced(
         return []
     items = [item for item in await service.admin.linked_to(older.id) if item.is_item]
     older_text = await knowledge.text_of(older)
-    changes: dict[str, dict[str, Any]] = {}
+    changes = await _find_shown_statements(knowledge, service, record, text)
     for item in items:
-        place = place_of(item, older.id)
-        found = words_at(older_text[slice(*place)], text) if place is not None and not is_passage(item) else None
-        if found is not None and record.id not in sources_of(item):
-            changes[item.id] = with_link(item, {"rel": FROM, "id": record.id}, [*found])
+        place = _find_again(item, older.id, older_text, text)
+        if place is not None and record.id not in sources_of(item):
+            changes[item.id] = with_link(item, {"rel": FROM, "id": record.id}, [*place])
     return await _hide(
         knowledge, service, [item for item in items if item.id not in changes], record.id, older.id, caller, changes
     )
@@ -101,6 +102,40 @@ def shown_again(item: Memory) -> dict[str, Any]:
     if REPLACED_IN not in item.metadata:
         return {}
     return {"expires_at": None, "metadata": without_key(item.metadata, REPLACED_IN)}
+
+
+def _find_again(item: Memory, older_id: str, older_text: str, text: str) -> tuple[int, int] | None:
+    """Return the place of an item's quote in a text, or None.
+
+    The sentence of a statement's quote must have the same limits as before.
+    """
+    before = place_of(item, older_id)
+    place = words_at(older_text[slice(*before)], text) if before is not None and not is_passage(item) else None
+    if place is None or before is None or item.source.detail != DIGEST:
+        return place
+    sentences = (older_text[slice(*find_sentence(older_text, before))], text[slice(*find_sentence(text, place))])
+    return place if get_limits(sentences[0]) == get_limits(sentences[1]) else None
+
+
+async def _find_shown_statements(
+    knowledge: Knowledge, service: MemoryService, record: Resource, text: str
+) -> dict[str, dict[str, Any]]:
+    """Return the changes that show hidden statements of passages again."""
+    passages = {item.id: item for item in await service.admin.linked_to(record.id) if is_passage(item)}
+    sources = {source for passage in passages.values() for source in sources_of(passage)} - {record.id}
+    changes: dict[str, dict[str, Any]] = {}
+    for source in sorted(sources):
+        items = [item for item in await service.admin.linked_to(source) if item.source.detail == DIGEST]
+        hidden = [item for item in items if REPLACED_IN in item.metadata and item.metadata.get(PASSAGE) in passages]
+        resource = await knowledge.resources.get(source) if hidden else None
+        older_text = await knowledge.text_of(resource) if resource is not None else ""
+        for item in hidden:
+            place = _find_again(item, source, older_text, text)
+            if place is not None:
+                linked = with_link(item, {"rel": FROM, "id": record.id}, [*place])
+                metadata = without_key(linked["metadata"], REPLACED_IN)
+                changes[item.id] = linked | {"expires_at": None, "metadata": metadata}
+    return changes
 
 
 async def _hide(
