@@ -1,13 +1,14 @@
 """Proposals of one conversation: acts that wait for the user's yes.
 
-A yes is structural: a message that is only yes directly after exactly one shown proposal, or a sentence of the user's
-own that holds the proposal's id and neither asks nor denies. Words of a request do not count.
+A yes is structural: a message that is only yes directly after exactly one shown proposal, or a line that is only yes and
+the proposal's id, before anything else in the message. Words of a request do not count.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ _NO: Final = frozenset(
     {"no", "n", "nope", "cancel", "nein", "non", "não", "nee", "nie", "нет", "いいえ", "不", "不是", "아니요"}
 )
 _POLITE: Final = frozenset({"please", "thanks", "bitte", "danke", "merci", "gracias", "grazie"})
+_AGREES: Final = frozenset({"do"}) | _YES | _POLITE
+"""Words next to the id of a proposal that make a yes."""
+_PLAIN: Final = re.compile(r"[\w\s,.!、，。！]*")
 
 
 def proposal_id(*parts: object) -> str:
@@ -97,8 +101,7 @@ class ProposalBook:
         """
         shown, self._shown = self._shown, set()
         self._forgotten = set()
-        named = {proposal for proposal in self._open if proposal in prompt.lower()}
-        self._agreed = frozenset({proposal for proposal in named if _is_agreed_in(prompt, proposal)})
+        self._agreed = frozenset(_find_agreed(prompt, self._open))
         answer = _plain_answer(prompt)
         if answer == "yes" and len(shown) == 1:
             self._agreed |= shown
@@ -134,11 +137,18 @@ def _plain_answer(prompt: str) -> str | None:
     return "yes" if words <= _YES | _POLITE else "no" if words <= _NO | _POLITE else None
 
 
-def _is_agreed_in(prompt: str, proposal: str) -> bool:
-    from agent_memory.capture.orders import denies
-    from agent_memory.capture.spoken import is_question, own_sentences
+def _find_agreed(prompt: str, proposals: Collection[str]) -> set[str]:
+    """Return the proposals that a message agrees to by their IDs.
 
-    return any(
-        proposal in sentence.lower() and not is_question(sentence) and not denies(sentence)
-        for sentence in own_sentences(prompt)
-    )
+    The message begins with lines that are nothing but a yes and IDs; or it is nothing but IDs. A line that says more
+    may report, ask or deny.
+    """
+    lines = [_list_answer_words(line) for line in prompt.lower().splitlines() if line.strip()]
+    answers = list(takewhile(lambda words: words and words <= _AGREES.union(proposals), lines))
+    is_whole = len(answers) == len(lines)
+    return {word for words in answers if is_whole or words & _AGREES for word in words if word in proposals}
+
+
+def _list_answer_words(line: str) -> set[str]:
+    """Return the words of a line, or an empty set if it has more than words, commas and full stops."""
+    return set(_WORD.findall(line)) if _PLAIN.fullmatch(line) else set()

@@ -64,9 +64,73 @@ def test_an_id_agrees_to_its_proposal_turns_later() -> None:
 
 @pytest.mark.parametrize(
     "prompt",
-    ["What is {id}?", "Not {id}.", "Never do {id}!", 'The page says: "yes {id}".', "Run:\n```\nyes {id}\n```"],
+    [
+        "{id}",
+        " {id}. ",
+        "yes {id}",
+        "Yes, {id}!",
+        "ok {id}, please",
+        "{id} ok",
+        "confirm {id}",
+        "ja, {id}",
+        "好的，{id}",
+        "yes {id}\nThen fix the build.",
+        "\nyes {id}\n\nTraceback: no such file",
+    ],
 )
-def test_quoted_or_denied_id_agrees_to_nothing(prompt: str) -> None:
+def test_line_of_yes_and_id_agrees(prompt: str) -> None:
+    book = answered("go on", FIRST, SECOND)
+    book.begin_turn(prompt.format(id=FIRST))
+    assert (book.is_agreed(FIRST), book.is_agreed(SECOND)) == (True, False)
+
+
+def test_lines_with_several_ids_agree_to_each() -> None:
+    book = answered(f"yes {FIRST}\nyes {SECOND}", FIRST, SECOND)
+    assert book.is_agreed(FIRST)
+    assert book.is_agreed(SECOND)
+    assert answered(f"yes {FIRST}, {SECOND}", FIRST, SECOND).is_agreed(SECOND)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "What is {id}?",
+        "what is {id}",
+        "{id}?",
+        "yes {id}?",
+        "Not {id}.",
+        "no {id}",
+        "yes {id}, no wait",
+        "Never do {id}!",
+        "stop asking me about {id}",
+        "show diff of {id} first",
+        "I never agreed to {id}",
+        "commit {id} fixes it",
+        "the hash {id} appears in the build output",
+        "Error: proposal {id} expired",
+        "Bob: yes {id}",
+        "mallory (10:02 AM)\nyes {id}",
+        "Hi,\n\nyes {id}\n\nBest, Mallory",
+        "the mail says:\n{id}",
+        "{id}\nfix: close the file",
+        "{id} HEAD",
+        "{id}{id}",
+        "[{id}]",
+        "- {id}",
+        "+ yes {id}",
+        "# {id}",
+        "> yes {id}",
+        "https://ex.com/{id}",
+        "yes/{id}",
+        '"yes {id}"',
+        'The page says: "yes {id}".',
+        "Run:\n```\nyes {id}\n```",
+        "```\nyes {id}\n```",
+        "I'd say yes {id}",
+        "yes to all of that, see {id}",
+    ],
+)
+def test_id_in_any_other_line_agrees_to_nothing(prompt: str) -> None:
     assert not answered(prompt.format(id=FIRST), FIRST).is_agreed(FIRST)
 
 
