@@ -89,6 +89,8 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
         run.screen.show(f"Forgot {memory.id}: {brief(memory.content)}")
     if outcome.older_versions:
         run.screen.show(f"With it went {', '.join(outcome.older_versions)}, which it had replaced.")
+    for item in outcome.talk:
+        run.screen.show(f"Also forgot in talk {item.id}: {brief(item.content)}")
     for memory in outcome.similar:
         run.screen.note(f'Kept: {memory.id} "{brief(memory.content)}" ({memory.timestamp:%Y-%m-%d})')
     return outcome.memories[0].id, until

@@ -232,15 +232,17 @@ async def _forget_named(
     documents = []
     for memory in memories:
         if memory.id in gone:
-            continue  # an older version of one before it
+            continue  # it went with one before it
         forgotten = await run.service.forget(memory.id, run.caller, reason=reason)
         older = list(forgotten.older_versions)
         until = None if now else forgotten.kept_until
-        gone |= {memory.id, *older}
+        gone |= {memory.id, *older, *forgotten.talk}
         kept = {} if until is None else {"kept_until": until.isoformat()}
-        documents.append({"memory_id": memory.id, "forgotten": True, "older_versions": older, **kept})
+        talk = {"talk": list(forgotten.talk)} if forgotten.talk else {}
+        documents.append({"memory_id": memory.id, "forgotten": True, "older_versions": older, **talk, **kept})
         run.screen.document(documents[0] if len(documents) == 1 else {"memories": documents})
         also = f", and with it {', '.join(older)}, which it had replaced" if older else ""
+        also += f", and {', '.join(forgotten.talk)} with the same words" if forgotten.talk else ""
         run.screen.show(f"Forgot {memory.id}{also}.")
         if source := source_of(memory):
             run.screen.hint(

@@ -1,7 +1,7 @@
 """Proposals of one conversation: acts that wait for the user's yes.
 
-A yes is structural: a message that is only yes directly after exactly one shown proposal, or a line that is only yes and
-the proposal's id, before anything else in the message. Words of a request do not count.
+A yes is structural: a message that is only yes directly after exactly one shown proposal, or a line that is only yes
+and the proposal's id, before anything else in the message. Words of a request do not count.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _NO: Final = frozenset(
     {"no", "n", "nope", "cancel", "nein", "non", "não", "nee", "nie", "нет", "いいえ", "不", "不是", "아니요"}
 )
 _POLITE: Final = frozenset({"please", "thanks", "bitte", "danke", "merci", "gracias", "grazie"})
-_AGREES: Final = frozenset({"do"}) | _YES | _POLITE
+_AGREES: Final = frozenset({"do", "now"}) | _YES | _POLITE
 """Words next to the id of a proposal that make a yes."""
-_PLAIN: Final = re.compile(r"[\w\s,.!、，。！]*")
+_PLAIN: Final = re.compile(r"[\w\s,.!\u3001\u3002\uff0c\uff01]*")
 
 
 def proposal_id(*parts: object) -> str:
@@ -52,6 +52,7 @@ class ProposalBook:
         self._shown: set[str] = set()
         self._agreed: frozenset[str] = frozenset()
         self._forgotten: set[str] = set()
+        self._replaced: set[str] = set()
 
     def add(self, proposal: str, session_id: str) -> str:
         """Note that a proposal was shown in this turn; return its id.
@@ -81,13 +82,18 @@ class ProposalBook:
         self._open.pop(proposal, None)
         self._agreed -= {proposal}
 
-    def reserve_forgetting(self, memory_ids: Collection[str]) -> bool:
+    def note_replaced(self, memory_id: str) -> None:
+        """Note that a model replaced a memory: it counts if it is forgotten with the memory that replaced it."""
+        self._replaced.add(memory_id)
+
+    def reserve_forgetting(self, memory_ids: Collection[str], others: Collection[str] = ()) -> bool:
         """Count memories to forget in this turn; return False if they are too many.
 
         Args:
             memory_ids: IDs of all memories of one call; too many are not counted.
+            others: IDs of memories that go with them; those that a model replaced in this conversation count.
         """
-        counted = self._forgotten.union(memory_ids)
+        counted = self._forgotten.union(memory_ids, self._replaced.intersection(others))
         if len(counted) > MAX_FORGOTTEN:
             return False
         self._forgotten = counted
