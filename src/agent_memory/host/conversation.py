@@ -156,7 +156,7 @@ class Conversation:
     def _note_result(self, name: str, given: Any) -> None:
         """Note whose text the result of a tool call brings."""
         if not self._is_ours(name):
-            self.taint.has_foreign_results = True
+            self.taint.note_foreign_result()
         if self.taint.by is None and self._brings_strangers(name, given):
             self.taint.note(name)
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 _REMEMBERED_SESSIONS: Final = 1000
+_FLAGS: Final = ("is_tainted", "is_stopped", "has_foreign_results")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,13 @@ class Note:
         agent_id: The agent it was activated with, or None.
         is_tainted: Whether an untrusted text came in.
         is_stopped: Whether the user asked that nothing of the conversation is stored.
+        has_foreign_results: True if a tool that is not ours answered.
     """
 
     agent_id: str | None = None
     is_tainted: bool = False
     is_stopped: bool = False
+    has_foreign_results: bool = False
 
 
 class SessionMemory:
@@ -68,7 +71,7 @@ class SessionMemory:
         try:
             content = json.loads(self._path(session_id).read_text(encoding="utf-8"))
             name = content["agent_id"]
-            flags = {flag: content.get(flag, False) is not False for flag in ("is_tainted", "is_stopped")}
+            flags = {flag: content.get(flag, False) is not False for flag in _FLAGS}
             return Note(check_agent_id(name) if name is not None else None, **flags)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, AgentMemoryError):
             return Note()

@@ -86,6 +86,8 @@ class MemorySession:
         self._root: MemorySession | None = _SESSIONS.get(self.root_id) if self.is_child else None
         of_root = self._root.conversation if self._root is not None else None
         self.conversation: Conversation = Conversation(coordinator, of_root)
+        if not self.is_child and (handle := _SESSIONS.get(self.session_id)) is not None:
+            self.conversation.proposals = handle.proposals  # of the same session: its turn is this one's
         self.emit, self.degraded = self.conversation.emit, self.conversation.degraded
         self.turn, self.taint = self.conversation.turn, self.conversation.taint
         self.proposals = self.conversation.proposals
@@ -99,7 +101,12 @@ class MemorySession:
         self._resume = Resume(
             self.session_id,
             lambda: root_of(self.settings.storage_root),
-            lambda: Note(self._activated, is_tainted=self.taint.by is not None, is_stopped=self.consent.is_stopped),
+            lambda: Note(
+                self._activated,
+                is_tainted=self.taint.by is not None,
+                is_stopped=self.consent.is_stopped,
+                has_foreign_results=self.taint.has_foreign_results,
+            ),
         )
         self.project: Callable[[], str] = lambda: working_on(self.settings, coordinator)
         self.named: Callable[[], list[str]] = lambda: named(coordinator, self.settings.agent_id)
@@ -189,6 +196,7 @@ class MemorySession:
                 self._activated = note.agent_id
                 if note.is_tainted:  # as noted: there is nothing to note anew
                     self.taint.by = self.taint.by or "what was read before the resume"
+                self.taint.has_foreign_results = self.taint.has_foreign_results or note.has_foreign_results
                 self.consent.restore(is_stopped=note.is_stopped)
             if self.parent_id is not None:  # its root is in another process
                 self.consent.restore(is_stopped=self._resume.recall(self.parent_id).is_stopped)

@@ -242,6 +242,30 @@ async def test_a_resumed_session_still_has_the_strangers_text(make_session: Sess
     assert make_session("one", settings={"agent_id": "bob"}).caller.trust == "medium"
 
 
+async def test_resumed_session_still_has_results_of_other_tools(make_session: Sessions) -> None:
+    session = make_session("one", settings={"agent_id": "bob"})
+    await hear(session, "grep")
+    assert (session.caller.trust, session.caller.is_tainted) == ("medium", True)
+    await session.release()
+    resumed = make_session("one", settings={"agent_id": "bob"}, is_resumed=True)
+    resumed.identity()
+    assert (resumed.caller.trust, resumed.caller.is_tainted) == ("medium", True)
+    resumed.taint.clear()
+    await resumed.release()
+    cleared = make_session("one", settings={"agent_id": "bob"}, is_resumed=True)
+    cleared.identity()
+    assert not cleared.caller.is_tainted
+
+
+async def test_two_handles_of_one_session_share_the_count_of_a_turn(make_session: Sessions) -> None:
+    first = make_session("one", settings={"agent_id": "bob"})
+    second = make_session("one", settings={"agent_id": "bob"})
+    other = make_session("two", settings={"agent_id": "bob"})
+    assert first.caller.proposals.reserve_forgetting(["mem-1", "mem-2", "mem-3"])
+    assert not second.caller.proposals.reserve_forgetting(["mem-4"])
+    assert other.caller.proposals.reserve_forgetting(["mem-4"])
+
+
 async def test_while_memory_is_off_nothing_is_written(make_session: Sessions, root: Path) -> None:
     session = make_session("one", config=plan(memory=False))
     await hear(session, "web_fetch")
