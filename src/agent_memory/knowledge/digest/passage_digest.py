@@ -17,16 +17,21 @@ from agent_memory.service.seeing import is_seen
 from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Memory
+    from agent_memory.privacy.inbox import Held
     from agent_memory.service import Caller, MemoryService
+
+    Hold = Callable[[Mapping[str, Any]], Awaitable[Held | None]]
 
 DIGEST: Final = "digest"
 """`source.detail` of a statement that a session's agent made of a passage."""
 DIGESTED_AT: Final = "digested_at"
 """Key of the metadata of a passage of which statements were made, with the time."""
+_GIVEN: Final = frozenset({"id", "timestamp"})
+"""Fields that a memory gets when it is stored."""
 _MOST_NAMES: Final = 10
 MOST_TOKENS: Final = 2_000
 """Estimated tokens of the passages that are handed out at once."""
@@ -62,10 +67,12 @@ class DigestOutcome:
     Attributes:
         stored: Items that were stored.
         refused: Texts of refused statements, each with the reason.
+        held: Texts of statements that wait for a person's yes.
     """
 
     stored: list[Memory] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
+    held: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +120,7 @@ class PassageDigest:
         return DuePassages(_take_first(due), len(passages), len(passages) - len(due))
 
     async def take_back(
-        self, statements: Iterable[QuotedStatement], done: Iterable[str], caller: Caller
+        self, statements: Iterable[QuotedStatement], done: Iterable[str], caller: Caller, hold: Hold | None = None
     ) -> DigestOutcome:
         """Store statements that agree with their quotes; note digested passages.
 
@@ -121,8 +128,10 @@ class PassageDigest:
             statements: Statements of the agent.
             done: IDs of passages that say nothing more.
             caller: Session that asks.
+            hold: Function that keeps fields of a memory for a person's yes; it returns None if they may be stored.
 
         Raises:
+            ValidationError: A statement may not be stored; none was.
             StorageError: Some may be stored; doing it again stores none twice.
         """
         outcome = DigestOutcome()
@@ -132,9 +141,15 @@ class PassageDigest:
             item, reason = await self._check(statement, caller)
             if reason:
                 outcome.refused.append((statement.text, reason))
-            else:
+                continue
+            finished[statement.passage] = None
+            held = await hold({name: item[name] for name in item.keys() - _GIVEN}) if hold is not None else None
+            if held is None:
                 items[item["id"]] = item
-                finished[statement.passage] = None
+            elif held.ids:
+                outcome.held.append(statement.text)
+            else:
+                outcome.refused.append((statement.text, f"{next(iter(held.skipped))} already"))
         if items:
             outcome.stored = (await self._service.admin.derived.store(list(items.values()), caller)).stored
         await self._note_digested(finished, caller)
