@@ -33,7 +33,7 @@ from agent_memory.models.arguments import read_arguments
 from agent_memory.privacy import count_waiting, drop_stored, inbox_exists, opened_inbox
 from agent_memory.redaction import quoted
 from agent_memory.service import views
-from agent_memory.service.seeing import check_seen, is_seen
+from agent_memory.service.seeing import is_seen
 from agent_memory.service.trust import lowest
 from agent_memory.settings import TOOL_NAMES
 from amplifier_module_tool_memory_semantic import inputs
@@ -270,8 +270,10 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
         changes = args.model_dump(exclude={"memory_id"}, exclude_none=True)
         if changes.get("expires_at") == "":
             changes["expires_at"] = None
-        await check_seen(service.storage, self.session.caller, [args.memory_id], "; nothing was changed")
-        await check_rewording(self.session, await service.get(args.memory_id), changes)
+        memory = await service.get(args.memory_id)
+        if not is_seen(memory, self.session.caller):
+            raise UnknownIdError(f"There is no memory {quoted(args.memory_id)}.")
+        await check_rewording(self.session, memory, changes)
         if older := changes.get("supersedes"):
             await self._check_replaces_none(service, args.memory_id, older)
         if not changes:

@@ -99,7 +99,7 @@ async def consent_to_store(session: MemorySession, content: str, category: str) 
 
 
 async def hold_for_yes(session: MemorySession, service: MemoryService, values: Mapping[str, Any]) -> Held | None:
-    """Put a model's text into the inbox if a person has to agree; return None if it may be stored.
+    """Hold a model's text for a person's yes; return None if none is needed.
 
     Args:
         session: Session of the model.
@@ -121,7 +121,7 @@ async def hold_for_yes(session: MemorySession, service: MemoryService, values: M
 
 
 async def check_rewording(session: MemorySession, memory: Memory, changes: Mapping[str, Any]) -> None:
-    """Refuse a model's new text for a memory while it may not store such a text by itself.
+    """Refuse new text for a memory that a model may not store itself.
 
     Args:
         session: Session of the model.

@@ -87,7 +87,7 @@ class MemorySession:
         of_root = self._root.conversation if self._root is not None else None
         self.conversation: Conversation = Conversation(coordinator, of_root)
         if not self.is_child and (handle := _SESSIONS.get(self.session_id)) is not None:
-            self.conversation.proposals = handle.proposals  # of the same session: its turn is this one's
+            self.conversation.proposals = handle.conversation.proposals  # of the same session: its turn is this one's
         self.emit, self.degraded = self.conversation.emit, self.conversation.degraded
         self.turn, self.taint = self.conversation.turn, self.conversation.taint
         self.proposals = self.conversation.proposals
@@ -101,12 +101,7 @@ class MemorySession:
         self._resume = Resume(
             self.session_id,
             lambda: root_of(self.settings.storage_root),
-            lambda: Note(
-                self._activated,
-                is_tainted=self.taint.by is not None,
-                is_stopped=self.consent.is_stopped,
-                has_foreign_results=self.taint.has_foreign_results,
-            ),
+            self._describe,
         )
         self.project: Callable[[], str] = lambda: working_on(self.settings, coordinator)
         self.named: Callable[[], list[str]] = lambda: named(coordinator, self.settings.agent_id)
@@ -130,6 +125,15 @@ class MemorySession:
             session._register_hooks()
         session._users += 1
         return session
+
+    def _describe(self) -> Note:
+        """Return what is kept of the session for its resume."""
+        return Note(
+            self._activated,
+            is_tainted=self.taint.by is not None,
+            is_stopped=self.consent.is_stopped,
+            has_foreign_results=self.taint.has_foreign_results,
+        )
 
     # -- settings -----------------------------------------------------------------------------------------------------
 

@@ -172,14 +172,17 @@ class KnowledgeSource(SearchSource):
         return [turn for turn in turns if turn.id not in sources and not says_any(turn, texts)]
 
     async def _without_forgotten_talk(self, hits: list[MemorySearchResult]) -> list[MemorySearchResult]:
-        """Drop items of talk that say something forgotten, as their turns are dropped."""
+        """Drop items of talk that say something forgotten, as turns."""
         talk = [hit.memory for hit in hits if hit.origin.kind == "talk"]
         saying = await self._find_saying([item.content for item in talk])
         dropped = {item.id for item in talk if item.content in saying}
         return [hit for hit in hits if hit.memory.id not in dropped]
 
     async def _find_saying(self, texts: Sequence[str]) -> set[str]:
-        """Return the texts that have all words of a forgotten memory, if it was said in a conversation."""
+        """Return the texts that have all words of a forgotten memory.
+
+        Only what was said in a conversation is known to be forgotten.
+        """
         from agent_memory.knowledge.intake.undoing import get_forgotten_sources
 
         noted = await get_forgotten_sources(self._opened()) if texts else set()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
@@ -31,7 +32,7 @@ _NO: Final = frozenset(
 _POLITE: Final = frozenset({"please", "thanks", "bitte", "danke", "merci", "gracias", "grazie"})
 _AGREES: Final = frozenset({"do", "now"}) | _YES | _POLITE
 """Words next to the id of a proposal that make a yes."""
-_PLAIN: Final = re.compile(r"[\w\s,.!\u3001\u3002\uff0c\uff01]*")
+_PLAIN: Final = re.compile(r"[\w\s,.!、。]*")
 
 
 def proposal_id(*parts: object) -> str:
@@ -83,7 +84,7 @@ class ProposalBook:
         self._agreed -= {proposal}
 
     def note_replaced(self, memory_id: str) -> None:
-        """Note that a model replaced a memory: it counts if it is forgotten with the memory that replaced it."""
+        """Note that a model replaced a memory in this conversation."""
         self._replaced.add(memory_id)
 
     def reserve_forgetting(self, memory_ids: Collection[str], others: Collection[str] = ()) -> bool:
@@ -156,5 +157,6 @@ def _find_agreed(prompt: str, proposals: Collection[str]) -> set[str]:
 
 
 def _list_answer_words(line: str) -> set[str]:
-    """Return the words of a line, or an empty set if it has more than words, commas and full stops."""
-    return set(_WORD.findall(line)) if _PLAIN.fullmatch(line) else set()
+    """Return the words of a line; none if it has other marks than commas and full stops."""
+    plain = unicodedata.normalize("NFKC", line)
+    return set(_WORD.findall(plain)) if _PLAIN.fullmatch(plain) else set()

@@ -168,9 +168,10 @@ class Requests:
         return Forgotten(outcome.memories[0], outcome.older_versions, outcome.kept_until, outcome.reason, talk)
 
     async def many(self, memory_ids: Collection[str], caller: Caller = NOBODY) -> int:
-        """Forget existing memories and their older versions for upkeep; return the number of the former.
+        """Forget existing memories for upkeep; return their number.
 
-        What a session deletes with its source is not counted as what a model forgets by itself.
+        Their older versions go with them. What a session deletes with its source is not counted as what a model forgets
+        by itself.
 
         Raises:
             ValidationError: The caller may not forget one of them (`needs_user`); nothing was forgotten.
@@ -286,7 +287,10 @@ class Requests:
         return tuple(memory for memory in loaded if memory is not None)
 
     async def _find_talk(self, memories: Sequence[Memory], caller: Caller) -> tuple[Memory, ...]:
-        """Return the items of talk that repeat memories: a search shows them when these are forgotten."""
+        """Return the items of talk that repeat memories.
+
+        A search leaves them out only as long as it finds these.
+        """
         notes = [memory for memory in memories if not memory.is_item]
         if not notes or not (await self._storage.tally()).items:
             return ()
@@ -330,7 +334,7 @@ def _read_owner(memory: Memory, names: frozenset[str]) -> Ownership:
 
 
 def _repeats(item: Memory, note: Memory) -> bool:
-    """Return True if an item is talk that mostly says what a note says."""
+    """Return True if an item of talk mostly says the note."""
     is_talk = any(link.id.startswith(EPISODE.prefix) for link in item.links)
     return is_talk and not item.pinned and is_mostly(item.content, [note.content])
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from agent_memory.service.caller import Caller
 
 _ITEM_KINDS: Final = frozenset[HitKind]({"passage", "talk"})
-_MARKS: Final = ".,;:!\"'()[]\u201c\u201d\u3002\uff0c\uff01"
+_MARKS: Final = ".,;:!\"'()[]“”。"
 """Marks at the end of a word that do not change it."""
 _GRADES: Final[tuple[Match, ...]] = ("none", "weak", "strong")
 
@@ -234,13 +234,16 @@ def _is_left_out(hit: MemorySearchResult, described: dict[str, MemorySearchResul
 
 
 def is_mostly(text: str, notes: Iterable[str]) -> bool:
-    """Return True if a text holds the words of one of the notes in a row, and these are at least half of it."""
+    """Return True if a note is at least half of a text.
+
+    The words of the note are in the text in their order, with nothing between.
+    """
     said = _flatten(text)
     return any(note in said and 2 * len(note) >= len(said) for note in map(_flatten, notes))
 
 
 def _flatten(text: str) -> str:
-    """Return the words of a text between spaces, in lower case, without marks at their ends."""
+    """Return the words of a text, without case and outer marks."""
     return f" {' '.join(word.strip(_MARKS) for word in text.casefold().split())} "
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.agreement import find_disagreement, find_lead
@@ -21,10 +21,18 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Memory
-    from agent_memory.privacy.inbox import Held
     from agent_memory.service import Caller, MemoryService
 
-    Hold = Callable[[Mapping[str, Any]], Awaitable[Held | None]]
+    class HeldText(Protocol):
+        """Outcome of holding a text: IDs in the inbox, or reasons against it."""
+
+        @property
+        def ids(self) -> Sequence[str]: ...
+
+        @property
+        def skipped(self) -> Mapping[str, int]: ...
+
+    Hold = Callable[[Mapping[str, Any]], Awaitable[HeldText | None]]
 
 DIGEST: Final = "digest"
 """`source.detail` of a statement that a session's agent made of a passage."""
