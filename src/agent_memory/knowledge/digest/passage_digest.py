@@ -17,6 +17,7 @@ from agent_memory.service.seeing import is_seen
 from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
@@ -26,11 +27,8 @@ if TYPE_CHECKING:
     class HeldText(Protocol):
         """Outcome of holding a text: IDs in the inbox, or reasons against it."""
 
-        @property
-        def ids(self) -> Sequence[str]: ...
-
-        @property
-        def skipped(self) -> Mapping[str, int]: ...
+        ids: list[str]
+        skipped: Counter[str]
 
     Hold = Callable[[Mapping[str, Any]], Awaitable[HeldText | None]]
 
