@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.facade.groups import SeenTopics
+    from agent_memory.knowledge.items.forgotten_talk import ForgottenTalk
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import HitKind, Kind, Memory, MemorySearchResult, Resource, SearchResults
     from agent_memory.retrieval import Hit
@@ -73,7 +74,7 @@ class KnowledgeSource(SearchSource):
         self._service = service
         self._knowledge: Knowledge | None = None
         self._forgotten: list[Memory] | None = None
-        self._noted: set[str] = set()
+        self._talk: ForgottenTalk | None = None
 
     async def find(self, asked: WideRequest) -> SearchResults:
         """Return turns of conversations, and the best page."""
@@ -97,7 +98,8 @@ class KnowledgeSource(SearchSource):
                 continue
             origin = _build_origin(hit, linked[0]) if linked else hit.origin
             described.append(hit.model_copy(update={"origin": origin}))
-        return await self._without_forgotten_talk(described)
+        forgotten = await self._get_talk().find_items([hit.memory for hit in described])
+        return [hit for hit in described if hit.memory.id not in forgotten]
 
     async def get(self, record_id: str, caller: Caller) -> MemorySearchResult | None:
         """Return a visible turn, page or document by its ID, or None."""
@@ -165,44 +167,12 @@ class KnowledgeSource(SearchSource):
         from agent_memory.knowledge.intake.undoing import get_forgotten_sources, says_any
         from agent_memory.knowledge.items.drawn import sources_of
 
-        forgotten = await self._load_forgotten()  # by earlier versions; later ones note the sources
-        sources = {source for memory in forgotten for source in sources_of(memory)}
-        sources |= await get_forgotten_sources(self._opened())
-        texts = [set(query_terms(memory.content)) for memory in forgotten]
-        return [turn for turn in turns if turn.id not in sources and not says_any(turn, texts)]
-
-    async def _without_forgotten_talk(self, hits: list[MemorySearchResult]) -> list[MemorySearchResult]:
-        """Drop items of talk that say something forgotten, as turns."""
-        talk = [hit.memory for hit in hits if hit.origin.kind == "talk"]
-        saying = await self._find_saying([item.content for item in talk])
-        dropped = {item.id for item in talk if item.content in saying}
-        return [hit for hit in hits if hit.memory.id not in dropped]
-
-    async def _find_saying(self, texts: Sequence[str]) -> set[str]:
-        """Return the texts that have all words of a forgotten memory.
-
-        Only what was said in a conversation is known to be forgotten.
-        """
-        from agent_memory.knowledge.intake.undoing import get_forgotten_sources
-
-        noted = await get_forgotten_sources(self._opened()) if texts else set()
-        if not noted:
-            return set()
-        if noted != self._noted:  # something was forgotten since
-            self._noted, self._forgotten = noted, None
-        terms = {text: set(query_terms(text)) for text in texts}
-        saying: set[str] = set()
-        for memory in await self._load_forgotten():
-            words = set(query_terms(memory.content))
-            said = {text for text in terms if words and words <= terms[text]} - saying
-            if said and await self._service.admin.get(memory.id) is None:  # it was not restored
-                saying |= said
-        return saying
-
-    async def _load_forgotten(self) -> list[Memory]:
-        if self._forgotten is None:
+        if self._forgotten is None:  # by earlier versions; later ones note the sources
             self._forgotten = [memory for memory, _ in await self._service.past.forgotten()]
-        return self._forgotten
+        sources = {source for memory in self._forgotten for source in sources_of(memory)}
+        sources |= await get_forgotten_sources(self._opened())
+        texts = [set(query_terms(memory.content)) for memory in self._forgotten]
+        return [turn for turn in turns if turn.id not in sources and not says_any(turn, texts)]
 
     # -- pages --------------------------------------------------------------------------------------------------------
 
@@ -233,9 +203,7 @@ class KnowledgeSource(SearchSource):
 
         seen = await topics.topic(topic.name)
         page = "" if seen is None else await topics.shown(seen)
-        lines = _FOOTNOTE.sub("", page.partition(_RULE)[0]).strip().splitlines()
-        saying = await self._find_saying(lines)
-        text = "\n".join(line for line in lines if line not in saying)
+        text = _FOOTNOTE.sub("", page.partition(_RULE)[0]).strip()
         if not text:
             return None
         if words and len(text) > MAX_CONTENT_CHARS:
@@ -248,7 +216,7 @@ class KnowledgeSource(SearchSource):
         from agent_memory.knowledge.pages.pages import Pages
 
         knowledge = self._opened()
-        return SeenTopics(knowledge, Pages(knowledge, self._service), lambda: caller)
+        return SeenTopics(knowledge, Pages(knowledge, self._service), lambda: caller, self._get_talk())
 
     # -- records ------------------------------------------------------------------------------------------------------
 
@@ -261,6 +229,12 @@ class KnowledgeSource(SearchSource):
 
         self._knowledge = self._knowledge or Knowledge(self._service.agent_id, self._service.settings)
         return self._knowledge
+
+    def _get_talk(self) -> ForgottenTalk:
+        from agent_memory.knowledge.items.forgotten_talk import ForgottenTalk
+
+        self._talk = self._talk or ForgottenTalk(self._opened(), self._service)
+        return self._talk
 
     async def _find_resources(self, sources: Iterable[str]) -> Mapping[str, Resource]:
         """Map IDs of resources and turns to their resources."""

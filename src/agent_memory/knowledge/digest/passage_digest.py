@@ -10,6 +10,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.agreement import find_disagreement, find_lead
 from agent_memory.knowledge.facade.shapes import FROM
 from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
+from agent_memory.knowledge.items.forgotten_talk import ForgottenTalk
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.models import EPISODE, EVERYTHING, Listing, derived_id, get_duplicate_key, sees, to_text, visible
 from agent_memory.redaction import quoted
@@ -119,6 +120,8 @@ class PassageDigest:
             StorageError: The passages cannot be read.
         """
         passages = await list_passages(self._service, caller)
+        forgotten = await ForgottenTalk(self._knowledge, self._service).find_items(passages)
+        passages = [passage for passage in passages if passage.id not in forgotten]
         if document:
             named = await self._find_documents(document, caller)
             passages = [passage for passage in passages if not named.isdisjoint(sources_of(passage))]
