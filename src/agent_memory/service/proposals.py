@@ -35,6 +35,12 @@ _AGREES: Final = frozenset({"do", "now"}) | _YES | _POLITE
 _PLAIN: Final = re.compile(r"[\w\s,.!、。]*")
 
 
+_COMMAND: Final = re.compile(
+    r"(?:(?:ok|okay|yes|please),? )*(?P<verb>[a-z]+) (?P<id>mem-[0-9a-f]+)(?: for good)?(?:,? please)?[.!]*",
+    re.IGNORECASE,
+)
+
+
 def proposal_id(*parts: object) -> str:
     """Return the id of a proposal, the same for the same act."""
     return hashlib.sha256(repr(parts).encode("utf-8", "replace")).hexdigest()[:12]
@@ -120,6 +126,9 @@ class ProposalBook:
 def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
     """Return True if a user's sentence is only a command ("forget mem-…").
 
+    It is in the first line of the message, or in a later one if all before it are commands: what follows other words
+    may be pasted.
+
     Args:
         prompt: The user's message.
         verbs: Words of the command, separated by `|`.
@@ -129,11 +138,14 @@ def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
         return False
     from agent_memory.capture.spoken import own_sentences  # its patterns are for those who hear a user
 
-    command = re.compile(
-        rf"(?:(?:ok|okay|yes|please),? )*(?:{verbs}) {re.escape(memory_id)}(?: for good)?(?:,? please)?[.!]*",
-        re.IGNORECASE,
-    )
-    return any(command.fullmatch(sentence.strip()) for sentence in own_sentences(prompt))
+    for line in filter(str.strip, prompt.splitlines()):
+        commands = [_COMMAND.fullmatch(sentence.strip()) for sentence in own_sentences(line)]
+        for command in filter(None, commands):
+            if command["id"].lower() == memory_id and re.fullmatch(verbs, command["verb"], re.IGNORECASE):
+                return True
+        if not commands or None in commands:
+            return False
+    return False
 
 
 def _plain_answer(prompt: str) -> str | None:
