@@ -12,6 +12,7 @@ from agent_memory.errors import AgentMemoryError, CategoryNotFoundError, refused
 from agent_memory.host.consent import ASKED, check_not_stopped, hold_for_yes
 from agent_memory.knowledge.digest.digest_tool import DESCRIPTION, NAME, PROPERTIES, DigestInput, run_digest
 from agent_memory.knowledge.facade import printing
+from agent_memory.knowledge.facade.shapes import number_of
 from agent_memory.models.arguments import ToolArguments, read_arguments
 
 if TYPE_CHECKING:
@@ -142,7 +143,8 @@ class RememberTool(KnowledgeTool):
 
     async def _run(self, manager: MemoryManager, args: RememberInput) -> str:
         session = self.shelf.session
-        values = {"content": args.content, "source": {"kind": "assistant", "detail": self.name}}
+        values = {"content": args.content, "topic": args.category or "", "importance": number_of(args.importance)}
+        values["source"] = {"kind": "assistant", "detail": self.name}
         held = await hold_for_yes(session, await session.require(), values)
         if held is not None:
             return f"Not stored. {ASKED}" if held.ids else f"Not stored: {next(iter(held.skipped))}."

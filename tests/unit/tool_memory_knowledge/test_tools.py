@@ -13,6 +13,7 @@ import pytest
 from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.tool_settings import KNOWLEDGE_TOOLS
 from agent_memory.knowledge.topics.rendering import UNTRUSTED
+from agent_memory.privacy import opened_inbox
 from agent_memory.service import NOBODY
 from agent_memory.settings import ServiceSettings
 from tests.support import plan
@@ -271,7 +272,10 @@ async def test_remember_stores_nothing_without_the_user(mounted: Mount, root: Pa
     if mode == "manual":
         assert (await failed(tools, "remember", content="Ann prefers tea."))["code"] == "needs_user"
     else:
-        assert (await done(tools, "remember", content="Ann prefers tea.")).startswith("Not stored. It waits")
+        answer = await done(tools, "remember", content="Ann prefers tea.", category="tea", importance="high")
+        assert answer.startswith("Not stored. It waits")
+        async with opened_inbox(await session.require()) as inbox:
+            assert [(note.topic, note.importance) for note in await inbox.waiting()] == [("tea", 0.8)]
         assert await done(tools, "remember", content="Ann prefers tea.") == "Not stored: waiting."
     assert await (await session.require()).admin.everything() == []
     session.conversation.turn.begin("Remember that Ann prefers tea.")
