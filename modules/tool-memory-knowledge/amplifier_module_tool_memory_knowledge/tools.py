@@ -143,8 +143,9 @@ class RememberTool(KnowledgeTool):
 
     async def _run(self, manager: MemoryManager, args: RememberInput) -> str:
         session = self.shelf.session
-        values = {"content": args.content, "topic": args.category or "", "importance": number_of(args.importance)}
-        values["source"] = {"kind": "assistant", "detail": self.name}
+        source = {"kind": "assistant", "detail": self.name}
+        importance = number_of(args.importance)
+        values = {"content": args.content, "topic": args.category or "", "importance": importance, "source": source}
         held = await hold_for_yes(session, await session.require(), values)
         if held is not None:
             return f"Not stored. {ASKED}" if held.ids else f"Not stored: {next(iter(held.skipped))}."

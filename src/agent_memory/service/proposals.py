@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 import unicodedata
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
 MAX_FORGOTTEN: Final = 3
 """Memories that a model forgets in one turn without the user's yes."""
 _MAX_OPEN: Final = 50
+_MAX_REPLACED: Final = 500
+_MAX_AGE: Final = 30 * 86_400
+"""Seconds for which a proposal waits."""
 _MAX_ANSWER_CHARS: Final = 40
 _WORD: Final = re.compile(r"[^\W_]+")
 _QUOTE: Final = re.compile('[>`"“”„«»「」]')
@@ -51,15 +55,38 @@ class ProposalBook:
 
     Args:
         owner: Session that the user talks to; a plain yes answers no proposal of another one.
+
+    Attributes:
+        on_change: Called when `open` or `replaced` has changed.
     """
 
     def __init__(self, owner: str = "") -> None:
         self._owner = owner
-        self._open: dict[str, None] = {}
+        self.on_change: Callable[[], None] = lambda: None
+        self._open: dict[str, float] = {}
         self._shown: set[str] = set()
         self._agreed: frozenset[str] = frozenset()
         self._forgotten: set[str] = set()
-        self._replaced: set[str] = set()
+        self._replaced: dict[str, None] = {}
+
+    @property
+    def open(self) -> dict[str, float]:
+        """Proposals that wait for a yes, each with the time when it was shown, in seconds since 1970."""
+        return dict(self._open)
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        """IDs of memories that a model replaced in this conversation."""
+        return tuple(self._replaced)
+
+    def restore(self, proposals: Mapping[str, float], replaced: Iterable[str]) -> None:
+        """Take over what an earlier process of the session kept.
+
+        A proposal counts for 30 days, and needs its ID in the answer.
+        """
+        since = time.time() - _MAX_AGE
+        self._open = {proposal: at for proposal, at in proposals.items() if at >= since} | self._open
+        self._replaced = dict.fromkeys(replaced) | self._replaced
 
     def add(self, proposal: str, session_id: str) -> str:
         """Note that a proposal was shown in this turn; return its id.
@@ -69,11 +96,12 @@ class ProposalBook:
             session_id: Session whose tool showed it.
         """
         self._open.pop(proposal, None)
-        self._open[proposal] = None
+        self._open[proposal] = time.time()
         while len(self._open) > _MAX_OPEN:
             del self._open[next(iter(self._open))]
         if session_id == self._owner:
             self._shown.add(proposal)
+        self.on_change()
         return proposal
 
     def is_open(self, proposal: str) -> bool:
@@ -88,10 +116,14 @@ class ProposalBook:
         """Close a proposal that was carried out; its yes counts once."""
         self._open.pop(proposal, None)
         self._agreed -= {proposal}
+        self.on_change()
 
     def note_replaced(self, memory_id: str) -> None:
         """Note that a model replaced a memory in this conversation."""
-        self._replaced.add(memory_id)
+        self._replaced[memory_id] = None
+        while len(self._replaced) > _MAX_REPLACED:
+            del self._replaced[next(iter(self._replaced))]
+        self.on_change()
 
     def reserve_forgetting(self, memory_ids: Collection[str], others: Collection[str] = ()) -> bool:
         """Count memories to forget in this turn; return False if they are too many.
@@ -100,7 +132,7 @@ class ProposalBook:
             memory_ids: IDs of all memories of one call; too many are not counted.
             others: IDs of memories that go with them; those that a model replaced in this conversation count.
         """
-        counted = self._forgotten.union(memory_ids, self._replaced.intersection(others))
+        counted = self._forgotten.union(memory_ids, self._replaced.keys() & others)
         if len(counted) > MAX_FORGOTTEN:
             return False
         self._forgotten = counted
@@ -120,7 +152,7 @@ class ProposalBook:
             self._agreed |= shown
         elif answer == "no":
             for proposal in shown:
-                self._open.pop(proposal, None)
+                self.close(proposal)
 
 
 def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
@@ -162,8 +194,9 @@ def _find_agreed(prompt: str, proposals: Collection[str]) -> set[str]:
     The message begins with lines that are nothing but a yes and IDs; or it is nothing but IDs. A line that says more
     may report, ask or deny.
     """
-    lines = [_list_answer_words(line) for line in prompt.lower().splitlines() if line.strip()]
-    answers = list(takewhile(lambda words: words and words <= _AGREES.union(proposals), lines))
+    lines = list(filter(str.strip, prompt.lower().splitlines()))
+    known = _AGREES.union(proposals)
+    answers = list(takewhile(lambda words: words and words <= known, map(_list_answer_words, lines)))
     is_whole = len(answers) == len(lines)
     return {word for words in answers if is_whole or words & _AGREES for word in words if word in proposals}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from agent_memory.service.proposals import ProposalBook, is_commanded, proposal_id
@@ -151,6 +153,16 @@ def test_a_book_of_many_proposals_forgets_the_oldest() -> None:
     book = answered("go on", *proposals)
     assert not book.is_open(proposals[0])
     assert book.is_open(proposals[-1])
+
+
+def test_restored_proposal_needs_its_id_and_ends_after_30_days() -> None:
+    book, now = ProposalBook("root"), time.time()
+    book.restore({FIRST: now - 29 * 86_400, SECOND: now - 31 * 86_400}, ())
+    assert not book.is_open(SECOND)
+    book.begin_turn("yes")
+    assert not book.is_agreed(FIRST)
+    book.begin_turn(f"yes {FIRST}")
+    assert book.is_agreed(FIRST)
 
 
 def test_yes_to_carried_out_proposal_counts_once() -> None:
