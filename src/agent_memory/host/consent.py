@@ -99,7 +99,9 @@ async def consent_to_store(session: MemorySession, content: str, category: str) 
 
 
 async def hold_for_yes(session: MemorySession, service: MemoryService, values: Mapping[str, Any]) -> Held | None:
-    """Hold a model's text for a person's yes; return None if none is needed.
+    """Hold a model's text for a person's yes, or return None.
+
+    None means that it may be stored.
 
     Args:
         session: Session of the model.
@@ -121,7 +123,7 @@ async def hold_for_yes(session: MemorySession, service: MemoryService, values: M
 
 
 async def check_rewording(session: MemorySession, memory: Memory, changes: Mapping[str, Any]) -> None:
-    """Refuse new text for a memory that a model may not store itself.
+    """Refuse a memory new text that a model may not store.
 
     Args:
         session: Session of the model.
@@ -133,8 +135,8 @@ async def check_rewording(session: MemorySession, memory: Memory, changes: Mappi
     """
     if session.taint.by is not None and memory.trust != "low":
         return  # the service asks for a yes to this very text
-    known = memory.model_dump(mode="json")
-    texts = {name: value for name, value in changes.items() if name not in _NO_TEXT and value != known.get(name)}
+    before = memory.model_dump(mode="json")
+    texts = {name: value for name, value in changes.items() if name not in _NO_TEXT and value != before.get(name)}
     turn = session.conversation.of_user
     categories = {memory.category, str(texts.get("category", memory.category))}
     mode = strictest([mode_of(session, category) for category in categories])
@@ -142,8 +144,8 @@ async def check_rewording(session: MemorySession, memory: Memory, changes: Mappi
         return
     if texts.keys() == {"content"} and await asyncio.to_thread(asks_to_keep, turn.prompt, texts["content"]):
         return
-    said, was_shown = (memory.content, *memory.tags, memory.category), memory.id in turn.shown_before
-    if await asyncio.to_thread(orders_change, turn.prompt, memory.id, said, was_shown=was_shown):
+    memory_texts, was_shown = (memory.content, *memory.tags, memory.category), memory.id in turn.shown_before
+    if await asyncio.to_thread(orders_change, turn.prompt, memory.id, memory_texts, was_shown=was_shown):
         return
     raise ValidationError(
         f"{memory.id} was not changed: memory is in mode {mode} here, and the user has not asked for it in this turn.",

@@ -76,7 +76,7 @@ class SessionMemory:
             content = json.loads(self._path(session_id).read_text(encoding="utf-8"))
             name = content["agent_id"]
             flags = {flag: content.get(flag, False) is not False for flag in _FLAGS}
-            shown = {str(proposal): float(at) for proposal, at in content.get("proposals", {}).items()}
+            shown = {str(proposal): float(moment) for proposal, moment in content.get("proposals", {}).items()}
             replaced = tuple(map(str, content.get("replaced", ())))
             return Note(check_agent_id(name) if name is not None else None, **flags, proposals=shown, replaced=replaced)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, AgentMemoryError):

@@ -133,8 +133,8 @@ class MemorySession:
             is_tainted=self.taint.by is not None,
             is_stopped=self.consent.is_stopped,
             has_foreign_results=self.taint.has_foreign_results,
-            proposals=self.proposals.open,
-            replaced=self.proposals.replaced,
+            proposals=self.proposals.waiting,
+            replaced=self.proposals.replaced_ids,
         )
 
     # -- settings -----------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ class ProposalBook:
         owner: Session that the user talks to; a plain yes answers no proposal of another one.
 
     Attributes:
-        on_change: Called when `open` or `replaced` has changed.
+        on_change: Called when `waiting` or `replaced_ids` has changed.
     """
 
     def __init__(self, owner: str = "") -> None:
@@ -70,12 +70,12 @@ class ProposalBook:
         self._replaced: dict[str, None] = {}
 
     @property
-    def open(self) -> dict[str, float]:
-        """Proposals that wait for a yes, each with the time when it was shown, in seconds since 1970."""
+    def waiting(self) -> dict[str, float]:
+        """Time when each open proposal was shown, in seconds since 1970."""
         return dict(self._open)
 
     @property
-    def replaced(self) -> tuple[str, ...]:
+    def replaced_ids(self) -> tuple[str, ...]:
         """IDs of memories that a model replaced in this conversation."""
         return tuple(self._replaced)
 
@@ -85,7 +85,7 @@ class ProposalBook:
         A proposal counts for 30 days, and needs its ID in the answer.
         """
         since = time.time() - _MAX_AGE
-        self._open = {proposal: at for proposal, at in proposals.items() if at >= since} | self._open
+        self._open = {proposal: shown for proposal, shown in proposals.items() if shown >= since} | self._open
         self._replaced = dict.fromkeys(replaced) | self._replaced
 
     def add(self, proposal: str, session_id: str) -> str:
@@ -125,14 +125,14 @@ class ProposalBook:
             del self._replaced[next(iter(self._replaced))]
         self.on_change()
 
-    def reserve_forgetting(self, memory_ids: Collection[str], others: Collection[str] = ()) -> bool:
+    def reserve_forgetting(self, memory_ids: Collection[str], related: Collection[str] = ()) -> bool:
         """Count memories to forget in this turn; return False if they are too many.
 
         Args:
             memory_ids: IDs of all memories of one call; too many are not counted.
-            others: IDs of memories that go with them; those that a model replaced in this conversation count.
+            related: IDs of memories that go with them; those that a model replaced in this conversation count.
         """
-        counted = self._forgotten.union(memory_ids, self._replaced.keys() & others)
+        counted = self._forgotten.union(memory_ids, self._replaced.keys() & related)
         if len(counted) > MAX_FORGOTTEN:
             return False
         self._forgotten = counted
@@ -195,13 +195,13 @@ def _find_agreed(prompt: str, proposals: Collection[str]) -> set[str]:
     may report, ask or deny.
     """
     lines = list(filter(str.strip, prompt.lower().splitlines()))
-    known = _AGREES.union(proposals)
-    answers = list(takewhile(lambda words: words and words <= known, map(_list_answer_words, lines)))
+    answer_words = _AGREES.union(proposals)
+    answers = list(takewhile(lambda words: words and words <= answer_words, map(_read_answer_words, lines)))
     is_whole = len(answers) == len(lines)
     return {word for words in answers if is_whole or words & _AGREES for word in words if word in proposals}
 
 
-def _list_answer_words(line: str) -> set[str]:
-    """Return the words of a line; none if it has other marks than commas and full stops."""
+def _read_answer_words(line: str) -> set[str]:
+    """Return the words of a line; none if it has more than words."""
     plain = unicodedata.normalize("NFKC", line)
     return set(_WORD.findall(plain)) if _PLAIN.fullmatch(plain) else set()

@@ -161,7 +161,7 @@ class TrustGate:
         )
 
     async def check_forgetting(
-        self, memories: Sequence[Memory], others: Sequence[Memory], caller: Caller, *, is_upkeep: bool = False
+        self, memories: Sequence[Memory], related: Sequence[Memory], caller: Caller, *, is_upkeep: bool = False
     ) -> None:
         """Refuse to forget what needs the user's yes, and count the rest.
 
@@ -170,7 +170,7 @@ class TrustGate:
 
         Args:
             memories: All memories of one call.
-            others: Older versions and items of talk that go with them.
+            related: Older versions and items of talk that go with them.
             caller: Session that asks for it.
             is_upkeep: True if they go with their source: only low trust is refused.
 
@@ -179,25 +179,25 @@ class TrustGate:
         """
         if caller.trust == "high":
             return
-        ids, other_ids = sorted(memory.id for memory in memories), [memory.id for memory in others]
-        proposal = proposal_id("forget", *ids, *sorted(other_ids))
+        ids, related_ids = sorted(memory.id for memory in memories), [memory.id for memory in related]
+        proposal = proposal_id("forget", *ids, *sorted(related_ids))
         if caller.proposals.is_agreed(proposal):
             return
-        if await self._are_commanded(memories, caller) and caller.proposals.reserve_forgetting((), other_ids):
+        if await self._are_commanded(memories, caller) and caller.proposals.reserve_forgetting((), related_ids):
             return
-        protected = next((memory.id for memory in (*memories, *others) if memory.trust != "low"), None)
+        protected = next((memory.id for memory in (*memories, *related) if memory.trust != "low"), None)
         if protected is not None and caller.trust == "low":
             why = f"{protected} was not forgotten: text of an untrusted source is in this conversation."
         elif is_upkeep:
             return
         elif protected is not None and caller.is_tainted:
             why = f"{protected} was not forgotten: a result of another tool is in this conversation."
-        elif caller.proposals.reserve_forgetting(ids, other_ids):
+        elif caller.proposals.reserve_forgetting(ids, related_ids):
             return
         else:
             why = f"Nothing was forgotten: more than {MAX_FORGOTTEN} memories in one turn need the user's yes."
         what = ids[0] if len(ids) == 1 else f"these {len(ids)} memories"
-        what += f" with {', '.join(other_ids[:_MAX_NAMED])}" if others else ""
+        what += f" with {', '.join(related_ids[:_MAX_NAMED])}" if related else ""
         raise ValidationError(
             why,
             code="needs_user",

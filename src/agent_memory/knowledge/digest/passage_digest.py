@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agent_memory.service import Caller, MemoryService
 
     class HeldText(Protocol):
-        """Outcome of holding a text: IDs in the inbox, or reasons against it."""
+        """Outcome of holding a text: its ID, or the reason against it."""
 
         ids: list[str]
         skipped: Counter[str]

@@ -45,13 +45,13 @@ class ForgottenTalk:
         saying: set[str] = set()
         for memory in self._forgotten:
             words = set(query_terms(memory.content))
-            said = {text for text in terms if words and words <= terms[text]} - saying
-            if said and await self._service.admin.get(memory.id) is None:
-                saying |= said
+            new = {text for text in terms if words and words <= terms[text]} - saying
+            if new and await self._service.admin.get(memory.id) is None:
+                saying |= new
         return saying
 
     async def find_items(self, memories: Sequence[Memory]) -> set[str]:
-        """Return the IDs of the items of talk that say a forgotten memory."""
+        """Return the IDs of items of talk that say a forgotten memory."""
         talk = [memory for memory in memories if memory.is_item and _is_said(memory)]
         saying = await self.find_saying([item.content for item in talk])
         return {item.id for item in talk if item.content in saying}
