@@ -238,11 +238,11 @@ def is_mostly(text: str, notes: Iterable[str]) -> bool:
 
     The words of the note are in the text in their order, with nothing between.
     """
-    said = _flatten(text)
-    return any(note in said and 2 * len(note) >= len(said) for note in map(_flatten, notes))
+    said = _join_words(text)
+    return any(note in said and 2 * len(note) >= len(said) for note in map(_join_words, notes))
 
 
-def _flatten(text: str) -> str:
+def _join_words(text: str) -> str:
     """Return the words of a text, without case and outer marks."""
     return f" {' '.join(word.strip(_MARKS) for word in text.casefold().split())} "
 
