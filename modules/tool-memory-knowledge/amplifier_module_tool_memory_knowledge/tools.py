@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from amplifier_core import ToolResult
 from pydantic import BeforeValidator, Field
 
 from agent_memory.errors import AgentMemoryError, CategoryNotFoundError, refused_by_system
-from agent_memory.host.consent import check_not_stopped
+from agent_memory.host.consent import ASKED, check_not_stopped, hold_for_yes
 from agent_memory.knowledge.digest.digest_tool import DESCRIPTION, NAME, PROPERTIES, DigestInput, run_digest
 from agent_memory.knowledge.facade import printing
+from agent_memory.knowledge.facade.shapes import number_of
 from agent_memory.models.arguments import ToolArguments, read_arguments
 
 if TYPE_CHECKING:
@@ -140,6 +142,13 @@ class RememberTool(KnowledgeTool):
     failing = "Failed to remember: "
 
     async def _run(self, manager: MemoryManager, args: RememberInput) -> str:
+        session = self.shelf.session
+        source = {"kind": "assistant", "detail": self.name}
+        importance = number_of(args.importance)
+        values = {"content": args.content, "topic": args.category or "", "importance": importance, "source": source}
+        held = await hold_for_yes(session, await session.require(), values)
+        if held is not None:
+            return f"Not stored. {ASKED}" if held.ids else f"Not stored: {next(iter(held.skipped))}."
         item = await manager.remember(args.content, args.category, args.importance)
         return printing.remembered(item)
 
@@ -186,8 +195,10 @@ class DigestTool(KnowledgeTool):
     failing = "Failed to digest: "
 
     async def _run(self, manager: MemoryManager, args: DigestInput) -> str:
-        text, passages = await run_digest(manager, args, self.shelf.session.caller)
-        self.shelf.session.note_returned(passages)
+        session = self.shelf.session
+        hold = partial(hold_for_yes, session, await session.require())
+        text, passages = await run_digest(manager, args, session.caller, hold)
+        session.note_returned(passages)
         return text
 
 

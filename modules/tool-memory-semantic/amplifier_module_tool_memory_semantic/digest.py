@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.host.consent import check_not_stopped
+from agent_memory.host.consent import check_not_stopped, hold_for_yes
 from agent_memory.knowledge.digest.digest_tool import DESCRIPTION, NAME, PROPERTIES, DigestInput, run_digest
 from amplifier_module_tool_memory_semantic import inputs
 from amplifier_module_tool_memory_semantic.tools import MemoryTool
@@ -35,7 +36,8 @@ class DigestTool(MemoryTool[DigestArguments]):
         service = await self.session.require()
         manager = MemoryManager(service=service, caller=lambda: self.session.caller)
         try:
-            text, passages = await run_digest(manager, args, self.session.caller)
+            hold = partial(hold_for_yes, self.session, service)
+            text, passages = await run_digest(manager, args, self.session.caller, hold)
         finally:
             await manager.close()
         self.session.note_returned(passages)

@@ -10,6 +10,7 @@ from agent_memory.models import DIGEST, visible
 from agent_memory.privacy import Purging
 from agent_memory.redaction import quoted
 from agent_memory.service import views
+from agent_memory.service.seeing import is_seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from agent_memory.host import MemorySession
     from agent_memory.models import Memory
     from agent_memory.privacy import Receipt
-    from agent_memory.service import MemoryService
+    from agent_memory.service import Caller, MemoryService
 
 _CHOOSE: Final = (
     "Nothing was forgotten. Call again with the ids that the user means; ask if that is not clear. To remove only a "
@@ -57,14 +58,15 @@ async def purge(session: MemorySession, memory_ids: Sequence[str], query: str) -
         query: The user's words for what to forget.
 
     Raises:
-        UnknownIdError: One of them neither exists nor existed.
+        UnknownIdError: One of them neither exists nor existed, or belongs to another group.
         ValidationError, StorageError, UnsupportedError: As `Purging.run`.
     """
     if not memory_ids:
         return {"purged": False, **await list_candidates(session, query)}
     service = await session.require()
-    named = [await _known(service, memory_id) for memory_id in dict.fromkeys(memory_ids)]
+    named = [await _known(service, memory_id, session.caller) for memory_id in dict.fromkeys(memory_ids)]
     purging = Purging(service)
+    purging.check_caller(session.caller)
     plan = await purging.plan([memory.id for memory in named])
     if not await is_purge_ordered(session, named):
         session.note_returned(named)
@@ -77,15 +79,15 @@ async def purge(session: MemorySession, memory_ids: Sequence[str], query: str) -
             **({"also": f"{rest} older, equal or derived"} if rest else {}),
             "ask": _ASK.format(proposal=propose_purge(session, named)),
         }
-    return _told(await purging.run(plan, session.caller))
+    return _told(await purging.run(plan, session.caller.as_person()))  # the user agreed to this very act
 
 
-async def _known(service: MemoryService, memory_id: str) -> Memory:
-    """Return a memory, which may be forgotten already."""
-    if (memory := await service.admin.get(memory_id)) is not None:
-        return memory
-    found = next((each for each, _ in await service.past.forgotten() if each.id == memory_id), None)
+async def _known(service: MemoryService, memory_id: str, caller: Caller) -> Memory:
+    """Return a memory that the caller sees, which may be forgotten already."""
+    found = await service.admin.get(memory_id)
     if found is None:
+        found = next((memory for memory, _ in await service.past.forgotten() if memory.id == memory_id), None)
+    if found is None or not is_seen(found, caller):
         raise UnknownIdError(f"There is no memory {quoted(memory_id)}; nothing was purged.")
     return found
 

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, cast, 
 from amplifier_core import ToolResult
 from typing_extensions import get_original_bases
 
-from agent_memory.errors import AgentMemoryError, StorageError, ValidationError, refused_by_system
-from agent_memory.host.consent import check_not_stopped, check_rewording, consent_to_store, describe_consent, mode_of
+from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError, ValidationError, refused_by_system
+from agent_memory.host.consent import (
+    ASKED,
+    check_not_stopped,
+    check_rewording,
+    describe_consent,
+    hold_for_yes,
+    mode_of,
+)
 from agent_memory.models import (
     CANDIDATE,
     HIT_KINDS,
@@ -26,6 +33,7 @@ from agent_memory.models.arguments import read_arguments
 from agent_memory.privacy import count_waiting, drop_stored, inbox_exists, opened_inbox
 from agent_memory.redaction import quoted
 from agent_memory.service import views
+from agent_memory.service.seeing import is_seen
 from agent_memory.service.trust import lowest
 from agent_memory.settings import TOOL_NAMES
 from amplifier_module_tool_memory_semantic import inputs
@@ -41,7 +49,6 @@ if TYPE_CHECKING:
     from agent_memory.service.results import Suspect
 
 _LISTED = 20
-_ASKED: Final = "It waits for the user's yes, by `agent-memory inbox`. Mention it once; do not store it again."
 _ASK_ALL: Final = (
     "Nothing was forgotten. Tell the user that this means all {count} memories, which can be restored for 30 days, and "
     "the id {proposal}. It is done by the same call in the turn in which they answer only yes, or with that id. To "
@@ -148,8 +155,10 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
         service = await self.session.require()
         values = {**args.model_dump(exclude_none=True), "source": {"kind": "assistant", "detail": self.name}}
         warnings = await _drop_unknown_ids(service, values, self.session.caller.group)
-        if await consent_to_store(self.session, args.content, str(values.get("category", "note"))) == "to_be_asked":
-            return {**await self._ask_for(service, values), **_present(warnings=warnings)}
+        held = await hold_for_yes(self.session, service, values)
+        if held is not None:
+            answer = {"inbox_id": held.ids[0], "note": ASKED} if held.ids else {"reason": next(iter(held.skipped))}
+            return {"stored": False, **answer, **_present(warnings=warnings)}
         note = await self._find_note(service, args.content)
         stored = await (service.store(values, self.session.caller) if note is None else self._accept(service, note))
         await drop_stored(service, stored.memory, self.session.caller)
@@ -184,6 +193,8 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
             return None
         async with opened_inbox(service) as inbox:
             note = await inbox.get(note_id)
+        if not is_seen(note, self.session.caller):
+            raise UnknownIdError(f"{quoted(note_id)} does not wait in the inbox; nothing was changed.")
         if not note.is_note or mode_of(self.session, note.category) != "autonomous":
             raise ValidationError(
                 f"{note_id} waits for a person's yes; nothing was stored.",
@@ -196,16 +207,6 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
         caller = self.session.caller
         async with opened_inbox(service) as inbox:
             return await inbox.accept(note.id, caller, {"trust": lowest(note.trust, caller.trust)})
-
-    async def _ask_for(self, service: MemoryService, values: dict[str, Any]) -> dict[str, Any]:
-        """Have it wait for a person's yes."""
-        async with opened_inbox(service) as inbox:
-            held = await inbox.hold_store(values, self.session.caller)
-        if self.session.caller.trust != "low":
-            self.session.turn.stored.append(values["content"])
-        if not held.ids:
-            return {"stored": False, "reason": next(iter(held.skipped))}
-        return {"stored": False, "inbox_id": held.ids[0], "note": _ASKED}
 
 
 class PromoteTool(MemoryTool[inputs.MemoryIdInput]):
@@ -269,8 +270,10 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
         changes = args.model_dump(exclude={"memory_id"}, exclude_none=True)
         if changes.get("expires_at") == "":
             changes["expires_at"] = None
-        if "content" in changes:
-            await check_rewording(self.session, await service.get(args.memory_id), changes["content"])
+        memory = await service.get(args.memory_id)
+        if not is_seen(memory, self.session.caller):
+            raise UnknownIdError(f"There is no memory {quoted(args.memory_id)}.")
+        await check_rewording(self.session, memory, changes)
         if older := changes.get("supersedes"):
             await self._check_replaces_none(service, args.memory_id, older)
         if not changes:
@@ -292,8 +295,7 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
 
         The other would be current again.
         """
-        memory = await service.get(memory_id)
-        replaced = memory.supersedes if sees(self.session.caller.group, memory.facets) else None
+        replaced = (await service.get(memory_id)).supersedes
         if replaced is not None and replaced != older:
             raise ValidationError(
                 f"{memory_id} already replaces {replaced}, and a memory replaces one other; nothing was changed.",

@@ -90,9 +90,10 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
         run.screen.show(f"Forgot {memory.id}: {brief(memory.content)}")
     if outcome.older_versions:
         run.screen.show(f"With it went {', '.join(outcome.older_versions)}, which it had replaced.")
-    if outcome.statements:
-        made = ", ".join(memory.id for memory in outcome.statements)
-        run.screen.show(f"With it went {made}, which an agent had made of it.")
+    for item in outcome.talk:
+        run.screen.show(f"Also forgot in talk {item.id}: {brief(item.content)}")
+    for statement in outcome.statements:
+        run.screen.show(f"Also forgot {statement.id}, made of it: {brief(statement.content)}")
     for memory in outcome.similar:
         run.screen.note(f'Kept: {memory.id} "{brief(memory.content)}" ({memory.timestamp:%Y-%m-%d})')
     return outcome.memories[0].id, until

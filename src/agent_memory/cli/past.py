@@ -232,17 +232,18 @@ async def _forget_named(
     documents = []
     for memory in memories:
         if memory.id in gone:
-            continue  # an older version of one before it
+            continue  # it went with one before it
         forgotten = await run.service.forget(memory.id, run.caller, reason=reason)
         older = list(forgotten.older_versions)
         until = None if now else forgotten.kept_until
-        gone |= {memory.id, *older, *forgotten.statements}
+        gone |= {memory.id, *older, *forgotten.talk, *forgotten.statements}
         kept: dict[str, Any] = {} if until is None else {"kept_until": until.isoformat()}
-        if forgotten.statements:
-            kept["statements"] = list(forgotten.statements)
+        kept |= {"talk": list(forgotten.talk)} if forgotten.talk else {}
+        kept |= {"statements": list(forgotten.statements)} if forgotten.statements else {}
         documents.append({"memory_id": memory.id, "forgotten": True, "older_versions": older, **kept})
         run.screen.document(documents[0] if len(documents) == 1 else {"memories": documents})
         also = f", and with it {', '.join(older)}, which it had replaced" if older else ""
+        also += f", and {', '.join(forgotten.talk)} with the same words" if forgotten.talk else ""
         also += f", and {', '.join(forgotten.statements)}, made of it" if forgotten.statements else ""
         run.screen.show(f"Forgot {memory.id}{also}.")
         if source := source_of(memory):

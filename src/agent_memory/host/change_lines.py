@@ -239,9 +239,8 @@ class ChangeLines:
             return
         recent = RecentChanges(service, folder_of(service.agent_id, service.settings.storage_root).audit)
         self._is_undoing = True
-        try:
-            for memory_id in reversed(memory_ids):
-                change = await recent.find_last(memory_id)
+        try:  # all are read first: one restore brings back all that went with a memory
+            for change in [await recent.find_last(memory_id) for memory_id in reversed(memory_ids)]:
                 if change is not None:
                     self.add(_describe_undone(await recent.take_back(change, self._session.caller)))
         finally:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.capture import asks_to_keep, orders_change
 from agent_memory.errors import ValidationError
+from agent_memory.privacy.consent_modes import strictest
+from agent_memory.privacy.inbox import opened_inbox
 from agent_memory.service.proposals import is_commanded, proposal_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from agent_memory.host.session import MemorySession
     from agent_memory.models import Memory
     from agent_memory.privacy.consent_modes import Mode
+    from agent_memory.privacy.inbox import Held
+    from agent_memory.service import MemoryService
 
 Consent = Literal["given", "to_be_asked"]
+ASKED: Final = "It waits for the user's yes, by `agent-memory inbox`. Mention it once; do not store it again."
+_NO_TEXT: Final = frozenset({"pinned", "supersedes", "expires_at"})
+"""Fields of a memory in which an update stores no text."""
 _STORES_TEXT: Final = ("memory_store", "memory_update")
 """Tools by which a model stores a text."""
 STORED_BEFORE: Final = "Memories that were stored before stay and can be searched."
@@ -91,21 +98,54 @@ async def consent_to_store(session: MemorySession, content: str, category: str) 
     )
 
 
-async def check_rewording(session: MemorySession, memory: Memory, content: str) -> None:
-    """Refuse that a model gives a memory another text while it may not store such a text by itself.
+async def hold_for_yes(session: MemorySession, service: MemoryService, values: Mapping[str, Any]) -> Held | None:
+    """Hold a model's text for a person's yes, or return None.
+
+    None means that it may be stored.
+
+    Args:
+        session: Session of the model.
+        service: Service of its agent.
+        values: Fields of the memory that is to be stored.
+
+    Raises:
+        ValidationError: As `consent_to_store`, or a field is wrong.
+        StorageError: The text was not held.
+    """
+    content, category = str(values["content"]), str(values.get("category", "note"))
+    if await consent_to_store(session, content, category) == "given":
+        return None
+    async with opened_inbox(service) as inbox:
+        held = await inbox.hold_store(values, session.caller)
+    if session.caller.trust != "low":
+        session.turn.stored.append(content)
+    return held
+
+
+async def check_rewording(session: MemorySession, memory: Memory, changes: Mapping[str, Any]) -> None:
+    """Refuse a memory new text that a model may not store.
+
+    Args:
+        session: Session of the model.
+        memory: Memory before the change.
+        changes: New values of its fields.
 
     Raises:
         ValidationError: The user has not asked for it in this turn (`needs_user`).
     """
     if session.taint.by is not None and memory.trust != "low":
         return  # the service asks for a yes to this very text
-    mode, turn = mode_of(session, memory.category), session.conversation.of_user
-    if mode == "autonomous" or content == memory.content or (mode == "manual" and not turn.is_heard):
+    before = memory.model_dump(mode="json")
+    texts = {name: value for name, value in changes.items() if name not in _NO_TEXT and value != before.get(name)}
+    turn = session.conversation.of_user
+    categories = {memory.category, str(texts.get("category", memory.category))}
+    mode = strictest([mode_of(session, category) for category in categories])
+    if not texts or mode == "autonomous" or (mode == "manual" and not turn.is_heard):
         return
-    texts, was_shown = (memory.content, *memory.tags, memory.category), memory.id in turn.shown_before
-    if await asyncio.to_thread(asks_to_keep, turn.prompt, content):
+    if texts.keys() == {"content"} and await asyncio.to_thread(asks_to_keep, turn.prompt, texts["content"]):
         return
-    if await asyncio.to_thread(orders_change, turn.prompt, memory.id, texts, was_shown=was_shown):
+    memory_texts, was_shown = (memory.content, *memory.tags, memory.category), memory.id in turn.shown_before
+    if await asyncio.to_thread(orders_change, turn.prompt, memory.id, memory_texts, was_shown=was_shown):
         return
     raise ValidationError(
         f"{memory.id} was not changed: memory is in mode {mode} here, and the user has not asked for it in this turn.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,6 +57,10 @@ class Conversation:
         self.on_event: Callable[[str, dict[str, Any]], None] | None = None
         self._own_tools: frozenset[str] = frozenset()
         self._strangers = Strangers(ToolSettings().low_trust_tools, ToolSettings().trusted_tools)
+
+    def join(self, handle: Conversation) -> None:
+        """Share taint and proposals with another handle of the same session."""
+        self.taint, self.proposals = handle.taint, handle.proposals
 
     def distrust(self, tool_patterns: Iterable[str], trusted: Iterable[str] = ()) -> None:
         """Name the tools (`fnmatch` patterns) whose output is a stranger's words, and those that look like it."""
@@ -143,7 +146,7 @@ class Conversation:
         is_first = not self.turn.is_heard
         self.turn.begin("" if self._is_child else text_of(data, "prompt"))
         if not self._is_child:
-            await asyncio.to_thread(self.proposals.begin_turn, self.turn.prompt)
+            self.proposals.begin_turn(self.turn.prompt)
         if is_first and not self._is_child:
             await self._look_back()
 
@@ -156,7 +159,7 @@ class Conversation:
     def _note_result(self, name: str, given: Any) -> None:
         """Note whose text the result of a tool call brings."""
         if not self._is_ours(name):
-            self.taint.has_foreign_results = True
+            self.taint.note_foreign_result()
         if self.taint.by is None and self._brings_strangers(name, given):
             self.taint.note(name)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError
@@ -20,12 +20,13 @@ from agent_memory.models import check_agent_id
 from agent_memory.service.background import Background
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
 log = get_logger(__name__)
 
 _REMEMBERED_SESSIONS: Final = 1000
+_FLAGS: Final = ("is_tainted", "is_stopped", "has_foreign_results")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,17 @@ class Note:
         agent_id: The agent it was activated with, or None.
         is_tainted: Whether an untrusted text came in.
         is_stopped: Whether the user asked that nothing of the conversation is stored.
+        has_foreign_results: True if a tool that is not ours answered.
+        proposals: Open proposals, each with the time when it was shown.
+        replaced: IDs of memories that the model replaced.
     """
 
     agent_id: str | None = None
     is_tainted: bool = False
     is_stopped: bool = False
+    has_foreign_results: bool = False
+    proposals: Mapping[str, float] = field(default_factory=dict)
+    replaced: tuple[str, ...] = ()
 
 
 class SessionMemory:
@@ -68,8 +75,10 @@ class SessionMemory:
         try:
             content = json.loads(self._path(session_id).read_text(encoding="utf-8"))
             name = content["agent_id"]
-            flags = {flag: content.get(flag, False) is not False for flag in ("is_tainted", "is_stopped")}
-            return Note(check_agent_id(name) if name is not None else None, **flags)
+            flags = {flag: content.get(flag, False) is not False for flag in _FLAGS}
+            shown = {str(proposal): float(moment) for proposal, moment in content.get("proposals", {}).items()}
+            replaced = tuple(map(str, content.get("replaced", ())))
+            return Note(check_agent_id(name) if name is not None else None, **flags, proposals=shown, replaced=replaced)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, AgentMemoryError):
             return Note()
 

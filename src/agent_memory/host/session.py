@@ -86,6 +86,8 @@ class MemorySession:
         self._root: MemorySession | None = _SESSIONS.get(self.root_id) if self.is_child else None
         of_root = self._root.conversation if self._root is not None else None
         self.conversation: Conversation = Conversation(coordinator, of_root)
+        if not self.is_child and (handle := _SESSIONS.get(self.session_id)) is not None:
+            self.conversation.join(handle.conversation)
         self.emit, self.degraded = self.conversation.emit, self.conversation.degraded
         self.turn, self.taint = self.conversation.turn, self.conversation.taint
         self.proposals = self.conversation.proposals
@@ -99,7 +101,7 @@ class MemorySession:
         self._resume = Resume(
             self.session_id,
             lambda: root_of(self.settings.storage_root),
-            lambda: Note(self._activated, is_tainted=self.taint.by is not None, is_stopped=self.consent.is_stopped),
+            self._describe,
         )
         self.project: Callable[[], str] = lambda: working_on(self.settings, coordinator)
         self.named: Callable[[], list[str]] = lambda: named(coordinator, self.settings.agent_id)
@@ -123,6 +125,17 @@ class MemorySession:
             session._register_hooks()
         session._users += 1
         return session
+
+    def _describe(self) -> Note:
+        """Return what is kept of the session for its resume."""
+        return Note(
+            self._activated,
+            is_tainted=self.taint.by is not None,
+            is_stopped=self.consent.is_stopped,
+            has_foreign_results=self.taint.has_foreign_results,
+            proposals=self.proposals.waiting,
+            replaced=self.proposals.replaced_ids,
+        )
 
     # -- settings -----------------------------------------------------------------------------------------------------
 
@@ -189,7 +202,9 @@ class MemorySession:
                 self._activated = note.agent_id
                 if note.is_tainted:  # as noted: there is nothing to note anew
                     self.taint.by = self.taint.by or "what was read before the resume"
+                self.taint.has_foreign_results = self.taint.has_foreign_results or note.has_foreign_results
                 self.consent.restore(is_stopped=note.is_stopped)
+                self.proposals.restore(note.proposals, note.replaced)
             if self.parent_id is not None:  # its root is in another process
                 self.consent.restore(is_stopped=self._resume.recall(self.parent_id).is_stopped)
                 if self.consent.is_stopped:
@@ -321,19 +336,20 @@ class MemorySession:
         await self._upkeep.settle()
         await self._share.close()
 
+    def _remember(self) -> None:
+        """Write the note of the session soon; not while memory is off."""
+        with contextlib.suppress(AgentMemoryError):
+            identity = self.identity()
+            if identity.enabled and identity.agent_id is not None:
+                self._resume.remember_soon()
+
     def _register_hooks(self) -> None:
         _ROOTS[self.session_id] = self.root_id
         if not self.is_child:
+            is_second = self.session_id in _SESSIONS
             _SESSIONS[self.session_id] = self
-
-            def remember() -> None:
-                """Have the session remembered for a resume; nothing is written while memory is off."""
-                with contextlib.suppress(AgentMemoryError):
-                    identity = self.identity()
-                    if identity.enabled and identity.agent_id is not None:
-                        self._resume.remember_soon()
-
-            self.taint.on_change = remember
+            if not is_second:  # the first handle of a session writes its note
+                self.taint.on_change = self.proposals.on_change = self._remember
         else:
             if (inherited := activation(self._coordinator)) is not None:
                 write_activation(self._coordinator, inherited)  # for grandchildren in other processes

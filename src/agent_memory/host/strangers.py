@@ -55,11 +55,16 @@ class Taint:
             self.by = by
             self.on_change()
 
+    def note_foreign_result(self) -> None:
+        """Note that a tool that is not ours answered."""
+        if not self.has_foreign_results:
+            self.has_foreign_results = True
+            self.on_change()
+
     def clear(self) -> None:
         """Note that the conversation was emptied. A compaction is no such thing: what was read is in the answers."""
-        self.has_foreign_results = False
-        if self.by is not None:
-            self.by = None
+        if self.by is not None or self.has_foreign_results:
+            self.by, self.has_foreign_results = None, False
             self.on_change()
 
 

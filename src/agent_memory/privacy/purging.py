@@ -156,6 +156,20 @@ class Purging:
         older = [one for each in wanted if each.startswith(MEMORY.prefix) for one in await self._older(each)]
         return await asyncio.to_thread(self._plan, wanted, older)
 
+    @staticmethod
+    def check_caller(caller: Caller) -> None:
+        """Refuse a caller that is bound to a group.
+
+        Raises:
+            ValidationError: It does not see all that would lose words (`of_a_group`).
+        """
+        if caller.group is not None:
+            raise ValidationError(
+                "Nothing was purged: this conversation belongs to a group, and what is purged loses its words in all.",
+                code="of_a_group",
+                recovery="Forget it here; somebody who looks after the agent purges it by `agent-memory purge`.",
+            )
+
     async def run(self, plan: Plan, caller: Caller = NOBODY) -> Receipt:
         """Purge what a plan says.
 
@@ -165,15 +179,8 @@ class Purging:
             UnsupportedError: A newer version wrote about one of them; it is forgotten, and its text is there still.
             StorageError: It was begun and is not done: doing it again goes on.
         """
-        if caller.group is not None:
-            raise ValidationError(
-                "Nothing was purged: this conversation belongs to a group, and what is purged loses its words in all.",
-                code="of_a_group",
-                recovery="Forget it here; somebody who looks after the agent purges it by `agent-memory purge`.",
-            )
-        for one in plan.ids:
-            if one.startswith(MEMORY.prefix) and await self._service.admin.get(one) is not None:
-                await self._service.forget(one, caller)
+        self.check_caller(caller)
+        await self._service.requests.many([one for one in plan.ids if one.startswith(MEMORY.prefix)], caller)
         if (self._folder.path / TOPIC.journal).exists():
             await withdraw_given(self._service, plan.ids, caller)
         await self._service.settle()

@@ -1,21 +1,27 @@
 """Proposals of one conversation: acts that wait for the user's yes.
 
-A yes is structural: a message that is only yes directly after exactly one shown proposal, or a sentence of the user's
-own that holds the proposal's id and neither asks nor denies. Words of a request do not count.
+A yes is structural: a message that is only yes directly after exactly one shown proposal, or a line that is only yes
+and the proposal's id, before anything else in the message. Words of a request do not count.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+import time
+import unicodedata
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
 MAX_FORGOTTEN: Final = 3
 """Memories that a model forgets in one turn without the user's yes."""
 _MAX_OPEN: Final = 50
+_MAX_REPLACED: Final = 500
+_MAX_AGE: Final = 30 * 86_400
+"""Seconds for which a proposal waits."""
 _MAX_ANSWER_CHARS: Final = 40
 _WORD: Final = re.compile(r"[^\W_]+")
 _QUOTE: Final = re.compile('[>`"“”„«»「」]')
@@ -28,6 +34,15 @@ _NO: Final = frozenset(
     {"no", "n", "nope", "cancel", "nein", "non", "não", "nee", "nie", "нет", "いいえ", "不", "不是", "아니요"}
 )
 _POLITE: Final = frozenset({"please", "thanks", "bitte", "danke", "merci", "gracias", "grazie"})
+_AGREES: Final = frozenset({"do", "now"}) | _YES | _POLITE
+"""Words next to the id of a proposal that make a yes."""
+_PLAIN: Final = re.compile(r"[\w\s,.!、。]*")
+
+
+_COMMAND: Final = re.compile(
+    r"(?:(?:ok|okay|yes|please),? )*(?P<verb>[a-z]+) (?P<id>mem-[0-9a-f]+)(?: for good)?(?:,? please)?[.!]*",
+    re.IGNORECASE,
+)
 
 
 def proposal_id(*parts: object) -> str:
@@ -40,14 +55,38 @@ class ProposalBook:
 
     Args:
         owner: Session that the user talks to; a plain yes answers no proposal of another one.
+
+    Attributes:
+        on_change: Called when `waiting` or `replaced_ids` has changed.
     """
 
     def __init__(self, owner: str = "") -> None:
         self._owner = owner
-        self._open: dict[str, None] = {}
+        self.on_change: Callable[[], None] = lambda: None
+        self._open: dict[str, float] = {}
         self._shown: set[str] = set()
         self._agreed: frozenset[str] = frozenset()
         self._forgotten: set[str] = set()
+        self._replaced: dict[str, None] = {}
+
+    @property
+    def waiting(self) -> dict[str, float]:
+        """Time when each open proposal was shown, in seconds since 1970."""
+        return dict(self._open)
+
+    @property
+    def replaced_ids(self) -> tuple[str, ...]:
+        """IDs of memories that a model replaced in this conversation."""
+        return tuple(self._replaced)
+
+    def restore(self, proposals: Mapping[str, float], replaced: Iterable[str]) -> None:
+        """Take over what an earlier process of the session kept.
+
+        A proposal counts for 30 days, and needs its ID in the answer.
+        """
+        since = time.time() - _MAX_AGE
+        self._open = {proposal: shown for proposal, shown in proposals.items() if shown >= since} | self._open
+        self._replaced = dict.fromkeys(replaced) | self._replaced
 
     def add(self, proposal: str, session_id: str) -> str:
         """Note that a proposal was shown in this turn; return its id.
@@ -57,11 +96,12 @@ class ProposalBook:
             session_id: Session whose tool showed it.
         """
         self._open.pop(proposal, None)
-        self._open[proposal] = None
+        self._open[proposal] = time.time()
         while len(self._open) > _MAX_OPEN:
             del self._open[next(iter(self._open))]
         if session_id == self._owner:
             self._shown.add(proposal)
+        self.on_change()
         return proposal
 
     def is_open(self, proposal: str) -> bool:
@@ -76,14 +116,23 @@ class ProposalBook:
         """Close a proposal that was carried out; its yes counts once."""
         self._open.pop(proposal, None)
         self._agreed -= {proposal}
+        self.on_change()
 
-    def reserve_forgetting(self, memory_ids: Collection[str]) -> bool:
+    def note_replaced(self, memory_id: str) -> None:
+        """Note that a model replaced a memory in this conversation."""
+        self._replaced[memory_id] = None
+        while len(self._replaced) > _MAX_REPLACED:
+            del self._replaced[next(iter(self._replaced))]
+        self.on_change()
+
+    def reserve_forgetting(self, memory_ids: Collection[str], related: Collection[str] = ()) -> bool:
         """Count memories to forget in this turn; return False if they are too many.
 
         Args:
             memory_ids: IDs of all memories of one call; too many are not counted.
+            related: IDs of memories that go with them; those that a model replaced in this conversation count.
         """
-        counted = self._forgotten.union(memory_ids)
+        counted = self._forgotten.union(memory_ids, self._replaced.keys() & related)
         if len(counted) > MAX_FORGOTTEN:
             return False
         self._forgotten = counted
@@ -97,18 +146,20 @@ class ProposalBook:
         """
         shown, self._shown = self._shown, set()
         self._forgotten = set()
-        named = {proposal for proposal in self._open if proposal in prompt.lower()}
-        self._agreed = frozenset({proposal for proposal in named if _is_agreed_in(prompt, proposal)})
+        self._agreed = frozenset(_find_agreed(prompt, self._open))
         answer = _plain_answer(prompt)
         if answer == "yes" and len(shown) == 1:
             self._agreed |= shown
         elif answer == "no":
             for proposal in shown:
-                self._open.pop(proposal, None)
+                self.close(proposal)
 
 
 def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
     """Return True if a user's sentence is only a command ("forget mem-…").
+
+    It is in the first line of the message, or in a later one if all before it are commands: what follows other words
+    may be pasted.
 
     Args:
         prompt: The user's message.
@@ -119,11 +170,14 @@ def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
         return False
     from agent_memory.capture.spoken import own_sentences  # its patterns are for those who hear a user
 
-    command = re.compile(
-        rf"(?:(?:ok|okay|yes|please),? )*(?:{verbs}) {re.escape(memory_id)}(?: for good)?(?:,? please)?[.!]*",
-        re.IGNORECASE,
-    )
-    return any(command.fullmatch(sentence.strip()) for sentence in own_sentences(prompt))
+    for line in filter(str.strip, prompt.splitlines()):
+        commands = [_COMMAND.fullmatch(sentence.strip()) for sentence in own_sentences(line)]
+        for command in filter(None, commands):
+            if command["id"].lower() == memory_id and re.fullmatch(verbs, command["verb"], re.IGNORECASE):
+                return True
+        if not commands or None in commands:
+            return False
+    return False
 
 
 def _plain_answer(prompt: str) -> str | None:
@@ -134,11 +188,20 @@ def _plain_answer(prompt: str) -> str | None:
     return "yes" if words <= _YES | _POLITE else "no" if words <= _NO | _POLITE else None
 
 
-def _is_agreed_in(prompt: str, proposal: str) -> bool:
-    from agent_memory.capture.orders import denies
-    from agent_memory.capture.spoken import is_question, own_sentences
+def _find_agreed(prompt: str, proposals: Collection[str]) -> set[str]:
+    """Return the proposals that a message agrees to by their IDs.
 
-    return any(
-        proposal in sentence.lower() and not is_question(sentence) and not denies(sentence)
-        for sentence in own_sentences(prompt)
-    )
+    The message begins with lines that are nothing but a yes and IDs; or it is nothing but IDs. A line that says more
+    may report, ask or deny.
+    """
+    lines = list(filter(str.strip, prompt.lower().splitlines()))
+    answer_words = _AGREES.union(proposals)
+    answers = list(takewhile(lambda words: words and words <= answer_words, map(_read_answer_words, lines)))
+    is_whole = len(answers) == len(lines)
+    return {word for words in answers if is_whole or words & _AGREES for word in words if word in proposals}
+
+
+def _read_answer_words(line: str) -> set[str]:
+    """Return the words of a line; none if it has more than words."""
+    plain = unicodedata.normalize("NFKC", line)
+    return set(_WORD.findall(plain)) if _PLAIN.fullmatch(plain) else set()

@@ -175,7 +175,7 @@ class RecentChanges:
             return "its text was changed since; take that back first"
         if memory.supersedes:  # forgetting would take the replaced memory with it
             await self._service.update(memory.id, {"supersedes": None}, caller, may_have_expired=True)
-        await self._service.forget(memory.id, caller)
+        await self._service.requests.many([memory.id], caller)
         return ""
 
     async def _restore_fields(self, before: Memory, after: Memory, memory: Memory, caller: Caller) -> str:

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.models import EVERYTHING, MAX_REASON_CHARS, Memory, check_text, may_stand_for
+from agent_memory.models import (
+    EPISODE,
+    EVERYTHING,
+    MAX_REASON_CHARS,
+    Memory,
+    SearchFilters,
+    check_id,
+    check_text,
+    may_stand_for,
+)
 from agent_memory.redaction import SecretRedactor, quoted, redact_value
 from agent_memory.retrieval.tokens import index_terms, query_terms
 from agent_memory.service.caller import NOBODY
@@ -18,6 +27,7 @@ from agent_memory.service.owners import USER, Ownership, list_names, read_owners
 from agent_memory.service.passage_statements import find_statements
 from agent_memory.service.proposals import proposal_id
 from agent_memory.service.results import Forgotten
+from agent_memory.service.search_sources import is_mostly
 from agent_memory.service.seeing import check_seen, is_seen
 from agent_memory.service.similar import MAX_SIMILAR, find_similar
 
@@ -38,6 +48,8 @@ _MAX_CHARS: Final = 2_000
 """Characters of a request."""
 _COMPARED: Final = 3
 """Forgotten memories for which similar ones are listed."""
+_MAX_TALK: Final = 20
+"""Items compared with a forgotten memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,17 +115,26 @@ class ForgottenMany:
 
     Attributes:
         memories: What was forgotten, as it was.
-        older_versions: IDs of the older versions that went with them.
+        older: Older versions that went with them.
+        talk: Items of talk with the same words that went with them.
         similar: Similar memories that stay, at most three.
         statements: Statements that an agent had made of forgotten passages, which went with them.
         kept_until: How long the texts can be restored at least; None if they cannot.
+        reason: Reason that is kept as a trace; empty for none.
     """
 
     memories: tuple[Memory, ...]
-    older_versions: tuple[str, ...] = ()
+    older: tuple[Memory, ...] = ()
+    talk: tuple[Memory, ...] = ()
     similar: tuple[Memory, ...] = ()
     kept_until: datetime | None = None
     statements: tuple[Memory, ...] = ()
+    reason: str = ""
+
+    @property
+    def older_versions(self) -> tuple[str, ...]:
+        """IDs of the older versions that went with them."""
+        return tuple(memory.id for memory in self.older)
 
 
 class Requests:
@@ -145,38 +166,31 @@ class Requests:
 
     async def one(self, memory_id: str, caller: Caller, reason: str) -> Forgotten:
         """Forget one memory; see `MemoryService.forget`."""
-        reason = checked_reason(reason)
-        await check_seen(self._storage, caller, [memory_id], "; nothing was changed")
-        await self._pad.notice(caller)  # what the file says of it is taken over now: later it would be added again
-        older = await self._storage.older_versions(memory_id)
-        if caller.trust == "low":
-            await self._gate.check_all("forget", (memory_id, *older), caller)
-        reason = await self._gate.reason(reason, caller)
-        forgotten = await self._storage.get(memory_id)
-        made = await find_statements(self._storage, [] if forgotten is None else [forgotten])
-        statements = tuple(statement.id for statement in made)
-        memory = (await self._storage.forget_many([memory_id, *statements], reason=reason))[0]
-        await self._tell((memory_id, *older, *statements), caller)
-        return Forgotten(memory, tuple(older), self._kept_until(), reason, statements)
+        outcome = await self.forget([memory_id], caller, reason=reason)
+        talk = tuple(item.id for item in outcome.talk)
+        statements = tuple(statement.id for statement in outcome.statements)
+        return Forgotten(
+            outcome.memories[0], outcome.older_versions, outcome.kept_until, outcome.reason, talk, statements
+        )
 
     async def many(self, memory_ids: Collection[str], caller: Caller = NOBODY) -> int:
-        """Forget memories with their older versions as one change; return how many of them there were.
+        """Forget existing memories for upkeep; return their number.
+
+        Their older versions go with them. What a session deletes with its source is not counted as what a model forgets
+        by itself.
 
         Raises:
             ValidationError: The caller may not forget one of them (`needs_user`); nothing was forgotten.
             StorageError: Nothing was changed.
         """
         await self._pad.notice(caller)
-        known = [one for one in dict.fromkeys(memory_ids) if await self._storage.get(one) is not None]
-        if not known:
-            return 0
-        chains = [await self._storage.older_versions(one) for one in known]
-        older = dict.fromkeys(one for chain in chains for one in chain if one not in known)
-        if caller.trust == "low":
-            await self._gate.check_all("forget", (*known, *older), caller)
-        await self._storage.forget_many(known)
-        await self._tell((*known, *older), caller)
-        return len(known)
+        loaded = [await self._storage.get(memory_id) for memory_id in dict.fromkeys(memory_ids)]
+        memories = [memory for memory in loaded if memory is not None]
+        if memories:
+            older = [memory for memory in await self._load_older(memories) if memory not in memories]
+            await self._gate.check_forgetting(memories, older, caller, is_upkeep=True)
+            await self._forget(memories, older, (), caller, "")
+        return len(memories)
 
     async def find_candidates(self, query: str, caller: Caller = NOBODY) -> ForgetCandidates:
         """Return the memories that a description may mean, best first; changes nothing.
@@ -210,16 +224,17 @@ class Requests:
             StorageError: Nothing was changed.
         """
         reason = checked_reason(reason)
-        await check_seen(self._storage, caller, memory_ids, "; nothing was changed")
+        for memory_id in memory_ids:
+            check_id(memory_id)
+        await check_seen(self._storage, caller, memory_ids, "; nothing was forgotten")
         await self._pad.notice(caller)
         memories = [await self._load(memory_id) for memory_id in dict.fromkeys(memory_ids)]
-        chains = [await self._storage.older_versions(memory.id) for memory in memories]
-        older = tuple(dict.fromkeys(memory_id for chain in chains for memory_id in chain))
-        memories = [memory for memory in memories if memory.id not in older]
-        replaced = [memory for memory_id in older if (memory := await self._storage.get(memory_id)) is not None]
-        await self._gate.check_forgetting(memories, replaced, caller)
+        older = await self._load_older(memories)
+        memories = [memory for memory in memories if memory not in older]
+        talk = await self._find_talk(memories, caller)
         statements = await find_statements(self._storage, memories)
-        return await self._forget(memories, older, caller, reason, statements)
+        await self._gate.check_forgetting(memories, (*older, *talk), caller)
+        return await self._forget(memories, older, caller, reason, talk=talk, statements=statements)
 
     async def preview_all(self, caller: Caller = NOBODY) -> Preview:
         """Return a preview of all memories that the caller sees.
@@ -255,22 +270,47 @@ class Requests:
     async def _forget(
         self,
         memories: Sequence[Memory],
-        older: tuple[str, ...],
+        older: Sequence[Memory],
         caller: Caller,
         reason: str,
-        statements: tuple[Memory, ...] = (),
+        *,
+        talk: Sequence[Memory] = (),
+        statements: Sequence[Memory] = (),
     ) -> ForgottenMany:
         reason = await self._gate.reason(reason, caller)
-        ids = [memory.id for memory in (*memories, *statements)]
+        ids = [memory.id for memory in (*memories, *talk, *statements)]
         await self._storage.forget_many(ids, reason=reason)
-        await self._tell((*ids, *older), caller)
+        await self._tell((*ids, *(memory.id for memory in older)), caller)
         similar: dict[str, Memory] = {}
         for memory in memories[:_COMPARED]:
             neighbors = await find_similar(self._storage, memory, caller)
             similar |= {neighbor.id: neighbor for neighbor in neighbors if may_stand_for(neighbor.trust, memory.trust)}
+        stays = tuple(similar.values())[:MAX_SIMILAR]
         return ForgottenMany(
-            tuple(memories), older, tuple(similar.values())[:MAX_SIMILAR], self._kept_until(), statements
+            tuple(memories), tuple(older), tuple(talk), stays, self._kept_until(), tuple(statements), reason
         )
+
+    async def _load_older(self, memories: Sequence[Memory]) -> tuple[Memory, ...]:
+        """Return the older versions of memories."""
+        chains = [await self._storage.older_versions(memory.id) for memory in memories]
+        older_ids = dict.fromkeys(memory_id for chain in chains for memory_id in chain)
+        loaded = [await self._storage.get(memory_id) for memory_id in older_ids]
+        return tuple(memory for memory in loaded if memory is not None)
+
+    async def _find_talk(self, memories: Sequence[Memory], caller: Caller) -> tuple[Memory, ...]:
+        """Return the items of talk that repeat memories.
+
+        A search leaves them out only as long as it finds these.
+        """
+        notes = [memory for memory in memories if not memory.is_item]
+        if not notes or not (await self._storage.tally()).items:
+            return ()
+        filters = SearchFilters(include_items=True, only_items=True, group=caller.group)
+        talk: dict[str, Memory] = {}
+        for note in notes:
+            hits = await self._storage.search(note.content, _MAX_TALK, filters, patience=0)
+            talk |= {hit.memory.id: hit.memory for hit in hits if _repeats(hit.memory, note)}
+        return tuple(item for item in talk.values() if item not in memories)
 
     async def _load(self, memory_id: str) -> Memory:
         memory = await self._storage.get(memory_id)
@@ -302,6 +342,12 @@ def _read_owner(memory: Memory, names: frozenset[str]) -> Ownership:
     ownership = read_ownership(memory.content, names)
     is_user_text = not memory.is_item and memory.trust != "low"
     return ownership if is_user_text or not ownership.owner.startswith(USER) else Ownership()
+
+
+def _repeats(item: Memory, note: Memory) -> bool:
+    """Return True if an item of talk mostly says the note."""
+    is_talk = any(link.id.startswith(EPISODE.prefix) for link in item.links)
+    return is_talk and not item.pinned and is_mostly(item.content, [note.content])
 
 
 def _redact(query: str) -> str:

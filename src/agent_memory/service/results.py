@@ -144,13 +144,15 @@ class Forgotten:
     """Outcome of a forget: the memory, and the ids of the older versions and of its statements that went with it.
 
     `kept_until` is how long at least the text stays in the files, where it can be brought back; None: it does not.
-    `reason` is what stays of it as a trace; empty: none.
+    `reason` is what stays of it as a trace; empty: none. `talk` has the ids of items of talk with the same words, which
+    went with it.
     """
 
     memory: Memory
     older_versions: tuple[str, ...] = ()
     kept_until: datetime | None = None
     reason: str = ""
+    talk: tuple[str, ...] = ()
     statements: tuple[str, ...] = ()
 
 

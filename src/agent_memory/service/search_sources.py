@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from agent_memory.service.caller import Caller
 
 _ITEM_KINDS: Final = frozenset[HitKind]({"passage", "talk"})
+_MARKS: Final = ".,;:!\"'()[]“”。"
+"""Marks at the end of a word that do not change it."""
 _GRADES: Final[tuple[Match, ...]] = ("none", "weak", "strong")
 
 
@@ -178,7 +180,7 @@ class SearchSources:
             is_all = len(results) < limit or limit == MAX_RESULTS
             prefer(results, limit, filters, asked.caller)
             described = {hit.memory.id: hit for hit in await self._describe(results, asked)}
-            notes = [" ".join(hit.memory.content.split()) for hit in results if not hit.memory.is_item]
+            notes = [hit.memory.content for hit in results if not hit.memory.is_item]
             shown = [described.get(hit.memory.id, hit) for hit in results if not _is_left_out(hit, described, notes)]
             if is_all or len(shown) >= request.limit:
                 break
@@ -235,8 +237,21 @@ def _is_left_out(hit: MemorySearchResult, described: dict[str, MemorySearchResul
     item = described.get(hit.memory.id)
     if item is None:
         return True
-    said = " ".join(hit.memory.content.split())
-    return item.origin.kind == "talk" and any(note in said and 2 * len(note) >= len(said) for note in notes)
+    return item.origin.kind == "talk" and is_mostly(hit.memory.content, notes)
+
+
+def is_mostly(text: str, notes: Iterable[str]) -> bool:
+    """Return True if a note is at least half of a text.
+
+    The words of the note are in the text in their order, with nothing between.
+    """
+    said = _join_words(text)
+    return any(note in said and 2 * len(note) >= len(said) for note in map(_join_words, notes))
+
+
+def _join_words(text: str) -> str:
+    """Return the words of a text, without case and outer marks."""
+    return f" {' '.join(word.strip(_MARKS) for word in text.casefold().split())} "
 
 
 def _insert(results: SearchResults, found: Iterable[MemorySearchResult], asked: WideRequest) -> None:

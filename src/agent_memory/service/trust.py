@@ -30,6 +30,8 @@ Action = Literal["change", "forget", "pin"]
 _DONE: Final[Mapping[Action, str]] = {"change": "changed", "forget": "forgotten", "pin": "brought into the scratchpad"}
 _COMMANDS: Final = {"forget": "forget|delete|remove", "pin": "pin|promote", "replace": "replace|update|correct"}
 """Verbs that are a command with the id of a memory; a change of text is bound by no id, and needs a proposal."""
+_MAX_NAMED: Final = 20
+"""IDs of memories in one message."""
 ASK: Final = (
     "Show the user exactly what would be done to {memory}, with the id {proposal}. Then repeat the same call in the "
     "turn in which they answer only yes, or with that id."
@@ -158,36 +160,44 @@ class TrustGate:
             recovery=ASK.format(memory=named.id, proposal=caller.proposals.add(proposal, caller.session_id)),
         )
 
-    async def check_forgetting(self, memories: Sequence[Memory], older: Sequence[Memory], caller: Caller) -> None:
+    async def check_forgetting(
+        self, memories: Sequence[Memory], related: Sequence[Memory], caller: Caller, *, is_upkeep: bool = False
+    ) -> None:
         """Refuse to forget what needs the user's yes, and count the rest.
 
         A model forgets up to three memories in a turn by itself, or those that the user names in a command each. In a
-        tainted conversation only those of low trust.
+        tainted conversation only those of low trust. A version that was replaced in this conversation counts, too.
 
         Args:
             memories: All memories of one call.
-            older: Memories that they replaced, which go with them.
+            related: Older versions and items of talk that go with them.
             caller: Session that asks for it.
+            is_upkeep: True if they go with their source: only low trust is refused.
 
         Raises:
             ValidationError: The user did not agree to forget these memories (`needs_user`).
         """
         if caller.trust == "high":
             return
-        ids = sorted(memory.id for memory in memories)
-        proposal = proposal_id("forget", *ids)
-        if caller.proposals.is_agreed(proposal) or await self._are_commanded(memories, caller):
+        ids, related_ids = sorted(memory.id for memory in memories), [memory.id for memory in related]
+        proposal = proposal_id("forget", *ids, *sorted(related_ids))
+        if caller.proposals.is_agreed(proposal):
             return
-        protected = next((memory.id for memory in (*memories, *older) if memory.trust != "low"), None)
+        if await self._are_commanded(memories, caller) and caller.proposals.reserve_forgetting((), related_ids):
+            return
+        protected = next((memory.id for memory in (*memories, *related) if memory.trust != "low"), None)
         if protected is not None and caller.trust == "low":
             why = f"{protected} was not forgotten: text of an untrusted source is in this conversation."
+        elif is_upkeep:
+            return
         elif protected is not None and caller.is_tainted:
             why = f"{protected} was not forgotten: a result of another tool is in this conversation."
-        elif caller.proposals.reserve_forgetting(ids):
+        elif caller.proposals.reserve_forgetting(ids, related_ids):
             return
         else:
             why = f"Nothing was forgotten: more than {MAX_FORGOTTEN} memories in one turn need the user's yes."
         what = ids[0] if len(ids) == 1 else f"these {len(ids)} memories"
+        what += f" with {', '.join(related_ids[:_MAX_NAMED])}" if related else ""
         raise ValidationError(
             why,
             code="needs_user",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.files.wording import counted
 from agent_memory.models import MEMORY, to_text, visible
 from agent_memory.service.shortening import shorten_line, shown_links, title_of
 
@@ -215,15 +216,20 @@ def view_forgotten(outcome: ForgottenMany) -> dict[str, Any]:
         ],
         **({"older_versions": list(outcome.older_versions)} if outcome.older_versions else {}),
         **({"statements": [memory.id for memory in outcome.statements]} if outcome.statements else {}),
+        **({"talk": [memory.id for memory in outcome.talk]} if outcome.talk else {}),
         **({"similar": similar_view(outcome.similar)} if outcome.similar else {}),
     }
 
 
 def render_forgotten(outcome: ForgottenMany) -> str:
     """Return the sentence for the user: what was forgotten, what similar stays, how to undo it."""
-    count = len(outcome.statements)
-    also = f" and {count} {'statement' if count == 1 else 'statements'} made of it" if count else ""
-    line = f"Forgot {_quote(outcome.memories)}{also}."
+    line = f"Forgot {_quote(outcome.memories)}."
+    if outcome.older:
+        line += f" Also forgot {counted(len(outcome.older), 'older version')}: {_quote(outcome.older)}."
+    if outcome.talk:
+        line += f" Also forgot in talk: {_quote(outcome.talk)}."
+    if outcome.statements:
+        line += f" Also forgot what an agent made of it: {_quote(outcome.statements)}."
     if outcome.similar:
         line += f" Kept: {_quote(outcome.similar)}."
     if outcome.kept_until is None:

@@ -129,6 +129,19 @@ async def test_undo_that_takes_back_what_was_kept(begin: Begin, has_display: boo
     assert f'Undone: "{FACT}" (was stored).' in (injected if display is None else display.lines[-1])
 
 
+async def test_undo_that_brings_back_all_of_one_forget(begin: Begin) -> None:
+    chat = await begin(Display())
+    service = await chat.session.require()
+    texts = [f"Fact {number} of the roof {number}." for number in range(3)]
+    ids = [(await service.store(text, chat.session.caller)).memory.id for text in texts]
+    await chat.say("Which facts of the roof do you know?")
+    await service.requests.forget(ids[:2], chat.session.caller)
+    await chat.session.lines.settle()
+    assert await chat.list_contents() == texts[2:]
+    await chat.say("undo that")
+    assert sorted(await chat.list_contents()) == texts
+
+
 @pytest.mark.parametrize("prompt", ["undo that refactoring", 'he said "undo that"', "should we undo that?"])
 async def test_undo_within_other_words_takes_nothing_back(begin: Begin, prompt: str) -> None:
     chat = await begin()

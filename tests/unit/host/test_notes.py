@@ -13,7 +13,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-@pytest.mark.parametrize("note", ["", "{", "[]", "5", '{"agent_id": "../x"}', '{"agent_id": 5}', "\udcff"])
+@pytest.mark.parametrize(
+    "note",
+    [
+        "",
+        "{",
+        "[]",
+        "5",
+        '{"agent_id": "bob", "proposals": 5}',
+        '{"agent_id": "bob", "proposals": {"a": "b"}}',
+        '{"agent_id": "../x"}',
+        '{"agent_id": 5}',
+        "\udcff",
+    ],
+)
 def test_an_unreadable_note_counts_as_none(tmp_path: Path, note: str) -> None:
     memory = SessionMemory(tmp_path)
     memory.remember("one", Note("bob", is_tainted=True))

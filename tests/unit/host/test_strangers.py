@@ -242,6 +242,51 @@ async def test_a_resumed_session_still_has_the_strangers_text(make_session: Sess
     assert make_session("one", settings={"agent_id": "bob"}).caller.trust == "medium"
 
 
+async def test_resumed_session_still_has_results_of_other_tools(make_session: Sessions) -> None:
+    session = make_session("one", settings={"agent_id": "bob"})
+    await hear(session, "grep")
+    assert (session.caller.trust, session.caller.is_tainted) == ("medium", True)
+    await session.release()
+    resumed = make_session("one", settings={"agent_id": "bob"}, is_resumed=True)
+    resumed.identity()
+    assert (resumed.caller.trust, resumed.caller.is_tainted) == ("medium", True)
+    resumed.taint.clear()
+    await resumed.release()
+    cleared = make_session("one", settings={"agent_id": "bob"}, is_resumed=True)
+    cleared.identity()
+    assert not cleared.caller.is_tainted
+
+
+async def test_resumed_session_keeps_proposals_and_replaced_memories(make_session: Sessions) -> None:
+    session = make_session("one", settings={"agent_id": "bob"})
+    for proposal in ("0123456789ab", "0123456789ac", "0123456789ad"):
+        session.proposals.add(proposal, "one")
+    session.proposals.note_replaced("mem-1")
+    session.proposals.close("0123456789ad")
+    await session.release()
+    resumed = make_session("one", settings={"agent_id": "bob"}, is_resumed=True)
+    resumed.identity()
+    await say(resumed, "yes 0123456789ab")
+    agreed = [resumed.proposals.is_agreed(proposal) for proposal in ("0123456789ab", "0123456789ac", "0123456789ad")]
+    assert agreed == [True, False, False]
+    resumed.proposals.add("0123456789ae", "one")
+    await say(resumed, "no")
+    assert not resumed.proposals.is_open("0123456789ae")
+    assert not resumed.proposals.is_open("0123456789ad")
+    assert not resumed.proposals.reserve_forgetting(["mem-2", "mem-3", "mem-4"], ["mem-1"])
+
+
+async def test_two_handles_of_one_session_share_the_count_of_a_turn(make_session: Sessions) -> None:
+    first = make_session("one", settings={"agent_id": "bob"})
+    second = make_session("one", settings={"agent_id": "bob"})
+    other = make_session("two", settings={"agent_id": "bob"})
+    assert first.caller.proposals.reserve_forgetting(["mem-1", "mem-2", "mem-3"])
+    assert not second.caller.proposals.reserve_forgetting(["mem-4"])
+    assert other.caller.proposals.reserve_forgetting(["mem-4"])
+    await hear(first, "web_fetch")
+    assert (second.caller.trust, other.caller.trust) == ("low", "medium")
+
+
 async def test_while_memory_is_off_nothing_is_written(make_session: Sessions, root: Path) -> None:
     session = make_session("one", config=plan(memory=False))
     await hear(session, "web_fetch")

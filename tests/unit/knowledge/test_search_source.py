@@ -251,6 +251,22 @@ async def test_document_by_id_has_what_a_passage_says_now(
     assert await read(service, document) == "There is a code word.\n\nLunch\n\nLunch is at noon."
 
 
+async def test_search_finds_no_item_that_says_a_forgotten_note(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    said = "By the way, my address is 5 Lime Road in the old town of Bern, and I like tea with milk and much sugar."
+    await ingest_talk(ingest, said, *TALK)
+    await runner_of(knowledge, service).run()
+    note = (await service.store("My address is 5 Lime Road.")).memory
+    assert said in [hit.memory.content.removeprefix("Lea: ") for hit in await search(service, "my address")]
+    await service.forget(note.id)
+    assert [hit.memory.content for hit in await search(service, "my address") if "Lime" in hit.memory.content] == []
+    assert [hit.memory.is_item for hit in await search(service, "allergic to walnuts")][:1] == [True]
+    await service.past.restore(note.id)
+    found = [hit for hit in await search(service, "my address") if "Lime" in hit.memory.content]
+    assert [hit.origin.kind for hit in found] == ["note", "talk", "page"]
+
+
 async def test_search_finds_the_page_behind_its_passages(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:

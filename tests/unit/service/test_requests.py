@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import re
 from datetime import timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -218,6 +219,62 @@ async def test_calls_at_the_same_time_count_together(service: MemoryService) -> 
     assert len(await service.admin.everything()) == 3
 
 
+async def test_versions_replaced_in_the_session_count_with_the_newest(service: MemoryService) -> None:
+    ids = await store_texts(service, *[f"Fact {number} of the roof {number}." for number in range(6)])
+    model = make_model()
+    for older, newer in pairwise(ids):
+        await service.update(newer, {"supersedes": older}, model)
+    with raises(ValidationError, "needs_user", match="more than 3 memories") as refused:
+        await service.forget(ids[-1], model)
+    assert all(memory_id in (refused.value.recovery or "") for memory_id in ids)
+    commanded = dataclasses.replace(model, prompt=f"forget {ids[-1]}")
+    with raises(ValidationError, "needs_user"):
+        await service.requests.forget([ids[-1]], commanded)
+    outcome = await forget_after_yes(service, [ids[-1]], model)
+    assert outcome.older_versions == tuple(ids[-2::-1])
+    assert 'Also forgot 5 older versions: "Fact 4 of the roof 4"' in render_forgotten(outcome)
+
+
+async def test_versions_replaced_before_the_session_do_not_count(service: MemoryService) -> None:
+    ids = await store_texts(service, *[f"Fact {number} of the roof {number}." for number in range(6)])
+    for older, newer in pairwise(ids):
+        await service.update(newer, {"supersedes": older})
+    assert len((await service.requests.forget([ids[-1]], make_model())).older) == 5
+
+
+async def test_yes_to_forget_covers_no_version_replaced_afterwards(service: MemoryService) -> None:
+    kept, *ids = await store_texts(service, *[f"Fact {number} of the roof {number}." for number in range(6)])
+    model = make_model()
+    for older, newer in pairwise(ids):
+        await service.update(newer, {"supersedes": older}, model)
+    with raises(ValidationError, "needs_user") as refused:
+        await service.requests.forget([ids[-1]], model)
+    await service.update(ids[0], {"supersedes": kept}, model)
+    model.proposals.begin_turn(re.search(r"the id (\w{12})", refused.value.recovery or "")[1])  # type: ignore[index]
+    with raises(ValidationError, "needs_user"):
+        await service.requests.forget([ids[-1]], model)
+
+
+async def test_one_memory_has_the_same_gate_as_several(service: MemoryService) -> None:
+    ids = await store_texts(service, "Lea drives a van.", *[f"Fact {number} of the roof." for number in range(4)])
+    with raises(ValidationError, "needs_user"):
+        await service.forget(ids[0], make_model(is_tainted=True))
+    model = make_model()
+    for memory_id in ids[1:4]:
+        await service.forget(memory_id, model)
+    with raises(ValidationError, "needs_user"):
+        await service.forget(ids[4], model)
+
+
+async def test_upkeep_of_a_tainted_session_forgets_many(service: MemoryService) -> None:
+    ids = await store_texts(service, *[f"Fact {number} of the roof." for number in range(5)])
+    model = make_model(is_tainted=True)
+    assert await service.requests.many([*ids, "mem-000000000000"], model) == 5
+    (known,) = await store_texts(service, "Lea drives a van.")
+    with raises(ValidationError, "needs_user"):
+        await service.requests.many([known], dataclasses.replace(model, trust="low"))
+
+
 @pytest.mark.parametrize("answer", ["yes", "ok, {id}"])
 async def test_tainted_session_forgets_after_a_structural_yes(service: MemoryService, answer: str) -> None:
     ids = await store_texts(service, "Lea drives a van.", "Tom drives a bus.")
@@ -303,3 +360,60 @@ async def test_line_for_the_user_quotes_five_of_many(service: MemoryService) -> 
     ids = await store_texts(service, *[f"Fact {number} of the roof." for number in range(7)])
     line = render_forgotten(await service.requests.forget(ids))
     assert (line.count('"Fact'), '"Fact 4 of the roof" and 2 more.' in line) == (5, True)
+
+
+# -- talk -------------------------------------------------------------------------------------------------------------
+
+
+async def store_talk(service: MemoryService, *texts: str, **fields: object) -> list[str]:
+    """Store items of talk as ingestion draws them."""
+    links = [{"rel": "from", "id": "epi-000000000001"}]
+    items = [memory_of(text, source=EXTRACTION, links=links, **fields) for text in texts]
+    await service.storage.store_many(items)
+    return [item.id for item in items]
+
+
+async def test_forget_takes_the_same_words_of_talk_along(service: MemoryService) -> None:
+    said = ("Lea drives a van.", "Lea: lea drives a van!", "Remember that Lea drives a van.")
+    talk = await store_talk(service, *said)
+    (note,) = await store_texts(service, "Lea drives a van.")
+    outcome = await service.requests.forget([note], make_model())
+    assert {item.id for item in outcome.talk} == set(talk)
+    assert "Also forgot in talk:" in render_forgotten(outcome)
+    assert await service.admin.everything() == []
+
+    restored = await service.past.restore(note)
+
+    assert {memory.id for memory in restored.memories} == {note, *talk}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Lea drives a vanguard.",
+        "Lea drives a van, Tom drives a bus, and Ann rides her bicycle to the office.",
+        "A van is what Lea drives.",
+        "Lea drives.",
+    ],
+)
+async def test_forget_leaves_other_words_of_talk(service: MemoryService, said: str) -> None:
+    (talk,) = await store_talk(service, said)
+    (note,) = await store_texts(service, "Lea drives a van.")
+    assert (await service.requests.forget([note])).talk == ()
+    assert await service.get(talk)
+
+
+async def test_forget_leaves_passages_pinned_items_and_other_groups(service: MemoryService) -> None:
+    await service.storage.store_many([memory_of("Lea drives a van.", source=EXTRACTION)])
+    await store_talk(service, "Lea drives a van. ", pinned=True)
+    await store_talk(service, "Lea drives a  van.", group="acme:kim")
+    (note,) = await store_texts(service, "Lea drives a van")
+    outcome = await service.requests.forget([note], dataclasses.replace(make_model(), group="acme:ann"))
+    assert outcome.talk == ()
+
+
+async def test_low_note_in_low_session_takes_no_trusted_talk_along(service: MemoryService) -> None:
+    await store_talk(service, "Lea drives a van.", trust="high")
+    low = (await service.store({"content": "Lea drives a van", "trust": "low"})).memory.id
+    with raises(ValidationError, "needs_user"):
+        await service.requests.forget([low], dataclasses.replace(make_model(is_tainted=True), trust="low"))

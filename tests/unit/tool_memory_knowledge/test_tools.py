@@ -13,6 +13,7 @@ import pytest
 from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.tool_settings import KNOWLEDGE_TOOLS
 from agent_memory.knowledge.topics.rendering import UNTRUSTED
+from agent_memory.privacy import opened_inbox
 from agent_memory.service import NOBODY
 from agent_memory.settings import ServiceSettings
 from tests.support import plan
@@ -261,3 +262,41 @@ async def test_two_tools_that_are_always_offered_cost_little(mounted: Mount) -> 
     assert price("list_categories") + price("get_category") <= 120
     assert sum(price(name) for name in tools if name != "digest") <= 350
     assert price("digest") <= 170
+
+
+@pytest.mark.parametrize("mode", ["ask", "manual"])
+async def test_remember_stores_nothing_without_the_user(mounted: Mount, root: Path, mode: str) -> None:
+    tools = await mounted(config=plan(memory={"mode": mode}))
+    session = tools["remember"].shelf.session
+    session.conversation.turn.begin("What is the weather like?")
+    if mode == "manual":
+        assert (await failed(tools, "remember", content="Ann prefers tea."))["code"] == "needs_user"
+    else:
+        answer = await done(tools, "remember", content="Ann prefers tea.", category="tea", importance="high")
+        assert answer.startswith("Not stored. It waits")
+        async with opened_inbox(await session.require()) as inbox:
+            assert [(note.topic, note.importance) for note in await inbox.waiting()] == [("tea", 0.8)]
+        assert await done(tools, "remember", content="Ann prefers tea.") == "Not stored: waiting."
+    assert await (await session.require()).admin.everything() == []
+    session.conversation.turn.begin("Remember that Ann prefers tea.")
+    assert (await done(tools, "remember", content="Ann prefers tea.")).startswith("Remembered: ")
+
+
+@pytest.mark.parametrize("mode", ["ask", "manual"])
+async def test_digest_of_both_modules_asks_the_user(mounted: Mount, root: Path, mode: str) -> None:
+    async with open_manager(root, ServiceSettings(storage_root=str(root), embedder="none")) as manager:
+        resource = await manager.store_resource("Tobias Reuter is on call in odd weeks.", "document")
+        await manager.extract_and_store(resource.resource_id)
+    tools = await mounted({"tools": ["digest"]}, config=plan(memory={"mode": mode}))
+    session = tools["digest"].shelf.session
+    session.conversation.turn.begin("digest it")
+    passage = re.search(r"mem-\w{12}", await done(tools, "digest", document=""))
+    text = "Tobias Reuter is on call in odd weeks"
+    arguments = {
+        "document": "",
+        "statements": [{"passage": passage[0] if passage else "", "quote": text, "text": f"{text}!"}],
+    }
+    if mode == "manual":
+        assert (await failed(tools, "digest", **arguments))["code"] == "needs_user"
+    else:
+        assert (await done(tools, "digest", **arguments)).startswith("Waits for the user's yes")

@@ -5,6 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from agent_memory.host import MemorySession
+from agent_memory.privacy import opened_inbox
+from tests.support import plan
 from tests.unit.tool_memory_semantic.test_searching_all import RUNBOOK, ingest
 
 if TYPE_CHECKING:
@@ -37,6 +42,28 @@ async def test_digest_stores_a_quoted_statement_that_search_finds(mounted: Any, 
     assert outcome.output["text"].startswith("Stored mem-")
     found = (await tools["memory_search"].execute({"query": "who is on call in odd weeks"})).output
     assert "Tobias Reuter is on call in odd weeks." in [hit["content"] for hit in found["results"]]
+
+
+@pytest.mark.parametrize("mode", ["ask", "manual"])
+async def test_digest_stores_nothing_without_the_user(mounted: Any, root: Path, mode: str) -> None:
+    await ingest(root, RUNBOOK, "runbook.md")
+    coordinator = await mounted(config=plan(memory={"mode": mode}))
+    await coordinator.hooks.emit("prompt:submit", {"prompt": "digest the runbook"})
+    tools = coordinator.get("tools")
+    passage = re.search(r"mem-\w{12}", (await tools["digest"].execute({"document": ""})).output["text"])
+    text = "Tobias Reuter is on call in odd weeks"
+    statement = {"passage": passage[0] if passage else "", "quote": text, "text": f"{text}."}
+    answer = await tools["digest"].execute({"document": "", "statements": [statement]})
+    service = await MemorySession.of(coordinator).require()
+    assert [memory.source.detail for memory in await service.admin.everything()] == ["passage"]
+    if mode == "manual":
+        assert answer.error["code"] == "needs_user"
+        return
+    assert answer.output["text"].startswith("Waits for the user's yes")
+    async with opened_inbox(service) as inbox:
+        (waiting,) = await inbox.waiting()
+        accepted = (await inbox.accept(waiting.id)).memory
+    assert (accepted.content, accepted.trust, accepted.source.detail) == (f"{text}.", "medium", "digest")
 
 
 async def test_digest_of_an_unknown_document_names_what_there_is(mounted: Any, root: Path) -> None:

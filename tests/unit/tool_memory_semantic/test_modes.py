@@ -86,6 +86,44 @@ async def test_the_model_does_not_reword_a_memory_by_itself(tools_in: Any, mode:
     assert (await tools.call("memory_update", memory_id=known, pinned=True))["fields"] == ["pinned"]
 
 
+@pytest.mark.parametrize("mode", ["manual", "ask"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tags": ["send-diffs-to-evil"]},
+        {"category": "decision"},
+        {"links": [{"rel": "because", "id": "mem-000000000001"}]},
+    ],
+)
+async def test_update_of_any_text_needs_the_user(tools_in: Any, mode: str, changes: dict[str, Any]) -> None:
+    tools = await tools_in(mode=mode)
+    await tools.say("Remember that I prefer tabs.")
+    known = (await tools.store(FACT))["memory_id"]
+    await tools.say("What is the weather like?")
+    assert (await tools.call("memory_update", memory_id=known, **changes))["code"] == "needs_user"
+    await tools.say(f"Correct {known}: give it that.")
+    assert (await tools.call("memory_update", memory_id=known, **changes)).get("code") != "needs_user"
+
+
+async def test_update_into_a_category_with_a_mode_needs_the_user(tools_in: Any) -> None:
+    tools = await tools_in(categories={"decision": "manual"})
+    await tools.say("Which editor settings do we use?")
+    known = (await tools.store(FACT))["memory_id"]
+    assert (await tools.call("memory_update", memory_id=known, category="decision"))["code"] == "needs_user"
+    assert (await tools.call("memory_update", memory_id=known, tags=["editor"]))["fields"] == ["tags"]
+
+
+async def test_update_of_another_groups_memory_is_unknown_in_mode_ask(
+    tools_in: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = await tools_in(mode="ask")
+    values = {"content": FACT, "group": "acme:kim", "source": {"kind": "extraction", "detail": "talk.said"}}
+    theirs = (await (await tools.session.require()).store(values)).memory.id
+    monkeypatch.setattr(tools.session, "group", lambda: "acme:ann")
+    await tools.say("Hello")
+    assert (await tools.call("memory_update", memory_id=theirs, content="Else."))["code"] == "unknown_id"
+
+
 async def test_with_mode_manual_the_model_stores_nothing_by_itself(tools_in: Any) -> None:
     tools = await tools_in(categories={"preference": "manual"})
     await tools.say("I prefer tabs.")
@@ -156,3 +194,12 @@ async def test_memory_update_with_supersedes_replaces_the_older_memory(tools_in:
     await tools.call("memory_update", memory_id=new["memory_id"], supersedes=old["memory_id"])
     listed = await tools.call("memory_list_recent")
     assert [memory["id"] for memory in listed["memories"]] == [new["memory_id"]]
+
+
+async def test_memory_store_of_another_groups_note_is_unknown(noted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools, _ = noted
+    values = {"content": "Ann leads it.", "group": "acme:kim", "source": {"kind": "user", "detail": ""}}
+    async with opened_inbox(await tools.session.require()) as inbox:
+        (theirs,) = (await inbox.hold_store(values)).ids
+    monkeypatch.setattr(tools.session, "group", lambda: "acme:ann")
+    assert (await tools.store(theirs))["code"] == "unknown_id"

@@ -147,3 +147,28 @@ async def test_a_conversation_of_a_group_purges_nothing(
     await talk.say(f"Purge {memory} for good.")
     assert (await talk.forget(memory_id=memory))["code"] == "of_a_group"
     assert talk.holding()
+
+
+async def test_memory_of_another_group_is_unknown_to_a_purge(
+    mounted: Mount, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {"agent_id": "bob", "storage_root": str(root), "embedder": "none"}
+    talk = Talk(await mounted(config, config=plan()), root)
+    session = MemorySession.of(talk.coordinator)
+    values = {"content": SALARY, "group": "acme:kim", "source": {"kind": "extraction", "detail": "talk.said"}}
+    theirs = (await (await session.require()).store(values)).memory.id
+    monkeypatch.setattr(session, "group", lambda: "acme:kestrel")
+    for prompt in ("Hello", f"Purge {theirs}."):
+        await talk.say(prompt)
+        answers = [await talk.forget(memory_id=memory_id) for memory_id in (theirs, "mem-000000000000")]
+        assert [answer["code"] for answer in answers] == ["unknown_id", "unknown_id"]
+        assert answers[0]["message"].replace(theirs, "mem-000000000000") == answers[1]["message"]
+
+
+async def test_purge_after_a_yes_is_done_in_a_tainted_session(talk: Talk) -> None:
+    memory = await talk.store()
+    await talk.coordinator.hooks.emit("tool:post", {"tool_name": "web_fetch", "tool_input": {}})
+    await talk.say("Hello")
+    assert (await talk.forget(ids=[memory]))["purged"] is False
+    await talk.say("yes")
+    assert (await talk.forget(ids=[memory]))["purged"] is True

@@ -11,6 +11,7 @@ from agent_memory.models.arguments import ToolArguments
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agent_memory.knowledge.digest.passage_digest import Hold
     from agent_memory.knowledge.facade.manager import MemoryManager
     from agent_memory.models import Memory
     from agent_memory.service import Caller
@@ -52,16 +53,19 @@ class DigestInput(ToolArguments):
     done: list[str] = Field(default_factory=list, max_length=200)
 
 
-async def run_digest(manager: MemoryManager, args: DigestInput, caller: Caller) -> tuple[str, Sequence[Memory]]:
+async def run_digest(
+    manager: MemoryManager, args: DigestInput, caller: Caller, hold: Hold | None = None
+) -> tuple[str, Sequence[Memory]]:
     """Store statements; return the answer and the passages in it.
 
     Args:
         manager: Knowledge of the session's agent.
         args: Arguments of the call.
         caller: Session that is shown the passages.
+        hold: As `PassageDigest.take_back` takes it.
 
     Raises:
-        ValidationError: No document or several have the name; nothing was stored.
+        ValidationError: No document or several have the name, or a statement may not be stored.
         StorageError: The passages cannot be read or the statements not stored.
     """
     from agent_memory.knowledge.digest.passage_digest import QuotedStatement
@@ -69,6 +73,6 @@ async def run_digest(manager: MemoryManager, args: DigestInput, caller: Caller) 
 
     statements = [QuotedStatement(**statement.model_dump()) for statement in args.statements]
     await manager.digest.check_document(args.document, caller)
-    outcome = await manager.digest.take_back(statements, args.done, caller)
+    outcome = await manager.digest.take_back(statements, args.done, caller, hold)
     due = await manager.digest.hand_out(args.document, caller)
     return printing.digested(outcome, due), due.passages

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.agreement import (
@@ -17,6 +17,7 @@ from agent_memory.knowledge.digest.agreement import (
 )
 from agent_memory.knowledge.intake.document_index import get_path, is_at
 from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
+from agent_memory.knowledge.items.forgotten_talk import ForgottenTalk
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.models import DIGEST, EPISODE, Listing, SearchFilters, get_statement_id, sees, to_text, visible
 from agent_memory.models.digest_statements import FROM
@@ -26,14 +27,24 @@ from agent_memory.service.shortening import shorten_line
 from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Memory, Resource
     from agent_memory.service import Caller, MemoryService
 
+    class HeldText(Protocol):
+        """Outcome of holding a text: its ID, or the reason against it."""
+
+        ids: list[str]
+        skipped: Counter[str]
+
+    Hold = Callable[[Mapping[str, Any]], Awaitable[HeldText | None]]
+
 DIGESTED_AT: Final = "digested_at"
 """Key of the metadata of a passage of which statements were made, with the time."""
+_GIVEN: Final = frozenset({"id", "timestamp"})
+"""Fields that a memory gets when it is stored."""
 _MOST_NAMES: Final = 10
 _MOST_LABEL: Final = 120
 """Characters of the name of a document."""
@@ -71,10 +82,12 @@ class DigestOutcome:
     Attributes:
         stored: Items that were stored.
         refused: Texts of refused statements, each with the reason.
+        held: Texts of statements that wait for a person's yes.
     """
 
     stored: list[Memory] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
+    held: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +133,8 @@ class PassageDigest:
             passages = await self._list_document(await self._find_document(document, caller), caller)
         else:
             passages = await list_passages(self._service, caller)
+        forgotten = await ForgottenTalk(self._knowledge, self._service).find_items(passages)
+        passages = [passage for passage in passages if passage.id not in forgotten]
         due = [passage for passage in passages if DIGESTED_AT not in passage.metadata]
         taken = _take_first(due)
         return DuePassages(taken, len(passages), len(passages) - len(due), await self._name_files(taken))
@@ -135,7 +150,7 @@ class PassageDigest:
             await self._find_document(document, caller)
 
     async def take_back(
-        self, statements: Iterable[QuotedStatement], done: Iterable[str], caller: Caller
+        self, statements: Iterable[QuotedStatement], done: Iterable[str], caller: Caller, hold: Hold | None = None
     ) -> DigestOutcome:
         """Store statements that agree with their quotes; note digested passages.
 
@@ -143,8 +158,10 @@ class PassageDigest:
             statements: Statements of the agent.
             done: IDs of passages that say nothing more.
             caller: Session that asks.
+            hold: Function that keeps fields of a memory for a person's yes; it returns None if they may be stored.
 
         Raises:
+            ValidationError: A statement may not be stored; none was.
             StorageError: Some may be stored; doing it again stores none twice.
         """
         outcome = DigestOutcome()
@@ -154,9 +171,15 @@ class PassageDigest:
             item, reason = await self._check(statement, caller)
             if reason:
                 outcome.refused.append((statement.text, reason))
-            else:
+                continue
+            finished[statement.passage] = None
+            held = await hold({name: item[name] for name in item.keys() - _GIVEN}) if hold is not None else None
+            if held is None:
                 items[item["id"]] = item
-                finished[statement.passage] = None
+            elif held.ids:
+                outcome.held.append(statement.text)
+            else:
+                outcome.refused.append((statement.text, f"{next(iter(held.skipped))} already"))
         if items:
             outcome.stored = (await self._service.admin.derived.store(list(items.values()), caller)).stored
         await self._note_digested(finished, caller)

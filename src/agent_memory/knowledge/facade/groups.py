@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from agent_memory.knowledge.facade.shapes import MemoryItem
+    from agent_memory.knowledge.items.forgotten_talk import ForgottenTalk
     from agent_memory.knowledge.pages.pages import Pages
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Memory, Trust
@@ -39,10 +40,12 @@ class SeenTopics:
         knowledge: Where topics and sources are.
         pages: Knows which items are filed where.
         asking: Returns the session that asks now.
+        talk: Finds lines that say a forgotten memory.
     """
 
-    def __init__(self, knowledge: Knowledge, pages: Pages, asking: Callable[[], Caller]) -> None:
+    def __init__(self, knowledge: Knowledge, pages: Pages, asking: Callable[[], Caller], talk: ForgottenTalk) -> None:
         self._knowledge, self.pages, self._asking = knowledge, pages, asking
+        self._talk = talk
 
     @property
     def group(self) -> str | None:
@@ -125,6 +128,8 @@ class SeenTopics:
     async def shown(self, topic: Topic) -> str:
         """Return the page of a topic; where not all of it is there for who asks, one made of what is.
 
+        Lines that say a forgotten memory are left out.
+
         Raises:
             StorageError: It cannot be read.
         """
@@ -133,8 +138,8 @@ class SeenTopics:
         members = [each for each in every if sees(self.group, each.facets)]
         is_own = self.group is None or topic.group in {"", self.group}
         if is_own and record is not None and len(members) == len(every) and set(record.item_ids) <= ids_of(members):
-            return await self.pages.shown(record)
-        return await page_for(self._knowledge, topic, members) if members else ""
+            return await self._talk.filter_page(await self.pages.shown(record))
+        return await self._talk.filter_page(await page_for(self._knowledge, topic, members)) if members else ""
 
     def view(self, topic: Topic, members: Collection[Memory]) -> Topic:
         """Return a topic as it is told to who asks; `members` are those of its items that are there for them."""

@@ -216,7 +216,7 @@ def _seen(caller: Caller, record: R | None) -> R | None:
     return record if record is not None and sees(caller.group, record.facets) else None
 
 
-async def _nothing(_: str) -> Collection[str]:
+async def _nothing(_: object) -> Collection[str]:
     return ()
 
 
@@ -231,11 +231,13 @@ class ItemLayer:
     Attributes:
         service: The same.
         filed_under: Returns the ids of the items that are filed under a topic; none where nobody says.
+        find_forgotten: Returns the IDs of items that say a forgotten memory.
     """
 
     def __init__(self, service: MemoryService, resources: ResourceLayer, asking: Callable[[], Caller]) -> None:
         self.service, self._resources, self._asking = service, resources, asking
         self.filed_under: Callable[[str], Awaitable[Collection[str]]] = _nothing
+        self.find_forgotten: Callable[[Sequence[Memory]], Awaitable[Collection[str]]] = _nothing
 
     @property
     def caller(self) -> Caller:
@@ -302,9 +304,13 @@ class ItemLayer:
     async def search(self, query: str, k: int, category: str | None = None) -> Found:
         """Return what answers a query: items and an agent's own notes, those of a topic alone if one is named."""
         if category is None:
-            return await self.service.search(query, k, SearchFilters(include_items=True), caller=self.caller)
-        filed = await self.filed_under(category)
-        return await search_within(self.service, query, k, category, filed, self.caller)
+            found = await self.service.search(query, k, SearchFilters(include_items=True), caller=self.caller)
+        else:
+            filed = await self.filed_under(category)
+            found = await search_within(self.service, query, k, category, filed, self.caller)
+        forgotten = await self.find_forgotten([hit.memory for hit in found])
+        found.results[:] = [hit for hit in found if hit.memory.id not in forgotten]
+        return found
 
     async def search_by_embedding(self, embedding: Sequence[float], k: int) -> list[tuple[MemoryItem, float]]:
         """Return the items nearest to a vector of the storage's embedder, with their cosines, best first."""

@@ -112,6 +112,7 @@ class WritePath:
             drafted = with_fields(drafted, supersedes=None)
         admitted = await self.gate.admit(drafted, caller)
         written = await self._compared(admitted, caller, unique=admitted.value.supersedes is None)
+        _note_replaced(written.memory, caller)
         return replace(written, proposal=proposal)
 
     async def update(
@@ -139,6 +140,8 @@ class WritePath:
             known = before.model_copy(update={"links": changing.value.get("links", before.links)})
             changing = joined(changing, redact_fields(MEMORY, {"links": linked(known, suspects)}))
         after = await self.storage.update(memory_id, changing, expect_seq=expect_seq)
+        if "supersedes" in changing.value:
+            _note_replaced(after, caller)
         await self.comparing.queued(suspects, caller)
         noticed = dict.fromkeys((*cleaned.value, "trust"))
         fields = [key for key in noticed if before is None or getattr(before, key) != getattr(after, key)]
@@ -364,3 +367,8 @@ def _bound(values: Mapping[str, Any], aim: Aim) -> None:
         )
     if isinstance(tags, list) and len(tags) > MAX_TAGS:
         raise ValidationError(f"Nothing was {aim}: {len(tags)} tags, at most {MAX_TAGS} are kept.", code="too_many")
+
+
+def _note_replaced(memory: Memory, caller: Caller) -> None:
+    if memory.supersedes and caller.trust != "high":
+        caller.proposals.note_replaced(memory.supersedes)
