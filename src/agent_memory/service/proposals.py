@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MAX_FORGOTTEN: Final = 3
 """Memories that a model forgets in one turn without the user's yes."""
+MAX_PINNED: Final = 10
+"""Memories that a model pins in one turn without the user's yes."""
 _MAX_OPEN: Final = 50
 _MAX_ANSWER_CHARS: Final = 40
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -48,6 +50,7 @@ class ProposalBook:
         self._shown: set[str] = set()
         self._agreed: frozenset[str] = frozenset()
         self._forgotten: set[str] = set()
+        self._pinned: set[str] = set()
 
     def add(self, proposal: str, session_id: str) -> str:
         """Note that a proposal was shown in this turn; return its id.
@@ -89,6 +92,11 @@ class ProposalBook:
         self._forgotten = counted
         return True
 
+    def reserve_pin(self, memory_id: str) -> bool:
+        """Count a memory to pin; return False above the limit."""
+        self._pinned |= {memory_id} if len(self._pinned) < MAX_PINNED else set()
+        return memory_id in self._pinned
+
     def begin_turn(self, prompt: str) -> None:
         """Take the user's message as the answer to what was shown.
 
@@ -96,6 +104,7 @@ class ProposalBook:
             prompt: The whole message, as the user typed it.
         """
         shown, self._shown = self._shown, set()
+        self._pinned = set()
         self._forgotten = set()
         named = {proposal for proposal in self._open if proposal in prompt.lower()}
         self._agreed = frozenset({proposal for proposal in named if _is_agreed_in(prompt, proposal)})
