@@ -263,7 +263,10 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
     """memory_update."""
 
     name = "memory_update"
-    description = "Correct a memory, let it expire, or pin it to the scratchpad."
+    description = (
+        "Correct a memory, let it expire, or pin it to the scratchpad. Quote the user's words of this turn to replace "
+        "what they stated."
+    )
 
     async def _run(self, args: inputs.UpdateInput) -> dict[str, Any]:
         service = await self.session.require()

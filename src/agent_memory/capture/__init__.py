@@ -3,8 +3,8 @@
 from agent_memory.capture.extractor import Extractor
 from agent_memory.capture.orders import asks_to_keep, orders_change, says
 from agent_memory.capture.sameness import is_near_duplicate
-from agent_memory.capture.spoken import quotes
 from agent_memory.capture.turns import CaptureLedger, TurnBuffer
+from agent_memory.capture.typed_quotes import find_quote, share_topic
 from agent_memory.capture.wishes import is_wished
 
 __all__ = [
@@ -12,9 +12,10 @@ __all__ = [
     "Extractor",
     "TurnBuffer",
     "asks_to_keep",
+    "find_quote",
     "is_near_duplicate",
     "is_wished",
     "orders_change",
-    "quotes",
     "says",
+    "share_topic",
 ]

@@ -29,10 +29,10 @@ _MIN_STEM: Final = 4
 _MOST: Final = 2 / 3
 _MIN_SHARED: Final = 2
 _FEW_WORDS: Final = 3
-_UNSPACED: Final = "\u2e80"
+UNSPACED: Final = "\u2e80"
 """From here on scripts have no spaces: what follows a word directly belongs to another as often as not."""
 
-_CLAUSE: Final = re.compile(
+CLAUSE: Final = re.compile(
     r"[,;\uff0c\uff1b\u3001](?!\s*(?:that|dass|da\u00df|was|dat|wat|\u017ce|co|\u0447\u0442\u043e)\b)\s*"
     r"|\s(?:and|then|but|so|und|dann|aber|et|puis|mais|y|luego|pero|e|depois|mas|poi|ma|daarna|maar|potem|ale"
     r"|\u0438|\u043f\u043e\u0442\u043e\u043c|\u043d\u043e)\s",
@@ -92,6 +92,11 @@ def denies(sentence: str) -> bool:
     return _any("denies").search(sentence) is not None
 
 
+def supposes(sentence: str) -> bool:
+    """Return True if a sentence supposes or limits ("if", "only")."""
+    return _any("supposes").search(sentence) is not None
+
+
 class _Memory:
     """A memory's telling words: of its content, and of all that it says."""
 
@@ -128,10 +133,10 @@ def _names_memory(clause: str, memory: _Memory) -> bool:
     """
     for match in _any("nouns").finditer(clause):
         before, after = _NEW_PHRASE.split(clause[: match.start()])[-1], _NEW_PHRASE.split(clause[match.end() :])[0]
-        nearest = [words for piece in reversed(before.split()) if (words := _words(piece))]
-        following = [(words, not at) for at, piece in enumerate(after.split()) if (words := _words(piece))]
-        adjacent = [words for piece in before.split()[-1:] if (words := _words(piece))]
-        adjacent += [words for words, is_next in following[:1] if is_next and match[0] < _UNSPACED]
+        nearest = [words for piece in reversed(before.split()) if (words := list_telling_words(piece))]
+        following = [(words, not at) for at, piece in enumerate(after.split()) if (words := list_telling_words(piece))]
+        adjacent = [words for piece in before.split()[-1:] if (words := list_telling_words(piece))]
+        adjacent += [words for words, is_next in following[:1] if is_next and match[0] < UNSPACED]
         beside = [*nearest[:1], *(words for words, _ in following[:1])]
         if all(words & memory.all for words in adjacent) and any(words & memory.all for words in beside):
             return True
@@ -141,7 +146,7 @@ def _names_memory(clause: str, memory: _Memory) -> bool:
 def _clauses(sentence: str) -> list[tuple[str, bool]]:
     """Return the clauses of a sentence, and of each whether it orders this."""
     orders_at = _ordered_at(sentence)
-    cuts = [0, *(match.end() for match in _CLAUSE.finditer(sentence)), len(sentence)]
+    cuts = [0, *(match.end() for match in CLAUSE.finditer(sentence)), len(sentence)]
     return [
         (sentence[start:end], any(start <= at < end for at in orders_at)) for start, end in itertools.pairwise(cuts)
     ]
@@ -162,12 +167,17 @@ def _cut_short(match: re.Match[str]) -> str:
 
 
 def _telling(clause: str) -> frozenset[str]:
-    return _words(_bare(clause))
+    return list_telling_words(_bare(clause))
 
 
-def _words(text: str) -> frozenset[str]:
+def list_telling_words(text: str) -> frozenset[str]:
     """Return the telling words of a text, without the function words of any language."""
     return frozenset(word for word in word_set(text) if len(word) > 1) - _VAGUE - _function_words()
+
+
+def list_content_words(text: str) -> frozenset[str]:
+    """Return all words of a text except function words of any language."""
+    return frozenset(query_terms(text)) - (_function_words() - _small_words()[0])
 
 
 @functools.cache
@@ -184,7 +194,7 @@ def says(prompt: str, content: str) -> bool:
     before the same word on both sides. Free are words of asking, of the third person that a model puts a user's "I"
     into, and function words of a language that the user writes.
     """
-    typed = [sentence for sentence in own_sentences(prompt, strict=False) if not _asks(sentence)]
+    typed = [sentence for sentence in own_sentences(prompt, strict=False) if not asks(sentence)]
     stated = [sentence.text for sentence in split_sentences(content)]
     return bool(stated) and all(any(_says(sentence, claim) for sentence in typed) for claim in stated)
 
@@ -195,11 +205,11 @@ def asks_to_keep(prompt: str, content: str) -> bool:
     A sentence has to order it ("remember that …"), neither denied nor asked. It has to be about the content: they share
     two telling words, or one where one of them has no more; or it only points ("please remember that").
     """
-    words = _words(content)
+    words = list_telling_words(content)
     for sentence in own_sentences(prompt, strict=False):
-        if _asks(sentence) or not _is_ordered("keep", sentence):
+        if asks(sentence) or not _is_ordered("keep", sentence):
             continue
-        named = _words(_any("keep").sub(" ", sentence))
+        named = list_telling_words(_any("keep").sub(" ", sentence))
         if len(named & words) >= min(_MIN_SHARED, len(named), max(1, len(words))):
             return True
     return False
@@ -213,15 +223,18 @@ def _is_ordered(key: str, sentence: str) -> bool:
     )
 
 
-def _asks(sentence: str) -> bool:
-    """Tell whether a sentence asks; "could you remember that" does not, nor does "we use it, ok?"."""
+def asks(sentence: str) -> bool:
+    """Return True if a sentence asks.
+
+    "Could you remember that" does not, nor does "we use it, ok?".
+    """
     if _any("request").search(sentence) and _any("remembering").search(sentence):
         return False
     return is_question(_any("tags").sub("", sentence)) or _any("asks").search(sentence) is not None
 
 
 def _says(sentence: str, claim: str) -> bool:
-    if _any("supposes").search(sentence) and not _any("supposes").search(claim):
+    if supposes(sentence) and not supposes(claim):
         return False
     pieces = [piece.strip(".:!?") for piece in _VERBATIM.findall(claim)]
     if any(piece.casefold() not in sentence.casefold() for piece in pieces):
@@ -285,7 +298,7 @@ def _marked(text: str, free: frozenset[str]) -> _Marked:
     denied: set[int] = set()
     ends: set[int] = set()
     for piece in _marks().split(_HYPHEN.sub(" ", text)):
-        if _CLAUSE.fullmatch(piece):
+        if CLAUSE.fullmatch(piece):
             ends.add(len(words))
         elif _any("denies").search(piece) and _marks().fullmatch(piece):
             denied.add(len(words))
@@ -297,21 +310,21 @@ def _marked(text: str, free: frozenset[str]) -> _Marked:
 @functools.cache
 def _marks() -> re.Pattern[str]:
     """Denials, with the verb that a contracted one hangs on, and the ends of clauses."""
-    return re.compile(rf"((?:\w+n['\u2019]t\b|{_any('denies').pattern})|{_CLAUSE.pattern})", re.IGNORECASE)
+    return re.compile(rf"((?:\w+n['\u2019]t\b|{_any('denies').pattern})|{CLAUSE.pattern})", re.IGNORECASE)
 
 
 def _is_said(word: str, said: Collection[str]) -> bool:
     """Tell whether a stem is among the user's, or one of theirs with another ending of a verb or an adjective."""
-    return word in said or any(
-        _differ_in_ending(word, other) for other in said if other[:_MIN_STEM] == word[:_MIN_STEM]
-    )
+    return word in said or any(differ_in_ending(word, other) for other in said if other[:_MIN_STEM] == word[:_MIN_STEM])
 
 
-def _differ_in_ending(one: str, other: str) -> bool:
-    if not (one.isalpha() and other.isalpha()):
+def differ_in_ending(first: str, second: str) -> bool:
+    """Return True if two words differ only in their endings."""
+    if not (first.isalpha() and second.isalpha()):
         return False
-    common = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return common >= _MIN_STEM and {one[common:], other[common:]} <= _endings()
+    pairs = enumerate(zip(first, second, strict=False))
+    common = next((position for position, (a, b) in pairs if a != b), min(len(first), len(second)))
+    return common >= _MIN_STEM and {first[common:], second[common:]} <= _endings()
 
 
 @functools.cache

@@ -29,7 +29,7 @@ _LONG_PARAGRAPH: Final = 280
 _LONG_MESSAGE: Final = 500
 _ENGLISH_WORDS: Final = 4
 _ENGLISH: Final = re.compile(r"\b(?:the|of|and|is|are|to|for|with|in)\b", re.IGNORECASE)
-_SELF: Final = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|me|my|we|we're|our|us|let's|lets|please|pls)\b|\?", re.IGNORECASE)
+SELF: Final = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|me|my|we|we're|our|us|let's|lets|please|pls)\b|\?", re.IGNORECASE)
 _FEW_HEADINGS: Final = 2
 _FEW_SIGNS: Final = 3
 """Of a document; fewer may be a person's emphasis."""
@@ -161,6 +161,6 @@ def without_impersonal(lines: list[str]) -> list[str]:
 
 
 def _is_impersonal(line: str) -> bool:
-    if len(line) < _LONG_PARAGRAPH or _SELF.search(line.replace("\u2019", "'")):
+    if len(line) < _LONG_PARAGRAPH or SELF.search(line.replace("\u2019", "'")):
         return False
     return len(_ENGLISH.findall(line)) >= _ENGLISH_WORDS

@@ -28,37 +28,11 @@ _ONE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _QUESTION: Final = re.compile(r"[?\uff1f][^\w?\uff1f]*$|\u5417\W*$")
 
 _INTRODUCES: Final = (":", "\uff1a")
-_QUOTED_WORDS: Final = 3
-"""Words in a row of a typed sentence that make a quote."""
-_UNSPACED: Final = "\u3040-\u30ff\u3400-\u9fff\u0e00-\u0e7f"
-_WORD: Final = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[^\W_])+")
-"""A word; in scripts without spaces a character."""
 
 
 def is_question(sentence: str) -> bool:
     """Tell whether a sentence ends as a question does."""
     return _QUESTION.search(sentence) is not None
-
-
-def quotes(prompt: str, content: str, replaced: str) -> bool:
-    """Return True if a text quotes what the user typed and the replaced text does not say.
-
-    A quote is three words in a row of a typed statement, one of them not in the replaced text.
-
-    Args:
-        prompt: Message of the user.
-        content: New text.
-        replaced: Text that it is to replace.
-    """
-    known = set(_WORD.findall(replaced.casefold()))
-    runs = _word_runs(content)
-    typed = [_word_runs(sentence) for sentence in own_sentences(prompt, strict=False) if not is_question(sentence)]
-    return any(not known.issuperset(run) for sentence_runs in typed for run in runs & sentence_runs)
-
-
-def _word_runs(text: str) -> set[tuple[str, ...]]:
-    words = _WORD.findall(text.casefold())
-    return {tuple(words[start : start + _QUOTED_WORDS]) for start in range(len(words) - _QUOTED_WORDS + 1)}
 
 
 def own_sentences(message: str, *, strict: bool = True) -> list[str]:

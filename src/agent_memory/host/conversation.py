@@ -80,7 +80,8 @@ class Conversation:
         turn = self.of_user
         trust: Trust = "low" if self.taint.by else "medium"
         is_tainted = trust == "low" or self.taint.has_foreign_results
-        return Caller(self._session_id, self.emit, trust, turn.prompt, self.proposals, is_tainted=is_tainted)
+        caller = Caller(self._session_id, self.emit, trust, turn.prompt, self.proposals, is_tainted=is_tainted)
+        return replace(caller, prompt_before=turn.prompt_before)
 
     def note_returned(self, memories: Iterable[Memory]) -> None:
         """Note what our tools showed the model; a memory of low trust brings its stranger's words back."""

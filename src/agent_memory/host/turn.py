@@ -19,6 +19,7 @@ class TurnState:
 
     Attributes:
         prompt: What the user typed; empty in a child session, whose prompt is another agent's instruction.
+        prompt_before: Prompt of the turn before.
         stored: Contents the model stored by tool in this turn, but for those of low trust: they replace no candidate.
         returned: Contents our tools returned in this session, the newest last.
         shown: Ids of what they returned in this turn.
@@ -27,6 +28,7 @@ class TurnState:
     """
 
     prompt: str = ""
+    prompt_before: str = ""
     stored: list[str] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
     shown: set[str] = field(default_factory=set)
@@ -35,7 +37,7 @@ class TurnState:
 
     def begin(self, prompt: str) -> None:
         """Start a new turn."""
-        self.prompt = prompt
+        self.prompt_before, self.prompt = self.prompt, prompt
         self.stored = []
         self.shown_before, self.shown = frozenset(self.shown), set()
         self.is_heard = True

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.facade.groups import SeenTopics
-    from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
     from agent_memory.knowledge.items.forgotten_talk import ForgottenTalk
+    from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import HitKind, Kind, Memory, MemorySearchResult, Resource, SearchResults
     from agent_memory.retrieval import Hit

@@ -45,6 +45,7 @@ class Caller:
             for there first. Empty for none.
         is_tainted: True if the conversation holds a result of a tool that is not ours; such a call of a model forgets
             nothing above low trust without the user's yes.
+        prompt_before: What the user typed in the turn before; capture stored its statements at the end of that turn.
     """
 
     session_id: str = ""
@@ -56,6 +57,7 @@ class Caller:
     told: str | None = None
     project: str = ""
     is_tainted: bool = False
+    prompt_before: str = ""
 
     @property
     def may_hear(self) -> str | None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MAX_FORGOTTEN: Final = 3
 """Memories that a model forgets in one turn without the user's yes."""
+MAX_PINNED: Final = 10
+"""Memories that a model pins in one turn without the user's yes."""
 _MAX_OPEN: Final = 50
 _MAX_REPLACED: Final = 500
 _MAX_AGE: Final = 30 * 86_400
@@ -67,6 +69,7 @@ class ProposalBook:
         self._shown: set[str] = set()
         self._agreed: frozenset[str] = frozenset()
         self._forgotten: set[str] = set()
+        self._pinned: set[str] = set()
         self._replaced: dict[str, None] = {}
 
     @property
@@ -138,6 +141,11 @@ class ProposalBook:
         self._forgotten = counted
         return True
 
+    def reserve_pin(self, memory_id: str) -> bool:
+        """Count a memory to pin; return False above the limit."""
+        self._pinned |= {memory_id} if len(self._pinned) < MAX_PINNED else set()
+        return memory_id in self._pinned
+
     def begin_turn(self, prompt: str) -> None:
         """Take the user's message as the answer to what was shown.
 
@@ -145,6 +153,7 @@ class ProposalBook:
             prompt: The whole message, as the user typed it.
         """
         shown, self._shown = self._shown, set()
+        self._pinned = set()
         self._forgotten = set()
         self._agreed = frozenset(_find_agreed(prompt, self._open))
         answer = _plain_answer(prompt)

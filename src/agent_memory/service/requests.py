@@ -189,7 +189,7 @@ class Requests:
         if memories:
             older = [memory for memory in await self._load_older(memories) if memory not in memories]
             await self._gate.check_forgetting(memories, older, caller, is_upkeep=True)
-            await self._forget(memories, older, (), caller, "")
+            await self._forget(memories, older, caller, "")
         return len(memories)
 
     async def find_candidates(self, query: str, caller: Caller = NOBODY) -> ForgetCandidates:

@@ -51,6 +51,19 @@ async def find_similar(storage: MemoryStorage, memory: Memory, caller: Caller) -
     return choose_similar([hit for hit in others if not of_another_project(hit.memory, memory.project)])
 
 
+async def is_near(storage: MemoryStorage, text: str, memory: Memory, caller: Caller) -> bool:
+    """Return True if a memory is near a text by meaning.
+
+    False unless the model is loaded.
+    """
+    filters = filters_of(None).within(caller.group)
+    try:
+        hits = await storage.search(text, _CANDIDATES, filters, patience=0)
+    except StorageError:
+        return False
+    return any(hit.memory.id == memory.id and hit.parts.get("cosine", 0.0) >= _MIN_COSINE for hit in hits)
+
+
 def choose_similar(hits: Sequence[MemorySearchResult]) -> list[Memory]:
     """Return the memories to compare among the results of a search for the text."""
     near = [hit for hit in hits if hit.parts.get("cosine", 0.0) >= _MIN_COSINE]

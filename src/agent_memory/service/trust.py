@@ -1,37 +1,54 @@
 """Trust levels: high (a person) > medium (a model) > low (untrusted).
 
-What is derived or changed has the lowest trust of its sources. A call of low trust changes, replaces, forgets or pins
-nothing above low, unless the user agreed to that very act: a proposal with an id, or a command with the memory's id.
-Words about something do not count. The one place that decides this, for every caller.
+What is derived or reworded has the lowest trust of its sources. The one place that decides what a caller may do to a
+memory; `TrustGate` has the table.
 """
 
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import ACCESS, IDENTITY, MEMORY, PLACE, Memory, is_memory_id, rests_on
-from agent_memory.service.proposals import MAX_FORGOTTEN, is_commanded, proposal_id
+from agent_memory.service.proposals import MAX_FORGOTTEN, MAX_PINNED, is_commanded, proposal_id
+from agent_memory.service.similar import is_near
 from agent_memory.storage.changes import overlaid
 from agent_memory.storage.cleaning import joined, redact_fields, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from agent_memory.memories import MemoryStorage
     from agent_memory.models import Trust
     from agent_memory.service.caller import Caller
     from agent_memory.storage.cleaning import Redacted
-    from agent_memory.storage.protocols import Storage
 
 _ORDER: Final[tuple[Trust, ...]] = ("low", "medium", "high")
 Action = Literal["change", "forget", "pin"]
+_Name = Literal["change", "expire", "forget", "pin", "replace", "reword", "unpin"]
 
-_DONE: Final[Mapping[Action, str]] = {"change": "changed", "forget": "forgotten", "pin": "brought into the scratchpad"}
-_COMMANDS: Final = {"forget": "forget|delete|remove", "pin": "pin|promote", "replace": "replace|update|correct"}
+_DONE: Final[Mapping[_Name, str]] = {
+    "change": "changed",
+    "expire": "changed",
+    "forget": "forgotten",
+    "pin": "brought into the scratchpad",
+    "replace": "replaced",
+    "reword": "changed",
+    "unpin": "unpinned",
+}
+_COMMANDS: Final[Mapping[_Name, str]] = {
+    "forget": "forget|delete|remove",
+    "pin": "pin|promote",
+    "replace": "replace|update|correct",
+    "unpin": "unpin",
+}
 """Verbs that are a command with the id of a memory; a change of text is bound by no id, and needs a proposal."""
 _MAX_NAMED: Final = 20
 """IDs of memories in one message."""
+_REDUCING: Final = frozenset({"expire", "replace", "reword", "unpin"})
+"""Acts that take something from what the user stated."""
 ASK: Final = (
     "Show the user exactly what would be done to {memory}, with the id {proposal}. Then repeat the same call in the "
     "turn in which they answer only yes, or with that id."
@@ -51,10 +68,44 @@ def lowest(*trusts: Trust) -> Trust:
     return min(trusts, key=_ORDER.index)
 
 
-class TrustGate:
-    """Decides what trust a write has, and whether it may touch what is there."""
+@dataclass(frozen=True, slots=True)
+class _MemoryAct:
+    """Act of a call on a memory.
 
-    def __init__(self, storage: Storage[Memory]) -> None:
+    Attributes:
+        name: Kind of the act.
+        memory: Memory as it is now.
+        proposal: Id of the proposal of exactly this call.
+        text: Text that takes the place of the memory's; empty for none.
+        prompts: Messages of the user that the text may quote.
+    """
+
+    name: _Name
+    memory: Memory
+    proposal: str
+    text: str = ""
+    prompts: tuple[str, ...] = ()
+
+
+class TrustGate:
+    """Decides what trust a write has, and whether it may touch what is there.
+
+    What the call of a person or a program may do is not limited here. Others need, for a memory above low trust:
+
+    | act | call of a model | call after untrusted text |
+    |---|---|---|
+    | replace or reword what the user stated | a quote of their typed words, or their yes | their yes |
+    | shorten its life, unpin it | their yes | their yes |
+    | replace, reword or change any other memory | nothing | their yes |
+    | pin | nothing up to ten in a turn, else their yes | their yes |
+    | forget | nothing up to three in a turn, if untainted; else their yes | their yes |
+    | repeat a text of low trust, to raise it | the user's word | the user's word |
+
+    The user stated what they said themselves, and all that has high trust. Their yes answers a proposal, or is a
+    command with the memory's id. A text of low trust replaces nothing above it.
+    """
+
+    def __init__(self, storage: MemoryStorage) -> None:
         self._storage = storage
 
     async def admit(self, memory: Redacted[Memory], caller: Caller) -> Redacted[Memory]:
@@ -67,26 +118,23 @@ class TrustGate:
         agreed = caller.proposals.is_agreed(proposal_id("replace", new.supersedes, new.content))
         theirs: Trust = "medium" if agreed else await self._trust_of(new.content, caller)
         trust = lowest(new.trust, theirs, *await self._of_sources(new, caller))
-        if caller.trust == "low":
-            await self._check_replacing(new.supersedes, new.content, trust, caller)
+        if caller.trust == "low" and (act := await self._find_replacing(new.supersedes, new.content)) is not None:
+            await self._check(act, trust, caller)
         return memory if trust == new.trust else with_fields(memory, trust=trust)
 
     async def propose_replacing(self, memory: Memory, caller: Caller) -> str | None:
-        """Return the id of a proposal if a model's memory may not replace what the user stated; None if it may.
+        """Return the ID of a proposal if replacing needs the user's yes.
 
-        It may if its text quotes what the user typed in this turn, or if the user agreed. Otherwise both memories stay
-        visible, and the proposal waits for a yes.
+        Both memories stay visible then. None if a model may replace it.
 
         Args:
-            memory: New memory with `supersedes`.
+            memory: New memory.
             caller: Session that stores it.
         """
-        if memory.supersedes is None or caller.trust != "medium":
-            return None  # a call of low trust is refused in `admit`
-        replaced = await self._storage.get(memory.supersedes)
-        if replaced is None or not await self._needs_yes(replaced, memory.content, caller):
-            return None
-        return caller.proposals.add(proposal_id("replace", replaced.id, memory.content), caller.session_id)
+        if caller.trust == "low":
+            return None  # refused in `admit`
+        act = await self._find_replacing(memory.supersedes, memory.content, caller.prompt)
+        return None if act is None else await self._find_proposal(act, caller)
 
     async def change(
         self, before: Memory, changes: Redacted[dict[str, Any]], caller: Caller
@@ -94,34 +142,38 @@ class TrustGate:
         """Return what an update is to change: where the words are new, trust and source, too.
 
         Raises:
-            ValidationError: A value is wrong; or the memory has higher trust, and the user did not order this
-                (`needs_user`).
+            ValidationError: A value is wrong; or the user did not agree to this (`needs_user`).
         """
         if caller.trust == "high":
             return changes
-        values = changes.value
-        replaced = values.get("supersedes")
-        if "low" in {caller.trust, before.trust}:
-            await self._check_replacing(replaced, before.content, before.trust, caller)
-        if caller.trust == "medium":
-            await self._check_stated(before, values, caller)
-        if values.keys() == {"pinned"}:
-            await self.check("pin", [before], caller)
-        elif replaced is None or values.keys() != {"supersedes"}:
-            wording = [(name, str(value)) for name, value in sorted(values.items())]
-            await self.check("change", [before], caller, proposal_id("change", before.id, wording))
-        after = overlaid(before, {key: value for key, value in values.items() if key in Memory.model_fields})
+        values = {key: value for key, value in changes.value.items() if key in Memory.model_fields}
+        after = overlaid(before, values)
+        for act in await self._list_acts(before, after, changes.value, caller):
+            await self._check(act, before.trust, caller)
         statement = values.keys() - PLACE - {"supersedes"}
-        words = {key for key in statement if getattr(after, key, None) != getattr(before, key, None)}
+        words = {key for key in statement if getattr(after, key) != getattr(before, key)}
         if not words:
             return changes
-        content = values.get("content")
-        theirs = await self._trust_of(content, caller) if content and words == {"content"} else caller.trust
-        lowered = lowest(before.trust, theirs, *await self._of_sources(after, caller))
-        whose: dict[str, Any] = {"trust": lowered}
-        if "content" in words:  # else the words are still of who said them
+        whose: dict[str, Any] = {"trust": before.trust, "source": before.source.model_dump()}
+        if "content" in words or not _is_stated(before):  # else the words are still the user's
+            theirs = await self._trust_of(after.content, caller) if words == {"content"} else caller.trust
+            whose["trust"] = lowest(before.trust, theirs, *await self._of_sources(after, caller))
+        if "content" in words:
             whose["source"] = {"kind": "assistant", "detail": "memory_update"}
         return joined(changes, redact_fields(MEMORY, whose))
+
+    async def may_raise(self, memory: Memory, caller: Caller) -> bool:
+        """Return True if repeating a text may raise its trust.
+
+        The word of the user or of a program does, a model's repetition does not.
+
+        Args:
+            memory: Memory with the trust that `admit` gave it.
+            caller: Session that stores it.
+        """
+        if memory.trust == "low":
+            return False
+        return "high" in {memory.trust, caller.trust} or await self._is_said(memory.content, caller)
 
     async def check_all(
         self, action: Action, memory_ids: Iterable[str], caller: Caller, proposal: str | None = None
@@ -214,53 +266,74 @@ class TrustGate:
         """
         return "" if reason and await self._trust_of(reason, caller) == "low" else reason
 
-    async def _check_stated(self, before: Memory, values: Mapping[str, Any], caller: Caller) -> None:
-        """Refuse a change that hides or rewords what the user stated, unless it quotes the user or they agreed."""
-        content = values.get("content") or before.content
-        target = await self._storage.get(str(values["supersedes"])) if values.get("supersedes") else None
-        is_stated = before.source.kind == "user" and content == before.content
-        if target is not None and not is_stated and await self._needs_yes(target, content, caller):
-            raise _unquoted(target, proposal_id("replace", target.id, content), caller)
-        if content != before.content and await self._is_restricted(before, content, caller):
-            wording = [(name, str(value)) for name, value in sorted(values.items())]
-            proposal = proposal_id("change", before.id, wording)
-            if not caller.proposals.is_agreed(proposal):
-                raise _unquoted(before, proposal, caller)
-
-    @staticmethod
-    async def _is_restricted(replaced: Memory, content: str, caller: Caller) -> bool:
-        """Return True if the user stated a memory and the new text quotes nothing that they typed in this turn."""
-        if replaced.source.kind != "user":
-            return False
-        from agent_memory.capture import quotes  # its patterns are for those who hear a user
-
-        return not await asyncio.to_thread(quotes, caller.prompt, content, replaced.content)
-
-    async def _check_replacing(self, replaced_id: object, content: str, trust: Trust, caller: Caller) -> None:
-        """Refuse that untrusted text replaces what is above it."""
+    async def _find_replacing(self, replaced_id: object, content: str, *prompts: str) -> _MemoryAct | None:
+        """Return the act of replacing a memory, or None if there is no such memory."""
         replaced = await self._storage.get(replaced_id) if isinstance(replaced_id, str) else None
-        if replaced is None or replaced.trust == "low":
-            return
-        if trust != "low" and await self._is_replacing_agreed(replaced, content, caller):
-            return
-        proposal = proposal_id("replace", replaced.id, content)
-        ask = ASK.format(memory=replaced.id, proposal=caller.proposals.add(proposal, caller.session_id))
-        raise ValidationError(
-            f"Nothing was written: it would replace {replaced.id}, but text of an untrusted source is in it or in this "
-            "conversation, and the user has not agreed to this.",
-            code="needs_user",
-            recovery=f"Leave out supersedes, or ask: {ask}",
-        )
+        if replaced is None:
+            return None
+        return _MemoryAct("replace", replaced, proposal_id("replace", replaced.id, content), content, prompts)
 
-    async def _needs_yes(self, replaced: Memory, content: str, caller: Caller) -> bool:
-        """Return True if a model's text may replace a memory only after the user's yes."""
-        is_restricted = await self._is_restricted(replaced, content, caller)
-        return is_restricted and not await self._is_replacing_agreed(replaced, content, caller)
+    async def _list_acts(
+        self, before: Memory, after: Memory, values: Mapping[str, Any], caller: Caller
+    ) -> list[_MemoryAct]:
+        """List the acts of an update on a memory and its target."""
+        names: list[_Name] = ["change"] if values.keys() - {"pinned", "supersedes"} else []
+        names += ["reword"] if after.content != before.content else []
+        names += ["expire"] if _is_shortened(before, after) else []
+        names += ["pin" if after.pinned else "unpin"] if after.pinned != before.pinned else []
+        wording = [(name, str(value)) for name, value in sorted(values.items())]
+        is_pin = bool(names) and values.keys() == {"pinned"}
+        proposal = proposal_id(names[0], before.id) if is_pin else proposal_id("change", before.id, wording)
+        acts = [_MemoryAct(name, before, proposal, after.content, (caller.prompt,)) for name in names]
+        captured = (caller.prompt_before,) if _is_stated(before) and after.content == before.content else ()
+        replacing = await self._find_replacing(values.get("supersedes"), after.content, caller.prompt, *captured)
+        if replacing is not None:
+            acts.append(replace(replacing, proposal=proposal) if names else replacing)
+        return acts
 
-    async def _is_replacing_agreed(self, replaced: Memory, content: str, caller: Caller) -> bool:
-        """Return True if the user agreed that this text replaces a memory, or commanded it by the memory's ID."""
-        proposal = proposal_id("replace", replaced.id, content)
-        return caller.proposals.is_agreed(proposal) or await self._is_commanded("replace", replaced, caller)
+    async def _check(self, act: _MemoryAct, trust: Trust, caller: Caller) -> None:
+        """Refuse an act that needs the user's yes.
+
+        A text of low trust replaces nothing above it, whatever the user answers.
+
+        Args:
+            act: What is to be done.
+            trust: Trust of the text.
+            caller: Session that asks for it.
+        """
+        proposal = await self._find_proposal(act, caller)
+        if act.name == "replace" and trust == "low" and act.memory.trust != "low":
+            proposal = caller.proposals.add(act.proposal, caller.session_id)
+        if proposal is not None:
+            raise _refuse(act, proposal, caller)
+
+    async def _find_proposal(self, act: _MemoryAct, caller: Caller) -> str | None:
+        """Return the ID of a proposal if an act needs a yes; see the table."""
+        if caller.trust == "high" or caller.proposals.is_agreed(act.proposal):
+            return None
+        if act.name in _COMMANDS and await self._is_commanded(act.name, act.memory, caller):
+            return None
+        if caller.trust == "low":
+            is_free = act.memory.trust == "low"
+        elif act.name == "pin":
+            is_free = caller.proposals.reserve_pin(act.memory.id)
+        else:
+            is_free = act.name not in _REDUCING or not _is_stated(act.memory) or await self._is_quoted(act, caller)
+        return None if is_free else caller.proposals.add(act.proposal, caller.session_id)
+
+    async def _is_quoted(self, act: _MemoryAct, caller: Caller) -> bool:
+        """Return True if a new text quotes the user on the memory."""
+        if act.name not in {"replace", "reword"}:
+            return False
+        from agent_memory.capture import find_quote, share_topic  # its patterns are for those who hear a user
+
+        for prompt in filter(None, act.prompts):
+            quote = await asyncio.to_thread(find_quote, prompt, act.text, act.memory.content)
+            if quote and share_topic(quote, act.memory.content):
+                return True
+            if quote and await is_near(self._storage, quote, act.memory, caller):
+                return True
+        return False
 
     async def _of_sources(self, memory: Memory, caller: Caller) -> list[Trust]:
         """Return the trust of each memory that one is derived from; a person may trust more than these."""
@@ -270,22 +343,45 @@ class TrustGate:
 
     @staticmethod
     async def _trust_of(content: str, caller: Caller) -> Trust:
-        """Return the trust that a text has by its caller; what the user said in this turn is no stranger's."""
-        if caller.trust != "low" or not caller.prompt:
-            return caller.trust
-        from agent_memory.capture import says  # its patterns are for those who hear a user
-
-        return "medium" if await asyncio.to_thread(says, caller.prompt, content) else "low"
+        """Return the trust of a text; the user's words have medium."""
+        return "medium" if caller.trust == "low" and await TrustGate._is_said(content, caller) else caller.trust
 
     @staticmethod
-    async def _is_commanded(action: str, memory: Memory, caller: Caller) -> bool:
+    async def _is_said(content: str, caller: Caller) -> bool:
+        """Return True if the user said a text in this turn."""
+        if not caller.prompt:
+            return False
+        from agent_memory.capture import says  # its patterns are for those who hear a user
+
+        return await asyncio.to_thread(says, caller.prompt, content)
+
+    @staticmethod
+    async def _is_commanded(action: _Name, memory: Memory, caller: Caller) -> bool:
         return await asyncio.to_thread(is_commanded, caller.prompt, _COMMANDS[action], memory.id)
 
 
-def _unquoted(stated: Memory, proposal: str, caller: Caller) -> ValidationError:
+def _is_stated(memory: Memory) -> bool:
+    """Return True if a memory has the user's words or trust."""
+    return memory.source.kind == "user" or memory.trust == "high"
+
+
+def _is_shortened(before: Memory, after: Memory) -> bool:
+    return after.expires_at is not None and (before.expires_at is None or after.expires_at < before.expires_at)
+
+
+def _refuse(act: _MemoryAct, proposal: str, caller: Caller) -> ValidationError:
+    """Return the refusal of an act that needs the user's yes."""
+    if caller.trust == "low" or (act.name == "replace" and not _is_stated(act.memory)):
+        why = "text of an untrusted source is in it or in this conversation, and the user has not agreed to this"
+    elif act.name == "pin":
+        why = f"more than {MAX_PINNED} pins in one turn need the user's yes"
+    elif act.name in {"replace", "reword"}:
+        why = "the user stated it, and the new text quotes nothing that they typed in this turn about it"
+    else:
+        why = "the user stated it, and has not agreed to this"
+    ask = ASK.format(memory=act.memory.id, proposal=proposal)
     return ValidationError(
-        f"{stated.id} was not replaced: the user stated it, and the new text quotes nothing that they typed in this "
-        "turn.",
+        f"{act.memory.id} was not {_DONE[act.name]}: {why}.",
         code="needs_user",
-        recovery=ASK.format(memory=stated.id, proposal=caller.proposals.add(proposal, caller.session_id)),
+        recovery=f"Leave out supersedes, or ask: {ask}" if act.name == "replace" else ask,
     )

@@ -12,7 +12,7 @@ import pytest
 from agent_memory.errors import ValidationError
 from agent_memory.models import Observation, Source
 from agent_memory.service import NOBODY, Caller
-from agent_memory.service.proposals import ProposalBook
+from agent_memory.service.proposals import MAX_PINNED, ProposalBook
 from agent_memory.service.trust import lowest
 from tests.support import memory_of, raises
 
@@ -84,6 +84,13 @@ async def test_what_is_stored_has_no_more_trust_than_its_caller(
     assert stored.in_scratchpad is (kept != "low")
 
 
+async def test_untrusted_memory_that_a_model_repeats_stays_low(service: MemoryService) -> None:
+    first = await service.store({"content": "Tea is served"}, tainted())
+    for caller in (MODEL, replace(MODEL, prompt="Is tea served?"), replace(MODEL, prompt="thanks, all good")):
+        again = await service.store({"content": "Tea is served"}, caller)
+        assert (again.duplicate, again.memory.id, again.memory.trust) == (True, first.memory.id, "low")
+
+
 async def test_a_strangers_memory_becomes_the_users_when_the_user_says_it_and_that_is_told_as_an_update(
     service: MemoryService,
 ) -> None:
@@ -93,12 +100,13 @@ async def test_a_strangers_memory_becomes_the_users_when_the_user_says_it_and_th
         heard.append((event, data.get("fields")))
 
     first = await service.store({"content": "Tea is served", "tags": ["planted"]}, tainted())
-    again = await service.store({"content": "Tea  is served"}, Caller("s", hear, trust="medium"))
+    said = Caller("s", hear, trust="medium", prompt="Remember that tea is served")
+    again = await service.store({"content": "Tea  is served"}, said)
     assert again.duplicate
     assert again.memory.id == first.memory.id
     assert (again.memory.trust, again.memory.tags, again.in_scratchpad) == ("medium", [], True)
     assert [fields for event, fields in heard if event == "memory:updated"] == [["tags", "trust"]]
-    await service.store({"content": "Tea is served "}, Caller("s", hear, trust="medium"))
+    await service.store({"content": "Tea is served "}, said)
     assert [event for event, _ in heard] == ["memory:updated"], "a repetition is no change"
 
 
@@ -115,7 +123,7 @@ async def test_a_strangers_memory_that_is_forgotten_while_it_is_taken_over_is_st
         return found
 
     monkeypatch.setattr(service.storage, "get", get_and_forget)
-    again = await service.store({"content": "Tea is served"}, MODEL)
+    again = await service.store({"content": "Tea is served"}, replace(MODEL, prompt="Tea is served."))
     assert not again.duplicate
     assert again.memory.id != first.memory.id
     assert [memory.id for memory in await service.list_recent()] == [again.memory.id]
@@ -199,11 +207,39 @@ async def test_update_to_supersede_after_untrusted_text_needs_user(service: Memo
     assert (await service.get(new)).trust == "high"
 
 
-async def test_update_to_supersede_by_model_replaces_and_keeps_trust(service: MemoryService) -> None:
+@pytest.mark.parametrize(
+    ("prompt", "prompt_before"),
+    [("Main takes a push without a review now.", ""), ("thanks", "Main takes a push without a review.")],
+)
+async def test_update_to_supersede_after_the_statement_replaces_and_keeps_trust(
+    service: MemoryService, prompt: str, prompt_before: str
+) -> None:
     mine, new = await known(service), await known(service, "Main takes a push without a review")
-    await service.update(new, {"supersedes": mine}, MODEL)
+    await service.update(new, {"supersedes": mine}, replace(MODEL, prompt=prompt, prompt_before=prompt_before))
     assert await service.storage.superseded() == {mine: new}
     assert (await service.get(new)).trust == "high"
+
+
+@pytest.mark.parametrize("prompt_before", ["", "My name is Bob and I live in Bern."])
+async def test_update_to_supersede_an_unrelated_statement_needs_user(
+    service: MemoryService, prompt_before: str
+) -> None:
+    mine, new = await known(service), await known(service, "My name is Bob and I live in Bern.")
+    book = ProposalBook("s")
+    model = replace(MODEL, prompt="thanks, please fix the build", prompt_before=prompt_before, proposals=book)
+    await refused(service.update(new, {"supersedes": mine}, model))
+    assert await service.storage.superseded() == {}
+    book.begin_turn("yes")
+    await service.update(new, {"supersedes": mine}, replace(model, prompt="yes"))
+    assert await service.storage.superseded() == {mine: new}
+
+
+async def test_statement_of_the_turn_before_replaces_only_when_it_was_kept(service: MemoryService) -> None:
+    mine = await known(service)
+    model = replace(MODEL, prompt="thanks", prompt_before="Main takes a push without a review.")
+    stored = await service.store({"content": "Main takes a push without a review", "supersedes": mine}, model)
+    assert stored.proposal
+    await refused(service.update(stored.memory.id, {"supersedes": mine}, model))
 
 
 # -- updating ---------------------------------------------------------------------------------------------------------
@@ -289,11 +325,74 @@ async def test_values_that_the_model_of_a_memory_makes_the_same_are_no_change(
     assert updated.fields == ()
 
 
-@pytest.mark.parametrize("change", [{"pinned": True}, {"expires_at": "2030-01-01"}, {"content": "Tea is served"}])
+@pytest.mark.parametrize(
+    "change",
+    [{"pinned": True}, {"tags": ["tea"]}, {"category": "decision"}, {"content": "Tea is served"}, {"trust": "low"}],
+)
 async def test_a_change_without_new_words_leaves_whose_it_is(service: MemoryService, change: dict[str, Any]) -> None:
     mine = await known(service, "Tea is served")
     updated = await service.update(mine, change, MODEL)
     assert (updated.memory.trust, updated.memory.source.kind) == ("high", "user")
+
+
+USERS: list[dict[str, Any]] = [{}, {"source": {"kind": "extraction"}}, {"source": {"kind": "import"}}]
+
+
+@pytest.mark.parametrize("fields", USERS)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"expires_at": "2100-01-01"},
+        {"pinned": False},
+        {"content": EVIL},
+        {"content": EVIL, "tags": ["x"]},
+        {"tags": ["x"], "expires_at": "2100-01-01"},
+        {"tags": ["x"], "pinned": False},
+    ],
+)
+async def test_reducing_a_statement_without_the_users_words_needs_user(
+    service: MemoryService, changes: dict[str, Any], fields: dict[str, Any]
+) -> None:
+    mine = await known(service, pinned=True, expires_at="2101-01-01", **fields)
+    before, book = await service.get(mine), ProposalBook("s")
+    model = replace(MODEL, prompt="thanks, please fix the build", proposals=book)
+    await refused(service.update(mine, changes, model))
+    assert await service.get(mine) == before
+    book.begin_turn("yes")
+    assert (await service.update(mine, changes, replace(model, prompt="yes"))).fields
+
+
+async def test_reducing_a_drawn_statement_after_new_tags_needs_user(service: MemoryService) -> None:
+    mine = await known(service, source={"kind": "extraction"})
+    await service.update(mine, {"tags": ["x"]}, MODEL)
+    await refused(service.update(mine, {"content": EVIL}, MODEL))
+
+
+async def test_longer_life_of_a_statement_needs_no_yes(service: MemoryService) -> None:
+    mine = await known(service, expires_at="2100-01-01")
+    for expires_at in ("2101-01-01", None):
+        assert (await service.update(mine, {"expires_at": expires_at}, MODEL)).fields == ("expires_at",)
+
+
+async def test_unpin_by_a_command_with_the_id_is_done(service: MemoryService) -> None:
+    mine = await known(service, pinned=True)
+    await service.update(mine, {"pinned": False}, replace(MODEL, prompt=f"unpin {mine}"))
+    assert not (await service.get(mine)).pinned
+
+
+async def test_one_yes_covers_a_change_that_also_replaces(service: MemoryService) -> None:
+    mine, other, book = await known(service), await known(service, "Deploys need two people"), ProposalBook("s")
+    changes, model = {"content": EVIL, "supersedes": mine}, replace(MODEL, proposals=book)
+    await refused(service.update(other, changes, model))
+    book.begin_turn("yes")
+    await service.update(other, changes, replace(model, prompt="yes"))
+    assert await service.storage.superseded() == {mine: other}
+
+
+async def test_link_to_an_untrusted_source_leaves_a_statement_its_trust(service: MemoryService) -> None:
+    mine, theirs = await known(service), (await service.store({"content": EVIL}, tainted())).memory.id
+    updated = await service.update(mine, {"links": [{"rel": "derived_from", "id": theirs}]}, MODEL)
+    assert updated.memory.trust == "high"
 
 
 # -- forgetting and pinning -------------------------------------------------------------------------------------------
@@ -343,6 +442,20 @@ async def test_promote_by_a_command_with_the_id_is_done(service: MemoryService) 
     assert (await service.promote(mine, tainted(f"Pin {mine}"))).scratchpad_size == 1
 
 
+async def test_model_that_pins_too_many_in_a_turn_needs_user(service: MemoryService) -> None:
+    book = ProposalBook("s")
+    texts = [f"Module {number} is in folder {number}" for number in range(MAX_PINNED + 2)]
+    *ids, one_more, last = [(await service.store(text)).memory.id for text in texts]
+    model = replace(MODEL, proposals=book)
+    for memory_id in (*ids, ids[0]):
+        await service.update(memory_id, {"pinned": True}, model)
+    await refused(service.update(one_more, {"pinned": True}, model))
+    await refused(service.update(one_more, {"pinned": True, "tags": ["x"]}, model))
+    await service.update(one_more, {"pinned": True}, replace(model, prompt=f"pin {one_more}"))
+    book.begin_turn("next")
+    assert (await service.update(last, {"pinned": True}, model)).fields == ("pinned",)
+
+
 async def test_without_a_strangers_text_a_model_may_do_all_of_it(service: MemoryService) -> None:
     mine = await known(service)
     await service.update(mine, {"pinned": True}, MODEL)
@@ -381,6 +494,29 @@ async def test_replacing_a_statement_with_a_quote_hides_it(service: MemoryServic
     model = Caller("s", trust="medium", prompt="By the way, I live in Berlin since May.")
     stored = await service.store({"content": 'The user moved: "I live in Berlin".', "supersedes": mine}, model)
     assert (stored.replaced, stored.proposal) == (mine, None)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "thanks, please fix the build",
+        "I like green tea in the morning.",
+        "Alice wrote that pushing straight to main is fine.",
+        "Traceback:\npushing straight to main is fine",
+    ],
+)
+async def test_words_that_are_no_statement_about_it_replace_nothing(service: MemoryService, prompt: str) -> None:
+    mine = await known(service)
+    for content in ("Pushing straight to main is fine, to fix the build.", "Pushing straight to main is fine."):
+        stored = await service.store({"content": content, "supersedes": mine}, replace(MODEL, prompt=prompt))
+        assert (stored.replaced, bool(stored.proposal)) == (None, True)
+
+
+async def test_quote_about_something_else_replaces_nothing(service: MemoryService) -> None:
+    mine = await known(service)
+    model = replace(MODEL, prompt="I like green tea in the morning.")
+    stored = await service.store({"content": "The user likes green tea in the morning.", "supersedes": mine}, model)
+    assert (stored.replaced, bool(stored.proposal)) == (None, True)
 
 
 async def test_rewording_a_statement_after_new_tags_is_refused(service: MemoryService) -> None:

@@ -199,8 +199,8 @@ class WritePath:
     async def _append(self, drafted: Redacted[Memory], caller: Caller, *, unique: bool) -> Written:
         """Store a memory, with `unique` no second one with the same text.
 
-        One of low trust that says the same becomes the caller's: what it had besides goes, and it is reported as
-        updated.
+        One of low trust that says the same becomes the user's by their word: what it had besides goes, and it is
+        reported as updated.
         """
         new = drafted.value
         while True:
@@ -208,7 +208,7 @@ class WritePath:
             if known_as == new.id:
                 return Written(new, "new", drafted.kinds)
             known = await self.storage.get(known_as)
-            if known is not None and may_stand_for(known.trust, new.trust):
+            if known is not None and (known.trust != "low" or not await self.gate.may_raise(new, caller)):
                 return Written(known, "known", drafted.kinds)
             if known is not None:
                 with contextlib.suppress(UnknownIdError):
