@@ -61,7 +61,8 @@ def _is_meant(before: str) -> bool:
     if any(any_of("orders", key).search(clause) for key in ("denies", "supposes")):
         return False
     is_labelled = not any(colon in before for colon in _COLONS) or any_of("wishes", "labels", _LABELLED).match(before)
-    return bool(is_labelled) and any_of("wishes", "reported").search(before) is None
+    is_reported = any(any_of(name, "reported").search(before) for name in ("wishes", "cues"))
+    return bool(is_labelled) and not is_reported
 
 
 @functools.cache
