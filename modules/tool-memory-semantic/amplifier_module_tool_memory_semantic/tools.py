@@ -21,6 +21,7 @@ from agent_memory.models import (
     may_stand_for,
     sees,
     to_text,
+    utc_now,
 )
 from agent_memory.models.arguments import read_arguments
 from agent_memory.privacy import count_waiting, drop_stored, inbox_exists, opened_inbox
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 _LISTED = 20
 _ASKED: Final = "It waits for the user's yes, by `agent-memory inbox`. Mention it once; do not store it again."
 _ASK_ALL: Final = (
-    "Nothing was forgotten. Tell the user that this means all {count} memories, which can be restored for 30 days, and "
+    "Nothing was forgotten. Tell the user that this means all {count} memories{restorable}, and "
     "the id {proposal}. It is done by the same call in the turn in which they answer only yes, or with that id. To "
     "delete them for good, the user runs {for_good}."
 )
@@ -350,7 +351,9 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
             return {"forgotten": False, **view, "note": "Nothing is remembered."}
         if args.permanently or not caller.proposals.is_agreed(preview.confirm):
             proposal = caller.proposals.add(preview.confirm, caller.session_id)
-            ask = _ASK_ALL.format(count=view["count"], proposal=proposal, for_good=for_good)
+            grace = service.storage.grace
+            restorable = "" if grace is None else f", which can be restored until {utc_now() + grace:%Y-%m-%d}"
+            ask = _ASK_ALL.format(count=view["count"], restorable=restorable, proposal=proposal, for_good=for_good)
             return {"forgotten": False, **view, "confirm": proposal, "ask": ask}
         outcome = await service.requests.forget_all(preview, caller, reason=args.reason)
         caller.proposals.close(preview.confirm)

@@ -122,7 +122,10 @@ class ChangeLines:
             self._user_lines.append(line)
 
     async def flush(self) -> None:
-        """Render what changed, and show it where the host has a display."""
+        """Render what changed, and show it where the host has a display.
+
+        A line that the display fails to show is injected into the next request.
+        """
         changes, self._changes = self._changes, []
         service = await self._get_service() if changes else None
         if service is not None:
@@ -132,7 +135,8 @@ class ChangeLines:
             return
         lines, self._user_lines = self._user_lines, []
         for line in lines:
-            await show_line(self._coordinator, line)
+            if not await show_line(self._coordinator, line):
+                self._user_lines.append(line)
 
     async def settle(self) -> None:
         """Wait until what changed is shown."""
@@ -183,7 +187,7 @@ class ChangeLines:
             elif asked == "review":
                 await self._list_waiting(service)
         except AgentMemoryError as error:
-            self._model_lines.append(f"Memory: {error.message}")
+            self._model_lines.append(f"Memory: {error.message} {error.recovery}".rstrip())
 
     async def _get_service(self) -> MemoryService | None:
         return await self._session.service()
@@ -218,7 +222,9 @@ class ChangeLines:
     async def _render_forgotten(self, service: MemoryService, memory: Memory) -> str:
         similar = await service.admin.find_similar(memory, self._session.caller)
         kept = f" Kept: {', '.join(map(_quote, similar[:2]))}." if similar else ""
-        return f'Forgot {_quote(memory)}.{kept} (say "undo that", 30 days)'
+        grace = service.storage.grace
+        undo = "" if grace is None else f' (say "undo that", until {utc_now() + grace:%Y-%m-%d})'
+        return f"Forgot {_quote(memory)}.{kept}{undo}"
 
     async def _note_similar(self, service: MemoryService, memory: Memory) -> None:
         """Tell the model which memories a captured one may replace."""
@@ -235,17 +241,18 @@ class ChangeLines:
     async def _undo(self, service: MemoryService) -> None:
         """Take back the changes of the last turn that had some."""
         memory_ids, self._changed_before = list(dict.fromkeys(self._changed_before)), []
-        if not memory_ids:
-            return
         recent = RecentChanges(service, folder_of(service.agent_id, service.settings.storage_root).audit)
-        self._is_undoing = True
+        self._is_undoing, has_undone = True, False
         try:
             for memory_id in reversed(memory_ids):
                 change = await recent.find_last(memory_id)
                 if change is not None:
                     self.add(_describe_undone(await recent.take_back(change, self._session.caller)))
+                    has_undone = True
         finally:
             self._is_undoing = False
+        if not has_undone:
+            self.add("Nothing to undo.")
 
     async def _list_kept(self, service: MemoryService) -> None:
         """List what was kept today."""
