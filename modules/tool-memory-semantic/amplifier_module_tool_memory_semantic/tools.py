@@ -21,7 +21,6 @@ from agent_memory.models import (
     may_stand_for,
     sees,
     to_text,
-    utc_now,
 )
 from agent_memory.models.arguments import read_arguments
 from agent_memory.privacy import count_waiting, drop_stored, inbox_exists, opened_inbox
@@ -84,8 +83,8 @@ class MemoryTool(Generic[InputT]):
                 output["warnings"] = warnings
             return ToolResult(success=True, output=output)
         except StorageError as error:
-            where = f"{error.message} The memories lie in {self.session.folder()}."
-            return ToolResult(success=False, error={**error.as_dict(), "message": where})
+            what_to_do = f"{error.recovery} Check the folder {self.session.folder()}.".lstrip()
+            return ToolResult(success=False, error={**error.as_dict(), "recovery": what_to_do})
         except AgentMemoryError as error:
             return ToolResult(success=False, error=error.as_dict())
         except (OSError, MemoryError, RuntimeError) as error:
@@ -326,7 +325,10 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
     async def _run(self, args: inputs.ForgetInput) -> dict[str, Any]:
         service = await self.session.require()
         if [bool(args.ids or args.query is not None), args.memory_id is not None, args.all].count(True) != 1:
-            raise ValidationError("Nothing was forgotten: give a query, or ids.")
+            raise ValidationError(
+                "Nothing was forgotten: give exactly one of query, ids or all.",
+                recovery="Call memory_forget with a query to list candidates.",
+            )
         if args.all:
             return await self._all(service, args)
         named = (args.query or "").strip()
@@ -351,15 +353,13 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
             return {"forgotten": False, **view, "note": "Nothing is remembered."}
         if args.permanently or not caller.proposals.is_agreed(preview.confirm):
             proposal = caller.proposals.add(preview.confirm, caller.session_id)
-            grace = service.storage.grace
-            restorable = "" if grace is None else f", which can be restored until {utc_now() + grace:%Y-%m-%d}"
+            end = service.admin.get_restore_end()
+            restorable = "" if end is None else f", which can be restored until {_day(end)}"
             ask = _ASK_ALL.format(count=view["count"], restorable=restorable, proposal=proposal, for_good=for_good)
             return {"forgotten": False, **view, "confirm": proposal, "ask": ask}
         outcome = await service.requests.forget_all(preview, caller, reason=args.reason)
         caller.proposals.close(preview.confirm)
-        undo = (
-            None if outcome.kept_until is None else f"`agent-memory restore {preview.memories[0].id}` brings all back."
-        )
+        undo = None if outcome.kept_until is None else f"`agent-memory undo {preview.memories[0].id}` brings all back."
         undo_fields = {"text_kept_until": _day(outcome.kept_until), "undo": undo}
         return {"forgotten": True, **view, **_present(**undo_fields), "for_good": f"{for_good} deletes them for good."}
 

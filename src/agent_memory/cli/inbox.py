@@ -69,7 +69,8 @@ async def _decide(
 ) -> None:
     waiting = [*await opened.waiting(), *await opened.archived()]
     if wrong := set(accepted) & {*rejected, *([edited] if edited else [])}:
-        raise ValidationError(f"{quoted(min(wrong))} cannot be both; nothing was decided.", code="usage")
+        message = f"{quoted(min(wrong))} is given two decisions; nothing was decided."
+        raise ValidationError(message, code="usage", recovery="Name it once.")
     yes, no = [find_candidate(waiting, word) for word in accepted], [find_candidate(waiting, word) for word in rejected]
     chosen = find_candidate(waiting, edited) if edited is not None else None
     done: dict[str, Any] = {"accepted": [], "rejected": []}
@@ -120,7 +121,8 @@ async def _accept(
 async def _edit(run: Run, opened: "Inbox", candidate: "Candidate", text: str | None, done: dict[str, Any]) -> None:
     new = (await edited_text(run, candidate.id, candidate.content) if text is None else text).strip()
     if not new:
-        raise ValidationError("The text is gone; nothing was decided.", recovery="To have it go there is --reject.")
+        recovery = f"Run `agent-memory inbox --reject {candidate.id}` to remove it."
+        raise ValidationError("The text is empty; nothing was decided.", recovery=recovery)
     typed = {} if sys.stdin.isatty() else {"trust": "medium"}  # what a program gives need not be a person's words
     await _accept(run, opened, candidate, {"content": new, **(typed if new != candidate.content else {})}, done)
 

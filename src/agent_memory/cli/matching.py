@@ -88,7 +88,7 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
     for memory in outcome.memories:
         run.screen.show(f"Forgot {memory.id}: {brief(memory.content)}")
     if outcome.older_versions:
-        run.screen.show(f"With it went {', '.join(outcome.older_versions)}, which it had replaced.")
+        run.screen.show(f"Also forgot its older versions: {', '.join(outcome.older_versions)}.")
     for memory in outcome.similar:
         run.screen.note(f'Kept: {memory.id} "{brief(memory.content)}" ({memory.timestamp:%Y-%m-%d})')
     return outcome.memories[0].id, until
@@ -113,11 +113,11 @@ def _choose(run: Run, candidates: "ForgetCandidates", *, yes: bool, now: bool) -
         only = candidates.get_only_match()
         if only is None:
             run.screen.note(_UNSURE)
-            run.screen.hint("`agent-memory forget ID` forgets one of them.")
+            run.screen.hint("Run it again without --yes to choose, or run `agent-memory forget ID`.")
             raise typer.Exit(FAILED)
         return [only]
     if not sys.stdin.isatty():
-        run.screen.hint("There is no terminal to choose on. `agent-memory forget ID` forgets one of them.")
+        run.screen.hint("No terminal to choose on. `agent-memory forget ID` forgets one of them.")
         return []
     run.screen.last_words = lambda: "Stopped. Nothing was forgotten."
     while True:
@@ -145,7 +145,7 @@ async def forget_all(run: Run, *, reason: str, yes: bool, now: bool) -> "tuple[s
     view, memories = preview_all_view(preview), counted(len(preview.memories), "memory", "memories")
     if not preview:
         run.screen.document({"forgotten": False, **view})
-        run.screen.note("Nothing is remembered.")
+        run.screen.note(f"{run.service.agent_id} has no memories.")
         raise typer.Exit(FAILED)
     categories = ", ".join(f"{name} {count}" for name, count in view["by_category"].items())
     run.screen.note(f"{memories}: {categories}.")
@@ -168,8 +168,8 @@ async def _archived(run: Run, words: str) -> dict[str, list[str]]:
     async with opened_archive(run) as archive:
         meant = await archive.find_matches(words)
     for memory in meant:
-        run.screen.note(f"{memory.id}: in the archive, and stays there", style="dim")
-        run.screen.note(memory.content, style="")
+        run.screen.note(f"{memory.id}: archived; not forgotten", style="dim")
+        run.screen.note(brief(memory.content), style="")
     if meant:
         run.screen.hint(f"`agent-memory forget {' '.join(each.id for each in meant)}` forgets what is archived.")
     return {"archived": [each.id for each in meant]}
@@ -182,8 +182,8 @@ async def _waiting(run: Run, words: str) -> dict[str, list[str]]:
     async with opened_inbox(run.service) as inbox:
         meant = await inbox.find_matches(words)
     for candidate in meant:
-        run.screen.note(f"{candidate.id}: waits in the inbox, and stays there", style="dim")
-        run.screen.note(candidate.content, style="")
+        run.screen.note(f"{candidate.id}: waits in the inbox; not forgotten", style="dim")
+        run.screen.note(brief(candidate.content), style="")
     if meant:
         options = " ".join(f"--reject {each.id}" for each in meant)
         run.screen.hint(f"`agent-memory inbox {options}` takes out what waits.")

@@ -210,10 +210,9 @@ async def forget(
         await _fold_all(run)
     elif until is not None:
         run.hint_undo(undo_args)
-        back = "it" if memory_id else "all of it"
         run.screen.hint(
-            f"Until {day(until)} at least, the text stays in memories.yaml, and `agent-memory restore "
-            f"{undo_args}` brings {back} back. `agent-memory compact --now` ends that.",
+            f"Undo is possible until {day(until)} at least; the text stays in memories.yaml until then. "
+            "`agent-memory compact --now` ends that.",
             style="dim",
         )
 
@@ -240,15 +239,16 @@ async def _forget_named(
         kept = {} if until is None else {"kept_until": until.isoformat()}
         documents.append({"memory_id": memory.id, "forgotten": True, "older_versions": older, **kept})
         run.screen.document(documents[0] if len(documents) == 1 else {"memories": documents})
-        also = f", and with it {', '.join(older)}, which it had replaced" if older else ""
-        run.screen.show(f"Forgot {memory.id}{also}.")
+        run.screen.show(f"Forgot {memory.id}.")
+        if older:
+            run.screen.show(f"Also forgot its older versions: {', '.join(older)}.")
         if source := source_of(memory):
             run.screen.hint(
                 f"What it was drawn from is kept: {source}. `agent-memory ingest --undo` forgets a resource with all "
                 "that was drawn from it.",
                 style="dim",
             )
-    return memories[0].id, until
+    return (memories[0].id if len(documents) == 1 else ""), until
 
 
 async def compact(

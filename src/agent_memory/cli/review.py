@@ -48,7 +48,8 @@ async def review(
     *,
     archived: Annotated[bool, typer.Option("--archived", help="List notes that waited too long.")] = False,
     restore: Annotated[
-        list[str] | None, typer.Option("--restore", metavar=_ID, help="Have an archived note wait again; repeatable.")
+        list[str] | None,
+        typer.Option("--restore", metavar=_ID, help="Return an archived note to the inbox; repeatable."),
     ] = None,
 ) -> None:
     """Decide about waiting notes and conflicts with single keys, one after the other.
@@ -97,7 +98,7 @@ async def _list(run: Run, inbox: "Inbox", waiting: "list[Candidate]", conflicts:
     Raises:
         typer.Exit: Something waits.
     """
-    await list_candidates(run, inbox, waiting, "No note waits.")
+    await list_candidates(run, inbox, waiting, "No note waits." if conflicts else "No note or conflict waits.")
     if conflicts:
         run.screen.hint(f"{counted(len(conflicts), 'conflict')}: `agent-memory suspects` lists them.")
     if waiting or conflicts:

@@ -48,7 +48,7 @@ async def topics(run: Run) -> None:
             "speak of; `agent-memory topic NAME --declare TEXT` begins one."
         )
     if unfiled:
-        told = f"{counted(unfiled, 'item')} on no page; `agent-memory search --items` looks there, too."
+        told = f"{counted(unfiled, 'item')} on no page; `agent-memory search` finds them, too."
         run.screen.show(told, style="dim")
 
 

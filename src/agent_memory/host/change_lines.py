@@ -222,8 +222,8 @@ class ChangeLines:
     async def _render_forgotten(self, service: MemoryService, memory: Memory) -> str:
         similar = await service.admin.find_similar(memory, self._session.caller)
         kept = f" Kept: {', '.join(map(_quote, similar[:2]))}." if similar else ""
-        grace = service.storage.grace
-        undo = "" if grace is None else f' (say "undo that", until {utc_now() + grace:%Y-%m-%d})'
+        end = service.admin.get_restore_end()
+        undo = "" if end is None else f' (say "undo that", until {end:%Y-%m-%d})'
         return f"Forgot {_quote(memory)}.{kept}{undo}"
 
     async def _note_similar(self, service: MemoryService, memory: Memory) -> None:

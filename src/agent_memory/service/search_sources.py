@@ -186,7 +186,7 @@ class SearchSources:
             try:
                 found = await source.find(asked)
             except StorageError as error:
-                results.degraded = results.degraded or f"{error.message} It was not searched."
+                results.degraded = results.degraded or f"Documents and talk were not searched: {error.message}"
                 continue
             results.total_found += found.total_found
             results.degraded = results.degraded or found.degraded

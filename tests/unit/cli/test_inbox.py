@@ -159,7 +159,7 @@ def test_a_backup_brings_it_back_and_what_was_rejected_stays_rejected(bob: Run, 
 
 def test_a_request_to_forget_names_what_waits_and_is_meant(bob: Run, waiting: list[str]) -> None:
     told = bob("forget", "--matching", "where Ann sits", code=1)
-    assert f"{waiting[1]}: waits in the inbox, and stays there" in told.stderr
+    assert f"{waiting[1]}: waits in the inbox; not forgotten" in told.stderr
     assert f"--reject {waiting[1]}" in told.stderr
     assert document(bob("forget", "--matching", "where Ann sits", "--json", code=1))["waiting"] == [waiting[1]]
     bob("inbox", "--reject", waiting[1])

@@ -111,7 +111,7 @@ def test_review_without_a_terminal_lists_and_ends_with_one(bob: Run, press: Call
 
 
 def test_review_with_nothing_waiting_ends_with_zero(bob: Run) -> None:
-    assert "No note waits." in bob("review", code=0).stderr
+    assert "No note or conflict waits." in bob("review", code=0).stderr
 
 
 def test_review_restores_an_archived_note(bob: Run, root: Path) -> None:
