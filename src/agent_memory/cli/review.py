@@ -1,5 +1,6 @@
 """The command `review`: decide about waiting notes and conflicts with single keys."""
 
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from agent_memory.cli.inbox import find_candidate, is_terminal, list_candidates, show_candidate
+from agent_memory.cli.inbox import edit_candidate, find_candidate, list_candidates, show_candidate
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.suspects import show_conflict
 from agent_memory.files.wording import counted
@@ -31,10 +32,12 @@ class ReviewItem:
     Attributes:
         show: Prints it.
         acts: By key, the label of a decision and what carries it out.
+        immediate_keys: Keys of decisions that are carried out at once.
     """
 
     show: Callable[[], None]
     acts: dict[str, tuple[str, Act]]
+    immediate_keys: frozenset[str] = frozenset()
 
     @property
     def question(self) -> str:
@@ -54,8 +57,8 @@ async def review(
 ) -> None:
     """Decide about waiting notes and conflicts with single keys, one after the other.
 
-    A decision is carried out with the next key, so that [u]ndo takes it back. Without a terminal what waits is listed,
-    and the command ends with 1 if anything does.
+    A decision is carried out with the next key, so that [u]ndo takes it back; [e]dit is carried out at once. Without
+    a terminal what waits is listed, and the command ends with 1 if anything does.
     """
     from agent_memory.privacy import opened_inbox
 
@@ -71,6 +74,11 @@ async def review(
             else:
                 items = [_note_item(run, inbox, candidate) for candidate in waiting]
                 await _walk(run, [*items, *(_conflict_item(run, conflict) for conflict in conflicts)])
+
+
+def is_terminal() -> bool:
+    """Return True if a person can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def read_key(run: Run, question: str) -> str:
@@ -123,7 +131,10 @@ async def _walk(run: Run, items: list[ReviewItem]) -> None:
         pending = None
         if key in _QUIT:
             break
-        if key in item.acts:
+        if key in item.immediate_keys:
+            await item.acts[key][1]()
+            decided += 1
+        elif key in item.acts:
             pending = (position, item.acts[key][1])
         position += 1
     if pending and _confirms_last(run):
@@ -153,7 +164,11 @@ def _note_item(run: Run, inbox: "Inbox", candidate: "Candidate") -> ReviewItem:
         await inbox.reject([candidate.id], run.caller)
         run.screen.show(f"Rejected {candidate.id}; it is not offered again.")
 
-    return ReviewItem(partial(show_candidate, run, candidate), {"k": ("[k]eep", keep), "r": ("[r]eject", reject)})
+    async def edit() -> None:
+        await edit_candidate(run, inbox, candidate, None, {"accepted": [], "rejected": []})
+
+    acts: dict[str, tuple[str, Act]] = {"k": ("[k]eep", keep), "e": ("[e]dit", edit), "r": ("[r]eject", reject)}
+    return ReviewItem(partial(show_candidate, run, candidate), acts, frozenset("e"))
 
 
 def _conflict_item(run: Run, conflict: "Suspect") -> ReviewItem:
