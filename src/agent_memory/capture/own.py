@@ -65,7 +65,7 @@ def typed_part(text: str) -> str:
 
 
 def was_cut(text: str) -> bool:
-    """Tell whether an element was taken out of this sentence."""
+    """Return True if an element was taken out of this sentence."""
     return _CUT in text
 
 

@@ -269,7 +269,7 @@ async def search(
 
 @command(rows=True)
 async def overview(run: Run) -> None:
-    """Show how much is remembered, what is pinned, open tasks and the newest."""
+    """Show counts, pinned memories, open tasks and the newest."""
     found = await run.service.search(None, caller=run.caller, kinds=HIT_KINDS, has_waiting=True)
     hits = [whole_hit(hit, explain=False, superseded_by=None) for hit in found.near]
     document = {"agent_id": run.service.agent_id, **answer(found, hits, explain=False)}

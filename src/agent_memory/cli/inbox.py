@@ -116,9 +116,9 @@ async def edit_candidate(
     """Store a candidate with a new text.
 
     Args:
-        run: Context of the command.
+        run: Context of this command.
         opened: Inbox of the candidate.
-        candidate: What to store.
+        candidate: Waiting candidate to store.
         text: New text; None opens an editor.
         done: Lists of decisions, to which this one is added.
 

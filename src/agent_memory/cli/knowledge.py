@@ -75,7 +75,9 @@ async def ingest(
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Take in documents and conversations, each once; what was interrupted goes on where it stopped.
+    """Ingest documents and conversations, each once.
+
+    An interrupted command continues where it stopped.
 
     New content of a known file is a new version: passages that it no longer has are hidden, and undo restores them.
     """

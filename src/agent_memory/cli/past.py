@@ -290,7 +290,7 @@ async def _compact_knowledge(run: Run, grace: timedelta | None) -> None:
 
 
 def _was_given(run: Run) -> bool:
-    """Tell whether there is anything but memories."""
+    """Return True if there is anything but memories."""
     folder = folder_of(run.service.agent_id, run.root)
     return folder.blobs.exists() or any((folder.path / kind.journal).exists() for kind in (TOPIC, EPISODE))
 

@@ -27,7 +27,7 @@ _QUIT: Final = frozenset({"q", _CONTROL_C, _CONTROL_D, _ESCAPE, ""})
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """What is to be decided about one note or conflict.
+    """Note or conflict to decide about.
 
     Attributes:
         show: Prints it.
@@ -55,7 +55,7 @@ async def review(
         typer.Option("--restore", metavar=_ID, help="Return an archived note to the inbox; repeatable."),
     ] = None,
 ) -> None:
-    """Decide about waiting notes and conflicts with single keys, one after the other.
+    """Decide about waiting notes and conflicts with single keys.
 
     A decision is carried out with the next key, so that [u]ndo takes it back; [e]dit is carried out at once. Without
     a terminal what waits is listed, and the command ends with 1 if anything does.
@@ -114,7 +114,7 @@ async def _list(run: Run, inbox: "Inbox", waiting: "list[Candidate]", conflicts:
 
 
 async def _walk(run: Run, items: list[ReviewItem]) -> None:
-    """Show the items in order and carry out each decision with the next key."""
+    """Show each item and apply decisions one key later."""
     pending: tuple[int, Act] | None = None
     position = decided = 0
     while position < len(items):

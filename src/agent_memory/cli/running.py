@@ -397,7 +397,7 @@ def exit_code(error: AgentMemoryError) -> int:
 
 
 def wants_json(args: Sequence[str] | None) -> bool:
-    """Tell whether a command line asks for JSON, before anything has parsed it."""
+    """Return True if a command line asks for JSON, before anything has parsed it."""
     words = sys.argv[1:] if args is None else list(args)
     return "--json" in words or "--format=json" in words or ("--format", "json") in pairwise(words)
 

@@ -1,4 +1,4 @@
-"""`ChangeLines`: what changed in memory, as lines that the user sees, and their undo.
+"""Lines that show the user each change of memory, and their undo.
 
 Fed by the events of the store. A line goes to the display of the host; where there is none, it is injected into the
 next request, for the model to show. What only the model needs is always injected.
@@ -42,13 +42,13 @@ _VERBS: Final = {
     "memory:archived": "Archived",
 }
 _MAX_CHARS: Final = 120
-_MANY: Final = 3
+_MAX_QUOTED: Final = 3
 """More changes of one kind at a time are counted instead of quoted."""
 _MAX_LISTED: Final = 20
 
 
 class LinesSession(Protocol):
-    """What the lines need of the session they are about."""
+    """Session members that `ChangeLines` uses."""
 
     note_returned: Callable[[Iterable[Memory]], None]
     project: Callable[[], str]
@@ -93,7 +93,7 @@ class ChangeLines:
         self._background = Background()
 
     def listen(self, session: object) -> list[Callable[[], None]]:
-        """Follow the end of the session that owns the lines; return how to stop."""
+        """Register the end-of-session hook; return its removers."""
         if session is not self._session:
             return []
 
@@ -104,7 +104,7 @@ class ChangeLines:
         return [register("session:end", end, priority=AFTER_CAPTURE, name="agent-memory-lines")]
 
     def note(self, event: str, data: Mapping[str, Any]) -> None:
-        """Take an event of the store; what it changed is shown in a moment."""
+        """Record a store event, to be shown soon."""
         self._held += event == "memory:held"
         is_reworded = event != "memory:updated" or "content" in data.get("fields", ())
         if event not in _VERBS or not is_reworded or "memory_id" not in data:
@@ -143,12 +143,15 @@ class ChangeLines:
         await self._background.settle()
 
     def begin_turn(self) -> None:
-        """Begin a turn: what changed since the last one is what "undo that" means."""
+        """Start a turn; "undo that" takes back changes since the last one."""
         self._turn_lines = ()
         self._changed_before, self._changed_ids = self._changed_ids or self._changed_before, []
 
     async def get_injection(self) -> str:
-        """Return the text to put before the user's message, for all requests of a turn; empty if there is none."""
+        """Return the lines to inject before the user's message, or an empty text.
+
+        All requests of a turn get the same lines.
+        """
         if not self._has_counted:
             self._has_counted = True
             service = await self._get_service()
@@ -164,7 +167,7 @@ class ChangeLines:
         return f"{_HEADER}\n```text\n{body}\n```"
 
     async def end(self) -> None:
-        """Show at the end of a session how many notes wait, if it held any."""
+        """Show how many notes wait, if this session held any."""
         await self.settle()
         if self._held and (service := await self._get_service()) and (waiting := await count_waiting(service)):
             self.add(f"{describe_waiting(waiting)}. Run agent-memory review to decide.")
@@ -198,7 +201,7 @@ class ChangeLines:
             by_verb.setdefault(_VERBS[event], []).append((event, data))
         lines: list[str] = []
         for verb, group in by_verb.items():
-            if len(group) > _MANY:
+            if len(group) > _MAX_QUOTED:
                 lines.append(f"{verb} {counted(len(group), 'memory', 'memories')}. {_UNDO}")
                 continue
             for event, data in group:
@@ -227,7 +230,7 @@ class ChangeLines:
         return f"Forgot {_quote(memory)}.{kept}{undo}"
 
     async def _note_similar(self, service: MemoryService, memory: Memory) -> None:
-        """Tell the model which memories a captured one may replace."""
+        """Inform the model of memories similar to a captured one."""
         similar = await service.admin.find_similar(memory, self._session.caller)
         if not similar:
             return
@@ -285,7 +288,7 @@ class ChangeLines:
 
 
 def _find_request(prompt: str) -> str:
-    """Return which request a message is, or an empty string."""
+    """Return the key of the user's request, or an empty text."""
     sentences = own_sentences(prompt)
     if len(sentences) != 1 or sentences[0] != " ".join(prompt.split()):
         return ""

@@ -121,10 +121,10 @@ def to_forget(state: State[R], gone: Collection[str], reason: str, now: datetime
     """Return the changes that forget records and the older versions they replaced.
 
     Args:
-        state: Current state.
+        state: State before the change.
         gone: IDs of records to forget.
         reason: Why; it leaves a trace of each record. Empty leaves none.
-        now: Current time.
+        now: Time of the change.
 
     Returns:
         The changes, and the forgotten records in the given order, each with its older versions after it.
