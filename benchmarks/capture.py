@@ -1,6 +1,6 @@
 """How well the capture hook tells what is worth a memory: precision, recall, category accuracy, leaked secrets.
 
-    python -m benchmarks.capture --data FILE [--sample NAME ...] [--source KIND ...] [--json] [--errors]
+    python -m benchmarks.capture --data FILE [--sample NAME ...] [--source KIND ...] [--waiting] [--json] [--errors]
 
 FILE holds one JSON object a line (plain or .gz); docs/capture.md describes it. `--sample` and `--source` choose lines
 (sources by their kind: user, assistant, tool); without them all count.
@@ -32,6 +32,9 @@ from typing import TYPE_CHECKING, Any
 
 from amplifier_core.testing import MockContextManager, MockCoordinator
 
+from agent_memory.privacy import opened_inbox
+from agent_memory.service import MemoryService
+from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from amplifier_module_hooks_memory_capture import mount
 
@@ -132,8 +135,14 @@ def chosen(
     ]
 
 
-async def hear(line: dict[str, Any], root: Path) -> Heard:
-    """Send one message through the mounted hook and return what was kept."""
+async def hear(line: dict[str, Any], root: Path, *, with_waiting: bool = False) -> Heard:
+    """Send one message through the mounted hook and return what was kept.
+
+    Args:
+        line: Labelled message to send.
+        root: Empty folder for the storage.
+        with_waiting: True to return waiting notes, too.
+    """
     coordinator = MockCoordinator()
     emitted: list[str] = []
 
@@ -151,6 +160,8 @@ async def hear(line: dict[str, Any], root: Path) -> Heard:
     finally:
         await cleanup()
     memories = await _stored(root)
+    if with_waiting:
+        memories += await _list_waiting(root)
     secret: str = line.get("secret") or ""
     leaked = bool(secret) and (any(secret in text for text in emitted) or _stands_below(root, secret))
     return Heard(memories, leaked)
@@ -181,17 +192,28 @@ async def _stored(root: Path) -> list[tuple[str, str, float]]:
         await storage.close()
 
 
+async def _list_waiting(root: Path) -> list[tuple[str, str, float]]:
+    service = MemoryService(
+        FileStorage(_AGENT, root), settings=ServiceSettings(embedder="none", storage_root=str(root))
+    )
+    try:
+        async with opened_inbox(service) as inbox:
+            return [(note.content, note.category, note.confidence or 0.0) for note in await inbox.waiting()]
+    finally:
+        await service.close()
+
+
 def _stands_below(root: Path, secret: str) -> bool:
     forms = {secret.encode(), json.dumps(secret)[1:-1].encode()}
     return any(form in path.read_bytes() for path in root.rglob("*") if path.is_file() for form in forms)
 
 
-async def run(lines: list[dict[str, Any]]) -> dict[str, Tally]:
+async def run(lines: list[dict[str, Any]], *, with_waiting: bool = False) -> dict[str, Tally]:
     """Judge all lines; return a tally for each kind of source and one for `all`."""
     tallies = {name: Tally() for name in ("all", "user", "assistant", "tool")}
     for line in lines:
         with tempfile.TemporaryDirectory(prefix="capture-bench-") as folder:
-            heard = await hear(line, Path(folder))
+            heard = await hear(line, Path(folder), with_waiting=with_waiting)
         for name in ("all", line["source"].partition(":")[0]):
             tallies[name].add(line, heard)
     return tallies
@@ -205,13 +227,14 @@ def main() -> None:
     parser.add_argument(
         "--source", nargs="*", default=(), metavar="KIND", help="only user, assistant, tool or tool:NAME"
     )
+    parser.add_argument("--waiting", action="store_true", help="count waiting notes as captured, too")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--errors", action="store_true", help="list every miss and every unwanted capture")
     options = parser.parse_args()
     lines = chosen(read_lines(options.data), options.sample, options.source)
     if not lines:
         parser.error(f"no line of {options.data} is of this sample and source")
-    tallies = asyncio.run(run(lines))
+    tallies = asyncio.run(run(lines, with_waiting=options.waiting))
     figures = tallies["all"].figures()
     by_source = {name: tally.figures() for name, tally in tallies.items() if name != "all" and tally.lines}
     if options.json:

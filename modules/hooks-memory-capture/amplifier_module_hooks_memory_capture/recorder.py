@@ -207,7 +207,7 @@ class Recorder:
             raise
 
     async def _hold(self, service: MemoryService, observations: list[Observation]) -> None:
-        """Have statements wait: in mode `ask` for a yes, else as notes."""
+        """Put statements into the inbox: with mode `ask` for a yes, else as notes."""
         asked = [observation for observation in observations if self._mode_of(observation) == "ask"]
         notes = [observation for observation in observations if observation not in asked]
         if notes and service.settings.backend == "server":
@@ -231,7 +231,10 @@ class Recorder:
     def _by_mode(
         self, observations: list[Observation], skipped: Counter[str]
     ) -> tuple[list[Observation], list[Observation]]:
-        """Return what is kept at once, and what waits; in mode `ask` only "remember" is a yes."""
+        """Split observations into those to keep and those to hold.
+
+        With mode `ask` only "remember" is a yes.
+        """
         modes = [self._mode_of(observation) for observation in observations]
         skipped.update(mode for mode in modes if mode in {"manual", "stopped"})
         now: list[Observation] = []

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _LISTED = 20
 _ASK_ALL: Final = (
-    "Nothing was forgotten. Tell the user that this means all {count} memories, which can be restored for 30 days, and "
+    "Nothing was forgotten. Tell the user that this means all {count} memories{restorable}, and "
     "the id {proposal}. It is done by the same call in the turn in which they answer only yes, or with that id. To "
     "delete them for good, the user runs {for_good}."
 )
@@ -90,8 +90,8 @@ class MemoryTool(Generic[InputT]):
                 output["warnings"] = warnings
             return ToolResult(success=True, output=output)
         except StorageError as error:
-            where = f"{error.message} The memories lie in {self.session.folder()}."
-            return ToolResult(success=False, error={**error.as_dict(), "message": where})
+            what_to_do = f"{error.recovery} Check the folder {self.session.folder()}.".lstrip()
+            return ToolResult(success=False, error={**error.as_dict(), "recovery": what_to_do})
         except AgentMemoryError as error:
             return ToolResult(success=False, error=error.as_dict())
         except (OSError, MemoryError, RuntimeError) as error:
@@ -330,7 +330,10 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
     async def _run(self, args: inputs.ForgetInput) -> dict[str, Any]:
         service = await self.session.require()
         if [bool(args.ids or args.query is not None), args.memory_id is not None, args.all].count(True) != 1:
-            raise ValidationError("Nothing was forgotten: give a query, or ids.")
+            raise ValidationError(
+                "Nothing was forgotten: give exactly one of query, ids or all.",
+                recovery="Call memory_forget with a query to list candidates.",
+            )
         if args.all:
             return await self._all(service, args)
         named = (args.query or "").strip()
@@ -355,13 +358,13 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
             return {"forgotten": False, **view, "note": "Nothing is remembered."}
         if args.permanently or not caller.proposals.is_agreed(preview.confirm):
             proposal = caller.proposals.add(preview.confirm, caller.session_id)
-            ask = _ASK_ALL.format(count=view["count"], proposal=proposal, for_good=for_good)
+            end = service.admin.get_restore_end()
+            restorable = "" if end is None else f", which can be restored until {_day(end)}"
+            ask = _ASK_ALL.format(count=view["count"], restorable=restorable, proposal=proposal, for_good=for_good)
             return {"forgotten": False, **view, "confirm": proposal, "ask": ask}
         outcome = await service.requests.forget_all(preview, caller, reason=args.reason)
         caller.proposals.close(preview.confirm)
-        undo = (
-            None if outcome.kept_until is None else f"`agent-memory restore {preview.memories[0].id}` brings all back."
-        )
+        undo = None if outcome.kept_until is None else f"`agent-memory undo {preview.memories[0].id}` brings all back."
         undo_fields = {"text_kept_until": _day(outcome.kept_until), "undo": undo}
         return {"forgotten": True, **view, **_present(**undo_fields), "for_good": f"{for_good} deletes them for good."}
 

@@ -65,9 +65,13 @@ class _WordLists:
     def _denies(self, clause: str) -> bool:
         return self.deny.search(clause) is not None and self.store.search(clause) is not None
 
+    def permits(self, sentence: str) -> bool:
+        """Return True if a sentence has only words of a permission."""
+        return not is_question(sentence) and not self.deny.search(sentence) and _has_only(self.to_resume, sentence)
+
     def resumes(self, sentence: str) -> bool:
         """Return True if a sentence allows storing again."""
-        if is_question(sentence) or self.deny.search(sentence) or not _has_only(self.to_resume, sentence):
+        if not self.permits(sentence):
             return False
         parts = (self.allow, self.store, self.again)
         return self.resume.search(sentence) is not None or all(part.search(sentence) for part in parts)
@@ -76,7 +80,7 @@ class _WordLists:
 def find_storing_request(prompt: str, agent_id: str = "") -> StoringRequest | None:
     """Return the request in the words of the user, or None.
 
-    A request to stop precedes a permission.
+    A request to stop precedes a permission. A permission has to be the whole message.
 
     Args:
         prompt: Message of the user, as it was typed.
@@ -90,17 +94,23 @@ def find_storing_request(prompt: str, agent_id: str = "") -> StoringRequest | No
         return None  # most prompts: finding the sentences of a long one costs more
     sentences = [sentence for sentence in own_sentences(prompt, strict=False) if len(sentence) <= _LONGEST]
     is_alone = sentences == [" ".join(prompt.split())]
-    requests = {_read(wording, sentence, is_alone=is_alone) for sentence in sentences for wording in _wordings()}
-    return "stop" if "stop" in requests else "resume" if "resume" in requests else None
+    if any(_stops(wording, sentence, is_alone=is_alone) for sentence in sentences for wording in _wordings()):
+        return "stop"
+    return "resume" if any(_is_permission(wording, prompt) for wording in _wordings()) else None
 
 
-def _read(wording: _WordLists, sentence: str, *, is_alone: bool) -> StoringRequest | None:
+def _stops(wording: _WordLists, sentence: str, *, is_alone: bool) -> bool:
     clause = _CLAUSE_END.split(sentence, maxsplit=1)[0]
-    if wording.stops(sentence, is_clause=False, is_alone=is_alone):
-        return "stop"
-    if clause != sentence and wording.stops(clause, is_clause=True, is_alone=False):
-        return "stop"
-    return "resume" if wording.resumes(sentence) else None
+    return wording.stops(sentence, is_clause=False, is_alone=is_alone) or (
+        clause != sentence and wording.stops(clause, is_clause=True, is_alone=False)
+    )
+
+
+def _is_permission(wording: _WordLists, prompt: str) -> bool:
+    """Return True if the whole message is the user's own permission."""
+    sentences = own_sentences(prompt)
+    is_whole = " ".join(sentences) == " ".join(prompt.split())
+    return is_whole and any(map(wording.resumes, sentences)) and all(map(wording.permits, sentences))
 
 
 def _is_of_words(piece: str) -> bool:

@@ -1,4 +1,4 @@
-"""Explicit cues: words by which a user says that something is to last, such as "remember" or "from now on".
+"""Explicit cues that a statement should last, such as "remember".
 
 The words are the rules with a `cue` in `patterns/`. This module decides whether they are meant, and removes those that
 only ask to remember. Pure.
@@ -24,7 +24,9 @@ _COLONS: Final = (":", "\uff1a")
 
 
 def is_stated(pattern: re.Pattern[str], sentence: str, *, may_be_asked: bool = True) -> bool:
-    """Return True if a sentence states a pattern: neither quoted, denied, conditional, asked nor reported.
+    """Return True if a sentence states the pattern itself.
+
+    It is neither quoted, denied, conditional, asked nor reported.
 
     Args:
         pattern: Words to find.
@@ -50,18 +52,19 @@ def _iter_matches(pattern: re.Pattern[str], sentence: str) -> Iterator[re.Match[
 
 
 def _is_quoted(match: re.Match[str], own: str) -> bool:
-    """Return True if a match begins in words that `own` has as blanks."""
+    """Return True if a match is inside a quotation, which `own` has as blanks."""
     start = match.end() - len(match[0].lstrip())
     return own[start : start + 1].isspace()
 
 
 def _is_meant(before: str) -> bool:
-    """Return True if the words before a cue neither deny, condition nor report it."""
+    """Return True if the words before a cue let it count."""
     clause = _CLAUSE_END.split(before)[-1]
     if any(any_of("orders", key).search(clause) for key in ("denies", "supposes")):
         return False
     is_labelled = not any(colon in before for colon in _COLONS) or any_of("wishes", "labels", _LABELLED).match(before)
-    return bool(is_labelled) and any_of("wishes", "reported").search(before) is None
+    is_reported = any(any_of(name, "reported").search(before) for name in ("wishes", "cues"))
+    return bool(is_labelled) and not is_reported
 
 
 @functools.cache
@@ -70,7 +73,7 @@ def _asking_words() -> re.Pattern[str]:
 
 
 def strip_cue(text: str) -> str:
-    """Return a text without the words at its beginning that only ask to remember it."""
+    """Remove words at the beginning that only ask to remember."""
     match = _asking_words().match(text)
     rest = text[match.end() :].lstrip(_SEPARATORS) if match else ""
     if not rest:
@@ -79,7 +82,7 @@ def strip_cue(text: str) -> str:
 
 
 def find_end(text: str, said_at: datetime) -> datetime | None:
-    """Return the end of the day until which a text says it holds, if it names one future day.
+    """Return the end of the day until which a text holds, or None.
 
     Args:
         text: Statement of the user.

@@ -15,6 +15,7 @@ from agent_memory.capture.cues import find_end, strip_cue
 from agent_memory.capture.custom import custom_rules
 from agent_memory.capture.foreign import strip_injected, teammate_statements
 from agent_memory.capture.judging import Verdict, judge
+from agent_memory.capture.other_authors import blank_other_authors, has_foreign_label
 from agent_memory.capture.own import MAX_MESSAGE_CHARS, MAX_OWN_CHARS, separate, was_cut
 from agent_memory.capture.rules import guess_languages, load_rules
 from agent_memory.capture.sentences import Sentence, split_sentences
@@ -44,6 +45,8 @@ _MIN_WORDS: Final = 4
 _MIN_WORDS_OF_CUE: Final = 2
 _MIN_WIDE_CHARS: Final = 6
 _SPEAKERS: Final[dict[str, tuple[SourceKind, Trust]]] = {"user": ("user", "high"), "assistant": ("assistant", "medium")}
+_IN_DOUBT: Final = {"cue": "", "trust": "medium"}
+"""Fields of an observation that another author may have written."""
 _COLONS: Final = (":", "\uff1a")
 _FEW_WORDS: Final = 2
 _ANAPHOR: Final = re.compile(
@@ -85,6 +88,13 @@ class _Draft:
     @property
     def length(self) -> int:
         return sum(len(sentence.text) + 1 for sentence in self.sentences)
+
+    def is_typed_in(self, typed: str) -> bool:
+        """Return True if only the user can have written its sentences."""
+        return all(
+            " ".join(sentence.text.split()) in typed and not has_foreign_label(sentence.masked)
+            for sentence in self.sentences
+        )
 
 
 class Extractor:
@@ -141,13 +151,15 @@ class Extractor:
         echoes = [_fold(content) for content in returned if content.strip() and kind != "user"]
         seen: dict[str, object] = {"session_id": session_id, "observed_at": now and as_utc(now)}
         observations = []
+        typed = " ".join(blank_other_authors(own).split()) if kind == "user" else ""
         for draft in self._group(verdicts, skipped):
             content, reason = self._finish(draft, echoes)
             if reason:
                 skipped[reason] += 1
             else:
                 ends = {"expires_at": _find_end(content, now)} if draft.verdict.cue and now else {}
-                observations.append(_observe(draft, content, kind, tool).model_copy(update={**seen, **ends}))
+                doubt = _IN_DOUBT if kind == "user" and not draft.is_typed_in(typed) else {}
+                observations.append(_observe(draft, content, kind, tool).model_copy(update={**seen, **ends, **doubt}))
         return Extraction(observations, skipped)
 
     def _judge_all(self, own: str, blocks: dict[str, str], speaker: str) -> list[Verdict]:
@@ -279,7 +291,7 @@ def _same_paragraph(one: Verdict, other: Verdict) -> bool:
 
 
 def _belongs(draft: _Draft, verdict: Verdict) -> bool:
-    """Tell whether a hit continues the capture before it: same subject, or too weak to stand alone."""
+    """Return True if a hit continues the capture before it: same subject, or too weak to stand alone."""
     if draft.length + len(verdict.sentence.text) > _MAX_CAPTURE_CHARS:
         return False
     if verdict.groups & {"task", "question"} and verdict.category != draft.verdict.category:
@@ -294,7 +306,7 @@ def _belongs(draft: _Draft, verdict: Verdict) -> bool:
 
 
 def _stands(verdict: Verdict, context: Verdict | None) -> bool:
-    """Tell whether a hit says something, by itself or with the sentence before it."""
+    """Return True if a hit says something, by itself or with the sentence before it."""
     sentence = verdict.sentence
     if sentence.block or sentence.text.endswith(_COLONS) or len(_WIDE.findall(sentence.text)) >= _MIN_WIDE_CHARS:
         return True
@@ -304,7 +316,7 @@ def _stands(verdict: Verdict, context: Verdict | None) -> bool:
 
 
 def _leans(verdict: Verdict) -> bool:
-    """Tell whether a sentence says little without the one before it: "keep track of that"."""
+    """Return True if a sentence says little without the one before it: "keep track of that"."""
     masked = verdict.sentence.masked
     return len(_telling_words(masked)) <= _FEW_WORDS or _ANAPHOR.match(masked) is not None
 

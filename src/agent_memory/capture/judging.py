@@ -89,14 +89,17 @@ def judge(
 
 
 def _matches(rule: Rule, text: str, speaker: str) -> bool:
-    """Return True if a rule holds; of a user's words only if they state it."""
+    """Return True if a rule matches; a user has to state it."""
     if speaker == "user" and rule.group not in _SPOKEN_AS_IS:
         return is_stated(rule.pattern, text, may_be_asked=rule.cue not in _NEVER_ASKED)
     return rule.pattern.search(text) is not None
 
 
 def _veto(readings: _Readings, groups: frozenset[str], *, is_cue: bool) -> Veto | None:
-    """Return the veto with the widest scope that holds; a cue is not in a question, see `is_stated`."""
+    """Return the widest veto that matches, or None.
+
+    A cue is not in a question, see `is_stated`.
+    """
     width = {"sentence": 0, "paragraph": 1, "before": 2, "message": 3}
     holding = [
         veto

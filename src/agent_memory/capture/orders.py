@@ -1,7 +1,7 @@
-"""What the user's own words order to be done to a memory, and whether they say what is to be stored. Pure.
+"""Requests of the user about memories, and statements that a text repeats. Pure.
 
-Asked only when a stranger's text is in the conversation: then a model may do to a person's memories what the person
-says, and nothing else. The words are in `patterns/orders.yaml`.
+Asked where a model needs the user's words: after untrusted text, and in the modes `ask` and `manual`.
+The words are in `patterns/orders.yaml`.
 """
 
 from __future__ import annotations
@@ -105,12 +105,12 @@ class _Memory:
         self.all = frozenset[str]().union(*map(word_set, texts)) - _VAGUE
 
     def is_most_of(self, words: frozenset[str]) -> bool:
-        """Tell whether `words` hold most of the content."""
+        """Return True if `words` hold most of the content."""
         shared = len(self.content & words)
         return shared >= _MIN_SHARED and shared >= _MOST * len(self.content)
 
     def is_topic(self, words: frozenset[str]) -> bool:
-        """Tell whether more than half of `words` are the memory's."""
+        """Return True if more than half of `words` are the memory's."""
         return len(words & self.all) > len(words) / 2
 
 
@@ -126,7 +126,7 @@ def _is_about(clause: str, memory: _Memory) -> bool:
 
 
 def _names_memory(clause: str, memory: _Memory) -> bool:
-    """Tell whether a word for something remembered stands next to a word of this memory, and to no other.
+    """Return True if a word for something remembered stands next to a word of this memory, and to no other.
 
     "The review rule" and "the rule on reviews" name a memory about reviews; "the release notes on main" name none
     about main, nor does "the memory leak in main".
@@ -187,7 +187,7 @@ def _function_words() -> frozenset[str]:
 
 
 def says(prompt: str, content: str) -> bool:
-    """Tell whether the user said, in this prompt and in words of their own, what `content` says.
+    """Return True if the user said, in this prompt and in words of their own, what `content` says.
 
     Each sentence of it has to be one of theirs, which neither asks nor supposes: every telling word, in whatever tense
     and person, in the user's order and with little between; each number, address and path to the letter; a denial
@@ -200,7 +200,7 @@ def says(prompt: str, content: str) -> bool:
 
 
 def asks_to_keep(prompt: str, content: str) -> bool:
-    """Tell whether the user wishes, in this prompt and in words of their own, that `content` be kept.
+    """Return True if the user wishes, in this prompt and in words of their own, that `content` be kept.
 
     A sentence has to order it ("remember that …"), neither denied nor asked. It has to be about the content: they share
     two telling words, or one where one of them has no more; or it only points ("please remember that").
@@ -224,10 +224,7 @@ def _is_ordered(key: str, sentence: str) -> bool:
 
 
 def asks(sentence: str) -> bool:
-    """Return True if a sentence asks.
-
-    "Could you remember that" does not, nor does "we use it, ok?".
-    """
+    """Return True if a sentence asks; "could you remember that" does not, nor does "we use it, ok?"."""
     if _any("request").search(sentence) and _any("remembering").search(sentence):
         return False
     return is_question(_any("tags").sub("", sentence)) or _any("asks").search(sentence) is not None
@@ -270,7 +267,7 @@ class _Marked(NamedTuple):
         return _Marked(words, moved, frozenset())
 
     def holds(self, other: _Marked) -> bool:
-        """Tell whether the words of `other` stand here in order, close together and denied alike."""
+        """Return True if the words of `other` stand here in order, close together and denied alike."""
         return any(self._holds_from(start, other) for start in range(len(self.words)))
 
     def _holds_from(self, start: int, other: _Marked) -> bool:
@@ -314,7 +311,7 @@ def _marks() -> re.Pattern[str]:
 
 
 def _is_said(word: str, said: Collection[str]) -> bool:
-    """Tell whether a stem is among the user's, or one of theirs with another ending of a verb or an adjective."""
+    """Return True if a stem is among the user's, or one of theirs with another ending of a verb or an adjective."""
     return word in said or any(differ_in_ending(word, other) for other in said if other[:_MIN_STEM] == word[:_MIN_STEM])
 
 

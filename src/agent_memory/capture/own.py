@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from agent_memory.capture.foreign import FENCE, without_injected
+from agent_memory.capture.other_authors import blank_other_authors
 from agent_memory.capture.pasted import (
     is_machine_line,
     without_announced,
@@ -58,13 +59,13 @@ def separate(text: str, *, typed: bool) -> tuple[str, dict[str, str]]:
 
 
 def typed_part(text: str) -> str:
-    """Return what a person typed of a message of theirs; nothing of one that is longer than anybody types."""
+    """Return the part of a message that only the user can have typed; empty for a very long one."""
     own, _ = separate(text[:MAX_MESSAGE_CHARS], typed=True)
-    return own if len(own) <= MAX_OWN_CHARS else ""
+    return blank_other_authors(own) if len(own) <= MAX_OWN_CHARS else ""
 
 
 def was_cut(text: str) -> bool:
-    """Tell whether an element was taken out of this sentence."""
+    """Return True if an element was taken out of this sentence."""
     return _CUT in text
 
 

@@ -44,7 +44,7 @@ _sign: Final = functools.partial(any_of, "foreign")
 
 
 def is_machine_line(line: str) -> bool:
-    """Tell whether a machine wrote this line, or a person wrote it for one: log, trace, terminal, code, data."""
+    """Return True if a machine wrote this line, or a person wrote it for one: log, trace, terminal, code, data."""
     line = line[:_MAX_LINE]
     if line.startswith(("    ", "\t")) and not line.strip().startswith(("-", "*")):
         return True

@@ -80,7 +80,7 @@ def _harmless() -> frozenset[str]:
 
 
 def is_restated(content: str, stored: Sequence[str]) -> bool:
-    """Tell whether `content` says what the model stored in this turn, in one memory or spread over several."""
+    """Return True if `content` says what the model stored in this turn, in one memory or spread over several."""
     words = word_set(content)
     others = [(text, other) for text in stored if (other := word_set(text))]
     if not words:
@@ -97,12 +97,12 @@ def is_restated(content: str, stored: Sequence[str]) -> bool:
 
 
 def differ_in_meaning(one: str, other: str) -> bool:
-    """Tell whether two texts differ in a negation, a number, a version, a name of code, or one of two opposites."""
+    """Return True if two texts differ in a negation, a number, a version, a name of code, or one of two opposites."""
     return _turning(one) != _turning(other)
 
 
 def _keeps_meaning(content: str, stored: str) -> bool:
-    """Tell whether what the model stored keeps the numbers and names of `content` and whether it is negated.
+    """Return True if what the model stored keeps the numbers and names of `content` and whether it is negated.
 
     Other than a repetition it may say more, and say "never" where the user said "do not".
     """

@@ -83,7 +83,7 @@ class CaptureLedger:
 
 
 def _covers(seen: Observation, observation: Observation) -> bool:
-    """Return True if what was seen makes `observation` needless; untrusted words and notes do that to no more."""
+    """Return True if an observation repeats a seen one."""
     return (
         bool(seen.cue or not observation.cue)
         and may_stand_for(seen.trust, observation.trust)

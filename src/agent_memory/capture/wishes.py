@@ -77,7 +77,7 @@ def _wishes(language: _Language, sentence: str, agent_id: str) -> bool:
 
 
 def _is_meant(language: _Language, sentence: str, match: re.Match[str], *, is_literal: bool) -> bool:
-    """Tell whether the wish is neither denied, nor reported, nor a condition or a question."""
+    """Return True if the wish is neither denied, nor reported, nor a condition or a question."""
     before, after = sentence[: match.start()], sentence[match.end() :]
     if any_of("wishes", "labels", _LABELLED).search(before) is None and (":" in before or "\uff1a" in before):
         return False

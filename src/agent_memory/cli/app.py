@@ -50,7 +50,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         "status": _Entry("status", "Show how many memories there are, and whether all is well."),
         "stats": _Entry("stats", "Show how much there is, how it grew and what of it is used."),
         "search": _Entry("ask", "Search notes, documents, pages and conversations by meaning and by words."),
-        "overview": _Entry("ask", "Show how much is remembered, what is pinned, open tasks and the newest."),
+        "overview": _Entry("ask", "Show counts, pinned memories, open tasks and the newest."),
         "list": _Entry("ask", "List memories, the newest first."),
         "show": _Entry("ask", "Show all that is known about memories."),
         "history": _Entry("past", "Show what a memory was before its changes, oldest first."),
@@ -73,7 +73,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
             "suspects", "List pairs of memories that look as if they cannot both be right, or settle one."
         ),
         "review": _Entry("review", "Decide about waiting notes and conflicts with single keys."),
-        "inbox": _Entry("inbox", "Decide what may be remembered: what was captured without a cue waits here."),
+        "inbox": _Entry("inbox", "List what waits, or accept or reject it: statements without a cue."),
         "undo": _Entry("undo", "List the last 20 changes: who, what, when; or take one back."),
         "consent": _Entry("consent_limits", "Show or limit what may be stored, of one agent or all.", PlaceCommand),
         "restore": _Entry("past", "Bring back what forgetting, replacing, changing or archiving took.", RestoreCommand),
@@ -81,7 +81,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
     "Be given": {
         "ingest": _Entry(
             "knowledge",
-            "Take in documents and conversations, each once; what was interrupted goes on where it stopped.",
+            "Ingest documents and conversations, each once.",
         ),
         "resources": _Entry("knowledge", "List what the agent was given, the newest first; or show one whole."),
         "topics": _Entry(

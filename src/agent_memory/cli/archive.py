@@ -99,7 +99,7 @@ async def in_archive(run: Run, word: str) -> str | None:
 
 
 def has_archive(run: Run) -> bool:
-    """Tell whether the agent has an archive."""
+    """Return True if the agent has an archive."""
     from agent_memory.lifecycle.archive import archive_exists
 
     return archive_exists(run.service.agent_id, run.service.settings)

@@ -105,7 +105,7 @@ async def list_(
     run.screen.rows({**head, "memories": documents}, "memories", _COLUMNS)
     show_memories(run.screen, listed.records, replaced)
     if not listed.total and not await run.service.admin.count():
-        run.screen.note(f"{run.service.agent_id} remembers nothing yet.")
+        run.note_empty(run.service.agent_id)
     else:
         _note_rest(run, listed.total, page.offset, len(documents))
     if not listed.total and not scratchpad:
@@ -152,7 +152,7 @@ def _note_rest(run: Run, total: int, offset: int, shown: int) -> None:
     if not total:
         run.screen.note("No memory matches.")
     elif not shown:
-        run.screen.note(f"There are only {total:,}.")
+        run.screen.note(f"Offset {offset:,} is past the end: {counted(total, 'memory', 'memories')} in total.")
     elif run.screen.out.is_terminal and offset + shown < total:
         run.screen.note(f"{shown:,} of {total:,}; --all or --offset {offset + shown} shows more.", style="dim")
 
@@ -262,13 +262,14 @@ async def search(
     if explain and run.screen.form == "text":
         await _explain(run, results, replaced)
     if not results and not put_away and found.overview is None:
-        run.screen.note("Nothing found." + (" Fewer filters or other words may help." if not explain else ""))
+        advice = "Fewer filters or other words" if filters.is_narrow or kinds != HIT_KINDS else "Other words"
+        await _note_nothing(run, "" if explain else f" {advice} may help.")
         raise typer.Exit(NOT_FOUND)
 
 
 @command(rows=True)
 async def overview(run: Run) -> None:
-    """Show how much is remembered, what is pinned, open tasks and the newest."""
+    """Show counts, pinned memories, open tasks and the newest."""
     found = await run.service.search(None, caller=run.caller, kinds=HIT_KINDS, has_waiting=True)
     hits = [whole_hit(hit, explain=False, superseded_by=None) for hit in found.near]
     document = {"agent_id": run.service.agent_id, **answer(found, hits, explain=False)}
@@ -276,17 +277,26 @@ async def overview(run: Run) -> None:
     _show_found(run, found, None, explain=False)
 
 
+async def _note_nothing(run: Run, advice: str) -> None:
+    if await run.service.admin.count():
+        run.screen.note(f"Nothing found.{advice}")
+    else:
+        run.note_empty(run.service.agent_id)
+
+
 def _show_found(run: Run, found: Found, put_away: Sequence[Any] | None, *, explain: bool) -> None:
     """Print an answer: the counts of an overview, then the hits."""
     full = run.given(AnswerOptions).full if found.overview is None else False
-    if found.overview is not None:
+    if found.overview is not None and not found.near and not any(found.overview.values()):
+        run.note_empty(run.service.agent_id)
+    elif found.overview is not None:
         show_overview(run.screen, found.overview)
     for rank, hit in enumerate(found.near, start=1):
         superseded_by = found.replaced.get(hit.memory.id)
         show_hit(run.screen, rank, hit, explain=explain, superseded_by=superseded_by, full=full)
     show_archived(run.screen, put_away or ())
     if any(hit.excerpt is not None for hit in found.near) and not full and run.screen.out.is_terminal:
-        run.screen.hint("… stands for what is left out; --full or `agent-memory show ID` shows it.", style="dim")
+        run.screen.hint("… marks omitted text; --full or `agent-memory show ID` shows it.", style="dim")
 
 
 async def wait_for_embeddings(run: Run) -> None:

@@ -29,7 +29,7 @@ _WORDS: Final = {
 
 
 def was_given(run: Run) -> bool:
-    """Tell whether the agent has anything but memories."""
+    """Return True if the agent has anything but memories."""
     if run.service.settings.backend == "server":
         return False
     folder = run.root / run.service.agent_id

@@ -9,7 +9,6 @@ from rich.text import Text
 from agent_memory.cli.drafts import edited_text
 from agent_memory.cli.formats import Format, encode_entry
 from agent_memory.cli.running import Run, command
-from agent_memory.cli.screen import typed
 from agent_memory.cli.text import day, plain
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 _COLUMNS: Final = ("id", "timestamp", "category", "content")
 _Ids = list[str] | None
 _ID: Final = "ID"
-_KEYS: Final = {"a": "accept", "e": "edit", "r": "reject", "n": "next", "q": "quit", "": "next"}
-_QUESTION: Final = "[a]ccept, [e]dit, [r]eject, [n]ext, [q]uit: "
 
 
 @command(rows=True)
@@ -39,12 +36,14 @@ async def inbox(
     text: Annotated[
         str | None, typer.Option("--text", metavar="TEXT", help="With --edit: the new text, without an editor.")
     ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="Only list, also in a terminal.")] = False,
+    list_: Annotated[  # noqa: ARG001 - of earlier versions, which asked in a terminal
+        bool, typer.Option("--list", help="Only list, as without options.")
+    ] = False,
 ) -> None:
-    """Decide what may be remembered: what was captured without a cue waits here; with mode ask, all of it.
+    """List what waits, or accept or reject it: statements without a cue; with mode ask, all captured ones.
 
-    In a terminal each is shown in turn, to accept, edit, reject or leave it. After four weeks a note is archived, and
-    with mode ask what waits is dropped. What is rejected is deleted from the file, and not offered again.
+    After four weeks a note is archived, and with mode ask what waits is dropped. What is rejected is deleted from the
+    file, and not offered again. `review` decides with single keys.
     """
     if text is not None and edit is None:
         raise ValidationError("--text goes with --edit.", code="usage")
@@ -53,15 +52,8 @@ async def inbox(
     async with opened_inbox(run.service) as opened:
         if accept or reject or edit:
             await _decide(run, opened, accept or [], reject or [], edit, text)
-        elif list_ or run.screen.form != "text" or not is_terminal():
-            await list_candidates(run, opened, await opened.waiting(), "Nothing waits in the inbox.")
         else:
-            await _walk(run, opened)
-
-
-def is_terminal() -> bool:
-    """Tell whether somebody sits there who can be asked."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+            await list_candidates(run, opened, await opened.waiting(), "Nothing waits in the inbox.")
 
 
 async def _decide(
@@ -69,13 +61,14 @@ async def _decide(
 ) -> None:
     waiting = [*await opened.waiting(), *await opened.archived()]
     if wrong := set(accepted) & {*rejected, *([edited] if edited else [])}:
-        raise ValidationError(f"{quoted(min(wrong))} cannot be both; nothing was decided.", code="usage")
+        message = f"{quoted(min(wrong))} is given two decisions; nothing was decided."
+        raise ValidationError(message, code="usage", recovery="Name it once.")
     yes, no = [find_candidate(waiting, word) for word in accepted], [find_candidate(waiting, word) for word in rejected]
     chosen = find_candidate(waiting, edited) if edited is not None else None
     done: dict[str, Any] = {"accepted": [], "rejected": []}
     run.screen.document(done)
     if chosen is not None:
-        await _edit(run, opened, chosen, text, done)
+        await edit_candidate(run, opened, chosen, text, done)
     for each in yes:
         await _accept(run, opened, each, {}, done)
     for each in await opened.reject([each.id for each in no], run.caller):
@@ -117,10 +110,25 @@ async def _accept(
         run.hint_undo(stored.memory.id)
 
 
-async def _edit(run: Run, opened: "Inbox", candidate: "Candidate", text: str | None, done: dict[str, Any]) -> None:
+async def edit_candidate(
+    run: Run, opened: "Inbox", candidate: "Candidate", text: str | None, done: dict[str, Any]
+) -> None:
+    """Store a candidate with a new text.
+
+    Args:
+        run: Context of this command.
+        opened: Inbox of the candidate.
+        candidate: Waiting candidate to store.
+        text: New text; None opens an editor.
+        done: Lists of decisions, to which this one is added.
+
+    Raises:
+        ValidationError: The new text is empty.
+    """
     new = (await edited_text(run, candidate.id, candidate.content) if text is None else text).strip()
     if not new:
-        raise ValidationError("The text is gone; nothing was decided.", recovery="To have it go there is --reject.")
+        recovery = f"Run `agent-memory inbox --reject {candidate.id}` to remove it."
+        raise ValidationError("The text is empty; nothing was decided.", recovery=recovery)
     typed = {} if sys.stdin.isatty() else {"trust": "medium"}  # what a program gives need not be a person's words
     await _accept(run, opened, candidate, {"content": new, **(typed if new != candidate.content else {})}, done)
 
@@ -151,7 +159,7 @@ async def list_candidates(run: Run, opened: "Inbox", waiting: "Sequence[Candidat
     if not waiting:
         run.screen.note(nothing)
     else:
-        run.screen.hint("Decide by `agent-memory inbox` with --accept ID, --edit ID or --reject ID.")
+        run.screen.hint("Run `agent-memory review` to decide, or `agent-memory inbox --accept ID` or --reject ID.")
 
 
 def show_candidate(run: Run, each: "Candidate") -> None:
@@ -163,36 +171,6 @@ def show_candidate(run: Run, each: "Candidate") -> None:
     run.screen.show(each.content, indent=2)
     if each.replaces:
         run.screen.show(f"would replace {each.replaces}", indent=2, style="dim")
-
-
-async def _walk(run: Run, opened: "Inbox") -> None:
-    """Show each in turn and ask."""
-    waiting = await opened.waiting()
-    done: dict[str, Any] = {"accepted": [], "rejected": []}
-    run.screen.last_words = lambda: "Stopped. What was decided is done; the rest waits still."
-    for each in waiting:
-        show_candidate(run, each)
-        choice = _ask(run)
-        if choice == "quit":
-            break
-        if choice == "accept":
-            await _accept(run, opened, each, {}, done)
-        elif choice == "edit":
-            await _edit(run, opened, each, None, done)
-        elif choice == "reject":
-            await opened.reject([each.id], run.caller)
-            run.screen.show("Rejected; it is not offered again.")
-    left = len(await opened.waiting())
-    run.screen.note(f"{counted(left, 'candidate')} left in the inbox." if left else "Nothing waits in the inbox.")
-
-
-def _ask(run: Run) -> str:
-    while True:
-        answer = typed(run.screen, _QUESTION)
-        if answer is None:
-            return "quit"
-        if (choice := _KEYS.get(answer.strip().lower()[:1])) is not None:
-            return choice
 
 
 async def write_waiting(run: Run, form: Format, write: "Callable[[str], object]") -> int:

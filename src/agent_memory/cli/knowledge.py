@@ -76,7 +76,9 @@ async def ingest(
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Take in documents and conversations, each once; what was interrupted goes on where it stopped.
+    """Ingest documents and conversations, each once.
+
+    An interrupted command continues where it stopped.
 
     New content of a known file is a new version: passages that it no longer has are hidden, and undo restores them.
     """
@@ -190,7 +192,9 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
     missing = await _note_missing(run, knowledge, folders, prune=prune)
     if not files and not missing.get("missing"):
         failed += 1
-        run.screen.note(f"Nothing was ingested: {quoted(words[0])} has no Markdown, text or chat file.")
+        named = ", ".join(map(quoted, words))
+        run.screen.note(f"Nothing was ingested: no Markdown, text or chat file in {named}.")
+        run.screen.hint("`agent-memory ingest -h` names the kinds of files.")
     worked = await work(run, knowledge, is_shown=False)
     await _show_passages(run, knowledge, documents, worked["items"])
     if worked["pages"] and any("error" not in document for document in documents):
@@ -221,12 +225,11 @@ async def _note_missing(run: Run, knowledge: Knowledge, folders: list[Path], *, 
     names = _join_names(record.source.detail for record in records.values())
     if not prune:
         verb = "is" if len(records) == 1 else "are"
-        run.screen.note(f"{counted(len(records), 'file')} {verb} missing: {names}. --prune withdraws what they said.")
+        run.screen.note(f"{counted(len(records), 'file')} {verb} missing: {names}. ")
+        run.screen.hint("Run `agent-memory ingest FOLDER --prune` to withdraw them.")
         return {"missing": missing}
     hidden = await hide_missing(knowledge, run.service, list(records.values()), run.caller)
-    run.screen.show(
-        f"Withdrew {names} with {counted(len(hidden), 'passage')}. Run {run.build_undo('')} to take it back."
-    )
+    run.screen.show(f"Withdrew {names} with {counted(len(hidden), 'item')}. Run {run.build_undo('')} to take it back.")
     return {"missing": missing, "withdrawn": hidden}
 
 

@@ -1,4 +1,4 @@
-"""`forget WORDS` and `forget --all`: a checklist without a default choice, or all memories after a question."""
+"""`forget WORDS` and `forget --all`."""
 
 import re
 import sys
@@ -53,7 +53,7 @@ async def are_words(run: Run, named: list[str]) -> bool:
 
 
 async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: bool) -> "tuple[str, datetime | None]":
-    """List what words may mean, let the user choose, and forget the choice.
+    """List candidates, ask for a choice, forget it.
 
     Returns:
         The id of a forgotten memory, which `restore` takes, and until when that is possible.
@@ -81,15 +81,20 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
         raise typer.Exit(FAILED)
     outcome = await run.service.requests.forget([memory.id for memory in chosen], run.caller, reason=reason)
     until = None if now else outcome.kept_until
-    gone = [{"memory_id": memory.id, "content": memory.content} for memory in outcome.memories]
-    document |= {"forgotten": True, "count": len(gone), "forget": gone, "older_versions": list(outcome.older_versions)}
+    forgotten = [{"memory_id": memory.id, "content": memory.content} for memory in outcome.memories]
+    document |= {
+        "forgotten": True,
+        "count": len(forgotten),
+        "forget": forgotten,
+        "older_versions": list(outcome.older_versions),
+    }
     document |= {"statements": [memory.id for memory in outcome.statements]} if outcome.statements else {}
     document["similar"] = [{"memory_id": memory.id, "content": memory.content} for memory in outcome.similar]
     run.screen.document(document | ({} if until is None else {"kept_until": until.isoformat()}))
     for memory in outcome.memories:
         run.screen.show(f"Forgot {memory.id}: {brief(memory.content)}")
     if outcome.older_versions:
-        run.screen.show(f"With it went {', '.join(outcome.older_versions)}, which it had replaced.")
+        run.screen.show(f"Also forgot its older versions: {', '.join(outcome.older_versions)}.")
     for item in outcome.talk:
         run.screen.show(f"Also forgot in talk {item.id}: {brief(item.content)}")
     for statement in outcome.statements:
@@ -100,7 +105,7 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
 
 
 def _show_candidates(run: Run, candidates: "ForgetCandidates") -> None:
-    """Print a numbered list; next to JSON on stderr, for whoever is asked."""
+    """Print a numbered list, next to JSON on stderr."""
     for number, candidate in enumerate(candidates.listed, start=1):
         memory, owner = candidate.memory, candidate.ownership.owner
         parts = [f"{number}. {memory.id}", f"{memory.timestamp:%Y-%m-%d}", *([f"owner: {owner}"] if owner else [])]
@@ -113,16 +118,16 @@ def _show_candidates(run: Run, candidates: "ForgetCandidates") -> None:
 
 
 def _choose(run: Run, candidates: "ForgetCandidates", *, yes: bool, now: bool) -> "list[Memory]":
-    """Return the memories that the user chooses, or with `--yes` the only one that is certain."""
+    """Return the chosen memories; with `--yes` the only certain one."""
     if yes:
         only = candidates.get_only_match()
         if only is None:
             run.screen.note(_UNSURE)
-            run.screen.hint("`agent-memory forget ID` forgets one of them.")
+            run.screen.hint("Run it again without --yes to choose, or run `agent-memory forget ID`.")
             raise typer.Exit(FAILED)
         return [only]
     if not sys.stdin.isatty():
-        run.screen.hint("There is no terminal to choose on. `agent-memory forget ID` forgets one of them.")
+        run.screen.hint("No terminal to choose on. `agent-memory forget ID` forgets one of them.")
         return []
     run.screen.last_words = lambda: "Stopped. Nothing was forgotten."
     while True:
@@ -150,7 +155,7 @@ async def forget_all(run: Run, *, reason: str, yes: bool, now: bool) -> "tuple[s
     view, memories = preview_all_view(preview), counted(len(preview.memories), "memory", "memories")
     if not preview:
         run.screen.document({"forgotten": False, **view})
-        run.screen.note("Nothing is remembered.")
+        run.screen.note(f"{run.service.agent_id} has no memories.")
         raise typer.Exit(FAILED)
     categories = ", ".join(f"{name} {count}" for name, count in view["by_category"].items())
     run.screen.note(f"{memories}: {categories}.")
@@ -167,29 +172,29 @@ async def forget_all(run: Run, *, reason: str, yes: bool, now: bool) -> "tuple[s
 
 
 async def _archived(run: Run, words: str) -> dict[str, list[str]]:
-    """Name the archived memories that match strongly: they are not forgotten with the others."""
+    """List matching archived memories, which stay."""
     if not has_archive(run):
         return {}
     async with opened_archive(run) as archive:
-        meant = await archive.find_matches(words)
-    for memory in meant:
-        run.screen.note(f"{memory.id}: in the archive, and stays there", style="dim")
-        run.screen.note(memory.content, style="")
-    if meant:
-        run.screen.hint(f"`agent-memory forget {' '.join(each.id for each in meant)}` forgets what is archived.")
-    return {"archived": [each.id for each in meant]}
+        matches = await archive.find_matches(words)
+    for memory in matches:
+        run.screen.note(f"{memory.id}: archived; not forgotten", style="dim")
+        run.screen.note(brief(memory.content), style="")
+    if matches:
+        run.screen.hint(f"`agent-memory forget {' '.join(match.id for match in matches)}` forgets what is archived.")
+    return {"archived": [match.id for match in matches]}
 
 
 async def _waiting(run: Run, words: str) -> dict[str, list[str]]:
-    """Name what matches in the inbox: it is rejected there, not forgotten with the others."""
+    """List matching inbox candidates, which stay."""
     if not inbox_exists(run.service.agent_id, run.service.settings):
         return {}
     async with opened_inbox(run.service) as inbox:
-        meant = await inbox.find_matches(words)
-    for candidate in meant:
-        run.screen.note(f"{candidate.id}: waits in the inbox, and stays there", style="dim")
-        run.screen.note(candidate.content, style="")
-    if meant:
-        options = " ".join(f"--reject {each.id}" for each in meant)
+        matches = await inbox.find_matches(words)
+    for candidate in matches:
+        run.screen.note(f"{candidate.id}: waits in the inbox; not forgotten", style="dim")
+        run.screen.note(brief(candidate.content), style="")
+    if matches:
+        options = " ".join(f"--reject {each.id}" for each in matches)
         run.screen.hint(f"`agent-memory inbox {options}` takes out what waits.")
-    return {"waiting": [each.id for each in meant]}
+    return {"waiting": [match.id for match in matches]}

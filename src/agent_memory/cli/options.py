@@ -230,8 +230,8 @@ def choose_agent(name: str | None, root: Path, *, may_be_new: bool) -> str:
         raise IdentityError(
             f"There are no agents under {root} yet.",
             code="no_agents",
-            recovery="Begin one with `agent-memory store --agent NAME TEXT` or `agent-memory ingest --agent NAME "
-            "FILE`, or name their folder with --root.",
+            recovery="Begin one with `agent-memory store TEXT` or `agent-memory ingest FILE`, or name their folder "
+            "with --root.",
         )
     if len(known) > 1:
         raise IdentityError(

@@ -210,10 +210,9 @@ async def forget(
         await _fold_all(run)
     elif until is not None:
         run.hint_undo(undo_args)
-        back = "it" if memory_id else "all of it"
         run.screen.hint(
-            f"Until {day(until)} at least, the text stays in memories.yaml, and `agent-memory restore "
-            f"{undo_args}` brings {back} back. `agent-memory compact --now` ends that.",
+            f"Undo is possible until {day(until)} at least; the text stays in memories.yaml until then. "
+            "`agent-memory compact --now` ends that.",
             style="dim",
         )
 
@@ -242,17 +241,21 @@ async def _forget_named(
         kept |= {"statements": list(forgotten.statements)} if forgotten.statements else {}
         documents.append({"memory_id": memory.id, "forgotten": True, "older_versions": older, **kept})
         run.screen.document(documents[0] if len(documents) == 1 else {"memories": documents})
-        also = f", and with it {', '.join(older)}, which it had replaced" if older else ""
-        also += f", and {', '.join(forgotten.talk)} with the same words" if forgotten.talk else ""
-        also += f", and {', '.join(forgotten.statements)}, made of it" if forgotten.statements else ""
-        run.screen.show(f"Forgot {memory.id}{also}.")
+        run.screen.show(f"Forgot {memory.id}.")
+        for ids, what in (
+            (older, "its older versions"),
+            (forgotten.talk, "the same words in talk"),
+            (forgotten.statements, "what an agent made of it"),
+        ):
+            if ids:
+                run.screen.show(f"Also forgot {what}: {', '.join(ids)}.")
         if source := source_of(memory):
             run.screen.hint(
                 f"What it was drawn from is kept: {source}. `agent-memory ingest --undo` forgets a resource with all "
                 "that was drawn from it.",
                 style="dim",
             )
-    return memories[0].id, until
+    return (memories[0].id if len(documents) == 1 else ""), until
 
 
 async def compact(
@@ -294,7 +297,7 @@ async def _compact_knowledge(run: Run, grace: timedelta | None) -> None:
 
 
 def _was_given(run: Run) -> bool:
-    """Tell whether there is anything but memories."""
+    """Return True if there is anything but memories."""
     folder = folder_of(run.service.agent_id, run.root)
     return folder.blobs.exists() or any((folder.path / kind.journal).exists() for kind in (TOPIC, EPISODE))
 

@@ -1,5 +1,6 @@
 """The command `review`: decide about waiting notes and conflicts with single keys."""
 
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from agent_memory.cli.inbox import find_candidate, is_terminal, list_candidates, show_candidate
+from agent_memory.cli.inbox import edit_candidate, find_candidate, list_candidates, show_candidate
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.suspects import show_conflict
 from agent_memory.files.wording import counted
@@ -26,15 +27,17 @@ _QUIT: Final = frozenset({"q", _CONTROL_C, _CONTROL_D, _ESCAPE, ""})
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """What is to be decided about one note or conflict.
+    """Note or conflict to decide about.
 
     Attributes:
         show: Prints it.
         acts: By key, the label of a decision and what carries it out.
+        immediate_keys: Keys of decisions that are carried out at once.
     """
 
     show: Callable[[], None]
     acts: dict[str, tuple[str, Act]]
+    immediate_keys: frozenset[str] = frozenset()
 
     @property
     def question(self) -> str:
@@ -48,13 +51,14 @@ async def review(
     *,
     archived: Annotated[bool, typer.Option("--archived", help="List notes that waited too long.")] = False,
     restore: Annotated[
-        list[str] | None, typer.Option("--restore", metavar=_ID, help="Have an archived note wait again; repeatable.")
+        list[str] | None,
+        typer.Option("--restore", metavar=_ID, help="Return an archived note to the inbox; repeatable."),
     ] = None,
 ) -> None:
-    """Decide about waiting notes and conflicts with single keys, one after the other.
+    """Decide about waiting notes and conflicts with single keys.
 
-    A decision is carried out with the next key, so that [u]ndo takes it back. Without a terminal what waits is listed,
-    and the command ends with 1 if anything does.
+    A decision is carried out with the next key, so that [u]ndo takes it back; [e]dit is carried out at once. Without
+    a terminal what waits is listed, and the command ends with 1 if anything does.
     """
     from agent_memory.privacy import opened_inbox
 
@@ -70,6 +74,11 @@ async def review(
             else:
                 items = [_note_item(run, inbox, candidate) for candidate in waiting]
                 await _walk(run, [*items, *(_conflict_item(run, conflict) for conflict in conflicts)])
+
+
+def is_terminal() -> bool:
+    """Return True if a person can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def read_key(run: Run, question: str) -> str:
@@ -97,7 +106,7 @@ async def _list(run: Run, inbox: "Inbox", waiting: "list[Candidate]", conflicts:
     Raises:
         typer.Exit: Something waits.
     """
-    await list_candidates(run, inbox, waiting, "No note waits.")
+    await list_candidates(run, inbox, waiting, "No note waits." if conflicts else "No note or conflict waits.")
     if conflicts:
         run.screen.hint(f"{counted(len(conflicts), 'conflict')}: `agent-memory suspects` lists them.")
     if waiting or conflicts:
@@ -105,7 +114,7 @@ async def _list(run: Run, inbox: "Inbox", waiting: "list[Candidate]", conflicts:
 
 
 async def _walk(run: Run, items: list[ReviewItem]) -> None:
-    """Show the items in order and carry out each decision with the next key."""
+    """Show each item and apply decisions one key later."""
     pending: tuple[int, Act] | None = None
     position = decided = 0
     while position < len(items):
@@ -122,7 +131,10 @@ async def _walk(run: Run, items: list[ReviewItem]) -> None:
         pending = None
         if key in _QUIT:
             break
-        if key in item.acts:
+        if key in item.immediate_keys:
+            await item.acts[key][1]()
+            decided += 1
+        elif key in item.acts:
             pending = (position, item.acts[key][1])
         position += 1
     if pending and _confirms_last(run):
@@ -152,7 +164,11 @@ def _note_item(run: Run, inbox: "Inbox", candidate: "Candidate") -> ReviewItem:
         await inbox.reject([candidate.id], run.caller)
         run.screen.show(f"Rejected {candidate.id}; it is not offered again.")
 
-    return ReviewItem(partial(show_candidate, run, candidate), {"k": ("[k]eep", keep), "r": ("[r]eject", reject)})
+    async def edit() -> None:
+        await edit_candidate(run, inbox, candidate, None, {"accepted": [], "rejected": []})
+
+    acts: dict[str, tuple[str, Act]] = {"k": ("[k]eep", keep), "e": ("[e]dit", edit), "r": ("[r]eject", reject)}
+    return ReviewItem(partial(show_candidate, run, candidate), acts, frozenset("e"))
 
 
 def _conflict_item(run: Run, conflict: "Suspect") -> ReviewItem:

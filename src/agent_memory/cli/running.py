@@ -137,6 +137,13 @@ class Run(Place):
 
     service: MemoryService
     caller: Caller
+    _is_noted_empty: bool = False
+
+    def note_empty(self, agent_id: str) -> None:
+        """Print once that an agent has no memories, and how to store one."""
+        if not self._is_noted_empty:
+            self._is_noted_empty = True
+            self.screen.hint(f"Nothing is remembered yet (agent {agent_id}). Store with: agent-memory store TEXT")
 
     async def category(self, name: str | None) -> str | None:
         """Return a category that is named, None for none.
@@ -209,7 +216,7 @@ def show_none(place: Place) -> None:
     place.screen.document({"root": str(place.root), "agents": []})
     place.screen.hint(
         f"There are no agents under {place.root} yet. "
-        "`agent-memory store -a NAME TEXT` or `agent-memory ingest -a NAME FILE` begins one."
+        "`agent-memory store TEXT` or `agent-memory ingest FILE` begins one."
     )
 
 
@@ -254,7 +261,10 @@ class Command(PlaceCommand):
             return
         if agent is None and (self._may_be_new or Shape in self._groups) and not agents_under(ctx.root):
             name = DEFAULT_AGENT  # other commands, such as `export`, need an agent that exists
-            ctx.screen.hint(f"There are no agents under {ctx.root} yet. This is the default agent, {name}.")
+            if self._may_be_new:
+                ctx.screen.hint(f"This is the default agent, {name}.")
+            else:
+                ctx.note_empty(name)
         else:
             name = choose_agent(agent, ctx.root, may_be_new=self._may_be_new)
         async with opened(name, ctx.root) as ctx.service:
@@ -387,7 +397,7 @@ def exit_code(error: AgentMemoryError) -> int:
 
 
 def wants_json(args: Sequence[str] | None) -> bool:
-    """Tell whether a command line asks for JSON, before anything has parsed it."""
+    """Return True if a command line asks for JSON, before anything has parsed it."""
     words = sys.argv[1:] if args is None else list(args)
     return "--json" in words or "--format=json" in words or ("--format", "json") in pairwise(words)
 

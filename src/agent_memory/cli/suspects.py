@@ -63,7 +63,7 @@ async def _settle(run: Run, memory_id: str, other_id: str, decision: "Decision")
     await run.service.disputes.decide(memory_id, other_id, decision, run.caller)
     run.screen.document({"id": memory_id, "other": other_id, "decision": decision})
     said = {
-        "replace": f"{memory_id} replaces {other_id} now. `agent-memory restore {other_id}` undoes it.",
+        "replace": f"{memory_id} replaces {other_id} now. `agent-memory undo {other_id}` takes it back.",
         "keep": f"{memory_id} and {other_id} both hold.",
         "not_same": f"{memory_id} and {other_id} do not speak of the same matter.",
     }

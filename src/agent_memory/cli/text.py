@@ -55,7 +55,7 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 
 def has_steering(text: str) -> bool:
-    """Tell whether `text` holds a character that `to_json` would show as its code."""
+    """Return True if `text` holds a character that `to_json` would show as its code."""
     return _STEERING_IN_JSON.search(text) is not None
 
 

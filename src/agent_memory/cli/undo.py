@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.cli.archive import in_archive
 from agent_memory.cli.options import Yes, complete_id, resolved
 from agent_memory.cli.past import restore
 from agent_memory.cli.running import FAILED, Run, command
@@ -92,8 +93,11 @@ def _check_named(run: Run, **values: str | None) -> None:
 async def _undo_memory(run: Run, recent: RecentChanges, word: str) -> None:
     """Revert the last change of a memory.
 
-    Unlike `restore`, this also reverts the storing of a memory.
+    Unlike `restore`, this also reverts storing.
     """
+    if await in_archive(run, word) is not None:
+        await restore(run, word)
+        return
     (memory_id,) = await resolved(run.service, [word], forgotten=True)
     last = await recent.find_last(memory_id)
     if last is None or last.verb != "stored" or await recent.is_replaced(memory_id):

@@ -96,17 +96,6 @@ def merges_of(entity: Entity) -> Merges:
     )
 
 
-def trust_of(entity: Entity, attribute: str) -> Trust:
-    """Return how far the value of an attribute is to be trusted: as who said it, or as the entity.
-
-    Raises:
-        KeyError: The entity has no such attribute.
-    """
-    entity.attributes[attribute]
-    said = merges_of(entity)["attributes"].get(attribute)
-    return _holds(said)["trust"] if said else entity.trust
-
-
 def _said(value: str, entity: Entity) -> Said:
     return Said(value=value, trust=entity.trust, by=entity.id)
 

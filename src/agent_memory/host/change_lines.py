@@ -1,4 +1,4 @@
-"""`ChangeLines`: what changed in memory, as lines that the user sees, and their undo.
+"""Lines that show the user each change of memory, and their undo.
 
 Fed by the events of the store. A line goes to the display of the host; where there is none, it is injected into the
 next request, for the model to show. What only the model needs is always injected.
@@ -42,13 +42,13 @@ _VERBS: Final = {
     "memory:archived": "Archived",
 }
 _MAX_CHARS: Final = 120
-_MANY: Final = 3
+_MAX_QUOTED: Final = 3
 """More changes of one kind at a time are counted instead of quoted."""
 _MAX_LISTED: Final = 20
 
 
 class LinesSession(Protocol):
-    """What the lines need of the session they are about."""
+    """Session members that `ChangeLines` uses."""
 
     note_returned: Callable[[Iterable[Memory]], None]
     project: Callable[[], str]
@@ -93,7 +93,7 @@ class ChangeLines:
         self._background = Background()
 
     def listen(self, session: object) -> list[Callable[[], None]]:
-        """Follow the end of the session that owns the lines; return how to stop."""
+        """Register the end-of-session hook; return its removers."""
         if session is not self._session:
             return []
 
@@ -104,7 +104,7 @@ class ChangeLines:
         return [register("session:end", end, priority=AFTER_CAPTURE, name="agent-memory-lines")]
 
     def note(self, event: str, data: Mapping[str, Any]) -> None:
-        """Take an event of the store; what it changed is shown in a moment."""
+        """Record a store event, to be shown soon."""
         self._held += event == "memory:held"
         is_reworded = event != "memory:updated" or "content" in data.get("fields", ())
         if event not in _VERBS or not is_reworded or "memory_id" not in data:
@@ -122,7 +122,10 @@ class ChangeLines:
             self._user_lines.append(line)
 
     async def flush(self) -> None:
-        """Render what changed, and show it where the host has a display."""
+        """Render what changed, and show it where the host has a display.
+
+        A line that the display fails to show is injected into the next request.
+        """
         changes, self._changes = self._changes, []
         service = await self._get_service() if changes else None
         if service is not None:
@@ -132,19 +135,23 @@ class ChangeLines:
             return
         lines, self._user_lines = self._user_lines, []
         for line in lines:
-            await show_line(self._coordinator, line)
+            if not await show_line(self._coordinator, line):
+                self._user_lines.append(line)
 
     async def settle(self) -> None:
         """Wait until what changed is shown."""
         await self._background.settle()
 
     def begin_turn(self) -> None:
-        """Begin a turn: what changed since the last one is what "undo that" means."""
+        """Start a turn; "undo that" takes back changes since the last one."""
         self._turn_lines = ()
         self._changed_before, self._changed_ids = self._changed_ids or self._changed_before, []
 
     async def get_injection(self) -> str:
-        """Return the text to put before the user's message, for all requests of a turn; empty if there is none."""
+        """Return the lines to inject before the user's message, or an empty text.
+
+        All requests of a turn get the same lines.
+        """
         if not self._has_counted:
             self._has_counted = True
             service = await self._get_service()
@@ -160,7 +167,7 @@ class ChangeLines:
         return f"{_HEADER}\n```text\n{body}\n```"
 
     async def end(self) -> None:
-        """Show at the end of a session how many notes wait, if it held any."""
+        """Show how many notes wait, if this session held any."""
         await self.settle()
         if self._held and (service := await self._get_service()) and (waiting := await count_waiting(service)):
             self.add(f"{describe_waiting(waiting)}. Run agent-memory review to decide.")
@@ -183,7 +190,7 @@ class ChangeLines:
             elif asked == "review":
                 await self._list_waiting(service)
         except AgentMemoryError as error:
-            self._model_lines.append(f"Memory: {error.message}")
+            self._model_lines.append(f"Memory: {error.message} {error.recovery}".rstrip())
 
     async def _get_service(self) -> MemoryService | None:
         return await self._session.service()
@@ -194,7 +201,7 @@ class ChangeLines:
             by_verb.setdefault(_VERBS[event], []).append((event, data))
         lines: list[str] = []
         for verb, group in by_verb.items():
-            if len(group) > _MANY:
+            if len(group) > _MAX_QUOTED:
                 lines.append(f"{verb} {counted(len(group), 'memory', 'memories')}. {_UNDO}")
                 continue
             for event, data in group:
@@ -218,10 +225,12 @@ class ChangeLines:
     async def _render_forgotten(self, service: MemoryService, memory: Memory) -> str:
         similar = await service.admin.find_similar(memory, self._session.caller)
         kept = f" Kept: {', '.join(map(_quote, similar[:2]))}." if similar else ""
-        return f'Forgot {_quote(memory)}.{kept} (say "undo that", 30 days)'
+        end = service.admin.get_restore_end()
+        undo = "" if end is None else f' (say "undo that", until {end:%Y-%m-%d})'
+        return f"Forgot {_quote(memory)}.{kept}{undo}"
 
     async def _note_similar(self, service: MemoryService, memory: Memory) -> None:
-        """Tell the model which memories a captured one may replace."""
+        """Inform the model of memories similar to a captured one."""
         similar = await service.admin.find_similar(memory, self._session.caller)
         if not similar:
             return
@@ -235,16 +244,17 @@ class ChangeLines:
     async def _undo(self, service: MemoryService) -> None:
         """Take back the changes of the last turn that had some."""
         memory_ids, self._changed_before = list(dict.fromkeys(self._changed_before)), []
-        if not memory_ids:
-            return
         recent = RecentChanges(service, folder_of(service.agent_id, service.settings.storage_root).audit)
-        self._is_undoing = True
+        self._is_undoing, has_undone = True, False
         try:  # all are read first: one restore brings back all that went with a memory
             for change in [await recent.find_last(memory_id) for memory_id in reversed(memory_ids)]:
                 if change is not None:
                     self.add(_describe_undone(await recent.take_back(change, self._session.caller)))
+                    has_undone = True
         finally:
             self._is_undoing = False
+        if not has_undone:
+            self.add("Nothing to undo.")
 
     async def _list_kept(self, service: MemoryService) -> None:
         """List what was kept today."""
@@ -277,7 +287,7 @@ class ChangeLines:
 
 
 def _find_request(prompt: str) -> str:
-    """Return which request a message is, or an empty string."""
+    """Return the key of the user's request, or an empty text."""
     sentences = own_sentences(prompt)
     if len(sentences) != 1 or sentences[0] != " ".join(prompt.split()):
         return ""

@@ -168,7 +168,7 @@ class Conversation:
         return name in TOOL_NAMES or name in KNOWLEDGE_TOOLS or name in self._own_tools
 
     def _brings_strangers(self, name: str, given: Any) -> bool:
-        """Tell whether a tool's answer holds a stranger's words: of its own, or out of the files of the agents.
+        """Return True if a tool's answer holds a stranger's words: of its own, or out of the files of the agents.
 
         Our own tools say for themselves what they show.
         """

@@ -109,7 +109,7 @@ def delegate_name(coordinator: Any) -> str:
 
 
 def is_memory_assistant(coordinator: Any) -> bool:
-    """Tell whether this child session is the memory-assistant."""
+    """Return True if this child session is the memory-assistant."""
     return bool(re.search(rf"(?:^|[:_-]){MEMORY_ASSISTANT}$", delegate_name(coordinator)))
 
 

@@ -130,7 +130,7 @@ class ModelWrites:
         return True
 
     def wrote_at(self, moment: float, *, is_tainted: bool) -> bool:
-        """Tell whether what was saved at a moment may be the model's.
+        """Return True if what was saved at a moment may be the model's.
 
         A tool was at work that named the file or its folder; or, with a stranger's text in the conversation, any time
         within a turn.
@@ -148,13 +148,13 @@ class ModelWrites:
         self._calls = [*(each for each in self._calls if each not in ended), call]
 
     def names_records(self, tool_input: Any) -> bool:
-        """Tell whether what a tool was given names the folder of the agents, for more than scratchpad.yaml."""
+        """Return True if what a tool was given names the folder of the agents, for more than scratchpad.yaml."""
         folders = self._places - {_FILE}
         bare = (_DAP.sub("", text[:_MAX_TEXT][::-1])[::-1] for text in _texts_in(tool_input))
         return any(place in text for text in bare for place in folders)
 
     def _is_meant(self, event: dict[str, Any]) -> bool:
-        """Tell whether what a tool was given names the file or where it lies."""
+        """Return True if what a tool was given names the file or where it lies."""
         return any(place in text for text in _texts_in(event.get("tool_input")) for place in self._places)
 
 

@@ -82,11 +82,11 @@ class Strangers:
         self._trusted = tuple(pattern.lower() for pattern in trusted)
 
     def are_spelled_out(self, tool_name: str) -> bool:
-        """Tell whether a pattern is this name itself: then whoever configured it means this tool."""
+        """Return True if a pattern is this name itself: then whoever configured it means this tool."""
         return tool_name.lower() in self._patterns
 
     def speak_by(self, tool_name: str, tool_input: Any) -> bool:
-        """Tell whether what this tool answered holds a stranger's words.
+        """Return True if what this tool answered holds a stranger's words.
 
         Args:
             tool_name: The tool's.

@@ -20,10 +20,10 @@ def has_display(coordinator: Any) -> bool:
     return callable(getattr(getattr(coordinator, "display_system", None), "show_message", None))
 
 
-async def show_line(coordinator: Any, line: str) -> None:
-    """Show the user a line; the host must have a display.
+async def show_line(coordinator: Any, line: str) -> bool:
+    """Show the user a line on the host's display; return False if it failed.
 
-    An error of the display is logged: the conversation continues without the line.
+    An error of the display is logged.
     """
     try:
         shown = coordinator.display_system.show_message(line, "info", SOURCE)
@@ -31,3 +31,5 @@ async def show_line(coordinator: Any, line: str) -> None:
             await shown
     except Exception as error:  # noqa: BLE001 - the host's code, whose errors are of any class
         log.warning("line_not_displayed", error=type(error).__name__)
+        return False
+    return True

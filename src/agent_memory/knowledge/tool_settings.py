@@ -38,9 +38,8 @@ class KnowledgeToolSettings(ModelSettings):
 
     tools: Annotated[tuple[str, ...], tools_among(KNOWLEDGE_TOOLS)] | None = Field(
         default=None,
-        description="Allow-list: the tools to offer; list_categories, get_category and digest when left out, recall "
-        "where conversations are taken in, too, and recall and remember where tool-memory-semantic is not in the "
-        "session.",
+        description="Tools to offer. Default: list_categories, get_category, digest; also recall if conversations are "
+        "ingested; also recall, remember without tool-memory-semantic.",
     )
     tenant_id: TenantId = Field(
         default=None,

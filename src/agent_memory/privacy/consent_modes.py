@@ -50,11 +50,6 @@ class Modes:
             return f"projects.{name}"
         return f"categories.{category}" if self.categories.get(category) == mode else "mode"
 
-    @property
-    def is_everywhere(self) -> bool:
-        """Whether no project and no category has a mode of its own."""
-        return not self.projects and not self.categories
-
 
 def strictest(modes: list[Mode]) -> Mode:
     """Return the mode of some that keeps least."""

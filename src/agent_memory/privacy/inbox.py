@@ -79,7 +79,7 @@ class InboxReader:
         return [candidate for candidate in await self._undecided() if not self._is_archived(candidate)]
 
     async def answer(self, request: SearchRequest) -> Answer[Candidate]:
-        """Return the candidates that match best by their words, also those that have waited for too long.
+        """Return candidates that match by words, expired ones included.
 
         Raises:
             StorageError: The inbox cannot be read.
@@ -87,7 +87,7 @@ class InboxReader:
         return await self._kept.answer(request)
 
     async def archived(self) -> list[Candidate]:
-        """Return the notes that waited too long, the oldest first; `restore` has them wait again.
+        """Return archived notes, oldest first.
 
         Raises:
             StorageError: They cannot be read.
@@ -109,7 +109,7 @@ class InboxReader:
         return found
 
     async def find_matches(self, words: str) -> list[Candidate]:
-        """Return waiting candidates that hold half of the words of a request to forget; changes nothing.
+        """Return waiting candidates with half of the words.
 
         Raises:
             StorageError: The inbox cannot be read.
@@ -250,7 +250,7 @@ class Inbox(InboxReader):
         return found
 
     async def restore(self, candidate_ids: Collection[str]) -> list[Candidate]:
-        """Have archived notes wait again.
+        """Return archived notes to the inbox.
 
         Raises:
             UnknownIdError: There is none with one of these IDs; the ones before it wait again.
@@ -262,7 +262,7 @@ class Inbox(InboxReader):
         ]
 
     async def drop_stored(self, memory: Memory, caller: Caller = NOBODY) -> list[str]:
-        """Remove candidates that say what a memory says, since it was stored; return their IDs."""
+        """Remove candidates that a stored memory repeats; return their IDs."""
         stored = [candidate for candidate in await self._everything() if _covers(memory, candidate)]
         await self._remove(stored, "accepted", caller, memory.id)
         return [candidate.id for candidate in stored]
@@ -308,7 +308,10 @@ class Inbox(InboxReader):
 
 
 def _covers(waiting: Memory, memory: Memory) -> bool:
-    """Return True if a text makes another one needless; untrusted words never do that to a person's."""
+    """Return True if one text makes another redundant.
+
+    Untrusted words never do that to a person's.
+    """
     from agent_memory.capture import is_near_duplicate  # as above
 
     return may_stand_for(waiting.trust, memory.trust) and is_near_duplicate(waiting.content, memory.content)

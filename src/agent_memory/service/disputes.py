@@ -200,7 +200,7 @@ def _replaced(newer_id: str, older_id: str) -> ValidationError:
     return ValidationError(
         f"{newer_id} has replaced {older_id}, so there is nothing to decide between them; nothing was changed.",
         code="replaced_already",
-        recovery=f"`agent-memory restore {older_id}` brings it back; then decide.",
+        recovery=f"`agent-memory undo {older_id}` brings it back; then decide.",
     )
 
 

@@ -14,6 +14,7 @@ from agent_memory.memories.memory_storage import build_result
 from agent_memory.models import (
     EPISODE,
     HIT_KINDS,
+    NOTES,
     HitKind,
     HitOrigin,
     MemorySearchResult,
@@ -125,6 +126,8 @@ class SearchSources:
         Raises:
             StorageError: The memories cannot be read.
         """
+        if asked.kinds == NOTES and not asked.has_waiting:
+            return await self._search_notes(asked)
         results = await self._join(await self._search_memories(asked), asked)
         if results.match == "none" and asked.request.filters.is_narrow:
             listing = replace(asked, request=replace(asked.request, text=""), has_waiting=False)
@@ -160,6 +163,24 @@ class SearchSources:
         for source in self._sources:
             await source.close()
 
+    async def _search_notes(self, asked: WideRequest) -> SearchResults:
+        """Return the best memories, those of the caller's project first."""
+        request = asked.request
+        results = await self._query(request, request.filters, looked_at(request.limit, request.filters, asked.caller))
+        prefer(results, request.limit, request.filters, asked.caller)
+        return results
+
+    async def _query(self, request: SearchRequest, filters: SearchFilters, limit: int) -> SearchResults:
+        return await self._storage.search(
+            request.text,
+            limit,
+            filters,
+            include_superseded=request.include_superseded,
+            explain=request.explain,
+            min_answer_confidence=request.min_answer_confidence,
+            patience=request.patience,
+        )
+
     async def _search_memories(self, asked: WideRequest) -> SearchResults:
         """Return the best memories and items, these with their origin."""
         request, kinds = asked.request, asked.kinds
@@ -168,15 +189,7 @@ class SearchSources:
         filters = get_memory_filters(request.filters, kinds)
         limit = looked_at(max(request.limit, GRADED), filters, asked.caller)
         while True:
-            results = await self._storage.search(
-                request.text,
-                limit,
-                filters,
-                include_superseded=request.include_superseded,
-                explain=request.explain,
-                patience=request.patience,
-                min_answer_confidence=request.min_answer_confidence,
-            )
+            results = await self._query(request, filters, limit)
             is_all = len(results) < limit or limit == MAX_RESULTS
             prefer(results, limit, filters, asked.caller)
             described = {hit.memory.id: hit for hit in await self._describe(results, asked)}
@@ -195,7 +208,7 @@ class SearchSources:
             try:
                 found = await source.find(asked)
             except StorageError as error:
-                results.degraded = results.degraded or f"{error.message} It was not searched."
+                results.degraded = results.degraded or f"Documents and talk were not searched: {error.message}"
                 continue
             results.total_found += found.total_found
             results.degraded = results.degraded or found.degraded

@@ -41,7 +41,6 @@ from agent_memory.service.moving import Moving
 from agent_memory.service.overview import is_overview_asked, make_overview
 from agent_memory.service.pad import Pad, search_pad
 from agent_memory.service.past import Past
-from agent_memory.service.preferring import looked_at, prefer
 from agent_memory.service.requests import Requests
 from agent_memory.service.results import Forgotten, Found, Promoted, Status, Stored, Updated, answer_of
 from agent_memory.service.scratchpad_sync import ScratchpadSync
@@ -327,7 +326,7 @@ class MemoryService:
             if wants_overview or (named is None and is_overview_asked(asked, self.agent_id)):
                 overview, results = await make_overview(self.storage, self.sources, asked)
             else:
-                results = named or await self._ranked(asked)
+                results = named or await self.sources.search(asked)
             replaced = await self._replaced_among(results, asked, is_named=named is not None)
         except StorageError as error:
             if self.pad.last is None:
@@ -346,23 +345,6 @@ class MemoryService:
                 self._background.run(self.migration.look(caller))
             degraded = await self._degradation.after_search(results, caller)
         return Found(results, latency, degraded, replaced, overview)
-
-    async def _ranked(self, asked: WideRequest) -> SearchResults:
-        """Return the best matches of the kinds asked for, those of the caller's project first."""
-        if asked.kinds != NOTES or asked.has_waiting:
-            return await self.sources.search(asked)
-        request, filters = asked.request, asked.request.filters
-        results = await self.storage.search(
-            request.text,
-            looked_at(request.limit, filters, asked.caller),
-            filters,
-            include_superseded=request.include_superseded,
-            explain=request.explain,
-            min_answer_confidence=request.min_answer_confidence,
-            patience=request.patience,
-        )
-        prefer(results, request.limit, filters, asked.caller)
-        return results
 
     async def _replaced_among(self, results: SearchResults, asked: WideRequest, *, is_named: bool) -> dict[str, str]:
         """Return which memories of an answer were replaced by which, if the answer may have some."""

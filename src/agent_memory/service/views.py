@@ -234,7 +234,7 @@ def render_forgotten(outcome: ForgottenMany) -> str:
         line += f" Kept: {_quote(outcome.similar)}."
     if outcome.kept_until is None:
         return line
-    return f"{line} Undo until {outcome.kept_until:%Y-%m-%d}: agent-memory restore {outcome.memories[0].id}"
+    return f"{line} Undo until {outcome.kept_until:%Y-%m-%d}: agent-memory undo {outcome.memories[0].id}"
 
 
 def _quote(memories: Sequence[Memory]) -> str:

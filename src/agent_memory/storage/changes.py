@@ -16,7 +16,7 @@ from agent_memory.redaction import quoted, shortened
 from agent_memory.storage.cleaning import validated
 from agent_memory.storage.replacements import circle
 from agent_memory.storage.state import seq_of
-from agent_memory.storage.table import MOVED, RELEASED, TRIMMED
+from agent_memory.storage.table import MOVED, RELEASED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -117,28 +117,22 @@ def to_update_many(state: State[R], changes: Mapping[str, Mapping[str, Any]]) ->
     return [change for record_id, fields in changes.items() for change in to_update(state, record_id, fields)[0]], None
 
 
-def to_forget(
-    state: State[R], gone: Collection[str], trimmed: Mapping[str, tuple[str, str]], reason: str, now: datetime
-) -> tuple[list[Change], list[R]]:
-    """Return what forgets records with the older versions that they replaced, and clauses of others, as one change.
+def to_forget(state: State[R], gone: Collection[str], reason: str, now: datetime) -> tuple[list[Change], list[R]]:
+    """Return the changes that forget records and the older versions they replaced.
 
     Args:
-        state: As it is now.
-        gone: Ids of those that go as a whole.
-        trimmed: By id, the text that a record must have, and what is to remain of it.
-        reason: Why, which leaves a trace of each that goes as a whole; empty leaves none.
-        now: The present.
+        state: State before the change.
+        gone: IDs of records to forget.
+        reason: Why; it leaves a trace of each record. Empty leaves none.
+        now: Time of the change.
 
     Returns:
-        The changes, and the records that went, in the order asked for, each with its older versions behind it; then
-        those that were trimmed, as they were.
+        The changes, and the forgotten records in the given order, each with its older versions after it.
 
     Raises:
         UnknownIdError: There is no such record.
-        ConflictError: The text of one that is to be trimmed is another by now.
-        ValidationError: What would remain of it breaks the data model.
     """
-    name, text = state.kind.name, state.kind.text
+    name = state.kind.name
     chains = [(record_id, *state.replacements.older(record_id)) for record_id in gone]
     chain = [_required(state, each) for each in dict.fromkeys(one for ids in chains for one in ids)]
     changes = [Change("delete", name, record.id) for record in chain]
@@ -146,14 +140,7 @@ def to_forget(
         salt = next((trace.salt for trace in state.table.traces.values()), None) or Trace.new_salt()
         traces = (Trace.of(each.id, state.kind.text_of(each), now, reason, salt) for each in chain)
         changes += [Change("mark", name, trace.id, {RELEASED: trace.to_json()}) for trace in traces]
-    before = [_required(state, each) for each in trimmed if all(each != record.id for record in chain)]
-    for record in before:
-        said, remains = trimmed[record.id]
-        if state.kind.text_of(record) != said:
-            raise ConflictError(f"The text of {record.id} was changed meanwhile; nothing was forgotten.")
-        changes.append(Change("mark", name, record.id, {TRIMMED: True}))
-        changes.append(Change("patch", name, record.id, _difference(record, overlaid(record, {text: remains}))))
-    return changes, [*chain, *before]
+    return changes, chain
 
 
 def to_move_out(

@@ -252,23 +252,18 @@ class Versioned(Storage[R], Protocol[R]):
 class Releasing(Versioned[R], Protocol[R]):
     """A storage that forgets several records as one change, and keeps a trace of what was released for a reason."""
 
-    async def forget_many(
-        self, gone: Collection[str], trimmed: Mapping[str, tuple[str, str]] | None = None, *, reason: str = ""
-    ) -> list[R]:
-        """Forget records as one change, each with the older versions that it replaced, and clauses of others.
+    async def forget_many(self, gone: Collection[str], *, reason: str = "") -> list[R]:
+        """Forget records and the older versions they replaced, as one change.
 
         Args:
-            gone: Ids of those that go as a whole.
-            trimmed: By id, the text that a record must have, and what is to remain of it.
-            reason: Why, kept without secrets as a trace of each that goes as a whole; empty leaves no trace.
+            gone: IDs of records to forget.
+            reason: Why, kept without secrets as a trace of each record; empty leaves no trace.
 
         Returns:
-            What went, as it was, each with its older versions behind it; then what was trimmed, as it was.
+            The forgotten records as they were, each with its older versions after it.
 
         Raises:
             UnknownIdError: There is no such record.
-            ConflictError: The text of one that is to be trimmed is another by now.
-            ValidationError: What would remain breaks the data model.
             StorageError: Nothing was written.
         """
 

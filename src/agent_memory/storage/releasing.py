@@ -23,15 +23,12 @@ if TYPE_CHECKING:
 class WithTraces(Threaded[R], Generic[R]):
     """`Releasing`; what each method promises stands in `agent_memory.storage.protocols`."""
 
-    async def forget_many(
-        self, gone: Collection[str], trimmed: Mapping[str, tuple[str, str]] | None = None, *, reason: str = ""
-    ) -> list[R]:
+    async def forget_many(self, gone: Collection[str], *, reason: str = "") -> list[R]:
         """See `Releasing.forget_many`."""
         check_texts(gone, "ids")
-        texts = {one: (before, self._cleaned(remains)) for one, (before, remains) in (trimmed or {}).items()}
         done = await self._write(
             lambda: _without_secrets(reason),
-            self._dropping(lambda replica, why: replica.forget(gone, texts, why)),
+            self._dropping(lambda replica, why: replica.forget(gone, why)),
         )
         self._worker.submit(self._forget_vectors)
         return done
@@ -56,9 +53,6 @@ class WithTraces(Threaded[R], Generic[R]):
                 )
             ),
         )
-
-    def _cleaned(self, text: str) -> str:
-        return str(cleaned_fields(self.kind, {self.kind.text: text})[self.kind.text])
 
     async def taken_with(self, record_id: str) -> Taken[R]:
         """See `Releasing.taken_with`."""

@@ -187,9 +187,9 @@ class Replica(Generic[R]):
         self.log.commit(self._absorb, lambda: to_update(self.state, record_id, changes, expect_seq))
         return self.state.records[record_id]
 
-    def forget(self, gone: Collection[str], trimmed: Mapping[str, tuple[str, str]], reason: str) -> list[R]:
+    def forget(self, gone: Collection[str], reason: str) -> list[R]:
         """See `Releasing.forget_many`."""
-        chain = self.log.commit(self._absorb, lambda: to_forget(self.state, gone, trimmed, reason, self.clock()))
+        chain = self.log.commit(self._absorb, lambda: to_forget(self.state, gone, reason, self.clock()))
         if self._gone is not None:
             self._gone += chain
         return chain

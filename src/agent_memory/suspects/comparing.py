@@ -7,7 +7,6 @@ past.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.suspects.frames import fit, label_of
@@ -61,8 +60,6 @@ def compare(newer: Memory, older: Memory, nearness: float = 0.0) -> Suspicion | 
         return None
     are_single = len(first) == 1 == len(second)
     found = _Texts(first, second, about).suspicion()
-    if found is not None and not are_single:
-        return replace(found, is_certain=False)  # the rest of a longer text may still be true
     if found is None and are_single and nearness >= (RELATED if is_said_plainly(first[0].text) else NEAR):
         near = Meeting(first[0], second[0], about).of_near()
         return near if isinstance(near, Suspicion) else None

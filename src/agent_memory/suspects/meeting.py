@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.suspects.frames import fit
 from agent_memory.suspects.subjects import subject_of
 from agent_memory.suspects.turned import are_turned
-from agent_memory.suspects.wording import CONDITION, LIGHT_TERMS, MANY_VALUED, MOVING, PLACING, is_said_plainly
+from agent_memory.suspects.wording import LIGHT_TERMS, MANY_VALUED, MOVING, PLACING, is_said_plainly
 
 if TYPE_CHECKING:
     from agent_memory.suspects.quantities import Amount
@@ -39,15 +39,12 @@ class Suspicion:
         evidence: A short text for whoever decides.
         hint: `replace` when the newer looks like an update of the older, else `conflict`.
         attribute: The matter that both speak of, as stems; empty when it is the subject itself.
-        is_certain: Subject and matter are the same, the value is another, the newer says that it has changed, and
-            nothing that the older names is left out by it.
     """
 
     kind: Kind
     evidence: str
     hint: Hint
     attribute: str
-    is_certain: bool = False
 
 
 class Meeting:
@@ -103,10 +100,9 @@ class Meeting:
         return self._verdict(about)
 
     def of_near(self) -> Suspicion | Verdict:
-        """Return why two statements are suspect that are known to speak of one matter; never with certainty."""
+        """Return why two statements about one matter are suspect."""
         are_others = fit(self._new.text, self._old.text) == "others"
-        said = self._verdict(self._about or frozenset()) if self._shared and not are_others else "apart"
-        return replace(said, is_certain=False) if isinstance(said, Suspicion) else said
+        return self._verdict(self._about or frozenset()) if self._shared and not are_others else "apart"
 
     def _subject(self) -> frozenset[str] | None:
         """Return the texts' subject where both name it, else what they name themselves, else the texts' again."""
@@ -210,33 +206,12 @@ class Meeting:
             kind = "denial"
         said = is_said_plainly(new.text)
         is_update = kind in {"value", "change"}
-        is_free = CONDITION.search(new.text) is None and CONDITION.search(old.text) is None
-        is_whole = is_free and _is_told_whole(new, old, is_value=kind == "value")
         return Suspicion(
             kind,
             _evidence(new, old),
             "replace" if said or is_update else "conflict",
             " ".join(dict.fromkeys(term for run in new.runs for term in run if term in matter)),
-            said and is_update and is_whole and len(matter) >= max(1, _HALF * len(old.terms - about)),
         )
-
-
-def _is_told_whole(new: Statement, old: Statement, *, is_value: bool) -> bool:
-    """Whether all that the older speaks of is in the newer: else they may be two things of one kind.
-
-    "The office of Ann opens at 9:00" is not made untrue by "The office of Ben now opens at 8:00", nor what is said of
-    room 3 by what is said of room 4. Where only an amount is another, neither names something that the other does not.
-    """
-    if not (old.terms - new.terms <= LIGHT_TERMS | old.gone) or len(_unequalled(old, new)) > 1:
-        return False
-    if not is_value or new.gone & old.terms:
-        return True
-    return new.names - {str(each.value) for each in new.amounts} <= old.names | old.terms
-
-
-def _unequalled(one: Statement, other: Statement) -> list[Amount]:
-    """Return the amounts whose number the other does not have, whatever it counts there."""
-    return [amount for amount in one.amounts if all(amount.value != beside.value for beside in other.amounts)]
 
 
 def clashing(new: Statement, old: Statement) -> tuple[Amount, Amount] | None:

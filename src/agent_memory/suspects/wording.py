@@ -123,8 +123,6 @@ _SAID: Final = re.compile(
     r"|moved|changed|switched|cut|set)(?: \w+){0,5} (?:by|to))\b",
     re.IGNORECASE,
 )
-CONDITION: Final = re.compile(r"\b(?:if|when|whenever|unless|only|except|while|during|some|sometimes)\b", re.IGNORECASE)
-"""What holds under a condition takes the place of nothing."""
 
 _NOT_SAID: Final = re.compile(
     r"\?|\b(?:if|whether|should|could|would|might|may|maybe|perhaps|plans?|planned|planning|consider(?:s|ed|ing)?|propos"

@@ -72,3 +72,9 @@ def test_a_choice_of_no_line_is_an_error(
     with pytest.raises(SystemExit):
         capture.main()
     assert "no line" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("with_waiting", "count"), [(False, 0), (True, 1)])
+async def test_hear_with_waiting_returns_notes(tmp_path: Path, with_waiting: bool, count: int) -> None:
+    line = {"id": "n", "source": "user", "text": "Decision: we use Postgres, not MySQL.", "capture": []}
+    assert len((await capture.hear(line, tmp_path, with_waiting=with_waiting)).memories) == count

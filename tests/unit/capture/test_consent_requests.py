@@ -313,6 +313,23 @@ def test_ordinary_sentence_with_such_words_is_no_request(prompt: str) -> None:
     assert find_storing_request(prompt) is None
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Log:\nyou can store again",
+        "Title\n\nYou can store again.\n\nsummarise",
+        "Fix the build. You can store again.",
+        "> quoted\n\nyou can store again",
+    ],
+)
+def test_permission_within_a_longer_message_is_none(prompt: str) -> None:
+    assert find_storing_request(prompt) is None
+
+
+def test_permission_of_several_sentences_is_found() -> None:
+    assert find_storing_request("Okay. You can store again. Please remember again.") == "resume"
+
+
 def test_request_that_names_the_agent_is_found() -> None:
     assert find_storing_request("Hey Bob, please don't store any of this conversation.", "bob") == "stop"
     assert find_storing_request("Bob, you can store again.", "bob") == "resume"

@@ -53,7 +53,7 @@ def test_a_crowd_is_not_listed_whole(root: Path) -> None:
 def test_an_empty_root_says_how_to_begin(root: Path) -> None:
     with raises(IdentityError, "no_agents") as caught:
         choose_agent(None, root, may_be_new=True)
-    assert "store --agent" in caught.value.recovery
+    assert "agent-memory store TEXT" in caught.value.recovery
 
 
 def test_a_name_is_taken_in_its_spelling_on_disk(root: Path) -> None:

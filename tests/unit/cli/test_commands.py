@@ -29,11 +29,10 @@ D = "mem-00000000000d"
 LINKS = json.dumps([{"rel": "derived_from", "id": B}])
 
 
-@pytest.mark.parametrize("command", [["search", "x"], ["list"]])
+@pytest.mark.parametrize("command", [["search", "x"], ["search"], ["overview"], ["list"]])
 def test_listing_of_empty_root_is_of_default_agent(cli: Run, root: Path, command: list[str]) -> None:
-    result = cli(*command, code=3 if command[0] == "search" else 0)
-    assert "There are no agents" in result.stderr
-    assert "default agent, me" in result.stderr
+    result = cli(*command, code=3 if command == ["search", "x"] else 0)
+    assert result.stderr.startswith("Nothing is remembered yet (agent me). Store with: agent-memory store TEXT")
     assert not root.exists()
     assert "no agent 'me'" in cli(*command, "--agent", "me", code=1).stderr
 
@@ -54,7 +53,7 @@ def test_store_in_empty_root_begins_default_agent(cli: Run, root: Path) -> None:
 def test_an_empty_root_gets_a_friendly_answer_and_stays_empty(cli: Run, root: Path, command: list[str]) -> None:
     result = cli(*command, code=1)
     assert "There are no agents" in result.stderr
-    assert "store --agent" in result.stderr
+    assert "agent-memory store TEXT" in result.stderr
     assert result.stdout == ""
     assert not root.exists()
 

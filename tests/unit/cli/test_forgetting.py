@@ -139,7 +139,7 @@ def test_archived_and_matching_memory_is_named_and_stays(ann: Run, cli: Run) -> 
     one = known["Ann's badge is K-12."]
     cli("archive", "add", one, "--agent", "ann")
     told = ann("forget", "Ann's badge", code=1)
-    assert f"{one}: in the archive, and stays there" in told.stderr
+    assert f"{one}: archived; not forgotten" in told.stderr
     assert f"`agent-memory forget {one} -a ann`" in told.stderr
     assert document(ann("forget", "Ann's badge", "--json", code=1))["archived"] == [one]
     ann("forget", one, "--yes")

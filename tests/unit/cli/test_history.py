@@ -32,7 +32,7 @@ def test_history_tells_what_became_of_a_memory(bob: Run) -> None:
 def test_what_was_forgotten_is_listed_and_comes_back(bob: Run) -> None:
     before = sorted(bob("export").stdout.splitlines())
     forgotten = bob("forget", C, "--yes")
-    assert f"agent-memory restore {C}" in forgotten.stderr
+    assert f"agent-memory undo {C}" in forgotten.stderr
     assert "compact --now" in forgotten.stderr
     rows = json.loads(bob("restore", "--json").stdout)["forgotten"]
     assert [row["id"] for row in rows] == [A, C]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.cli import inbox
 from agent_memory.models import Observation
 from agent_memory.privacy import opened_inbox
 from agent_memory.service import open_service
@@ -15,7 +14,6 @@ from agent_memory.settings import ServiceSettings
 from tests.unit.cli.conftest import document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from tests.unit.cli.conftest import Run
@@ -93,45 +91,6 @@ def test_odd_wishes_are_wrong_usage(bob: Run, waiting: list[str]) -> None:
     assert len(texts(bob)) == 3
 
 
-@pytest.fixture
-def at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Return a function that makes stdin and stdout terminals, on which these lines are typed."""
-
-    def sit(typed: str) -> None:
-        lines = iter(typed.splitlines(keepends=True))
-
-        def answer(_screen: Any, _question: str) -> str | None:
-            return next(lines, None)
-
-        monkeypatch.setattr(inbox, "is_terminal", lambda: True)
-        monkeypatch.setattr(inbox, "typed", answer)
-
-    return sit
-
-
-def test_in_a_terminal_each_is_shown_in_turn(
-    bob: Run, waiting: list[str], at_a_terminal: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    async def edited(_run: Any, _name: str, text: str) -> str:
-        return f"{text} Since May.\n"
-
-    monkeypatch.setattr(inbox, "edited_text", edited)
-    at_a_terminal("n\nr\ne\n")
-    said = bob("inbox").stdout
-    assert said.index(FIRST) < said.index(SECOND) < said.index(THIRD)
-    assert "Kestrel runs the builds. Since May." in remembered(bob)
-    at_a_terminal("huh?\n\n")
-    bob("inbox")
-    at_a_terminal("q\n")
-    bob("inbox")
-    at_a_terminal("")
-    bob("inbox")
-    assert document(bob("inbox", "--json"))["waiting"][0]["content"] == FIRST
-    at_a_terminal("A\n")
-    assert "Nothing waits" in bob("inbox").stderr
-    assert FIRST in remembered(bob)
-
-
 def test_an_export_takes_what_waits_along_and_a_trusted_import_has_it_wait_again(
     bob: Run, waiting: list[str], tmp_path: Path
 ) -> None:
@@ -159,7 +118,7 @@ def test_a_backup_brings_it_back_and_what_was_rejected_stays_rejected(bob: Run, 
 
 def test_a_request_to_forget_names_what_waits_and_is_meant(bob: Run, waiting: list[str]) -> None:
     told = bob("forget", "--matching", "where Ann sits", code=1)
-    assert f"{waiting[1]}: waits in the inbox, and stays there" in told.stderr
+    assert f"{waiting[1]}: waits in the inbox; not forgotten" in told.stderr
     assert f"--reject {waiting[1]}" in told.stderr
     assert document(bob("forget", "--matching", "where Ann sits", "--json", code=1))["waiting"] == [waiting[1]]
     bob("inbox", "--reject", waiting[1])

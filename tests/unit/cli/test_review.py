@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.cli import review
+from agent_memory.cli import inbox, review
 from agent_memory.models import Candidate, Observation
 from agent_memory.privacy import opened_inbox
 from agent_memory.service import open_service
@@ -91,6 +91,21 @@ def test_review_undo_and_quit_leave_what_was_not_decided(
     assert (FIRST in list_contents(bob)) == is_first_kept
 
 
+@pytest.mark.usefixtures("notes")
+def test_review_edit_stores_the_new_text_at_once(
+    bob: Run, press: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def edit_text(_run: Any, _name: str, text: str) -> str:
+        return f"{text} Since May.\n"
+
+    monkeypatch.setattr(inbox, "edited_text", edit_text)
+    press("eq")
+    said = bob("review")
+    assert f"{FIRST} Since May." in list_contents(bob)
+    assert list_waiting(bob) == [SECOND]
+    assert "1 decision made; 1 is left." in said.stderr
+
+
 def test_review_settles_a_conflict(bob: Run, press: Callable[[str], list[str]]) -> None:
     bob("store", OLD)
     bob("store", NEW)
@@ -111,7 +126,7 @@ def test_review_without_a_terminal_lists_and_ends_with_one(bob: Run, press: Call
 
 
 def test_review_with_nothing_waiting_ends_with_zero(bob: Run) -> None:
-    assert "No note waits." in bob("review", code=0).stderr
+    assert "No note or conflict waits." in bob("review", code=0).stderr
 
 
 def test_review_restores_an_archived_note(bob: Run, root: Path) -> None:

@@ -195,3 +195,21 @@ def test_undo_of_empty_argument_says_what_to_do(bob: Run, arguments: tuple[str, 
     assert "is empty; nothing was changed." in stderr
     assert "Run agent-memory undo to list the last changes" in stderr
     assert list_contents(bob) == before
+
+
+def test_undo_of_memories_forgotten_together_restores_all(bob: Run) -> None:
+    before = list_contents(bob)
+    bob("forget", "--all", "--yes")
+    bob("undo", C)
+    assert list_contents(bob) == before
+
+
+def test_undo_of_archived_memory_brings_it_back(bob: Run) -> None:
+    bob("archive", "add", C)
+    assert C not in list_contents(bob)
+    bob("undo", C)
+    assert C in list_contents(bob)
+
+
+def test_undo_hint_of_memories_forgotten_singly_lists_changes(bob: Run) -> None:
+    assert "List changes to undo: agent-memory undo" in bob("forget", B, C, "--yes").stderr

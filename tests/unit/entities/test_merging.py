@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.entities.merging import MERGED, merge, merges_of, split, trust_of
+from agent_memory.entities.merging import MERGED, merge, merges_of, split
 from agent_memory.errors import ValidationError
 from agent_memory.models import Entity
 
@@ -53,7 +53,6 @@ def test_what_is_trusted_less_never_replaces_what_is_trusted_more() -> None:
     old = entity(0, trust="high", role="developer")
     merged = merge(merge(old, entity(1, trust="low", role="owner", team="search")), entity(2, team="billing"))
     assert merged.attributes == {"role": "developer", "team": "billing"}
-    assert [trust_of(merged, key) for key in ("role", "team")] == ["high", "medium"]
 
 
 @given(entities(4))
@@ -64,7 +63,6 @@ def test_of_each_attribute_the_latest_of_the_highest_trust_holds(found: list[Ent
     for key, value in merged.attributes.items():
         said = [(RANK[each.trust], at, each.attributes[key]) for at, each in enumerate(found) if key in each.attributes]
         assert value == max(said)[2]
-        assert RANK[trust_of(merged, key)] == max(said)[0]
     assert set(merged.attributes) == {key for each in found for key in each.attributes}
 
 
@@ -109,8 +107,3 @@ def test_a_merge_too_large_to_be_taken_back_is_refused() -> None:
     old = entity(0, **{f"key{number}": "x" * 900 for number in range(5)})
     with pytest.raises(ValidationError, match="taken back"):
         merge(old, entity(1, **{f"key{number}": "y" * 900 for number in range(5)}))
-
-
-def test_a_missing_attribute_has_no_trust() -> None:
-    with pytest.raises(KeyError):
-        trust_of(entity(0), "role")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from amplifier_core.testing import MockContextManager, MockCoordinator
 
+from agent_memory.errors import StorageError
 from agent_memory.host import MemorySession
-from agent_memory.models import Observation, Source
+from agent_memory.models import Observation, Source, utc_now
 from agent_memory.privacy import opened_inbox
+from agent_memory.service.recent_changes import RecentChanges
 from amplifier_module_context_memory_scratchpad import mount as mount_context
 from amplifier_module_hooks_memory_capture import mount as mount_capture
 
@@ -101,14 +104,14 @@ async def test_change_is_shown_on_the_display_once(begin: Begin) -> None:
     assert len(display.lines) == 1
 
 
-async def test_change_on_a_display_that_fails_leaves_the_session_alive(begin: Begin) -> None:
+async def test_change_on_a_display_that_fails_is_injected(begin: Begin) -> None:
     class BrokenDisplay(Display):
         def show_message(self, message: str, level: str, source: str = "hook") -> None:
             raise ValueError("the window is closed")
 
     chat = await begin(BrokenDisplay())
     await chat.say(FACT)
-    assert await chat.say("thanks") == ""
+    assert f'> Kept: "{FACT}" (say "undo that")' in await chat.say("thanks")
     assert await chat.list_contents() == [FACT]
 
 
@@ -162,7 +165,36 @@ async def test_replaced_and_forgotten_memories_are_quoted(begin: Begin) -> None:
     await service.forget(new.id, chat.session.caller)
     await chat.session.lines.settle()
     assert display.lines[-1].startswith('Forgot "I live in Berlin".')
-    assert '(say "undo that", 30 days)' in display.lines[-1]
+    until = utc_now() + timedelta(days=30)
+    assert f'(say "undo that", until {until:%Y-%m-%d})' in display.lines[-1]
+
+
+async def test_forget_line_without_restore_promises_none(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    display = Display()
+    chat = await begin(display)
+    service = await chat.session.require()
+    memory = (await service.store("I live in Paris", chat.session.caller)).memory
+    monkeypatch.setattr(type(service.storage), "grace", None)
+    await service.forget(memory.id, chat.session.caller)
+    await chat.session.lines.settle()
+    assert display.lines[-1] == 'Forgot "I live in Paris".'
+
+
+async def test_undo_that_without_a_change_says_so(begin: Begin) -> None:
+    display = Display()
+    chat = await begin(display)
+    await chat.say("undo that")
+    assert display.lines == ["Nothing to undo."]
+
+
+async def test_request_that_fails_shows_its_recovery(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: object) -> None:
+        raise StorageError("The journal cannot be read.", recovery="Run agent-memory doctor.")
+
+    chat = await begin()
+    monkeypatch.setattr(RecentChanges, "find_last", fail)
+    await chat.say(FACT)
+    assert "Memory: The journal cannot be read. Run agent-memory doctor." in await chat.say("undo that")
 
 
 async def test_many_changes_are_counted(begin: Begin) -> None:

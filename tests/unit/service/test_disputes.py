@@ -166,7 +166,7 @@ async def test_what_was_replaced_decides_nothing_until_it_is_restored(service: M
         await service.disputes.decide(old.id, new.id, decision)
     assert refused.value.code == "replaced_already"
     assert f"{new.id} has replaced {old.id}" in refused.value.message
-    assert f"agent-memory restore {old.id}" in (refused.value.recovery or "")
+    assert f"agent-memory undo {old.id}" in (refused.value.recovery or "")
     assert await service.past.history(new.id) == before
     await service.disputes.decide(new.id, old.id, "replace")  # as it is: nothing to do
     assert await service.past.history(new.id) == before

@@ -100,7 +100,7 @@ async def test_search_unreadable_source_is_reported_and_the_rest_found(service: 
     await service.store("The harbour opens at six.")
     found = await search(service, "harbour")
     assert texts(found) == ["The harbour opens at six."]
-    assert found.degraded == "episodes.yaml cannot be read. It was not searched."
+    assert found.degraded == "Documents and talk were not searched: episodes.yaml cannot be read."
 
 
 async def test_search_filters_without_a_match_list_newest_as_weak(service: MemoryService) -> None:

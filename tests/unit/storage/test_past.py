@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import UnknownIdError, UnsupportedError
+from agent_memory.files.layout import folder_of
+from agent_memory.journal import Change, Journal
 from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
@@ -110,3 +112,20 @@ async def test_a_server_says_that_it_keeps_no_past(clock: FrozenClock) -> None:
     with pytest.raises(UnsupportedError):
         await storage.forgotten_with("mem-000000000000")
     await storage.close()
+
+
+async def test_clause_forgotten_by_earlier_version_comes_back(storage: FileStorage, root: Path) -> None:
+    whole, rest = "Ann has badge K-12 and a dog.", "Ann has a dog."
+    memory_id = await storage.store(memory_of(whole))
+    await storage.close()
+    changes = [
+        Change("mark", "memory", memory_id, {"trimmed": True}),
+        Change("patch", "memory", memory_id, {"content": rest}),
+    ]
+    with Journal(folder_of("bob", root).journal, {"memory"}).locked() as writer:
+        writer.append(changes)
+    later = FileStorage("bob", root, settings=OFF)
+    assert [memory.content for memory in await later.list_recent(1)] == [rest]
+    assert await later.was_forgotten(whole)
+    assert (await later.taken_with(memory_id)).texts == {memory_id: whole}
+    await later.close()

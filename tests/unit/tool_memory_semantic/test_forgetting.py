@@ -44,7 +44,7 @@ async def test_ids_are_forgotten_and_listed_with_similar_ones(tools: dict[str, A
     assert answer["tell_user"].startswith(
         'Forgot "My phone number is 555 0101". Kept: "My sister\'s phone number is 555 0199". Undo until '
     )
-    assert answer["tell_user"].endswith(f": agent-memory restore {mine}")
+    assert answer["tell_user"].endswith(f": agent-memory undo {mine}")
     assert answer["text_kept_until"] in answer["tell_user"]
     assert texts(await done(tools, "list_recent")) == ["My sister's phone number is 555 0199."]
 

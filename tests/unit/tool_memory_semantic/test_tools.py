@@ -409,7 +409,7 @@ async def test_an_error_says_which_folder_it_is_about(mounted: Any, tmp_path: Pa
     where = str(tmp_path / "file")
     tools = (await mounted({"agent_id": "bob", "storage_root": where, "embedder": "none"})).get("tools")
     refused = await tools["memory_store"].execute({"content": "tea", "category": "note"})
-    assert where in refused.error["message"]
+    assert where in refused.error["recovery"]
     assert where in (await done(tools, "status", detail="short"))["folder"]
 
 

@@ -33,7 +33,7 @@ WHAT: Final[Mapping[str, str]] = {
 """What each event of the audit log counts as."""
 _ADVICE: Final[Mapping[str, str]] = {
     _FORGOTTEN: "If nobody meant it: `agent-memory restore` lists what was forgotten and brings it back, for 30 days.",
-    "changed": "If nobody meant it: `agent-memory history ID` shows what a memory was, `restore` brings that back.",
+    "changed": "If nobody meant it: `agent-memory history ID` shows what a memory was, `undo ID` brings that back.",
     _STORED: "If nobody meant it: `agent-memory list --since` shows what came in, `forget` takes it away.",
 }
 

@@ -26,7 +26,7 @@ from agent_memory.journal.replay import apply_change
 from agent_memory.logs import get_logger
 from agent_memory.models import ACCESS, content_hash
 from agent_memory.storage.qdrant.client import Payload, UnreachableError, Wire
-from agent_memory.storage.table import RELEASED, TRIMMED
+from agent_memory.storage.table import RELEASED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -225,8 +225,7 @@ class ServerLog:
             born = [row["seq_born"], row["place"]] if row is not None and row["record"] is not None else [seq, place]
             note = noted.get(memory_id, {})
             if memory_id in records:
-                trimmed = TRIMMED in note
-                items.append(_written(self._text, memory_id, records[memory_id], row, born, trimmed=trimmed))
+                items.append(_written(self._text, memory_id, records[memory_id], row, born))
             elif row is not None and row["record"] is not None:
                 items.append(_forgotten(self._text, memory_id, row, at, note.get(RELEASED)))
             elif note.get(RELEASED):
@@ -252,9 +251,7 @@ def whole_record(row: Payload) -> dict[str, Any]:
     return {**row["record"], **access}
 
 
-def _written(
-    text: str, memory_id: str, record: dict[str, Any], row: Payload | None, born: list[int], *, trimmed: bool = False
-) -> Payload:
+def _written(text: str, memory_id: str, record: dict[str, Any], row: Payload | None, born: list[int]) -> Payload:
     access = {"access_count": record.get("access_count", 0), "last_accessed": record.get("last_accessed")}
     rest = {key: value for key, value in record.items() if key not in ACCESS}
     known = row if row is not None and row["record"] is not None else None
@@ -263,8 +260,6 @@ def _written(
     if known is not None and rest[text] == known["record"][text]:
         return {"id": memory_id, "op": "set", "row": {"record": rest, **access}}
     forgotten = list(row["forgotten"]) if row is not None else []
-    if trimmed and known is not None:
-        forgotten = list(dict.fromkeys([*forgotten, content_hash(known["record"][text])]))
     is_item = rest.get("source", {}).get("kind") == "extraction"
     row_after = {
         "record": rest,

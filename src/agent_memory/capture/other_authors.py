@@ -1,0 +1,125 @@
+"""Signs in the layout of a typed message that another author may have written a part of it.
+
+Mail and chat have headers and names before a colon, letters have a closing, a pasted text often has a title above it.
+Such a part may still be the user's own: it is kept as a note at most.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import Final
+
+from agent_memory.capture.rules import any_of, guess_languages, load_rules
+
+_MAX_LABEL_CHARS: Final = 80
+_MAX_TITLE_CHARS: Final = 60
+_MAX_TITLE_WORDS: Final = 8
+_MAX_CLOSING_WORDS: Final = 4
+_MAX_CLOSING_CHARS: Final = 30
+_FEWEST_LINES: Final = 3
+"""Lines of a letter: text, closing and name."""
+_FEW_LABELS: Final = 2
+"""Labels in a message that make it a mail, a form or a conversation."""
+
+_COLONS: Final = (":", "\uff1a")
+_ENDS: Final = (".", "!", "?", ",", ";", "\u2026", "\u3002", "\uff01", "\uff1f", "\uff0c")
+_BULLET: Final = re.compile(r"[ \t]*(?:[-*+\u2022]|\d{1,3}[.)])[ \t]+")
+_LABEL: Final = re.compile(rf"[^\w@]*([^.!?:\n\uff1a]{{1,{_MAX_LABEL_CHARS}}}):[ \t]+\S")
+_DASHED: Final = re.compile(r"[^\w@]*(\w[^.!?:\n-]{1,60}? [A-Z][^.!?:\n-]{0,40}?) [-\u2013] \S")
+"""A name before a dash, such as "Review by Ann - ..."."""
+_CLOCK: Final = re.compile(r"(?<!\d)\d{1,2}:\d{2}(?!\d)")
+_NAMED: Final = re.compile(r"\w[^,\n]*,\s*\S|[-\u2013\u2014]{1,2}\s*\w")
+"""A closing and a name in one line, such as "Regards, Ann" or "-- Ann"."""
+_SIGNATURE: Final = re.compile(r"[.!?]\s+([A-Z][^.!?]*)$")
+_GREETING: Final = r"\W*(?:(?:%s)\b\W*)+(?:[\w'-]+\W*)?"
+
+
+def blank_other_authors(text: str) -> str:
+    """Return a typed text with the lines blanked that another author may have written."""
+    lines = text.splitlines()
+    if _is_letter([line.strip() for line in lines if line.strip()]):
+        return ""
+    labelled = list(islice((n for n, line in enumerate(lines) if has_foreign_label(line)), _FEW_LABELS))
+    heads = [position for position, line in enumerate(lines) if _is_head(line, lines[position + 1 :])]
+    end = min([*heads, *(labelled[:1] if len(labelled) == _FEW_LABELS else ()), len(lines)])
+    signed = [position for position, line in enumerate(lines) if _is_signed(line, lines[position + 1 :])]
+    start = max(signed, default=-1) + 1
+    blanked = [""] * start
+    is_doubtful = False
+    for position, line in list(enumerate(lines))[start:end]:
+        is_first = position == 0 or not lines[position - 1].strip()
+        is_doubtful = bool(line.strip()) and (
+            is_doubtful
+            or position in labelled
+            or (is_first and _is_title(line, lines[position + 1 :], is_opening=position == 0))
+        )
+        blanked.append("" if is_doubtful else line)
+    return "\n".join(blanked)
+
+
+def has_foreign_label(sentence: str) -> bool:
+    """Return True if a sentence begins with a label of another author."""
+    match = _LABEL.match(sentence) or _DASHED.match(sentence)
+    return match is not None and not _is_own_label(match[1], sentence)
+
+
+def _is_own_label(label: str, sentence: str) -> bool:
+    if any_of("wishes", "labels", r"\W*(?:(?:%s)\b\W*)+").fullmatch(label) or any_of("orders", "nouns").search(label):
+        return True
+    rules = [rule for language in guess_languages(sentence) for rule in load_rules(language).rules]
+    return any("user" in rule.sources and rule.pattern.search(f"{label}:") for rule in rules)
+
+
+def _is_short(line: str) -> bool:
+    """Return True if a line is short, and not a sentence or list item."""
+    bare = line.strip()
+    is_short = len(bare) <= _MAX_TITLE_CHARS and len(bare.split()) <= _MAX_TITLE_WORDS
+    return bool(bare) and is_short and not bare.endswith(_ENDS) and _BULLET.match(line) is None
+
+
+def _is_head(line: str, following: list[str]) -> bool:
+    """Return True if a line begins a mail or a chat."""
+    if _is_short(line) and _CLOCK.search(line):
+        return True
+    below = next((later for later in following if later.strip()), "")
+    if not below or following[0].strip() or _BULLET.match(below):
+        return False
+    if line.rstrip().endswith(_COLONS):
+        return not _is_own_label(line.rstrip()[:-1], line)
+    return _is_short(line) and has_foreign_label(line)
+
+
+def _is_title(line: str, following: list[str], *, is_opening: bool) -> bool:
+    """Return True if a line introduces the text directly below it."""
+    below = following[0] if following else ""
+    if not below.strip() or _BULLET.match(below) or not _is_short(line):
+        return False
+    if line.rstrip().endswith(_COLONS):
+        return not _is_own_label(line.rstrip()[:-1], line)
+    if any_of("wishes", "labels", _GREETING).fullmatch(line):
+        return False
+    return is_opening or below.rstrip().endswith(_ENDS)
+
+
+def _is_signed(line: str, following: list[str]) -> bool:
+    """Return True if a line ends its paragraph with a signature."""
+    if not any(following) or following[0].strip():
+        return False
+    match = _SIGNATURE.search(line)
+    return match is not None and _is_closing(match[1]) and not _is_own_label(match[1], match[1])
+
+
+def _is_letter(lines: list[str]) -> bool:
+    """Return True if a text ends in a closing with a name."""
+    if len(lines) < _FEWEST_LINES or not _is_closing(lines[-1]):
+        return False
+    first, before, last = lines[0], lines[-2].removesuffix(","), lines[-1]
+    if _is_closing(before) and before != lines[-2]:
+        return True
+    is_greeted = len(first.split()) <= _MAX_CLOSING_WORDS and first.endswith((",", "!", ":"))
+    return is_greeted and (_NAMED.match(last) is not None or _is_closing(before))
+
+
+def _is_closing(line: str) -> bool:
+    return _is_short(line) and len(line) <= _MAX_CLOSING_CHARS and len(line.split()) <= _MAX_CLOSING_WORDS
