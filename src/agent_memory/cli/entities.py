@@ -145,7 +145,7 @@ async def episodes(
         else:
             found = [each for each in await knowledge.episodes.valid() if each.group == group or not group]
             found = sorted(found, key=lambda each: (each.observed_at or each.timestamp, each.order), reverse=True)
-        found = await ForgottenTexts(knowledge, run.service).filter_turns(found)
+        found[:] = await ForgottenTexts(knowledge, run.service).filter_turns(found)
     total = len(found)
     shown = found if every or conversation is not None else found[:_SHOWN]
     head = {"agent_id": run.service.agent_id, "count": len(shown), "total": total}

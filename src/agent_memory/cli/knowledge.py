@@ -208,11 +208,11 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
 def _note_links(run: Run, links: list[str]) -> None:
     """Print which links lead out of the ingested folders."""
     if links:
-        verb, left = ("leads", "It was") if len(links) == 1 else ("lead", "They were")
+        verb, outcome = ("leads", "It was") if len(links) == 1 else ("lead", "They were")
         names = _join_names(Path(link).name for link in links)
         run.screen.note(
-            f"{counted(len(links), 'link')} {verb} out of the folder or to hidden files: {names}. {left} left out. To "
-            "ingest one, name it: `agent-memory ingest FILE`"
+            f"{counted(len(links), 'link')} {verb} out of the folder or to hidden files: {names}. {outcome} left out. "
+            "To ingest one, name it: `agent-memory ingest FILE`"
         )
 
 
@@ -353,7 +353,7 @@ async def _note_forgotten(run: Run, knowledge: Knowledge, resources: list[str]) 
 
 
 def _expand(words: list[str]) -> tuple[list[str], list[Path], list[str]]:
-    """Return files, resolved folders, and links out of them, of a command line."""
+    """Return files, resolved folders and left-out links of a command line."""
     files, folders, links = list[str](), list[Path](), list[str]()
     for word in words:
         path = Path(word)
@@ -368,7 +368,7 @@ def _expand(words: list[str]) -> tuple[list[str], list[Path], list[str]]:
 
 
 def _get_real_path(word: str) -> str:
-    """Return the resolved path of a file, or an empty text for a mere name."""
+    """Return the resolved path of a file; empty for a mere name."""
     path = Path(word)
     return str(path.resolve()) if path.exists() or path.name != word else ""
 

@@ -139,7 +139,7 @@ class KnowledgeSource(SearchSource):
         return None
 
     async def _read_resource(self, resource: Resource) -> MemorySearchResult:
-        """Return a document or conversation as a hit, marked if it is not current."""
+        """Return a document or conversation as a hit, marked if not current."""
         kind: HitKind = "talk" if resource.resource_type == "conversation" else "passage"
         newer = await self._opened().resources.replaced_by([resource.id])
         is_expired = resource.is_expired(self._opened().clock())
@@ -187,7 +187,7 @@ class KnowledgeSource(SearchSource):
         results.words = answer.ranking.words
 
     def _get_forgotten(self) -> ForgottenTexts:
-        """Return what was forgotten of turns and documents."""
+        """Return the filter of forgotten turns and documents."""
         from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 
         self._forgotten = self._forgotten or ForgottenTexts(self._opened(), self._service)

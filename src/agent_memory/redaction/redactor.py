@@ -74,7 +74,7 @@ def _with_encoded(text: str) -> list[Finding]:
 
 
 def has_known_form(text: str) -> bool:
-    """Return True if a secret in a text is known by its form alone."""
+    """Return True if a text has a secret of a known form."""
     return bool(_find_known(text))
 
 

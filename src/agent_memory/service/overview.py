@@ -72,8 +72,8 @@ async def _count_each(storage: MemoryStorage, tally: Tally, group: str | None, f
     """
     counts = Counter[str]()
     for value, _ in tally.by_facet.get(field, Counter[str]()).most_common(2 * most):
-        own = SearchFilters.model_validate({field: value, "group": group})
-        counts[value] = (await storage.browse(Listing("newest", own, limit=1))).total
+        filters = SearchFilters.model_validate({field: value, "group": group})
+        counts[value] = (await storage.browse(Listing("newest", filters, limit=1))).total
     return dict((+counts).most_common(most))
 
 

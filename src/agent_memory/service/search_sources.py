@@ -145,7 +145,7 @@ class SearchSources:
         return None
 
     async def add_origin(self, hit: MemorySearchResult, asked: WideRequest) -> MemorySearchResult:
-        """Return a memory that was asked for by its ID with its origin, also an expired one."""
+        """Return a hit found by its ID, with its origin and expiry."""
         described = await self._describe([hit], replace(asked, kinds=_ITEM_KINDS))
         hit = described[0] if described else hit
         origin = replace(hit.origin, is_expired=hit.memory.is_expired(asked.request.now))

@@ -137,7 +137,7 @@ def _origin(hit: MemorySearchResult) -> dict[str, Any]:
 
 
 def _get_status(hit: MemorySearchResult) -> str:
-    """Return the status of a hit that is not simply valid, or an empty text."""
+    """Return the status of a hit; empty for a valid one."""
     return _EXPIRED if hit.origin.is_expired else "" if hit.origin.is_confirmed else _UNCONFIRMED
 
 

@@ -233,8 +233,9 @@ def _redact_metadata(value: Any, redactor: Redactor) -> tuple[Any, tuple[str, ..
     """Return metadata without secrets, in which paths are judged by their names."""
     if not isinstance(value, Mapping):
         return redact_value(value, redactor)
-    cleaned, found = redact_value({key: own for key, own in value.items() if not _is_path(key, own)}, redactor)
-    kinds = dict.fromkeys(found)
+    rest = {key: entry for key, entry in value.items() if not _is_path(key, entry)}
+    cleaned, secret_kinds = redact_value(rest, redactor)
+    kinds = dict.fromkeys(secret_kinds)
     for key in _PATHS & value.keys():
         if _is_path(key, value[key]):
             names = value[key] if isinstance(value[key], list) else [value[key]]
@@ -246,7 +247,7 @@ def _redact_metadata(value: Any, redactor: Redactor) -> tuple[Any, tuple[str, ..
 
 
 def _is_file(value: Any, redactor: Redactor) -> bool:
-    """Return True for a source that is a file whose name has no secret."""
+    """Return True for a source that is a file without secret name."""
     detail = value.get("detail", "") if isinstance(value, Mapping) and value.get("kind") == "import" else None
     return isinstance(detail, str) and not redact_path(detail, redactor).kinds
 

@@ -169,7 +169,7 @@ class MemoryRetryConfig:
 
 
 def is_local(resource_type: str) -> bool:
-    """Return True for a type of what a user gives, False for mails, pages and the like."""
+    """Return True for a type of text that a user gives."""
     return resource_type in RESOURCE_TYPES
 
 

@@ -416,8 +416,10 @@ class Ingest:
 
 
 def _find_moved(same_id: Sequence[Resource]) -> Resource | None:
-    """Return the only document whose file is missing or has another id now, or None."""
-    moved = [known for known in same_id if get_path(known) and not (is_placed(known) and has_its_id(known))]
+    """Return the only document whose file is missing or changed its id."""
+    moved = [
+        document for document in same_id if get_path(document) and not (is_placed(document) and has_its_id(document))
+    ]
     return moved[0] if len(moved) == 1 else None
 
 

@@ -17,23 +17,24 @@ if TYPE_CHECKING:
 
 
 def list_files(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the files below a folder to ingest, and links that lead out of it or to hidden files.
+    """Return the files of a folder to ingest, and links left out.
 
-    Hidden files and folders count for nothing, and linked folders are not entered.
+    A link is left out if it leads out of the folder or to a hidden file. Hidden files and folders count for nothing,
+    and linked folders are not entered.
     """
     files, links, root = list[Path](), list[Path](), folder.resolve()
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         links += [path for name in folders if _leads_out(path := Path(place, name), root)]
         paths = [Path(place, name) for name in sorted(names) if not name.startswith(".")]
-        known = [path for path in paths if is_known_file(path) and path.is_file()]
-        links += [path for path in known if _leads_out(path, root)]
-        files += [path for path in known if not _leads_out(path, root)]
+        readable = [path for path in paths if is_known_file(path) and path.is_file()]
+        links += [path for path in readable if _leads_out(path, root)]
+        files += [path for path in readable if not _leads_out(path, root)]
     return files, links
 
 
 def _leads_out(path: Path, root: Path) -> bool:
-    """Return True if a path is a link to a place outside of a folder, or to a hidden one."""
+    """Return True for a link to an outside or hidden file."""
     if not path.is_symlink():
         return False
     target = path.resolve()

@@ -65,7 +65,7 @@ def is_known_file(path: Path) -> bool:
 
 
 def has_its_id(resource: Resource) -> bool:
-    """Return True if the file of a document has its front-matter id, or cannot be read."""
+    """Return True if a document's file has its id or is unreadable."""
     path = get_real_path(resource)
     try:
         return path is None or read_front_matter(_text_of(path)).document_id == resource.metadata.get(DOCUMENT_ID)

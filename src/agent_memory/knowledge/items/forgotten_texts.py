@@ -20,7 +20,7 @@ _LEAST_FORGOTTEN: Final = 12
 
 
 class ForgottenTexts:
-    """What was forgotten of the turns and documents of an agent.
+    """Filter of turns and documents by what was forgotten of them.
 
     Args:
         knowledge: Turns and documents of the agent.
@@ -46,10 +46,10 @@ class ForgottenTexts:
         return record_id in await self._list_sources(await self._list_forgotten())
 
     async def read_document(self, record: Resource, text: str) -> str:
-        """Return the current passages of a document in order, or its text before it has any.
+        """Return the current passages of a document, or its text without passages.
 
         Args:
-            record: Document.
+            record: Document of the agent, of any version.
             text: Text of the document.
         """
         linked = [item.id for item in await self._service.admin.linked_to(record.id)]
@@ -86,4 +86,4 @@ def list_forgotten_words(forgotten: Sequence[Memory]) -> list[str]:
     words = [
         memory.content.partition("\n\n")[2] if "heading" in memory.metadata else memory.content for memory in passages
     ]
-    return [own for own in words if len(own) >= _LEAST_FORGOTTEN]
+    return [text for text in words if len(text) >= _LEAST_FORGOTTEN]
