@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from typing_extensions import override
 
 from agent_memory.errors import ValidationError
 from agent_memory.models.document import GROUP, GROUPED, ITEM
@@ -100,6 +101,14 @@ class SearchFilters(BaseModel):
     def within(self, group: str | None) -> SearchFilters:
         """Return the same conditions for what a group may see; None adds no condition."""
         return self if group is None else self.model_copy(update={GROUP: group})
+
+    @override
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> SearchFilters:
+        """Return a copy with changed fields, and with facets of its own."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in ("facets", "any_facets"):
+            copied.__dict__.pop(name, None)
+        return copied
 
     @property
     def is_narrow(self) -> bool:
