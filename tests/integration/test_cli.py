@@ -132,7 +132,7 @@ def test_1_when_something_fails(cli: Run) -> None:
     result = cli("export", code=1)
     first, second = result.stderr.strip().splitlines()
     assert first.startswith("Error: There are no agents")
-    assert "--agent NAME" in second
+    assert "agent-memory store TEXT" in second
 
 
 def test_0_when_all_is_well_2_for_wrong_usage_3_for_what_is_not_there_and_4_while_another_writes(

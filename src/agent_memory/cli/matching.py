@@ -63,13 +63,8 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
     """
     candidates = await run.service.requests.find_candidates(words, run.caller)
     views = view_candidates(candidates)
-    document: dict[str, Any] = {
-        "forgotten": False,
-        "count": len(views),
-        "candidates": views,
-        "forget": [],
-        "change": [],
-    }
+    document: dict[str, Any] = {"forgotten": False, "count": len(views), "candidates": views}
+    document |= {"forget": [], "change": []}
     _show_candidates(run, candidates)
     document |= await _archived(run, words) | await _waiting(run, words)
     run.screen.document(document)
