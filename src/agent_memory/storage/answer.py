@@ -91,7 +91,7 @@ def _end_of(periods: Iterable[Period]) -> datetime:
 
 
 def with_successors(
-    ranking: Ranking, replaced_by: Callable[[str], str | None], admits: Callable[[str], bool]
+    ranking: Ranking, replaced_by: Callable[[str], str | None], admits: Callable[[str], bool], *, explain: bool = False
 ) -> Ranking:
     """Return the ranking with the newest successor in the place of each replaced record.
 
@@ -101,6 +101,7 @@ def with_successors(
         ranking: With what was replaced.
         replaced_by: Returns what replaced a record, if anything did.
         admits: Returns True if a successor meets the filters of the request.
+        explain: List what was replaced among the rejected.
     """
     found = {hit.id: hit for hit in ranking.hits}
     hits: dict[str, Hit] = {}
@@ -110,7 +111,13 @@ def with_successors(
             own = found.get(newest) or replace(hit, id=newest, pieces=())
             hits[newest] = replace(own, score=hit.score)
     left_out = len(ranking.hits) - len(hits)
-    return replace(ranking, hits=tuple(hits.values()), total_found=ranking.total_found - left_out)
+    rejected = [Rejected(hit.id, "filtered", hit.parts) for hit in ranking.hits if explain and hit.id not in hits]
+    return replace(
+        ranking,
+        hits=tuple(hits.values()),
+        total_found=ranking.total_found - left_out,
+        rejected=(*rejected, *ranking.rejected),
+    )
 
 
 def current_first(ranking: Ranking, replaced_by: Callable[[str], str | None]) -> Ranking:

@@ -118,8 +118,10 @@ class Replica(Generic[R]):
         elif request.include_superseded:
             ranking = current_first(ranking, replaced_by)
         elif superseded:
-            admits = request.filters.admits
-            ranking = with_successors(ranking, replaced_by, lambda record_id: admits(state.records[record_id]))
+            admits, explain = request.filters.admits, request.explain
+            ranking = with_successors(
+                ranking, replaced_by, lambda record_id: admits(state.records[record_id]), explain=explain
+            )
         answer = answer_of(ranking, state.records, request, looks_back=bool(past))
         around = tuple([surroundings_of(state, record, now, request.filters.group) for record in answer.records])
         answer = replace(answer, surroundings=around)
