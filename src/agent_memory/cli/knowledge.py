@@ -210,10 +210,9 @@ def _note_links(run: Run, links: list[str]) -> None:
     if links:
         verb, outcome = ("leads", "It was") if len(links) == 1 else ("lead", "They were")
         names = _join_names(Path(link).name for link in links)
-        run.screen.note(
-            f"{counted(len(links), 'link')} {verb} out of the folder or to hidden files: {names}. {outcome} left out. "
-            "To ingest one, name it: `agent-memory ingest FILE`"
-        )
+        count = counted(len(links), "link")
+        run.screen.note(f"{count} {verb} out of the folder or to hidden files: {names}. {outcome} left out.")
+        run.screen.hint("To ingest one, name it: `agent-memory ingest FILE`.")
 
 
 async def _note_missing(run: Run, knowledge: Knowledge, folders: list[Path], *, prune: bool) -> dict[str, Any]:

@@ -86,4 +86,4 @@ async def test_purge_lists_the_statements_of_a_passage(mounted: Any, root: Path)
     assert "also" not in preview
     answer = (await tools["memory_forget"].execute({"ids": [passage[0]]})).output
     assert answer["statements"] == re.findall(r"Stored (mem-\w{12})", stored)
-    assert "1 statement made of it" in answer["tell_user"]
+    assert "Also forgot what an agent made of it" in answer["tell_user"]

@@ -140,7 +140,7 @@ async def test_statement_is_forgotten_and_restored_with_its_passage(
     outcome = await service.requests.forget([passage_id])
     assert [memory.id for memory in outcome.statements] == [statement.id]
     assert views.view_forgotten(outcome)["statements"] == [statement.id]
-    assert "and 1 statement made of it" in views.render_forgotten(outcome)
+    assert "Also forgot what an agent made of it" in views.render_forgotten(outcome)
     assert await statements_of(service) == {}
     await service.past.restore(passage_id)
     assert set(await statements_of(service)) == {"Ada owns the database."}
