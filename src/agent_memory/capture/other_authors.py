@@ -40,10 +40,11 @@ def blank_other_authors(text: str) -> str:
     lines = text.splitlines()
     if _is_letter([line.strip() for line in lines if line.strip()]):
         return ""
+    following = _pair_with_following(lines)
     labelled = list(islice((n for n, line in enumerate(lines) if has_foreign_label(line)), _FEW_LABELS))
-    heads = [position for position, line in enumerate(lines) if _is_head(line, lines[position + 1 :])]
+    heads = [position for position, line in enumerate(lines) if _is_head(line, *following[position])]
     end = min([*heads, *(labelled[:1] if len(labelled) == _FEW_LABELS else ()), len(lines)])
-    signed = [position for position, line in enumerate(lines) if _is_signed(line, lines[position + 1 :])]
+    signed = [position for position, line in enumerate(lines) if _is_signed(line, *following[position])]
     start = max(signed, default=-1) + 1
     blanked = [""] * start
     is_doubtful = False
@@ -52,10 +53,19 @@ def blank_other_authors(text: str) -> str:
         is_doubtful = bool(line.strip()) and (
             is_doubtful
             or position in labelled
-            or (is_first and _is_title(line, lines[position + 1 :], is_opening=position == 0))
+            or (is_first and _is_title(line, following[position][0], is_opening=position == 0))
         )
         blanked.append("" if is_doubtful else line)
     return "\n".join(blanked)
+
+
+def _pair_with_following(lines: list[str]) -> list[tuple[str, str]]:
+    """Return for each line the next line, and the next that is not blank; empty without one."""
+    pairs, below, text = [], "", ""
+    for line in reversed(lines):
+        pairs.append((below, text))
+        below, text = line, line if line.strip() else text
+    return pairs[::-1]
 
 
 def has_foreign_label(sentence: str) -> bool:
@@ -78,21 +88,19 @@ def _is_short(line: str) -> bool:
     return bool(bare) and is_short and not bare.endswith(_ENDS) and _BULLET.match(line) is None
 
 
-def _is_head(line: str, following: list[str]) -> bool:
+def _is_head(line: str, below: str, text: str) -> bool:
     """Return True if a line begins a mail or a chat."""
     if _is_short(line) and _CLOCK.search(line):
         return True
-    below = next((later for later in following if later.strip()), "")
-    if not below or following[0].strip() or _BULLET.match(below):
+    if not text or below.strip() or _BULLET.match(text):
         return False
     if line.rstrip().endswith(_COLONS):
         return not _is_own_label(line.rstrip()[:-1], line)
     return _is_short(line) and has_foreign_label(line)
 
 
-def _is_title(line: str, following: list[str], *, is_opening: bool) -> bool:
+def _is_title(line: str, below: str, *, is_opening: bool) -> bool:
     """Return True if a line introduces the text directly below it."""
-    below = following[0] if following else ""
     if not below.strip() or _BULLET.match(below) or not _is_short(line):
         return False
     if line.rstrip().endswith(_COLONS):
@@ -102,9 +110,9 @@ def _is_title(line: str, following: list[str], *, is_opening: bool) -> bool:
     return is_opening or below.rstrip().endswith(_ENDS)
 
 
-def _is_signed(line: str, following: list[str]) -> bool:
+def _is_signed(line: str, below: str, text: str) -> bool:
     """Return True if a line ends its paragraph with a signature."""
-    if not any(following) or following[0].strip():
+    if not text or below.strip():
         return False
     match = _SIGNATURE.search(line)
     return match is not None and _is_closing(match[1]) and not _is_own_label(match[1], match[1])
