@@ -49,7 +49,7 @@ _SENTENCE_END: Final = re.compile(
     r"(?<=[.!?])(?<!\W[A-Za-z]\.)[\"'”’»)\]*_]*\s+(?=[^\sa-z])|(?<=;)\s+|(?<=[。！？；])"  # noqa: RUF001
 )
 _MEASURE: Final = re.compile(
-    r"(?:(?P<label>[^\W\d_]+) )?(?<![\w)])(?P<sign>[-−+<>≤≥~±$€£¥#]?)(?<![\d.,:])"  # noqa: RUF001
+    r"(?:(?<![^\W\d_])(?P<label>[^\W\d_]+) )?(?<![\w)])(?P<sign>[-−+<>≤≥~±$€£¥#]?)(?<![\d.,:])"  # noqa: RUF001
     r"(?P<number>\d+(?:[.,:]\d+)*)(?:[ -]?(?P<unit>[^\W\d_]+|[%‰°€$£¥]))?"
 )
 _USER: Final = re.compile(r"\buser(?!\w)", re.IGNORECASE)
