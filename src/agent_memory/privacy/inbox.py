@@ -104,7 +104,7 @@ class InboxReader:
         if found is None:
             raise UnknownIdError(
                 f"{quoted(candidate_id)} does not wait in the inbox; nothing was changed.",
-                recovery="`agent-memory inbox --list` shows what does.",
+                recovery="Run `agent-memory inbox` to list what waits.",
             )
         return found
 
