@@ -148,7 +148,7 @@ class RememberTool(KnowledgeTool):
         values = {"content": args.content, "topic": args.category or "", "importance": importance, "source": source}
         held = await hold_for_yes(session, await session.require(), values)
         if held is not None:
-            return f"Not stored. {ASKED}" if held.ids else f"Not stored: {next(iter(held.skipped))}."
+            return f"Not stored. {ASKED}" if held.ids else f"Not stored: {held.explain()}."
         item = await manager.remember(args.content, args.category, args.importance)
         return printing.remembered(item)
 

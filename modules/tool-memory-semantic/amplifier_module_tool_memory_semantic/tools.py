@@ -275,7 +275,7 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
             changes["expires_at"] = None
         memory = await service.get(args.memory_id)
         if not is_seen(memory, self.session.caller):
-            raise UnknownIdError(f"There is no memory {quoted(args.memory_id)}.")
+            raise UnknownIdError(f"There is no memory {quoted(args.memory_id)}; nothing was changed.")
         await check_rewording(self.session, memory, changes)
         if older := changes.get("supersedes"):
             await self._check_replaces_none(service, args.memory_id, older)

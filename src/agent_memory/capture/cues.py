@@ -52,7 +52,7 @@ def _iter_matches(pattern: re.Pattern[str], sentence: str) -> Iterator[re.Match[
 
 
 def _is_quoted(match: re.Match[str], own: str) -> bool:
-    """Return True if a match is inside a quotation, which `own` has as blanks."""
+    """Return True if a match is in a quotation, blank in `own`."""
     start = match.end() - len(match[0].lstrip())
     return own[start : start + 1].isspace()
 
@@ -82,7 +82,7 @@ def strip_cue(text: str) -> str:
 
 
 def find_end(text: str, said_at: datetime) -> datetime | None:
-    """Return the end of the day until which a text holds, or None.
+    """Return the end of the last day of a text, or None.
 
     Args:
         text: Statement of the user.

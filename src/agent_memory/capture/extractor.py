@@ -291,7 +291,10 @@ def _same_paragraph(one: Verdict, other: Verdict) -> bool:
 
 
 def _belongs(draft: _Draft, verdict: Verdict) -> bool:
-    """Return True if a hit continues the capture before it: same subject, or too weak to stand alone."""
+    """Return True if a hit continues the capture before it.
+
+    It has the same subject, or says too little alone.
+    """
     if draft.length + len(verdict.sentence.text) > _MAX_CAPTURE_CHARS:
         return False
     if verdict.groups & {"task", "question"} and verdict.category != draft.verdict.category:
@@ -306,7 +309,7 @@ def _belongs(draft: _Draft, verdict: Verdict) -> bool:
 
 
 def _stands(verdict: Verdict, context: Verdict | None) -> bool:
-    """Return True if a hit says something, by itself or with the sentence before it."""
+    """Return True if a hit says enough, with the sentence before it."""
     sentence = verdict.sentence
     if sentence.block or sentence.text.endswith(_COLONS) or len(_WIDE.findall(sentence.text)) >= _MIN_WIDE_CHARS:
         return True
@@ -316,7 +319,7 @@ def _stands(verdict: Verdict, context: Verdict | None) -> bool:
 
 
 def _leans(verdict: Verdict) -> bool:
-    """Return True if a sentence says little without the one before it: "keep track of that"."""
+    """Return True if a sentence such as "keep that" needs the one before."""
     masked = verdict.sentence.masked
     return len(_telling_words(masked)) <= _FEW_WORDS or _ANAPHOR.match(masked) is not None
 

@@ -1,4 +1,4 @@
-"""Requests of the user about memories, and statements that a text repeats. Pure.
+"""Requests about memories, and statements that a text repeats. Pure.
 
 Asked where a model needs the user's words: after untrusted text, and in the modes `ask` and `manual`.
 The words are in `patterns/orders.yaml`.
@@ -187,7 +187,7 @@ def _function_words() -> frozenset[str]:
 
 
 def says(prompt: str, content: str) -> bool:
-    """Return True if the user said, in this prompt and in words of their own, what `content` says.
+    """Return True if the user's own words say what `content` says.
 
     Each sentence of it has to be one of theirs, which neither asks nor supposes: every telling word, in whatever tense
     and person, in the user's order and with little between; each number, address and path to the letter; a denial
@@ -200,7 +200,7 @@ def says(prompt: str, content: str) -> bool:
 
 
 def asks_to_keep(prompt: str, content: str) -> bool:
-    """Return True if the user wishes, in this prompt and in words of their own, that `content` be kept.
+    """Return True if the user's own words ask to keep `content`.
 
     A sentence has to order it ("remember that …"), neither denied nor asked. It has to be about the content: they share
     two telling words, or one where one of them has no more; or it only points ("please remember that").
@@ -224,7 +224,10 @@ def _is_ordered(key: str, sentence: str) -> bool:
 
 
 def asks(sentence: str) -> bool:
-    """Return True if a sentence asks; "could you remember that" does not, nor does "we use it, ok?"."""
+    """Return True if a sentence asks.
+
+    "Could you remember that" does not, nor does "we use it, ok?".
+    """
     if _any("request").search(sentence) and _any("remembering").search(sentence):
         return False
     return is_question(_any("tags").sub("", sentence)) or _any("asks").search(sentence) is not None
@@ -267,7 +270,10 @@ class _Marked(NamedTuple):
         return _Marked(words, moved, frozenset())
 
     def holds(self, other: _Marked) -> bool:
-        """Return True if the words of `other` stand here in order, close together and denied alike."""
+        """Return True if this text has the words of `other`.
+
+        They are in the same order, close together and denied alike.
+        """
         return any(self._holds_from(start, other) for start in range(len(self.words)))
 
     def _holds_from(self, start: int, other: _Marked) -> bool:
@@ -311,7 +317,7 @@ def _marks() -> re.Pattern[str]:
 
 
 def _is_said(word: str, said: Collection[str]) -> bool:
-    """Return True if a stem is among the user's, or one of theirs with another ending of a verb or an adjective."""
+    """Return True if the user said a stem, or another form of it."""
     return word in said or any(differ_in_ending(word, other) for other in said if other[:_MIN_STEM] == word[:_MIN_STEM])
 
 

@@ -1,4 +1,4 @@
-"""Signs in the layout of a typed message that another author may have written a part of it.
+"""Layout of typed messages that another author may have written.
 
 Mail and chat have headers and names before a colon, letters have a closing, a pasted text often has a title above it.
 Such a part may still be the user's own: it is kept as a note at most.
@@ -36,7 +36,7 @@ _GREETING: Final = r"\W*(?:(?:%s)\b\W*)+(?:[\w'-]+\W*)?"
 
 
 def blank_other_authors(text: str) -> str:
-    """Return a typed text with the lines blanked that another author may have written."""
+    """Blank the lines that another author may have written."""
     lines = text.splitlines()
     if _is_letter([line.strip() for line in lines if line.strip()]):
         return ""
@@ -82,7 +82,7 @@ def _is_own_label(label: str, sentence: str) -> bool:
 
 
 def _is_short(line: str) -> bool:
-    """Return True if a line is short, and not a sentence or list item."""
+    """Return True if a line is short, without end mark or bullet."""
     bare = line.strip()
     is_short = len(bare) <= _MAX_TITLE_CHARS and len(bare.split()) <= _MAX_TITLE_WORDS
     return bool(bare) and is_short and not bare.endswith(_ENDS) and _BULLET.match(line) is None

@@ -59,7 +59,10 @@ def separate(text: str, *, typed: bool) -> tuple[str, dict[str, str]]:
 
 
 def typed_part(text: str) -> str:
-    """Return the part of a message that only the user can have typed; empty for a very long one."""
+    """Return the part that only the user can have typed.
+
+    Empty for a very long message.
+    """
     own, _ = separate(text[:MAX_MESSAGE_CHARS], typed=True)
     return blank_other_authors(own) if len(own) <= MAX_OWN_CHARS else ""
 

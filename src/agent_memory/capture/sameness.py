@@ -74,13 +74,19 @@ def _sequence(text: str) -> list[str]:
 
 
 @functools.cache
+def get_harmless_words() -> frozenset[str]:
+    """Return words that change no meaning, such as "now"."""
+    return frozenset(" ".join(read_patterns("opposites")["harmless"]).split())
+
+
+@functools.cache
 def _harmless() -> frozenset[str]:
     """Return the words that a repetition may have more or less than what it repeats."""
-    return _ASKING.union(query_terms(" ".join(read_patterns("opposites")["harmless"])))
+    return _ASKING.union(query_terms(" ".join(get_harmless_words())))
 
 
 def is_restated(content: str, stored: Sequence[str]) -> bool:
-    """Return True if `content` says what the model stored in this turn, in one memory or spread over several."""
+    """Return True if memories stored in this turn say `content`."""
     words = word_set(content)
     others = [(text, other) for text in stored if (other := word_set(text))]
     if not words:
@@ -97,12 +103,15 @@ def is_restated(content: str, stored: Sequence[str]) -> bool:
 
 
 def differ_in_meaning(one: str, other: str) -> bool:
-    """Return True if two texts differ in a negation, a number, a version, a name of code, or one of two opposites."""
+    """Return True if two texts differ in a word that changes meaning.
+
+    Such words are negations, numbers, versions, names of code, and opposites.
+    """
     return _turning(one) != _turning(other)
 
 
 def _keeps_meaning(content: str, stored: str) -> bool:
-    """Return True if what the model stored keeps the numbers and names of `content` and whether it is negated.
+    """Return True if `stored` keeps numbers, names and negation of `content`.
 
     Other than a repetition it may say more, and say "never" where the user said "do not".
     """

@@ -1,4 +1,6 @@
-"""Quotes of what the user typed: the permission to replace what they stated before. Pure.
+"""Quotes of the user's typed statements. Pure.
+
+A quote permits a model to replace what the user stated before.
 
 A false quote loses the user's words and a missed one costs a question, so quotes are read strictly, by structure: the
 user's sentence is the statement, and nothing else.
@@ -6,7 +8,6 @@ user's sentence is the statement, and nothing else.
 
 from __future__ import annotations
 
-import functools
 import re
 from datetime import date, timedelta
 from difflib import SequenceMatcher
@@ -24,7 +25,8 @@ from agent_memory.capture.orders import (
     supposes,
 )
 from agent_memory.capture.pasted import SELF
-from agent_memory.capture.rules import any_of, read_patterns
+from agent_memory.capture.rules import any_of
+from agent_memory.capture.sameness import get_harmless_words
 from agent_memory.capture.spoken import own_sentences
 from agent_memory.models import utc_now
 from agent_memory.retrieval import query_terms
@@ -117,7 +119,7 @@ def _is_opening(clause: str) -> bool:
 
 
 def _differ(statement: str, replaced: str) -> bool:
-    """Return True if a statement says more than the replaced text, or denies it."""
+    """Return True if a statement adds words to a text, or denies it."""
     has_new = not set(query_terms(statement)) <= set(query_terms(replaced))
     return has_new or denies(statement) != denies(replaced)
 
@@ -147,12 +149,7 @@ def _is_quoted(statement: str, content: str) -> bool:
 
 def _list_words(text: str) -> list[re.Match[str]]:
     """List the words of a text, except harmless ones such as "now"."""
-    return [word for word in _WORD.finditer(text) if word[0].casefold() not in _get_harmless_words()]
-
-
-@functools.cache
-def _get_harmless_words() -> frozenset[str]:
-    return frozenset(" ".join(read_patterns("opposites")["harmless"]).split())
+    return [word for word in _WORD.finditer(text) if word[0].casefold() not in get_harmless_words()]
 
 
 def _stem_words(words: list[re.Match[str]]) -> list[str]:
@@ -179,7 +176,7 @@ def _is_quoted_without_days(statement: str, content: str) -> bool:
 
 
 def _is_among(day: TimeMention, typed_days: Sequence[TimeMention], today: date) -> bool:
-    """Return True if a day overlaps a typed day, or today without any."""
+    """Return True if a day overlaps typed days, or today without any."""
     spans = [(mention.first or date.min, mention.behind or date.max) for mention in typed_days]
     spans = spans or [(today, today + timedelta(days=1))]
     first, behind = day.first or date.min, day.behind or date.max

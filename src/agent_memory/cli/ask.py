@@ -158,11 +158,11 @@ def _note_rest(run: Run, total: int, offset: int, shown: int) -> None:
 
 
 async def _note_items(run: Run) -> None:
-    """Tell a person how many items there are that were not asked for."""
+    """Print how many items were left out."""
     items = 0 if run.given(Filters).items else (await run.service.admin.tally()).items
     if items and run.screen.form in {"text", "table"}:
         left = f"{counted(items, 'item')} drawn from documents and talks {'was' if items == 1 else 'were'} left out"
-        run.screen.note(f"{left}; --items looks there, too.")
+        run.screen.note(f"{left}; --items lists them, too.")
 
 
 _HIT_COLUMNS: Final = ("id", "relevance_score", "category", "timestamp", "content")

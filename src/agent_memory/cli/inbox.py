@@ -88,7 +88,7 @@ def find_candidate(waiting: "list[Candidate]", word: str) -> "Candidate":
     if not found or beginning == "cnd-":
         raise UnknownIdError(
             f"{quoted(word)} does not wait in the inbox; nothing was decided.",
-            recovery="`agent-memory inbox --list` shows what does.",
+            recovery="Run `agent-memory inbox` to list what waits.",
         )
     if len(found) > 1:
         raise ValidationError(

@@ -224,7 +224,7 @@ async def _note_missing(run: Run, knowledge: Knowledge, folders: list[Path], *, 
     names = _join_names(record.source.detail for record in records.values())
     if not prune:
         verb = "is" if len(records) == 1 else "are"
-        run.screen.note(f"{counted(len(records), 'file')} {verb} missing: {names}. ")
+        run.screen.note(f"{counted(len(records), 'file')} {verb} missing: {names}.")
         run.screen.hint("Run `agent-memory ingest FOLDER --prune` to withdraw them.")
         return {"missing": missing}
     hidden = await hide_missing(knowledge, run.service, list(records.values()), run.caller)
@@ -340,7 +340,7 @@ def _show_counts(run: Run, knowledge: Knowledge, counts: dict[str, Any]) -> None
 
 
 async def _note_forgotten(run: Run, knowledge: Knowledge, resources: list[str]) -> None:
-    """Tell a person that items of some resources were forgotten once, by them or by `--undo`, and stay so."""
+    """Print how many items of resources were forgotten before."""
     gone = [memory for memory, _ in await run.service.past.forgotten() if memory.is_item]
     if gone:
         turns = [each.id for one in resources for each in await knowledge.episodes.linked_to(one)]

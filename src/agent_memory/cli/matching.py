@@ -176,7 +176,9 @@ async def _archived(run: Run, words: str) -> dict[str, list[str]]:
         run.screen.note(f"{memory.id}: archived; not forgotten", style="dim")
         run.screen.note(brief(memory.content), style="")
     if matches:
-        run.screen.hint(f"`agent-memory forget {' '.join(match.id for match in matches)}` forgets what is archived.")
+        run.screen.hint(
+            f"Run `agent-memory forget {' '.join(match.id for match in matches)}` to forget what is archived."
+        )
     return {"archived": [match.id for match in matches]}
 
 
@@ -190,6 +192,6 @@ async def _waiting(run: Run, words: str) -> dict[str, list[str]]:
         run.screen.note(f"{candidate.id}: waits in the inbox; not forgotten", style="dim")
         run.screen.note(brief(candidate.content), style="")
     if matches:
-        options = " ".join(f"--reject {each.id}" for each in matches)
-        run.screen.hint(f"`agent-memory inbox {options}` takes out what waits.")
+        options = " ".join(f"--reject {match.id}" for match in matches)
+        run.screen.hint(f"Run `agent-memory inbox {options}` to reject what waits.")
     return {"waiting": [match.id for match in matches]}

@@ -140,7 +140,7 @@ class Run(Place):
     _is_noted_empty: bool = False
 
     def note_empty(self, agent_id: str) -> None:
-        """Print once that an agent has no memories, and how to store one."""
+        """Print once how to store a first memory."""
         if not self._is_noted_empty:
             self._is_noted_empty = True
             self.screen.hint(f"Nothing is remembered yet (agent {agent_id}). Store with: agent-memory store TEXT")

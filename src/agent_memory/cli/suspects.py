@@ -31,7 +31,7 @@ async def suspects(
     memory_id: _Id = None,
     other_id: _Other = None,
     *,
-    replace: Annotated[bool, typer.Option("--replace", help="ID replaces OTHER; `restore OTHER` undoes it.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="ID replaces OTHER; `undo OTHER` takes it back.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Both hold.")] = False,
     not_same: Annotated[bool, typer.Option("--not-same", help="They do not speak of the same matter.")] = False,
     look: Annotated[bool, typer.Option("--look", help="First compare all memories: some milliseconds each.")] = False,

@@ -148,7 +148,7 @@ class ChangeLines:
         self._changed_before, self._changed_ids = self._changed_ids or self._changed_before, []
 
     async def get_injection(self) -> str:
-        """Return the lines to inject before the user's message, or an empty text.
+        """Return the lines to inject into the request, or empty.
 
         All requests of a turn get the same lines.
         """

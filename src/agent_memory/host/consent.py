@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from agent_memory.service import MemoryService
 
 Consent = Literal["given", "to_be_asked"]
-ASKED: Final = "It waits for the user's yes, by `agent-memory inbox`. Mention it once; do not store it again."
+ASKED: Final = "It waits for the user's yes (`agent-memory review`). Mention it once; do not store it again."
+"""Answer of a tool whose text waits in the inbox."""
 _NO_TEXT: Final = frozenset({"pinned", "supersedes", "expires_at"})
 """Fields of a memory in which an update stores no text."""
 _STORES_TEXT: Final = ("memory_store", "memory_update")
-"""Tools by which a model stores a text."""
+"""Names of tools that are refused; the other tools that store a text pass no name."""
 STORED_BEFORE: Final = "Memories that were stored before stay and can be searched."
 
 

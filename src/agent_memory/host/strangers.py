@@ -62,7 +62,10 @@ class Taint:
             self.on_change()
 
     def clear(self) -> None:
-        """Note that the conversation was emptied. A compaction is no such thing: what was read is in the answers."""
+        """Clear the marks after the conversation was emptied.
+
+        A compaction does not empty it: its summary may repeat untrusted text.
+        """
         if self.by is not None or self.has_foreign_results:
             self.by, self.has_foreign_results = None, False
             self.on_change()
@@ -82,7 +85,7 @@ class Strangers:
         self._trusted = tuple(pattern.lower() for pattern in trusted)
 
     def are_spelled_out(self, tool_name: str) -> bool:
-        """Return True if a pattern is this name itself: then whoever configured it means this tool."""
+        """Return True if a pattern is exactly the name of a tool."""
         return tool_name.lower() in self._patterns
 
     def speak_by(self, tool_name: str, tool_input: Any) -> bool:

@@ -21,7 +21,7 @@ def has_display(coordinator: Any) -> bool:
 
 
 async def show_line(coordinator: Any, line: str) -> bool:
-    """Show the user a line on the host's display; return False if it failed.
+    """Show a line on the host's display; return False on failure.
 
     An error of the display is logged.
     """

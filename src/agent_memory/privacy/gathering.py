@@ -61,8 +61,8 @@ class _Known:
         is_made: Whether it is such a page.
         is_title: Whether its text only says what something is called.
         metadata: The last.
-        detail: Of what was drawn, by what.
-        passages: Of a statement of an agent, the passages that it was made of.
+        detail: `source.detail` of an item; empty for other records.
+        passages: IDs of the passages of which an agent made this statement.
         blobs: Names of long texts that it had.
         made_of: Of a page that was made of what items speak of, all items that ever stood on it.
     """
@@ -105,7 +105,7 @@ class _Known:
 
     @property
     def from_sources(self) -> list[str]:
-        """Return the ids of what it was drawn from, in order."""
+        """IDs of the sources that it was drawn from, in order."""
         return [source for rel, source in self.links if rel == FROM]
 
     def sources(self, *relations: str) -> set[str]:

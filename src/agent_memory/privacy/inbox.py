@@ -38,14 +38,31 @@ if TYPE_CHECKING:
     from agent_memory.storage.cleaning import Redacted
 
 _NONE: Final = timedelta(0)
+_REASONS: Final = {
+    "duplicate": "a memory says it already",
+    "waiting": "it waits in the inbox already",
+    "forgotten": "it was forgotten before",
+    "rejected": "the user rejected it before",
+}
+"""Sentences for the reasons for which a text is skipped."""
 
 
 @dataclass(slots=True)
 class Held:
-    """What became of candidates: ids of those that wait now, and how many were skipped for which reason."""
+    """Outcome of holding candidates.
+
+    Attributes:
+        ids: IDs of candidates that wait now.
+        skipped: Number of skipped candidates by reason.
+    """
 
     ids: list[str] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
+
+    def explain(self) -> str:
+        """Return the first reason for skipping, as a clause."""
+        reason = next(iter(self.skipped), "")
+        return _REASONS.get(reason, reason)
 
 
 class InboxReader:
@@ -104,7 +121,7 @@ class InboxReader:
         if found is None:
             raise UnknownIdError(
                 f"{quoted(candidate_id)} does not wait in the inbox; nothing was changed.",
-                recovery="`agent-memory inbox --list` shows what does.",
+                recovery="Run `agent-memory inbox` to list what waits.",
             )
         return found
 

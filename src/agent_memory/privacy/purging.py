@@ -165,9 +165,9 @@ class Purging:
         """
         if caller.group is not None:
             raise ValidationError(
-                "Nothing was purged: this conversation belongs to a group, and what is purged loses its words in all.",
+                "Nothing was purged: this conversation belongs to a group, and a purge deletes words in all groups.",
                 code="of_a_group",
-                recovery="Forget it here; somebody who looks after the agent purges it by `agent-memory purge`.",
+                recovery="Forget it here. A person can run `agent-memory purge ID`.",
             )
 
     async def run(self, plan: Plan, caller: Caller = NOBODY) -> Receipt:

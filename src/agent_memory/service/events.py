@@ -88,7 +88,7 @@ _SPECS: Final = (
         older_id="the older one",
         kind="value, denial, change or other: what differs; null where it was decided",
         hint="replace or conflict; null where it was decided",
-        outcome="queued; replaced, at once or by a decision; keep or not_same, by a decision",
+        outcome="queued; or the decision: replaced, keep or not_same",
     ),
     _audited("memory:forgotten", "A memory was forgotten.", memory_id="its id"),
     _audited(

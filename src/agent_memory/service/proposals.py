@@ -39,12 +39,11 @@ _POLITE: Final = frozenset({"please", "thanks", "bitte", "danke", "merci", "grac
 _AGREES: Final = frozenset({"do", "now"}) | _YES | _POLITE
 """Words next to the id of a proposal that make a yes."""
 _PLAIN: Final = re.compile(r"[\w\s,.!、。]*")
-
-
 _COMMAND: Final = re.compile(
     r"(?:(?:ok|okay|yes|please),? )*(?P<verb>[a-z]+) (?P<id>mem-[0-9a-f]+)(?: for good)?(?:,? please)?[.!]*",
     re.IGNORECASE,
 )
+"""A sentence that is only a command with the ID of a memory."""
 
 
 def proposal_id(*parts: object) -> str:
@@ -143,7 +142,8 @@ class ProposalBook:
 
     def reserve_pin(self, memory_id: str) -> bool:
         """Count a memory to pin; return False above the limit."""
-        self._pinned |= {memory_id} if len(self._pinned) < MAX_PINNED else set()
+        if len(self._pinned) < MAX_PINNED:
+            self._pinned.add(memory_id)
         return memory_id in self._pinned
 
     def begin_turn(self, prompt: str) -> None:
@@ -211,6 +211,6 @@ def _find_agreed(prompt: str, proposals: Collection[str]) -> set[str]:
 
 
 def _read_answer_words(line: str) -> set[str]:
-    """Return the words of a line; none if it has more than words."""
+    """Return the words of a line; empty if it has other characters."""
     plain = unicodedata.normalize("NFKC", line)
     return set(_WORD.findall(plain)) if _PLAIN.fullmatch(plain) else set()

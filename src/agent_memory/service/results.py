@@ -141,11 +141,15 @@ class Updated:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """Outcome of a forget: the memory, and the ids of the older versions and of its statements that went with it.
+    """Outcome of forgetting one memory.
 
-    `kept_until` is how long at least the text stays in the files, where it can be brought back; None: it does not.
-    `reason` is what stays of it as a trace; empty: none. `talk` has the ids of items of talk with the same words, which
-    went with it.
+    Attributes:
+        memory: Memory as it was.
+        older_versions: IDs of its older versions, which were forgotten with it.
+        kept_until: How long the text can be restored at least; None if it cannot.
+        reason: Reason that is kept as a trace; empty for none.
+        talk: IDs of items of talk with the same words, which were forgotten with it.
+        statements: IDs of statements that an agent had made of it, which were forgotten with it.
     """
 
     memory: Memory

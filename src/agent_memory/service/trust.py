@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 _ORDER: Final[tuple[Trust, ...]] = ("low", "medium", "high")
 Action = Literal["change", "forget", "pin"]
-_Name = Literal["change", "expire", "forget", "pin", "replace", "reword", "unpin"]
+_ActName = Literal["change", "expire", "forget", "pin", "replace", "reword", "unpin"]
 
-_DONE: Final[Mapping[_Name, str]] = {
+_DONE: Final[Mapping[_ActName, str]] = {
     "change": "changed",
     "expire": "changed",
     "forget": "forgotten",
@@ -38,7 +38,7 @@ _DONE: Final[Mapping[_Name, str]] = {
     "reword": "changed",
     "unpin": "unpinned",
 }
-_COMMANDS: Final[Mapping[_Name, str]] = {
+_COMMANDS: Final[Mapping[_ActName, str]] = {
     "forget": "forget|delete|remove",
     "pin": "pin|promote",
     "replace": "replace|update|correct",
@@ -80,7 +80,7 @@ class _MemoryAct:
         prompts: Messages of the user that the text may quote.
     """
 
-    name: _Name
+    name: _ActName
     memory: Memory
     proposal: str
     text: str = ""
@@ -88,7 +88,7 @@ class _MemoryAct:
 
 
 class TrustGate:
-    """Decides what trust a write has, and whether it may touch what is there.
+    """Decides what trust a write has, and what it may change.
 
     What the call of a person or a program may do is not limited here. Others need, for a memory above low trust:
 
@@ -175,33 +175,29 @@ class TrustGate:
             return False
         return "high" in {memory.trust, caller.trust} or await self._is_said(memory.content, caller)
 
-    async def check_all(
-        self, action: Action, memory_ids: Iterable[str], caller: Caller, proposal: str | None = None
-    ) -> None:
-        """Refuse like `check`; an unknown id is no reason to."""
+    async def check_all(self, action: Action, memory_ids: Iterable[str], caller: Caller) -> None:
+        """Refuse like `check`; unknown IDs are ignored."""
         if caller.trust != "low":
             return
         memories = [await self._storage.get(memory_id) for memory_id in memory_ids]
-        await self.check(action, [memory for memory in memories if memory is not None], caller, proposal)
+        await self.check(action, [memory for memory in memories if memory is not None], caller)
 
-    async def check(self, action: Action, memories: list[Memory], caller: Caller, proposal: str | None = None) -> None:
+    async def check(self, action: Action, memories: list[Memory], caller: Caller) -> None:
         """Refuse what a call of low trust may not do.
 
         Args:
             action: What is to be done.
-            memories: The one that was named, and those that share its fate.
+            memories: Named memory, then those that are changed with it.
             caller: Session that asks for it.
-            proposal: Id of the proposal of exactly this act; by default that of the action on the first memory.
 
         Raises:
             ValidationError: One of them has higher trust, and the user did not agree to this (`needs_user`).
         """
         if caller.trust != "low" or all(memory.trust == "low" for memory in memories):
             return
-        if proposal is None:
-            if action in _COMMANDS and await self._is_commanded(action, memories[0], caller):
-                return
-            proposal = proposal_id(action, memories[0].id)
+        if action in _COMMANDS and await self._is_commanded(action, memories[0], caller):
+            return
+        proposal = proposal_id(action, memories[0].id)
         if caller.proposals.is_agreed(proposal):
             return
         named = next(memory for memory in memories if memory.trust != "low")
@@ -267,7 +263,7 @@ class TrustGate:
         return "" if reason and await self._trust_of(reason, caller) == "low" else reason
 
     async def _find_replacing(self, replaced_id: object, content: str, *prompts: str) -> _MemoryAct | None:
-        """Return the act of replacing a memory, or None if there is no such memory."""
+        """Return the act of replacing a memory, or None if it is unknown."""
         replaced = await self._storage.get(replaced_id) if isinstance(replaced_id, str) else None
         if replaced is None:
             return None
@@ -277,7 +273,7 @@ class TrustGate:
         self, before: Memory, after: Memory, values: Mapping[str, Any], caller: Caller
     ) -> list[_MemoryAct]:
         """List the acts of an update on a memory and its target."""
-        names: list[_Name] = ["change"] if values.keys() - {"pinned", "supersedes"} else []
+        names: list[_ActName] = ["change"] if values.keys() - {"pinned", "supersedes"} else []
         names += ["reword"] if after.content != before.content else []
         names += ["expire"] if _is_shortened(before, after) else []
         names += ["pin" if after.pinned else "unpin"] if after.pinned != before.pinned else []
@@ -308,7 +304,7 @@ class TrustGate:
             raise _refuse(act, proposal, caller)
 
     async def _find_proposal(self, act: _MemoryAct, caller: Caller) -> str | None:
-        """Return the ID of a proposal if an act needs a yes; see the table."""
+        """Return the ID of a proposal if an act needs a yes."""
         if caller.trust == "high" or caller.proposals.is_agreed(act.proposal):
             return None
         if act.name in _COMMANDS and await self._is_commanded(act.name, act.memory, caller):
@@ -356,7 +352,7 @@ class TrustGate:
         return await asyncio.to_thread(says, caller.prompt, content)
 
     @staticmethod
-    async def _is_commanded(action: _Name, memory: Memory, caller: Caller) -> bool:
+    async def _is_commanded(action: _ActName, memory: Memory, caller: Caller) -> bool:
         return await asyncio.to_thread(is_commanded, caller.prompt, _COMMANDS[action], memory.id)
 
 

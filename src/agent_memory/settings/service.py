@@ -62,7 +62,7 @@ class ServiceSettings(Settings):
     suspects: bool = Field(
         default=True,
         description="Compare what is stored with what is known, and list pairs that look as if they cannot both be "
-        "right; what replaces something in plain words replaces it at once.",
+        "right.",
     )
     embedder: Annotated[str, AfterValidator(_check_embedder)] = Field(
         default="local",

@@ -25,7 +25,7 @@ RELEASED = "released"
 MOVED = "moved"
 """In the data of a deletion: which other journal of the folder has the record now; its text was not forgotten."""
 TRIMMED = "trimmed"
-"""In the data of a mark before a patch: that it takes clauses out of the text, which counts as forgotten."""
+"""In the data of a mark before a patch that deletes clauses of a text. Only journals of earlier versions have it."""
 
 
 class RecordTable(Generic[R]):

@@ -81,18 +81,6 @@ class QuotedPlace(NamedTuple):
         return self.heading.rpartition(SEPARATOR)[2]
 
 
-def find_disagreement(statement: str, quote: str, lead: str = "", around: str = "") -> str:
-    """Find the reason why a statement disagrees with whole sentences.
-
-    Args:
-        statement: Words of the agent.
-        quote: Words of the source.
-        lead: Sentence that leads to the list or table of the quote.
-        around: Other words of the passage, in which names may be.
-    """
-    return check_statement(statement, QuotedPlace(quote, quote, lead, passage=around))
-
-
 def check_statement(statement: str, place: QuotedPlace) -> str:
     """Find the reason why a statement disagrees with its quote."""
     return _StatementCheck(statement, place).find_reason()

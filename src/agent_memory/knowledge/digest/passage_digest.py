@@ -37,7 +37,9 @@ if TYPE_CHECKING:
         """Outcome of holding a text: its ID, or the reason against it."""
 
         ids: list[str]
-        skipped: Counter[str]
+
+        def explain(self) -> str:
+            """Return the reason against it."""
 
     Hold = Callable[[Mapping[str, Any]], Awaitable[HeldText | None]]
 
@@ -179,7 +181,7 @@ class PassageDigest:
             elif held.ids:
                 outcome.held.append(statement.text)
             else:
-                outcome.refused.append((statement.text, f"{next(iter(held.skipped))} already"))
+                outcome.refused.append((statement.text, held.explain()))
         if items:
             outcome.stored = (await self._service.admin.derived.store(list(items.values()), caller)).stored
         await self._note_digested(finished, caller)

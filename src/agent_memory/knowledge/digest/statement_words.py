@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.capture.rules import LANGUAGES, any_of, guess_languages, read_patterns
+from agent_memory.capture.sameness import get_harmless_words
 from agent_memory.knowledge.topics.alike import exact_of
 from agent_memory.retrieval import query_terms
 
@@ -65,7 +66,7 @@ class StatementWord(NamedTuple):
     def counts(self) -> bool:
         """Return True for content words that are compared one by one."""
         folded = self.text.casefold()
-        is_free = folded in _KINDS or folded in _get_harmless_words() or is_denial(folded)
+        is_free = folded in _KINDS or folded in get_harmless_words() or is_denial(folded)
         return bool(self.terms) and not is_free
 
 
@@ -163,11 +164,6 @@ def _get_turning_words() -> frozenset[str]:
 
 
 @cache
-def _get_harmless_words() -> frozenset[str]:
-    return frozenset(" ".join(read_patterns("opposites")["harmless"]).split())
-
-
-@cache
 def _get_function_words(language: str) -> frozenset[str]:
     rows, number = read_patterns("orders")["function_words"], LANGUAGES.index(language) - 1
     return frozenset(rows[number].split()) - _get_turning_words() if 0 <= number < len(rows) else frozenset()
@@ -213,7 +209,7 @@ def grow_to_clauses(
 
 
 def find_replacing(words: Sequence[StatementWord], used: Sequence[StatementWord]) -> set[StatementWord]:
-    """Return the words of a statement in place of function words, such as pronouns."""
+    """Return the words that replace function words such as pronouns."""
     quoted, stated = ([word.text.casefold() for word in side] for side in (used, words))
     replacing: set[StatementWord] = set()
     for kind, start, end, first, last in SequenceMatcher(None, quoted, stated, autojunk=False).get_opcodes():

@@ -58,7 +58,7 @@ async def listed(manager: MemoryManager, most: int | None = None) -> str:
 def digested(outcome: DigestOutcome, due: DuePassages) -> str:
     """Return what digest prints."""
     lines = [f"Stored {item.id}: {_line(item.content)}" for item in outcome.stored]
-    lines += [f"Waits for the user's yes, by `agent-memory inbox`: {_line(text)}" for text in outcome.held]
+    lines += [f"Waits for the user's yes (`agent-memory review`): {_line(text)}" for text in outcome.held]
     lines += [f"Refused, {reason}: {_line(text)}" for text, reason in outcome.refused]
     lines.append(f"{due.total} {'passage' if due.total == 1 else 'passages'}, {due.digested} digested.")
     rows = [json.dumps(_view_passage(item, due.files.get(item.id, "")), ensure_ascii=False) for item in due.passages]

@@ -1,4 +1,4 @@
-"""Texts of conversations that say a forgotten memory."""
+"""Items of talk, and lines of pages, that say a forgotten memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class ForgottenTalk:
-    """Finds what conversations say of forgotten memories, until these are restored.
+    """Finds items of talk, and lines of pages, that say a forgotten memory.
+
+    A restored memory counts no more. Turns and documents are filtered by `ForgottenTexts`.
 
     Args:
         knowledge: Conversations of the agent.

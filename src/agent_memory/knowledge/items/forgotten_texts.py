@@ -22,6 +22,8 @@ _LEAST_FORGOTTEN: Final = 12
 class ForgottenTexts:
     """Filter of turns and documents by what was forgotten of them.
 
+    Items of talk and pages are filtered by `ForgottenTalk`.
+
     Args:
         knowledge: Turns and documents of the agent.
         service: Memories of the agent.
@@ -29,16 +31,16 @@ class ForgottenTexts:
 
     def __init__(self, knowledge: Knowledge, service: MemoryService) -> None:
         self._knowledge, self._service = knowledge, service
-        self._first: list[Memory] | None = None
+        self._forgotten_at_start: list[Memory] | None = None
 
     async def filter_turns(self, turns: Sequence[Episode]) -> list[Episode]:
         """Return the turns that say nothing forgotten."""
         if not turns:
             return []
-        if self._first is None:  # forgotten by earlier versions; later ones note the sources
-            self._first = await self._list_forgotten()
-        sources = await self._list_sources(self._first)
-        texts = [set(query_terms(memory.content)) for memory in self._first]
+        if self._forgotten_at_start is None:  # later ones note their sources
+            self._forgotten_at_start = await self._list_forgotten()
+        sources = await self._list_sources(self._forgotten_at_start)
+        texts = [set(query_terms(memory.content)) for memory in self._forgotten_at_start]
         return [turn for turn in turns if turn.id not in sources and not says_any(turn, texts)]
 
     async def is_source(self, record_id: str) -> bool:

@@ -7,13 +7,16 @@ import pytest
 from agent_memory.knowledge.digest.agreement import (
     QuotedPlace,
     check_statement,
-    find_disagreement,
     find_lead,
     find_sentence,
     tells_decision,
 )
 
 POLICY = "# Policy\n\nAllowed:\n\n- retrying GET requests\n\nForbidden:\n\n- retrying POST requests\n"
+
+
+def find_disagreement(statement: str, quote: str, lead: str = "") -> str:
+    return check_statement(statement, QuotedPlace(quote, quote, lead))
 
 
 @pytest.mark.parametrize(
