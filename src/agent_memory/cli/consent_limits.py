@@ -9,9 +9,10 @@ from agent_memory.cli.options import Anyone, choose_agent
 from agent_memory.cli.render import row
 from agent_memory.cli.running import Place, command
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
-from agent_memory.files.layout import folder_of
+from agent_memory.files.layout import agents_under, folder_of
 from agent_memory.files.names import CONSENT
 from agent_memory.files.project_root import find_project_root
+from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.privacy.consent_modes import NARROWER
 from agent_memory.privacy.consent_sources import (
     ConsentFiles,
@@ -29,13 +30,16 @@ if TYPE_CHECKING:
 _LIMITS: Final[dict[str, dict[str, Any]]] = {
     "off": {"enabled": False},
     "on": {"enabled": True},
+    "autonomous": {"enabled": True, "mode": "autonomous"},
     "ask": {"enabled": True, "mode": "ask"},
     "manual": {"enabled": True, "mode": "manual"},
 }
 _Limit = Annotated[
-    Literal["off", "on", "ask", "manual"] | None,
+    Literal["off", "on", "autonomous", "ask", "manual"] | None,
     typer.Argument(
-        metavar="off|on|ask|manual", help="New limit for sessions; shows the present one without.", show_default=False
+        metavar="off|on|autonomous|ask|manual",
+        help="New limit for sessions; shows the present one without.",
+        show_default=False,
     ),
 ]
 
@@ -47,6 +51,7 @@ async def consent(place: Place, limit: _Limit = None) -> None:
     agent = None if named is None else choose_agent(named, place.root, may_be_new=False)
     if limit is not None:
         _write_limit(place.root if agent is None else folder_of(agent, place.root).path, limit)
+    agent = agent or _get_usual_agent(place.root)
     state = read_consent(place.root, agent)
     place.screen.document({"agent_id": agent, **consent_document(state)})
     show_consent(place.screen, state)
@@ -54,6 +59,8 @@ async def consent(place: Place, limit: _Limit = None) -> None:
         row(place.screen, "source", f"{rule.source}: {'on' if rule.enabled else 'off'}, mode {rule.modes.mode}")
     if limit == "on" and not state.is_enabled:
         place.screen.note(f"Memory stays off: {state.decided_by()} switches it off.")
+    elif limit == "on" and (mode := state.get_mode()) != "autonomous":
+        place.screen.hint(f"The mode is {mode}, as before. `agent-memory consent autonomous` changes it.")
 
 
 def read_consent(root: Path, agent: str | None) -> ConsentState:
@@ -85,8 +92,11 @@ def consent_document(state: ConsentState) -> dict[str, Any]:
 def show_consent(screen: "Screen", state: ConsentState) -> None:
     """Print a consent, its deciding source and its warnings."""
     answer = consent_document(state)
-    what = f"mode {answer['mode']}" if state.is_enabled else "off: nothing is stored, and no memory is shown"
-    row(screen, "consent", f"{what}, by {answer['decided_by'] or 'default'}")
+    what = f"mode {answer['mode']}" if state.is_enabled else "off in sessions"
+    source = answer["decided_by"] or ("" if state.rules else "default")
+    row(screen, "consent", f"{what}, by {source}" if source else what)
+    if not state.is_enabled:
+        row(screen, "", "Sessions store nothing and show no memory. Commands that you type still work.")
     for warning in answer["warnings"]:
         row(screen, "warning", warning)
 
@@ -94,7 +104,7 @@ def show_consent(screen: "Screen", state: ConsentState) -> None:
 def _write_limit(folder: Path, limit: str) -> None:
     """Write a limit to the consent file of a folder.
 
-    Modes of projects and categories in it stay.
+    Modes of projects and categories in it stay; `off` and `on` keep its mode, too.
 
     Raises:
         StorageError: It could not be written.
@@ -108,9 +118,16 @@ def _write_limit(folder: Path, limit: str) -> None:
             content, _ = read_settings(path)
         except (FileNotFoundError, ValueError):
             content = None  # not there, or not YAML: what a person says now counts
-        narrower = {key: content[key] for key in NARROWER if isinstance(content, dict) and key in content}
-        text = yaml.safe_dump({**_LIMITS[limit], **narrower}, allow_unicode=True, sort_keys=False)
+        keys = NARROWER if "mode" in _LIMITS[limit] else ("mode", *NARROWER)
+        earlier = {key: content[key] for key in keys if isinstance(content, dict) and key in content}
+        text = yaml.safe_dump({**_LIMITS[limit], **earlier}, allow_unicode=True, sort_keys=False)
         replace_file(path, text.encode(), durable=True)
+
+
+def _get_usual_agent(root: Path) -> str | None:
+    """Return the only agent, else the default one if it exists."""
+    agents = agents_under(root)
+    return agents[0] if len(agents) == 1 else next((name for name in agents if name == DEFAULT_AGENT), None)
 
 
 def _project_here() -> str:

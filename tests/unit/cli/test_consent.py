@@ -41,9 +41,32 @@ def test_consent_is_written_for_one_agent(bob: Run, root: Path, word: str, enabl
     assert path.stat().st_mode & 0o777 == 0o600
     assert document(bob("status", "--json"))["consent"]["decided_by"] == f"{path}:{line}"
     assert f"{path}:{line}" in "".join(bob("status").stdout.split())
-    assert document(bob("consent", "--json"))["enabled"], "others are as they were"
-    assert document(bob("consent", "on", "-a", "bob", "--json"))["mode"] == "autonomous"
+    assert not (root / "consent.yaml").exists(), "others are as they were"
+    assert document(bob("consent", "autonomous", "-a", "bob", "--json"))["mode"] == "autonomous"
     assert document(bob("doctor", "--json"))["healthy"]
+
+
+@pytest.mark.parametrize("mode", ["manual", "ask"])
+def test_consent_on_after_off_restores_mode(bob: Run, mode: str) -> None:
+    for word in (mode, "off", "off", "on", "on"):
+        said = bob("consent", word)
+    assert f"The mode is {mode}, as before. `agent-memory consent autonomous`" in said.stderr
+    assert document(bob("consent", "--json"))["mode"] == mode
+    bob("consent", "autonomous")
+    assert "mode autonomous" in (shown := bob("consent").stdout)
+    assert "default" not in shown
+
+
+def test_consent_without_agent_shows_only_agent(bob: Run) -> None:
+    bob("consent", "ask", "-a", "bob")
+    said = document(bob("consent", "--json"))
+    assert (said["agent_id"], said["mode"]) == ("bob", "ask")
+    assert said["decided_by"] == document(bob("status", "--json"))["consent"]["decided_by"]
+
+
+def test_consent_off_says_it_holds_for_sessions(bob: Run) -> None:
+    said = " ".join(bob("consent", "off").stdout.split())
+    assert "Sessions store nothing and show no memory. Commands that you type still work." in said
 
 
 def test_consent_of_all_agents_overrides_looser_one(bob: Run) -> None:

@@ -99,6 +99,14 @@ async def test_session_block_in_settings_is_warned_about_once(make_session: Sess
     assert warning.startswith("~/.amplifier/settings.yaml:3: session.capabilities.memory has no effect")
 
 
+@pytest.mark.parametrize("mode", ["manual", "ask"])
+async def test_memory_on_restores_configured_mode(make_session: Sessions, mode: str) -> None:
+    session = make_session(settings={"agent_id": "bob", "mode": mode})
+    for prompt, expected in (("memory off", "stopped"), ("memory on", mode), ("memory on", mode)):
+        await say(session, prompt)
+        assert mode_of(session) == expected
+
+
 # -- files ------------------------------------------------------------------------------------------------------------
 
 
