@@ -10,7 +10,7 @@ import typer
 
 from agent_memory.cli.filtering import filters_given
 from agent_memory.cli.formats import Format, encode_entry
-from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, resolved
+from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, check_beginning, resolved
 from agent_memory.cli.render import show_hit, show_memories
 from agent_memory.cli.running import NOT_FOUND, QUIET, Command, Group, Run, command
 from agent_memory.cli.text import day
@@ -63,10 +63,11 @@ async def archived_ids(archive: "Archive", words: list[str]) -> list[str]:
     """Return the ids of archived memories that words mean: ids, or beginnings of them.
 
     Raises:
-        ValidationError: Several begin with one of them.
+        ValidationError: Several begin with one of them, or it is too short.
     """
     found: dict[str, None] = {}
     for word in words:
+        check_beginning(word)
         known = [word] if is_memory_id(word) else await archive.beginning_with(f"mem-{word.removeprefix('mem-')}")
         if len(known) > 1:
             raise ValidationError(

@@ -127,7 +127,8 @@ async def _pad_of(run: Run, listing: Listing) -> Listed[Memory]:
 @command(rows=True)
 async def show(run: Run, memory_id: MemoryIds) -> None:
     """Show all that is known about memories."""
-    memories = [await run.service.open(each, run.caller) for each in await resolved(run.service, memory_id)]
+    ids = await resolved(run.service, memory_id, read_only=True)
+    memories = [await run.service.open(each, run.caller) for each in ids]
     replaced = await run.service.admin.replaced_by([memory.id for memory in memories])
     around = await run.service.admin.surroundings([memory.id for memory in memories])
     documents = [

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from agent_memory.cli.drafts import edited_text
 from agent_memory.cli.formats import Format, encode_entry
+from agent_memory.cli.options import check_beginning
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import day, plain
 from agent_memory.errors import UnknownIdError, ValidationError
@@ -81,8 +82,9 @@ def find_candidate(waiting: "list[Candidate]", word: str) -> "Candidate":
 
     Raises:
         UnknownIdError: There is none.
-        ValidationError: There are several.
+        ValidationError: There are several, or it is too short.
     """
+    check_beginning(word)
     beginning = f"cnd-{word.strip().removeprefix('cnd-')}"
     found = [each for each in waiting if each.id.startswith(beginning)]
     if not found or beginning == "cnd-":

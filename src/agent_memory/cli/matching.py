@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory
     from agent_memory.service import ForgetCandidates
 
-_HEX_WORD: Final = re.compile(r"[a-f]{1,12}")
-"""A word such as "dad", which may be the beginning of an ID."""
-_ID_FORM: Final = re.compile(r"mem-.*|[0-9a-f]{1,12}")
+_HEX_WORD: Final = re.compile(r"[a-f]{4,12}")
+"""A word such as "facade", which may be the beginning of an ID."""
+_ID_FORM: Final = re.compile(r"mem-.*|[0-9a-f]{4,12}")
 _NUMBERS: Final = re.compile(r"[\s,]+")
 _UNSURE: Final = (
     "Nothing was forgotten: --yes needs exactly one strong match that has all your words and the owner you name."

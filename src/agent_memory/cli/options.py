@@ -39,6 +39,8 @@ _AGENTS_LISTED: Final = 20
 _IDS_LISTED: Final = 10
 _TEXT_CHARS: Final = 50
 _BEGINNING: Final = re.compile(r"(?:mem-)?([0-9a-f]{1,12})")
+_SHORT: Final = re.compile(r"(?:[a-z]{3}-)?[0-9a-f]{1,3}")
+"""Beginning of an ID that is too short for a command that changes something: "Forget 1" is the number of a line."""
 
 
 # -- what a shell may complete to -------------------------------------------------------------------------------------
@@ -267,24 +269,44 @@ async def opened(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
         await service.close()
 
 
-async def resolved(service: "MemoryService", words: Sequence[str], *, forgotten: bool = False) -> list[str]:
+async def resolved(
+    service: "MemoryService", words: Sequence[str], *, forgotten: bool = False, read_only: bool = False
+) -> list[str]:
     """Return the ids that `words` mean, each once, in their order. A whole id is not looked up.
 
     Args:
         service: Whose memories.
         words: Ids, or beginnings of them, `mem-` given or not.
         forgotten: Whether those of forgotten memories are meant, too.
+        read_only: True if nothing is changed: any beginning is long enough.
 
     Raises:
         UnknownIdError: No id begins like this.
-        ValidationError: Several do; names them.
+        ValidationError: Several do, which are named; or it is too short.
         StorageError: The memories cannot be read.
     """
+    if not read_only:
+        for word in words:
+            check_beginning(word)
     gone: Mapping[str, str] = {}
     if forgotten and not all(map(is_memory_id, words)):
         with contextlib.suppress(UnsupportedError):  # what is asked next says so
             gone = {memory.id: memory.content for memory, _ in await service.past.forgotten()}
     return list(dict.fromkeys([await _one_of(service, word, gone) for word in words]))
+
+
+def check_beginning(word: str) -> None:
+    """Refuse a short beginning of an ID, as 0 or mem-0.
+
+    Raises:
+        ValidationError: Nothing was changed.
+    """
+    if _SHORT.fullmatch(word.lower()):
+        raise ValidationError(
+            f"{word!r} is too short for the beginning of an ID; nothing was changed.",
+            code="ambiguous_id",
+            recovery="Give at least 4 characters of the ID; `agent-memory list` shows IDs.",
+        )
 
 
 async def _one_of(service: "MemoryService", word: str, gone: Mapping[str, str]) -> str:

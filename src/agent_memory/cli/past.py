@@ -38,7 +38,7 @@ async def history(run: Run, memory_id: MemoryId) -> None:
 
     As far as the files still know: 30 days at least. Also of one that was forgotten.
     """
-    (memory_id,) = await resolved(run.service, [memory_id], forgotten=True)
+    (memory_id,) = await resolved(run.service, [memory_id], forgotten=True, read_only=True)
     versions = await run.service.past.history(memory_id)
     if not versions:
         raise UnknownIdError(f"Nothing is known of {memory_id}.")

@@ -69,7 +69,7 @@ async def _id_of(run: Run, sources: Sources, knowledge: "Knowledge | None", word
     if knowledge is not None and (topic := await _topic_of(knowledge, word)) is not None:
         return topic
     try:
-        return (await resolved(run.service, [word], forgotten=True))[0]
+        return (await resolved(run.service, [word], forgotten=True, read_only=True))[0]
     except UnknownIdError:
         raise UnknownIdError(
             f"Nothing is known of {quoted(word)}.",

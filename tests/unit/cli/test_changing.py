@@ -48,12 +48,34 @@ def test_the_beginning_of_an_id_is_enough(cli: Run) -> None:
     lines = [{"id": f"mem-{number:012x}", "content": f"text {number}"} for number in (0xABC000000001, 0xABD000000002)]
     cli("import", "-", "-a", "bob", given="".join(json.dumps(line) + "\n" for line in lines))
     assert shown(cli, "mem-abc")["content"] == shown(cli, "ABC")["content"] == f"text {0xABC000000001}"
-    result = cli("pin", "mem-ab", code=2)
+    cli("import", "-", given=json.dumps({"id": "mem-abc000000003", "content": "text 3"}))
+    result = cli("pin", "mem-abc0", code=2)
     assert "[ambiguous_id]" in result.stderr
     assert "mem-abc000000001  text" in result.stderr
-    assert "mem-abd000000002  text" in result.stderr
+    assert "mem-abc000000003  text" in result.stderr
     cli("forget", "abx", "--yes", code=1)  # words
-    cli("forget", "mem-e", "--yes", code=3)
+    cli("forget", "mem-eeee", "--yes", code=3)
+
+
+_CHANGES = (
+    "forget mem-0 --yes", "purge 0 --yes", "purge mem-000 --yes", "pin 0", "update mem-00 --pin", "promote 000",
+    "undo a", "restore mem-0", "archive add 0", "archive restore 0", "store text --supersedes 0",
+    "suspects 0 1 --replace",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", _CHANGES)
+def test_change_by_short_beginning_is_refused(bob: Run, command: str) -> None:
+    bob("archive", "add", B)
+    before = bob("list", "--json").stdout
+    assert "is too short for the beginning of an ID; nothing was changed." in bob(*command.split(), code=2).stderr
+    assert bob("list", "--json").stdout == before
+
+
+def test_forget_short_beginning_is_a_description(bob: Run) -> None:
+    before = bob("list", "--json").stdout
+    assert "nothing was forgotten" in bob("forget", "0", "--yes", code=1).stderr
+    assert bob("list", "--json").stdout == before
 
 
 @pytest.mark.parametrize("command", ["show", "update", "forget", "restore", "history"])
