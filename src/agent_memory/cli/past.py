@@ -227,35 +227,31 @@ async def _forget_named(
     memories = [await run.service.get(each) for each in wanted]
     if not yes:
         await _confirm(run, memories, now=now)
-    until, gone = None, set[str]()
-    documents = []
-    for memory in memories:
-        if memory.id in gone:
-            continue  # it went with one before it
-        forgotten = await run.service.forget(memory.id, run.caller, reason=reason)
-        older = list(forgotten.older_versions)
-        until = None if now else forgotten.kept_until
-        gone |= {memory.id, *older, *forgotten.talk, *forgotten.statements}
-        kept: dict[str, Any] = {} if until is None else {"kept_until": until.isoformat()}
-        kept |= {"talk": list(forgotten.talk)} if forgotten.talk else {}
-        kept |= {"statements": list(forgotten.statements)} if forgotten.statements else {}
-        documents.append({"memory_id": memory.id, "forgotten": True, "older_versions": older, **kept})
-        run.screen.document(documents[0] if len(documents) == 1 else {"memories": documents})
+    older = {memory.id: list(await run.service.admin.older_versions(memory.id)) for memory in memories}
+    outcome = await run.service.requests.forget(wanted, run.caller, reason=reason)
+    until = None if now else outcome.kept_until
+    documents: list[dict[str, Any]] = [
+        {"memory_id": memory.id, "forgotten": True, "older_versions": older[memory.id]} for memory in outcome.memories
+    ]
+    if until is not None:
+        documents = [{**document, "kept_until": until.isoformat()} for document in documents]
+    for key, went in (("talk", outcome.talk), ("statements", outcome.statements)):
+        documents[0] |= {key: [memory.id for memory in went]} if went else {}
+    run.screen.document(documents[0] if len(documents) == 1 else {"memories": documents})
+    for memory in outcome.memories:
         run.screen.show(f"Forgot {memory.id}.")
-        for ids, what in (
-            (older, "its older versions"),
-            (forgotten.talk, "the same words in talk"),
-            (forgotten.statements, "what an agent made of it"),
-        ):
-            if ids:
-                run.screen.show(f"Also forgot {what}: {', '.join(ids)}.")
+        if older[memory.id]:
+            run.screen.show(f"Also forgot its older versions: {', '.join(older[memory.id])}.")
         if source := source_of(memory):
             run.screen.hint(
                 f"What it was drawn from is kept: {source}. `agent-memory ingest --undo` forgets a resource with all "
                 "that was drawn from it.",
                 style="dim",
             )
-    return (memories[0].id if len(documents) == 1 else ""), until
+    for what, went in (("the same words in talk", outcome.talk), ("what an agent made of it", outcome.statements)):
+        if went:
+            run.screen.show(f"Also forgot {what}: {', '.join(memory.id for memory in went)}.")
+    return outcome.memories[0].id, until
 
 
 async def compact(

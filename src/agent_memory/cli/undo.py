@@ -62,8 +62,9 @@ async def undo(
         return
     chosen = await _find_changes(recent, change, session, import_id)
     if len(chosen) > 1 and not yes:
-        run.need_terminal("Nothing was changed.")
         _show_list(run, chosen[:_LISTED_CHANGES])
+        run.screen.note(f"{counted(len(chosen), 'change')} would be taken back.")
+        run.need_terminal("Nothing was changed.")
         run.confirm(f"Take back {counted(len(chosen), 'change')}?", "Nothing was changed.")
     undone = []
     with run.screen.progress() as progress:
@@ -104,7 +105,9 @@ async def _undo_memory(run: Run, recent: RecentChanges, word: str) -> None:
         await restore(run, memory_id)
         return
     single = replace(last, parts=tuple(part for part in last.parts if part.record_id == memory_id))
-    _show_outcome(run, [await recent.take_back(single, run.caller)])
+    was_forgotten = any(version.op == "delete" for version in await run.service.past.history(memory_id))
+    sentence = f"Forgot {memory_id} again; it had been brought back." if was_forgotten else ""
+    _show_outcome(run, [await recent.take_back(single, run.caller)], sentence)
 
 
 async def _find_changes(
@@ -142,8 +145,13 @@ def _show_list(run: Run, changes: "Sequence[MemoryChange]") -> None:
         run.screen.note(f"Take one back: {run.build_undo(str(changes[0].seq))}", style="dim")
 
 
-def _show_outcome(run: Run, undone: "Sequence[UndoneChange]") -> None:
+def _show_outcome(run: Run, undone: "Sequence[UndoneChange]", sentence: str = "") -> None:
     """Print what was taken back and what was not.
+
+    Args:
+        run: Context of the command.
+        undone: Outcomes, in their order.
+        sentence: Names what was taken back; if empty, changes are counted.
 
     Raises:
         typer.Exit: A memory was left as it is.
@@ -154,7 +162,7 @@ def _show_outcome(run: Run, undone: "Sequence[UndoneChange]") -> None:
     run.screen.document({"undone": numbers, "memories": restored, "conflicts": conflicts})
     if restored:
         what = restored[0] if len(restored) == 1 else counted(len(restored), "memory", "memories")
-        run.screen.show(f"Took back {counted(len(undone), 'change')}: {what}.")
+        run.screen.show(sentence or f"Took back {counted(len(undone), 'change')}: {what}.")
         run.hint_undo(restored[0] if len(restored) == len(undone) == 1 else "")
     for memory_id, reason in list(conflicts.items())[:_SHOWN_CONFLICTS]:
         run.screen.note(f"{memory_id} is left as it is: {reason}.")

@@ -173,6 +173,19 @@ def test_pinning_what_is_not_trusted_says_that_it_does_not_help(bob: Run, tmp_pa
     assert "untrusted" in bob("promote", "mem-0000000000ff", code=1).stderr
 
 
+def test_forget_of_several_ids_is_one_change(bob: Run) -> None:
+    before = bob("list", "--json").stdout
+    done = bob("forget", B, C, "--yes")
+    assert f"Undo: agent-memory undo {B}" in done.stderr
+    assert len(document(bob("undo", "--json"))["changes"][0]["memories"]) == 3
+    bob("undo", B)
+    assert bob("list", "--json").stdout == before
+    first, second = document(bob("forget", B, C, "--yes", "--json"))["memories"]
+    assert (first["memory_id"], first["older_versions"]) == (B, [])
+    assert (second["memory_id"], second["older_versions"]) == (C, [A])
+    assert first["kept_until"] == second["kept_until"]
+
+
 def test_forget_with_yes_forgets_the_older_versions_too(bob: Run) -> None:
     assert document(bob("forget", C, "--yes", "--json")) == {
         "memory_id": C,

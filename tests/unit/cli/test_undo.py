@@ -115,6 +115,25 @@ def test_undo_of_field_changed_since_is_refused(bob: Run) -> None:
     assert list_contents(bob)[B] == "Maria likes water."
 
 
+def test_undo_of_bringing_back_says_forgot_again(bob: Run) -> None:
+    bob("forget", B, "--yes")
+    bob("undo", B)
+    assert f"Forgot {B} again; it had been brought back." in bob("undo", B).stdout
+    assert B not in list_contents(bob)
+    bob("undo", B)
+    assert B in list_contents(bob)
+
+
+def test_undo_session_shows_changes_before_asking(bob: Run) -> None:
+    bob("store", "The sky is blue.")
+    bob("store", "The sea is deep.")
+    refused = bob("undo", "--session", "cli", code=2)
+    assert "The sky is blue." in refused.stdout
+    assert "The sea is deep." in refused.stdout
+    assert "2 changes would be taken back." in refused.stderr
+    assert {"The sky is blue.", "The sea is deep."} <= set(list_contents(bob).values())
+
+
 def test_undo_import_takes_all_of_it_back(bob: Run, tmp_path: Path) -> None:
     before = list_contents(bob)
     file = tmp_path / "more.jsonl"
@@ -209,7 +228,3 @@ def test_undo_of_archived_memory_brings_it_back(bob: Run) -> None:
     assert C not in list_contents(bob)
     bob("undo", C)
     assert C in list_contents(bob)
-
-
-def test_undo_hint_of_memories_forgotten_singly_lists_changes(bob: Run) -> None:
-    assert "List changes to undo: agent-memory undo" in bob("forget", B, C, "--yes").stderr
