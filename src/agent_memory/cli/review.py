@@ -1,7 +1,7 @@
 """The command `review`: decide about waiting notes and conflicts with single keys."""
 
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 Act = Callable[[], Awaitable[None]]
 _ID: Final = "ID"
+_REPLACE: Final = "s"
+"""Key that replaces the older memory of a conflict."""
 _CONTROL_C, _CONTROL_D, _ESCAPE = "\x03", "\x04", "\x1b"
 _QUIT: Final = frozenset({"q", _CONTROL_C, _CONTROL_D, _ESCAPE, ""})
 
@@ -33,16 +35,22 @@ class ReviewItem:
         show: Prints it.
         acts: By key, the label of a decision and what carries it out.
         immediate_keys: Keys of decisions that are carried out at once.
+        memory_ids: Newer and older memory of a conflict; empty for a note.
     """
 
     show: Callable[[], None]
     acts: dict[str, tuple[str, Act]]
     immediate_keys: frozenset[str] = frozenset()
+    memory_ids: tuple[str, ...] = ()
 
     @property
     def question(self) -> str:
         """Return the keys and their decisions, in one line."""
         return ", ".join([*(label for label, _ in self.acts.values()), "[n]ext", "[u]ndo", "[q]uit"]) + ": "
+
+    def is_settled(self, replaced: "Mapping[int, str]") -> bool:
+        """Return True if one of its memories was replaced by a decision."""
+        return not set(replaced.values()).isdisjoint(self.memory_ids)
 
 
 @command(rows=True)
@@ -113,35 +121,49 @@ async def _list(run: Run, inbox: "Inbox", waiting: "list[Candidate]", conflicts:
         raise typer.Exit(FAILED)
 
 
+def _find_open(items: list[ReviewItem], position: int, replaced: dict[int, str], step: int = 1) -> int:
+    """Return the nearest position that is not settled, or one past the end."""
+    while 0 <= position < len(items) and items[position].is_settled(replaced):
+        position += step
+    return position
+
+
 async def _walk(run: Run, items: list[ReviewItem]) -> None:
-    """Show each item and apply decisions one key later."""
+    """Show each item and apply decisions one key later; skip pairs that an earlier decision settled."""
     pending: tuple[int, Act] | None = None
-    position = decided = 0
-    while position < len(items):
+    decided = set[int]()
+    replaced: dict[int, str] = {}  # by position of the decision
+    position = 0
+    while (position := _find_open(items, position, replaced)) < len(items):
         item = items[position]
         item.show()
         key = _ask(run, item)
         if key == "u":
-            position = pending[0] if pending else max(0, position - 1)
+            position = pending[0] if pending else max(0, _find_open(items, position - 1, replaced, -1))
+            replaced.pop(position, None)
             pending = None
             continue
         if pending:
             await pending[1]()
-            decided += 1
+            decided.add(pending[0])
         pending = None
         if key in _QUIT:
             break
         if key in item.immediate_keys:
             await item.acts[key][1]()
-            decided += 1
+            decided.add(position)
         elif key in item.acts:
             pending = (position, item.acts[key][1])
+        if key == _REPLACE and item.memory_ids:
+            replaced[position] = item.memory_ids[-1]
         position += 1
     if pending and _confirms_last(run):
         await pending[1]()
-        decided += 1
-    left = len(items) - decided
-    run.screen.note(f"{counted(decided, 'decision')} made; {left:,} {'is' if left == 1 else 'are'} left.")
+        decided.add(pending[0])
+    elif pending:
+        replaced.pop(pending[0], None)
+    left = sum(place not in decided and not item.is_settled(replaced) for place, item in enumerate(items))
+    run.screen.note(f"{counted(len(decided), 'decision')} made; {left:,} {'is' if left == 1 else 'are'} left.")
 
 
 def _ask(run: Run, item: ReviewItem) -> str:
@@ -181,7 +203,8 @@ def _conflict_item(run: Run, conflict: "Suspect") -> ReviewItem:
 
     acts = {
         "k": ("[k]eep both", decide("keep")),
-        "s": ("[s]upersede older", decide("replace")),
+        _REPLACE: ("[s]upersede older", decide("replace")),
         "d": ("[d]ifferent matters", decide("not_same")),
     }
-    return ReviewItem(partial(show_conflict, run.screen, conflict), acts)
+    memory_ids = conflict.newer.id, conflict.older.id
+    return ReviewItem(partial(show_conflict, run.screen, conflict), acts, memory_ids=memory_ids)

@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import typer
+from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
 from agent_memory.cli.options import Common, Shape, Whose, choose_agent, given, opened, parameters_of, root_given
@@ -173,6 +174,9 @@ class Run(Place):
 
 class Plain(TyperCommand):
     """A command whose help says nothing of typer itself."""
+
+    def __init__(self, *args: Any, help: str | None = None, **further: Any) -> None:  # noqa: A002 - typer's name
+        super().__init__(*args, help=_flow(help or ""), **further)
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters as the help is to show them."""
@@ -346,6 +350,12 @@ class Group(TyperGroup):
         near = next(iter([*begins, *get_close_matches(name, known, 1, _ALIKE)]), None)
         hint = f" Did you mean `{ctx.command_path} {near}`?" if near else f" There are: {', '.join(known)}."
         raise USAGE_ERROR(f"There is no command {name!r} in `{ctx.command_path}`.{hint}", ctx)
+
+
+def _flow(text: str) -> str:
+    """Return a help text with each paragraph on one line and its brackets shown as they are."""
+    paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
+    return escape("\n\n".join(paragraphs))
 
 
 def _plain_params(params: list[Any]) -> list[Any]:

@@ -115,6 +115,26 @@ def test_review_settles_a_conflict(bob: Run, press: Callable[[str], list[str]]) 
     assert all(len(question) <= 80 for question in questions)
 
 
+@pytest.mark.parametrize(
+    ("keys", "asked", "made"), [("ss ", 3, 2), ("ssu", 3, 1), ("sq", 2, 1), ("suq", 3, 0), ("snu", 2, 1), ("nnn", 3, 0)]
+)
+def test_review_skips_pairs_settled_by_earlier_decision(
+    bob: Run, press: Callable[[str], list[str]], keys: str, asked: int, made: int
+) -> None:
+    for text in (OLD, NEW, "The daily backup runs at 5:15."):
+        bob("store", text)
+    questions = press(keys)
+    said = bob("review").stderr
+    left = len(document(bob("suspects", "--json"))["suspects"])
+    assert f"{made} decision{'' if made == 1 else 's'} made; {left} {'is' if left == 1 else 'are'} left." in said
+    assert len(questions) == asked
+
+
+def test_review_help_shows_keys_in_brackets(bob: Run) -> None:
+    said = " ".join(bob("review", "--help").stdout.split())
+    assert "so that [u]ndo takes it back; [e]dit is carried out at once." in said
+
+
 @pytest.mark.usefixtures("notes")
 def test_review_without_a_terminal_lists_and_ends_with_one(bob: Run, press: Callable[[str], list[str]]) -> None:
     said = bob("review", code=1)
