@@ -13,6 +13,7 @@ from agent_memory.cli.filtering import filters_given
 from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, resolved
 from agent_memory.cli.render import REASONS, show_hit, show_left_out, show_memories, show_memory, show_overview
 from agent_memory.cli.running import NOT_FOUND, Run, command
+from agent_memory.cli.text import brief
 from agent_memory.embeddings.service import AT_THE_END
 from agent_memory.files.wording import counted
 from agent_memory.models import (
@@ -105,7 +106,7 @@ async def list_(
     run.screen.rows({**head, "memories": documents}, "memories", _COLUMNS)
     show_memories(run.screen, listed.records, replaced)
     if not listed.total and not await run.service.admin.count():
-        run.note_empty(run.service.agent_id)
+        await run.note_nothing()
     else:
         _note_rest(run, listed.total, page.offset, len(documents))
     if not listed.total and not scratchpad:
@@ -259,7 +260,7 @@ async def search(
     if results and results.match == "weak":
         run.screen.note("No confident match. Closest results:")
     run.screen.rows(document, "results", _HIT_COLUMNS)
-    _show_found(run, found, put_away, explain=explain)
+    await _show_found(run, found, put_away, explain=explain)
     if explain and run.screen.form == "text":
         await _explain(run, results, replaced)
     if not results and not put_away and found.overview is None:
@@ -275,29 +276,33 @@ async def overview(run: Run) -> None:
     hits = [whole_hit(hit, explain=False, superseded_by=None) for hit in found.near]
     document = {"agent_id": run.service.agent_id, **answer(found, hits, explain=False)}
     run.screen.rows(document, "results", _HIT_COLUMNS)
-    _show_found(run, found, None, explain=False)
+    await _show_found(run, found, None, explain=False)
 
 
 async def _note_nothing(run: Run, advice: str) -> None:
     if await run.service.admin.count():
         run.screen.note(f"Nothing found.{advice}")
     else:
-        run.note_empty(run.service.agent_id)
+        await run.note_nothing()
 
 
-def _show_found(run: Run, found: Found, put_away: Sequence[Any] | None, *, explain: bool) -> None:
+async def _show_found(run: Run, found: Found, put_away: Sequence[Any] | None, *, explain: bool) -> None:
     """Print an answer: the counts of an overview, then the hits."""
     full = run.given(AnswerOptions).full if found.overview is None else False
     if found.overview is not None and not found.near and not any(found.overview.values()):
-        run.note_empty(run.service.agent_id)
+        await run.note_nothing()
     elif found.overview is not None:
         show_overview(run.screen, found.overview)
-    for rank, hit in enumerate(found.near, start=1):
+    hits, how = found.near, "--full or `agent-memory show ID`"
+    if found.overview is not None:  # its excerpts are cut for a model
+        how = "`agent-memory show ID`"
+        hits = [hit.model_copy(update={"excerpt": brief(hit.memory.content)}) for hit in hits]
+    for rank, hit in enumerate(hits, start=1):
         superseded_by = found.replaced.get(hit.memory.id)
         show_hit(run.screen, rank, hit, explain=explain, superseded_by=superseded_by, full=full)
     show_archived(run.screen, put_away or ())
-    if any(hit.excerpt is not None for hit in found.near) and not full and run.screen.out.is_terminal:
-        run.screen.hint("… marks omitted text; --full or `agent-memory show ID` shows it.", style="dim")
+    if any("…" in (hit.excerpt or "") for hit in hits) and not full and run.screen.out.is_terminal:
+        run.screen.hint(f"… marks omitted text; {how} shows it.", style="dim")
 
 
 async def wait_for_embeddings(run: Run) -> None:

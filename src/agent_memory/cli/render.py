@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _PREVIEW_LINES: Final = 4
 _LABEL_WIDTH: Final = 14
 _MULTIPLIED: Final = ("similarity", "freshness", "access", "trust")
-_FURTHER_IN: Final = "    "
+_FURTHER_IN: Final = 4
 _DOT: Final = " · "
 _NOTE: Final = HitOrigin()
 _TIMES: Final = " \N{MULTIPLICATION SIGN} "
@@ -50,7 +50,7 @@ def show_hit(
     summary = Text.assemble((f"{hit.match}{_DOT}" if hit.match else "", "bold green"), (score, "dim"))
     if rank > 1:
         screen.show()
-    screen.show(_said(hit.memory.content if full or hit.excerpt is None else hit.excerpt))
+    _show_text(screen, hit.memory.content if full or hit.excerpt is None else hit.excerpt)
     screen.show(summary + _summary(hit.memory, superseded_by, hit.origin), indent=2)
     _around(screen, hit.surroundings, shown_links(hit))
     if explain:
@@ -60,7 +60,9 @@ def show_hit(
 def show_overview(screen: Screen, counts: Mapping[str, Any]) -> None:
     """Print the counts of an overview, a row each."""
     for name, value in counts.items():
+        left = counts["memories"] - sum(value.values()) if name == "by_category" else 0
         text = _tally(value) if isinstance(value, dict) else ", ".join(value) if isinstance(value, list) else str(value)
+        text += f" and {left:,} more" if left > 0 else ""
         row(screen, name.removeprefix("by_").replace("_", " "), text)
     screen.show()
 
@@ -193,13 +195,19 @@ def _item(screen: Screen, position: int, memory: Memory, summary: Text) -> None:
     """Print one memory of a list, the first at position 0: its text, and below it what is needed to act on it."""
     if position:
         screen.show()
-    screen.show(_said(memory.content), max_lines=_PREVIEW_LINES)
+    _show_text(screen, memory.content, _PREVIEW_LINES)
     screen.show(summary, indent=2)
 
 
-def _said(text: str) -> str:
-    """Return a text of a list whose later lines stand further in than what is told of it: none passes for that."""
-    return text.replace("\n", f"\n{_FURTHER_IN}")
+def _show_text(screen: Screen, text: str, max_lines: int | None = None) -> None:
+    """Print a text of a list, its later lines indented more than its summary, which they cannot imitate."""
+    first, _, rest = text.replace("\r\n", "\n").partition("\n")
+    used = len(screen.wrapped(first, 0))
+    if not rest or (max_lines is not None and used >= max_lines):
+        screen.show(text, max_lines=max_lines)
+        return
+    screen.show(first)
+    screen.show(rest, indent=_FURTHER_IN, max_lines=None if max_lines is None else max_lines - used)
 
 
 def _summary(memory: Memory, superseded_by: str | None = None, origin: HitOrigin = _NOTE) -> Text:
@@ -312,7 +320,7 @@ def show_beside(screen: Screen, head: Text, text: str, style: str = "", *, tail:
 
 def row(screen: Screen, label: str, value: str, *, style: str = "") -> None:
     """Print a label with what it is about beside it."""
-    show_beside(screen, Text(f"  {label:<{_LABEL_WIDTH - 2}}", "dim"), one_line(value), style)
+    show_beside(screen, Text(f"  {label:<{_LABEL_WIDTH - 3}} ", "dim"), one_line(value), style)
 
 
 def _join(parts: list[tuple[str, str]]) -> Text:

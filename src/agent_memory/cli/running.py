@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import re
@@ -21,8 +22,16 @@ from typer.core import TyperCommand, TyperGroup
 
 from agent_memory.cli.options import Common, Shape, Whose, choose_agent, given, opened, parameters_of, root_given
 from agent_memory.cli.screen import Form, Screen
-from agent_memory.errors import AgentMemoryError, BusyError, UnknownIdError, ValidationError, refused_by_system
+from agent_memory.errors import (
+    AgentMemoryError,
+    BusyError,
+    UnknownIdError,
+    UnsupportedError,
+    ValidationError,
+    refused_by_system,
+)
 from agent_memory.files.layout import agents_under, folder_of, is_agent_id
+from agent_memory.files.wording import counted
 from agent_memory.journal.presence import newest_backup
 from agent_memory.models.identifiers import DEFAULT_AGENT
 
@@ -145,6 +154,17 @@ class Run(Place):
         if not self._is_noted_empty:
             self._is_noted_empty = True
             self.screen.hint(f"Nothing is remembered yet (agent {agent_id}). Store with: agent-memory store TEXT")
+
+    async def note_nothing(self) -> None:
+        """Print that no memory is left, and how many were forgotten, if any."""
+        forgotten = 0
+        with contextlib.suppress(UnsupportedError):  # a server keeps no versions
+            forgotten = len(await self.service.past.forgotten())
+        if forgotten:
+            were = counted(forgotten, "was", "were")
+            self.screen.hint(f"Nothing is remembered. {were} forgotten: `agent-memory undo` lists them.")
+        else:
+            self.note_empty(self.service.agent_id)
 
     async def category(self, name: str | None) -> str | None:
         """Return a category that is named, None for none.

@@ -114,7 +114,7 @@ class Screen:
         rich = text if isinstance(text, Text) else Text(plain(text))
         for line in self._lines(rich, indent, max_lines):
             line.stylize(style)
-            self.out.print(Text(" " * indent) + line, soft_wrap=True)
+            self.out.print(Text(" " * indent) + line if line else line, soft_wrap=True)
 
     def raw(self, text: str) -> None:
         """Write to stdout as UTF-8, whatever the locale says: what is exported here is imported elsewhere."""
@@ -186,6 +186,8 @@ class Screen:
             return list(text.split("\n", allow_blank=True))
         width = max(_MIN_WIDTH, self.width - indent)
         lines = list(text.wrap(self.out, width))
+        for line in lines:
+            line.rstrip()
         if max_lines is None or len(lines) <= max_lines:
             return lines
         last = lines[max_lines - 1]

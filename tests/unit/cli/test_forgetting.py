@@ -163,3 +163,17 @@ def test_forget_all_counts_asks_and_comes_back(ann: Run) -> None:
 
 def test_forget_all_next_to_an_id_is_refused(ann: Run) -> None:
     assert "Invalid value for ID" in ann("forget", "--all", "mem-000000000000", code=2).stderr
+
+
+@pytest.mark.parametrize("command", [("list",), ("overview",), ("search",)])
+def test_empty_memory_after_forgetting_names_undo(ann: Run, command: tuple[str, ...]) -> None:
+    ann("forget", "--all", "--yes")
+    said = " ".join(ann(*command).stderr.split())
+    assert said.startswith("Nothing is remembered. 3 were forgotten: `agent-memory undo")
+    assert "yet" not in said
+
+
+def test_overview_shows_a_long_memory_beyond_a_model_line(ann: Run) -> None:
+    text = "Renew the TLS certificate of the staging server before the end of November."
+    ann("store", text)
+    assert text in ann("overview").stdout

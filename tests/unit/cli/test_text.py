@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import unicodedata
@@ -9,10 +10,14 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
+from agent_memory.cli import render
+from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import for_shell, one_line, plain, to_json
 from agent_memory.errors import EmbeddingError, UnknownIdError
 from agent_memory.files.wording import counted
+from agent_memory.models import Memory
 
 _ANY_TEXT = st.text(st.characters() | st.sampled_from("\x1b\x9b\x07\r\u202e\u2028\u200b\U000e0073\udc80"))
 
@@ -63,3 +68,49 @@ def test_recovery_sentences_name_commands_instead_of_tools() -> None:
 @pytest.mark.parametrize(("number", "text"), [(0, "0 memories"), (1, "1 memory"), (2000, "2,000 memories")])
 def test_counts_are_read_as_words(number: int, text: str) -> None:
     assert counted(number, "memory", "memories") == text
+
+
+@pytest.fixture
+def terminal() -> Screen:
+    """Return a screen of 80 columns."""
+    screen = Screen()
+    screen.out = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
+    return screen
+
+
+def read_lines(screen: Screen) -> list[str]:
+    assert isinstance(screen.out.file, io.StringIO)
+    return screen.out.file.getvalue().splitlines()
+
+
+def test_list_indents_wrapped_lines_of_later_paragraphs(terminal: Screen) -> None:
+    render.show_memories(terminal, [Memory(agent_id="bob", content=f"Network\n\n{'router room ' * 12}\nLast.")], {})
+    lines = read_lines(terminal)
+    assert lines[:2] == ["Network", ""]
+    assert all(line.startswith("    router") and len(line) <= 80 for line in lines[2:4])
+    assert all(line == line.rstrip() for line in lines)
+    assert lines[-1].startswith("  mem-")
+
+
+def test_list_cuts_text_of_many_lines(terminal: Screen) -> None:
+    for text in ("word " * 100 + "\nmore", "a\nb\nc\nd\ne"):
+        render.show_memories(terminal, [Memory(agent_id="bob", content=text)], {})
+    lines = read_lines(terminal)
+    assert [line[-1] for line in lines if line.endswith("…")] == ["…", "…"]
+    assert len(lines) == 10
+
+
+@pytest.mark.parametrize("label", ["pinned", "brought back", "conversations"])
+def test_row_separates_label_and_value(terminal: Screen, label: str) -> None:
+    render.row(terminal, label, "1")
+    assert read_lines(terminal)[0].split() == [*label.split(), "1"]
+
+
+def test_overview_counts_memories_of_categories_left_out(terminal: Screen) -> None:
+    render.show_overview(
+        terminal, {"memories": 11, "by_category": {"note": 6, "task": 4}, "by_project": {"kestrel": 3}}
+    )
+    assert [line.split() for line in read_lines(terminal)[1:3]] == [
+        ["category", "note", "6", "·", "task", "4", "and", "1", "more"],
+        ["project", "kestrel", "3"],
+    ]
