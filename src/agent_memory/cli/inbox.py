@@ -77,8 +77,13 @@ async def _decide(
         run.screen.show(f"Rejected {each.id}; it is not offered again.")
 
 
-def find_candidate(waiting: "list[Candidate]", word: str) -> "Candidate":
+def find_candidate(waiting: "list[Candidate]", word: str, *, archived: bool = False) -> "Candidate":
     """Return the candidate whose ID begins with `word`.
+
+    Args:
+        waiting: Candidates to choose from.
+        word: ID, or the beginning of one.
+        archived: True if the candidates are archived notes.
 
     Raises:
         UnknownIdError: There is none.
@@ -88,6 +93,11 @@ def find_candidate(waiting: "list[Candidate]", word: str) -> "Candidate":
     beginning = f"cnd-{word.strip().removeprefix('cnd-')}"
     found = [each for each in waiting if each.id.startswith(beginning)]
     if not found or beginning == "cnd-":
+        if archived:
+            raise UnknownIdError(
+                f"{quoted(word)} is not an archived note; nothing was restored.",
+                recovery="`agent-memory review --archived` lists archived notes.",
+            )
         raise UnknownIdError(
             f"{quoted(word)} does not wait in the inbox; nothing was decided.",
             recovery="Run `agent-memory inbox` to list what waits.",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from agent_memory.cli.archive import has_archive, opened_archive
-from agent_memory.cli.options import resolved
+from agent_memory.cli.options import OTHER_ID, resolved
 from agent_memory.cli.running import FAILED, Run
 from agent_memory.cli.screen import typed
 from agent_memory.cli.text import brief
@@ -27,9 +27,7 @@ _HEX_WORD: Final = re.compile(r"[a-f]{4,12}")
 """A word such as "facade", which may be the beginning of an ID."""
 _ID_FORM: Final = re.compile(r"mem-.*|[0-9a-f]{4,12}")
 _NUMBERS: Final = re.compile(r"[\s,]+")
-_UNSURE: Final = (
-    "Nothing was forgotten: --yes needs exactly one strong match that has all your words and the owner you name."
-)
+_RULE: Final = "--yes needs exactly one strong match that has all your words and the owner you name."
 
 
 async def are_words(run: Run, named: list[str]) -> bool:
@@ -39,7 +37,7 @@ async def are_words(run: Run, named: list[str]) -> bool:
         run: Context of the command.
         named: The arguments.
     """
-    if any(word.startswith("mem-") for word in named) or not named:
+    if any(word.startswith("mem-") or OTHER_ID.fullmatch(word) for word in named) or not named:
         return False
     if not all(_ID_FORM.fullmatch(word.lower()) for word in named):
         return True
@@ -117,12 +115,12 @@ def _choose(run: Run, candidates: "ForgetCandidates", *, yes: bool, now: bool) -
     if yes:
         only = candidates.get_only_match()
         if only is None:
-            run.screen.note(_UNSURE)
+            run.screen.note(f"Nothing was forgotten: {_describe_doubt(candidates)}. {_RULE}")
             run.screen.hint("Run it again without --yes to choose, or run `agent-memory forget ID`.")
             raise typer.Exit(FAILED)
         return [only]
     if not sys.stdin.isatty():
-        run.screen.hint("No terminal to choose on. `agent-memory forget ID` forgets one of them.")
+        run.screen.hint("No terminal to choose on. `agent-memory forget ID --yes` forgets one of them.")
         return []
     run.screen.last_words = lambda: "Stopped. Nothing was forgotten."
     while True:
@@ -134,6 +132,19 @@ def _choose(run: Run, candidates: "ForgetCandidates", *, yes: bool, now: bool) -
             run.screen.last_words = lambda: "Stopped."
             return [candidates.listed[int(number) - 1].memory for number in dict.fromkeys(numbers)]
         run.screen.note(f"Type numbers from 1 to {len(candidates.listed)}.")
+
+
+def _describe_doubt(candidates: "ForgetCandidates") -> str:
+    """Name the reason that keeps `--yes` from forgetting."""
+    strong = [candidate for candidate in candidates.listed if candidate.match == "strong"]
+    if len(strong) != 1:
+        return f"{len(strong)} candidates match strongly" if strong else "no candidate matches strongly"
+    if not candidates.ownership.owner:
+        return 'your words name no owner, such as "my" or "Ann\'s"'
+    if not candidates.ownership.names(strong[0].ownership):
+        owner = strong[0].ownership.owner
+        return f"the strong match is about {owner}" if owner else "the strong match names no owner"
+    return "the strong match lacks some of your words"
 
 
 async def forget_all(run: Run, *, reason: str, yes: bool, now: bool) -> "tuple[str, datetime | None]":

@@ -39,6 +39,8 @@ _AGENTS_LISTED: Final = 20
 _IDS_LISTED: Final = 10
 _TEXT_CHARS: Final = 50
 _BEGINNING: Final = re.compile(r"(?:mem-)?([0-9a-f]{1,12})")
+OTHER_ID: Final = re.compile(r"(?:res|epi|top|ent|rel|sum)-[0-9a-f]{4,12}")
+"""ID of a record that is not a memory, or the beginning of one."""
 _SHORT: Final = re.compile(r"(?:[a-z]{3}-)?[0-9a-f]{1,3}")
 """Beginning of an ID that is too short for a command that changes something: "Forget 1" is the number of a line."""
 
@@ -144,7 +146,9 @@ class Filters:
         str | None, typer.Option("--since", metavar="DATE", help="Stored on or after, e.g. 2026-01-30.")
     ] = None
     until: Annotated[str | None, typer.Option("--until", metavar="DATE", help="Stored on or before.")] = None
-    items: Annotated[bool, typer.Option("--items", help="Also what was drawn from documents and talks.")] = False
+    items: Annotated[bool, typer.Option("--items", help="With list, also passages and turns; no effect on search.")] = (
+        False
+    )
 
     def bounds(self) -> dict[str, datetime | None] | None:
         """Return the beginning and the end of the time that is asked for, if one is.
@@ -323,7 +327,8 @@ async def _one_of(service: "MemoryService", word: str, gone: Mapping[str, str]) 
     if not total:
         from agent_memory.redaction import quoted  # its patterns load only for this error
 
-        raise UnknownIdError(f"There is no memory {quoted(word)}.")
+        hint = f"`agent-memory why {word}` shows records of other kinds." if OTHER_ID.fullmatch(word) else None
+        raise UnknownIdError(f"There is no memory {quoted(word)}.", recovery=hint)
     if total == 1:
         return next(iter(texts))
     raise _ambiguous(word, texts, total)
@@ -360,8 +365,10 @@ def tags_of(given: list[str] | None) -> list[str]:
     """Return tags the way they are stored.
 
     Raises:
-        typer.BadParameter: There are too many, or one is too long.
+        typer.BadParameter: There are too many, or one is too long or empty.
     """
+    if not all(tag.strip() for tag in given or []):  # as a shell makes it of a variable without a value
+        raise typer.BadParameter("a tag is empty; give its text", param_hint="--tag")
     try:
         return normalise_tags(given or [])
     except ValueError as error:

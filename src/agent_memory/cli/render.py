@@ -200,7 +200,10 @@ def _item(screen: Screen, position: int, memory: Memory, summary: Text) -> None:
 
 
 def _show_text(screen: Screen, text: str, max_lines: int | None = None) -> None:
-    """Print a text of a list, its later lines indented more than its summary, which they cannot imitate."""
+    """Print a text of a list.
+
+    Later lines are indented more than its summary, which they cannot imitate.
+    """
     first, _, rest = text.replace("\r\n", "\n").partition("\n")
     used = len(screen.wrapped(first, 0))
     if not rest or (max_lines is not None and used >= max_lines):

@@ -102,7 +102,7 @@ def read_key(run: Run, question: str) -> str:
 
 async def _restore(run: Run, inbox: "Inbox", words: list[str]) -> None:
     archived = await inbox.archived()
-    notes = await inbox.restore([find_candidate(archived, word).id for word in words])
+    notes = await inbox.restore([find_candidate(archived, word, archived=True).id for word in words])
     run.screen.document({"restored": [note.id for note in notes]})
     for note in notes:
         run.screen.show(f"{note.id} waits again.")
@@ -129,7 +129,10 @@ def _find_open(items: list[ReviewItem], position: int, replaced: dict[int, str],
 
 
 async def _walk(run: Run, items: list[ReviewItem]) -> None:
-    """Show each item and apply decisions one key later; skip pairs that an earlier decision settled."""
+    """Show each item and apply decisions one key later.
+
+    Pairs that an earlier decision settled are skipped.
+    """
     pending: tuple[int, Act] | None = None
     decided = set[int]()
     replaced: dict[int, str] = {}  # by position of the decision

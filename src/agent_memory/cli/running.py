@@ -156,7 +156,7 @@ class Run(Place):
             self.screen.hint(f"Nothing is remembered yet (agent {agent_id}). Store with: agent-memory store TEXT")
 
     async def note_nothing(self) -> None:
-        """Print that no memory is left, and how many were forgotten, if any."""
+        """Report an empty memory, and how many memories were forgotten."""
         forgotten = 0
         with contextlib.suppress(UnsupportedError):  # a server keeps no versions
             forgotten = len(await self.service.past.forgotten())
@@ -373,7 +373,7 @@ class Group(TyperGroup):
 
 
 def _flow(text: str) -> str:
-    """Return a help text with each paragraph on one line and its brackets shown as they are."""
+    """Return a help text whose paragraphs wrap, with its brackets escaped."""
     paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]
     return escape("\n\n".join(paragraphs))
 

@@ -210,9 +210,10 @@ async def import_(
 
     What a file claims beyond its texts counts only with --trusted: anybody can write a file.
     """
+    content = _read(file)  # a missing file is reported before its suffix
     chosen = _format_of(file, form)
     run.begin_import()
-    records = list(decode(_read(file), chosen, run.service.agent_id))
+    records = list(decode(content, chosen, run.service.agent_id))
     importable = [record for record in records if record.memory is not None]
     labels = [{"line": record.line} for record in importable]
     report = Tally(run.screen, "Would import" if dry_run else "Imported", labels)

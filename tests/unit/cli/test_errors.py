@@ -76,3 +76,11 @@ def test_errors_name_the_whole_path(cli: Run, tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_named_whole(bob: Run, tmp_path: Path) -> None:
     target = tmp_path / "missing" / "out.yaml"
     assert str(target) in bob("export", str(target), code=1).stderr
+
+
+def test_import_of_missing_file_names_the_file(bob: Run) -> None:
+    assert "There is no file nothere." in bob("import", "nothere", code=1).stderr
+
+
+def test_entity_that_is_unknown_is_named(bob: Run) -> None:
+    assert "No entity is called 'Norbert'." in bob("entity", "Norbert", code=3).stderr

@@ -45,7 +45,7 @@ def test_forget_words_without_terminal_lists_candidates_only(ann: Run, arguments
 def test_forget_words_with_yes_and_two_strong_candidates_refuses(ann: Run) -> None:
     ann("store", "Ann's badge was lost in May.")
     refused = ann("forget", "Ann's badge", "--yes", code=1)
-    assert "exactly one strong match" in refused.stderr
+    assert "candidates match strongly. --yes needs exactly one strong match" in refused.stderr
     assert "Ann's badge is K-12." in refused.stdout
     assert len(texts(ann)) == 4
 
@@ -177,3 +177,29 @@ def test_overview_shows_a_long_memory_beyond_a_model_line(ann: Run) -> None:
     text = "Renew the TLS certificate of the staging server before the end of November."
     ann("store", text)
     assert text in ann("overview").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [("blue van", "your words name no owner"), ("Kim's badge K-77", "the strong match is about Zoe")],
+)
+def test_forget_words_with_yes_names_reason(ann: Run, words: str, reason: str) -> None:
+    ann("store", "The printer is on the second floor.")
+    assert reason in ann("forget", words, "--yes", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    "command", [("forget", "top-377b12ab", "--yes"), ("show", "res-377b12ab"), ("pin", "epi-377b")]
+)
+def test_id_of_another_kind_hints_at_why(ann: Run, command: tuple[str, ...]) -> None:
+    said = " ".join(ann(*command, code=3).stderr.split())
+    assert f"There is no memory '{command[1]}'" in said
+    assert f"`agent-memory why {command[1]}" in said
+
+
+@pytest.mark.parametrize(("command", "option"), [("store", "--tag"), ("list", "--tag"), ("update", "--untag")])
+def test_empty_tag_is_refused(ann: Run, command: str, option: str) -> None:
+    (memory_id, *_) = (each["id"] for each in document(ann("list", "--json"))["memories"])
+    arguments = {"store": ("text",), "list": (), "update": (memory_id,)}[command]
+    assert "a tag is empty" in ann(command, *arguments, option, "", code=2).stderr
+    assert len(texts(ann)) == 3

@@ -160,6 +160,7 @@ def test_review_restores_an_archived_note(bob: Run, root: Path) -> None:
             await service.close()
 
     assert "No note is archived." in bob("review", "--archived").stderr
+    assert "`agent-memory review --archived" in bob("review", "--restore", "nope", code=3).stderr
     asyncio.run(bring())
     assert list_waiting(bob) == []
     (archived,) = document(bob("review", "--archived", "--json"))["waiting"]

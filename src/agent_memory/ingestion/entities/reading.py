@@ -15,6 +15,7 @@ from agent_memory.ingestion.entities.resolving import FROM
 from agent_memory.knowledge.intake.undoing import SUMMARIES
 from agent_memory.knowledge.items.extraction.sentences import MAX_CHARS, spans_of
 from agent_memory.models import EPISODE, MERGED_INTO, RESOURCE, Link
+from agent_memory.redaction import quoted
 from agent_memory.tasks.marks import Marks
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Entities:
             raise UnknownIdError(
                 f"{len(found)} entities are called like that: {several}."
                 if found
-                else f"No entity is called like that.{_meant(view.by_id.values(), name)}",
+                else f"No entity is called {quoted(name)}.{_meant(view.by_id.values(), name)}",
                 code="ambiguous_entity" if found else "unknown_entity",
                 recovery="`agent-memory entities` lists those there are; ids begin with ent-.",
             )
