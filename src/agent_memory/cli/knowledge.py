@@ -14,6 +14,7 @@ from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.encryption import is_encrypted
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
+from agent_memory.files.layout import root_of
 from agent_memory.files.wording import counted
 from agent_memory.ingestion.shapes import checked_group
 from agent_memory.ingestion.working import runner_of
@@ -167,7 +168,8 @@ async def resource_of(knowledge: Knowledge, word: str) -> Resource:
 
 
 async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, *, prune: bool) -> None:
-    files, folders, links = await asyncio.to_thread(_expand, words)
+    root = root_of(run.service.settings.storage_root)
+    files, folders, links, memories = await asyncio.to_thread(_expand, words, root)
     taking, documents, failed = Ingest(knowledge, run.service.report), list[dict[str, Any]](), 0
     fresh = list[str]()
     for place, file in enumerate(files):
@@ -188,7 +190,7 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
     run.screen.last_words = lambda: (
         "Stopped. All is taken in; the next `agent-memory ingest` or session draws the rest."
     )
-    _note_links(run, links)
+    _note_left_out(run, links, memories)
     missing = await _note_missing(run, knowledge, folders, prune=prune)
     if not files and not missing.get("missing"):
         failed += 1
@@ -200,13 +202,18 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
     if worked["pages"] and any("error" not in document for document in documents):
         _show_counts(run, knowledge, worked)
     await _note_forgotten(run, knowledge, fresh)
-    run.screen.document({"agent_id": run.service.agent_id, "files": documents, "links": links, **missing, **worked})
+    left_out = {"links": links, "memories": memories}
+    run.screen.document({"agent_id": run.service.agent_id, "files": documents, **left_out, **missing, **worked})
     if failed:
         raise typer.Exit(FAILED)
 
 
-def _note_links(run: Run, links: list[str]) -> None:
-    """Print which links lead out of the ingested folders."""
+def _note_left_out(run: Run, links: list[str], memories: list[str]) -> None:
+    """Print which links and memories of the folders were not ingested."""
+    if memories:
+        verbs = ("holds", "was") if len(memories) == 1 else ("hold", "were")
+        count = f"{counted(len(memories), 'folder')} {verbs[0]} memories of agents and {verbs[1]} left out"
+        run.screen.note(f"{count}: {_join_names(memories)}.")
     if links:
         verb, outcome = ("leads", "It was") if len(links) == 1 else ("lead", "They were")
         names = _join_names(Path(link).name for link in links)
@@ -351,19 +358,20 @@ async def _note_forgotten(run: Run, knowledge: Knowledge, resources: list[str]) 
             run.screen.hint(f"{what}, and not drawn again. `agent-memory restore` lists what can be brought back.")
 
 
-def _expand(words: list[str]) -> tuple[list[str], list[Path], list[str]]:
-    """Return files, resolved folders and left-out links of a command line."""
-    files, folders, links = list[str](), list[Path](), list[str]()
+def _expand(words: list[str], root: Path) -> tuple[list[str], list[Path], list[str], list[str]]:
+    """Return files, resolved folders, left-out links and memories of a command line."""
+    files, folders, links, memories = list[str](), list[Path](), list[str](), list[str]()
     for word in words:
         path = Path(word)
         if path.is_dir():
             folders.append(path.resolve())
-            inside, outside = list_files(path)
+            inside, outside, own = list_files(path, root)
             files += map(str, inside)
             links += map(str, outside)
+            memories += map(str, own)
         else:
             files.append(word)
-    return files, folders, links
+    return files, folders, links, memories
 
 
 def _get_real_path(word: str) -> str:

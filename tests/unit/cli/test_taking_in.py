@@ -125,3 +125,31 @@ def test_known_and_labelled_secrets_in_a_path_are_removed(cli: Run, tmp_path: Pa
     listed = cli("resources", "-a", "eve", "--json").stdout
     assert "hunter2abc" not in listed
     assert "ghp_16C7" not in listed
+
+
+def test_ingest_of_a_folder_leaves_memories_out(cli: Run, tmp_path: Path, root: Path) -> None:
+    folder, other = tmp_path / "notes", tmp_path / "notes" / "deep" / "other"
+    folder.mkdir()
+    (folder / "boat.md").write_text("The boat is blue.")
+    for place in (other, folder / "memories"):
+        cli("store", "The spare key is under the mat.", "-a", "bob", "--root", str(place))
+        cli("forget", "--all", "--yes", "-a", "bob", "--root", str(place))
+    arguments = ("-a", "eve", "--root", str(folder / "memories"))
+    answer = cli("ingest", *arguments, str(folder), "--json")
+    assert [file["file"].rpartition("/")[2] for file in document(answer)["files"]] == ["boat.md"]
+    told = cli("ingest", *arguments, str(folder)).stderr
+    assert f"2 folders hold memories of agents and were left out: {other}/bob, {folder}/memories." in told
+    assert "spare key" not in cli("search", *arguments, "spare key", "--items", code=3).stdout
+
+
+def test_ingest_of_a_file_of_a_memory_is_refused(cli: Run, tmp_path: Path, root: Path) -> None:
+    cli("store", "The spare key is under the mat.", "-a", "bob")
+    (root / "bob" / "topics").mkdir()
+    (root / "bob" / "topics" / "keys.md").write_text("The spare key is under the mat.")
+    for file in ("memories.yaml", "topics/keys.md"):
+        told = cli("ingest", "-a", "eve", str(root / "bob" / file), code=1).stderr
+        assert f"is a file of the memory in {root / 'bob'}; nothing was ingested." in told
+        assert "agent-memory export" in told
+    told = cli("ingest", "-a", "eve", str(root / "bob" / "topics"), code=1).stderr
+    assert "1 folder holds memories of agents and was left out" in told
+    assert "spare key" not in cli("resources", "-a", "eve").stdout

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
+from agent_memory.files.layout import find_memory
 from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake import drafting
 from agent_memory.knowledge.intake.document_index import (
@@ -243,6 +244,7 @@ class Ingest:
         tell = progress or (lambda _: None)
         name = await asyncio.to_thread(redact_path, path.name, self._redactor)
         origin = replace(self._origin(caller, group), file=name.text[:200])
+        await asyncio.to_thread(_check_no_memory, path)
         for part in await asyncio.to_thread(lambda: list(parse_file(path))):
             if isinstance(part, Document):
                 await self._take_document(part, origin, caller, done)
@@ -413,6 +415,16 @@ class Ingest:
                 if _is_mistaken(ingested.record, draft.record.value) and begun.record.id not in done.mistaken:
                     done.mistaken.append(begun.record.id)
             tell(done)
+
+
+def _check_no_memory(path: Path) -> None:
+    """Check that a file is not part of an agent's memory."""
+    if memory := find_memory(path.resolve()):
+        raise ValidationError(
+            f"{path.name} is a file of the memory in {memory}; nothing was ingested.",
+            code="own_file",
+            recovery="To copy memories to another agent, run agent-memory export, then agent-memory import.",
+        )
 
 
 def _find_moved(same_id: Sequence[Resource]) -> Resource | None:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_memory.files.layout import find_memory
 from agent_memory.knowledge.intake.document_index import MISSING_SINCE, get_real_path, without_key
 from agent_memory.knowledge.intake.parsing import is_known_file
 from agent_memory.models import RESOURCE, to_text
@@ -16,21 +17,31 @@ if TYPE_CHECKING:
     from agent_memory.models import Resource
 
 
-def list_files(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the files of a folder to ingest, and links left out.
+def list_files(folder: Path, storage_root: Path) -> tuple[list[Path], list[Path], list[Path]]:
+    """Return a folder's files to ingest, left-out links and left-out memories.
 
     A link is left out if it leads out of the folder or to a hidden file. Hidden files and folders count for nothing,
-    and linked folders are not entered.
+    and linked folders are not entered. The folder of an agent and the storage root are left out: what was forgotten
+    is still in a journal.
+
+    Args:
+        folder: Folder that a person named.
+        storage_root: Resolved folder of all agents in use.
     """
-    files, links, root = list[Path](), list[Path](), folder.resolve()
+    files, links, memories, root = list[Path](), list[Path](), list[Path](), folder.resolve()
     for place, folders, names in os.walk(folder):
+        real = Path(place).resolve()
+        if real == storage_root or find_memory(real):
+            memories.append(Path(place))
+            folders.clear()
+            continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         links += [path for name in folders if _leads_out(path := Path(place, name), root)]
         paths = [Path(place, name) for name in sorted(names) if not name.startswith(".")]
         readable = [path for path in paths if is_known_file(path) and path.is_file()]
         links += [path for path in readable if _leads_out(path, root)]
         files += [path for path in readable if not _leads_out(path, root)]
-    return files, links
+    return files, links, memories
 
 
 def _leads_out(path: Path, root: Path) -> bool:
