@@ -88,6 +88,11 @@ async def ingest(
     if not files and not retry:
         raise ValidationError("No file is named.", code="no_file", recovery="Name a file, or an ID with --retry.")
     files = files or []
+    if not all(file.strip() for file in files):
+        outcome = "changed" if undo_ else "ingested"
+        raise ValidationError(
+            f"FILE is empty; nothing was {outcome}.", code="no_file", recovery="Name a file or folder."
+        )
     async with opened_knowledge(run) as knowledge:
         if retry:
             await _retry(run, knowledge, retry)

@@ -153,3 +153,16 @@ def test_ingest_of_a_file_of_a_memory_is_refused(cli: Run, tmp_path: Path, root:
     told = cli("ingest", "-a", "eve", str(root / "bob" / "topics"), code=1).stderr
     assert "1 folder holds memories of agents and was left out" in told
     assert "spare key" not in cli("resources", "-a", "eve").stdout
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_ingest_of_an_empty_name_takes_nothing_in(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "boat.md").write_text("The boat is blue.")
+    monkeypatch.chdir(tmp_path)
+    assert "FILE is empty; nothing was ingested." in cli("ingest", "-a", "eve", "boat.md", name, code=1).stderr
+    assert "There is no agent" in cli("resources", "-a", "eve", code=1).stderr
+    cli("ingest", "-a", "eve", "boat.md")
+    assert "nothing was changed" in cli("ingest", "-a", "eve", "--undo", "--yes", name, code=1).stderr
+    assert "boat.md" in cli("resources", "-a", "eve").stdout

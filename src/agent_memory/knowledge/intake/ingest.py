@@ -244,7 +244,7 @@ class Ingest:
         tell = progress or (lambda _: None)
         name = await asyncio.to_thread(redact_path, path.name, self._redactor)
         origin = replace(self._origin(caller, group), file=name.text[:200])
-        await asyncio.to_thread(_check_no_memory, path)
+        await asyncio.to_thread(_check_path, path)
         for part in await asyncio.to_thread(lambda: list(parse_file(path))):
             if isinstance(part, Document):
                 await self._take_document(part, origin, caller, done)
@@ -417,8 +417,12 @@ class Ingest:
             tell(done)
 
 
-def _check_no_memory(path: Path) -> None:
-    """Check that a file is not part of an agent's memory."""
+def _check_path(path: Path) -> None:
+    """Check that a path names a file outside of all memories."""
+    if not path.name.strip():
+        raise ValidationError(
+            "The name of the file is empty; nothing was ingested.", code="no_file", recovery="Name a file."
+        )
     if memory := find_memory(path.resolve()):
         raise ValidationError(
             f"{path.name} is a file of the memory in {memory}; nothing was ingested.",
