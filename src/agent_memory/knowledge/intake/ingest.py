@@ -335,8 +335,10 @@ class Ingest:
             return _AlikeDocument(COPY_OF, alike[0].id)
         if similar := [*same_id, index.find_unplaced(record)][0]:
             return _AlikeDocument(MAYBE_VERSION_OF, similar.id)
-        is_taken = await self._knowledge.resources.get(record.id) is not None  # by a version that was replaced
-        return drafting.place_draft(draft, get_path_id(record)) if is_taken else draft
+        placed, place, number = draft, get_path_id(record), 1
+        while await self._knowledge.resources.get(placed.record.value.id):  # a version that was replaced or withdrawn
+            placed, number = drafting.place_draft(draft, place if number == 1 else f"{place} {number}"), number + 1
+        return placed
 
     async def _move(self, known: Resource, record: Resource) -> Resource:
         """Return a resource with the place that its file has now."""

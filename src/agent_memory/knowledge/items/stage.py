@@ -105,7 +105,7 @@ class Items:
         for record in batch.records:
             if isinstance(record, Resource) and record.id in texts:
                 await hide_replaced(self._knowledge, self._service, record, texts[record.id], self._caller)
-                await note_missing_source(self._service, record, self._caller)
+                await note_missing_source(self._knowledge, self._service, record, self._caller)
         await self._tell(stored, batch.records, began)
         return failed | unread
 
