@@ -21,10 +21,10 @@ from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge.intake.document_index import COPY_OF, MAYBE_VERSION_OF, MISSING_SINCE
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
 from agent_memory.knowledge.intake.missing_files import list_files, note_missing
-from agent_memory.knowledge.intake.undoing import taken_from, undo
+from agent_memory.knowledge.intake.undoing import find_forgotten, restore_withdrawn, taken_from, undo
 from agent_memory.knowledge.items.drawn import is_passage
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
-from agent_memory.knowledge.items.replaced_passages import PROPOSED, hide_missing
+from agent_memory.knowledge.items.replaced_passages import PROPOSED, hide_missing, prefer_current
 from agent_memory.knowledge.pages.filing import unfiled_of
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.records import Knowledge
@@ -176,7 +176,6 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
     root = root_of(run.service.settings.storage_root)
     files, folders, links, memories = await asyncio.to_thread(_expand, words, root)
     taking, documents, failed = Ingest(knowledge, run.service.report), list[dict[str, Any]](), 0
-    fresh = list[str]()
     for place, file in enumerate(files):
         _say_when_stopped(run, Path(file).name, len(files) - place - 1)
         try:
@@ -189,7 +188,6 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
             run.screen.note(f"{error.message} {error.recovery}")
             continue
         failed += bool(done.refused)
-        fresh += done.resources if done.new else []
         documents.append(_taken(file, done))
         _say(run, done)
     run.screen.last_words = lambda: (
@@ -202,11 +200,14 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
         named = ", ".join(map(quoted, words))
         run.screen.note(f"Nothing was ingested: no Markdown, text or chat file in {named}.")
         run.screen.hint("`agent-memory ingest -h` names the kinds of files.")
+    ids = [resource_id for row in documents for resource_id in row.get("resources", ())]
+    restored = await restore_withdrawn(knowledge, run.service, ids, run.caller)
     worked = await work(run, knowledge, is_shown=False)
+    await prefer_current(knowledge, run.service, restored, run.caller)
     await _show_passages(run, knowledge, documents, worked["items"])
     if worked["pages"] and any("error" not in document for document in documents):
         _show_counts(run, knowledge, worked)
-    await _note_forgotten(run, knowledge, fresh)
+    await _note_forgotten(run, knowledge, ids)
     left_out = {"links": links, "memories": memories}
     run.screen.document({"agent_id": run.service.agent_id, "files": documents, **left_out, **missing, **worked})
     if failed:
@@ -352,15 +353,12 @@ def _show_counts(run: Run, knowledge: Knowledge, counts: dict[str, Any]) -> None
 
 
 async def _note_forgotten(run: Run, knowledge: Knowledge, resources: list[str]) -> None:
-    """Print how many items of resources were forgotten before."""
-    gone = [memory for memory, _ in await run.service.past.forgotten() if memory.is_item]
-    if gone:
-        turns = [each.id for one in resources for each in await knowledge.episodes.linked_to(one)]
-        sources = {*resources, *turns}
-        lost = sum(any(link.id in sources for link in memory.links) for memory in gone)
-        if lost:
-            what = f"{counted(lost, 'item')} of it {'was' if lost == 1 else 'were'} forgotten before"
-            run.screen.hint(f"{what}, and not drawn again. `agent-memory restore` lists what can be brought back.")
+    """Print how many items of some resources stay forgotten."""
+    items = await find_forgotten(knowledge, run.service, resources)
+    if items:
+        verbs = ("was", "stays") if len(items) == 1 else ("were", "stay")
+        what = f"{counted(len(items), 'item')} {verbs[0]} forgotten before and {verbs[1]} forgotten"
+        run.screen.hint(run.screen.complete(f"{what}; `agent-memory restore {items[0].id}` brings one back."))
 
 
 def _expand(words: list[str], root: Path) -> tuple[list[str], list[Path], list[str], list[str]]:

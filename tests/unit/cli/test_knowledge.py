@@ -496,16 +496,16 @@ def test_why_two_are_the_same_is_shown_with_how_to_take_them_apart(cli: Run, tmp
     assert "same as Bob Miller: a person said so; --split takes them apart" in shown
 
 
-def test_what_was_taken_back_and_is_given_again_says_why_nothing_is_drawn_and_how_it_comes_back(
-    cli: Run, chat: str
-) -> None:
+def test_forgotten_items_of_an_ingested_chat_are_named(cli: Run, chat: str) -> None:
     cli("ingest", "-a", "eve", chat)
     (item,) = document(cli("list", "-a", "eve", "--items", "-c", "note", "--json"))["memories"][:1]
+    cli("forget", "-a", "eve", item["id"], "--yes")
     cli("ingest", "-a", "eve", "--undo", "--yes", chat)
-    again = cli("ingest", "-a", "eve", chat)
-    assert "passage" not in again.stdout
-    told = "forgotten before, and not drawn again. `agent-memory restore -a eve` lists what can be brought back."
-    assert told in again.stderr
+    told = (
+        f"1 item was forgotten before and stays forgotten; `agent-memory restore {item['id']} -a eve` brings one back."
+    )
+    for _ in range(2):
+        assert told in cli("ingest", "-a", "eve", chat).stderr
     cli("restore", "-a", "eve", item["id"])
     assert told not in cli("ingest", "-a", "eve", chat).stderr
 

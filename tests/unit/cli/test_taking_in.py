@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -166,3 +167,81 @@ def test_ingest_of_an_empty_name_takes_nothing_in(
     cli("ingest", "-a", "eve", "boat.md")
     assert "nothing was changed" in cli("ingest", "-a", "eve", "--undo", "--yes", name, code=1).stderr
     assert "boat.md" in cli("resources", "-a", "eve").stdout
+
+
+BOAT = (
+    "# Boat\n\nThe boat is {color} and old.\n\n# Keys\n\nThe spare key is under the mat.\n\n"
+    "# Oars\n\nThe oars are in the shed.\n"
+)
+
+
+@pytest.mark.parametrize("colors", [("blue",), ("red", "blue"), ("blue", "red", "blue")])
+def test_ingest_after_undo_is_found_again(cli: Run, tmp_path: Path, colors: tuple[str, ...]) -> None:
+    file = tmp_path / "boat.md"
+    for color in colors:
+        file.write_text(BOAT.format(color=color))
+        cli("ingest", "-a", "eve", str(file))
+    before = document(cli("list", "-a", "eve", "--items", "--json"))["memories"]
+    for _ in range(2):
+        cli("ingest", "-a", "eve", "--undo", str(file), "--yes")
+        assert "boat" not in cli("list", "-a", "eve", "--items").stdout
+        (tmp_path / "note.jsonl").write_text('{"text": "The flag is green."}')
+        cli("ingest", "-a", "eve", str(tmp_path / "note.jsonl"))  # the step notes what is forgotten
+        cli("ingest", "-a", "eve", "--undo", str(tmp_path / "note.jsonl"), "--yes")
+        assert "forgotten" not in cli("ingest", "-a", "eve", str(file)).output
+        after = document(cli("list", "-a", "eve", "--items", "--json"))["memories"]
+        assert {row["id"] for row in after} == {row["id"] for row in before}
+        [resource] = document(cli("resources", "-a", "eve", "--json"))["resources"]
+        assert {link["id"] for row in after for link in row["links"]} == {resource["id"]}
+
+
+def test_single_forgotten_passage_stays_forgotten_after_undo(cli: Run, tmp_path: Path) -> None:
+    file = tmp_path / "boat.md"
+    file.write_text(BOAT.format(color="blue"))
+    cli("ingest", "-a", "eve", str(file))
+    rows = document(cli("list", "-a", "eve", "--items", "--json"))["memories"]
+    [key] = [row["id"] for row in rows if "spare key" in row["content"]]
+    for is_first in (True, False):
+        if not is_first:
+            cli("restore", key, "-a", "eve")
+        cli("forget", key, "--yes", "-a", "eve")
+        cli("ingest", "-a", "eve", "--undo", str(file), "--yes")
+        for _ in range(2):
+            told = cli("ingest", "-a", "eve", str(file)).stderr
+            assert "1 item was forgotten before and stays forgotten" in told
+            assert f"agent-memory restore {key}" in told
+            listed = cli("list", "-a", "eve", "--items").stdout
+            assert ("oars" in listed, "spare key" in listed) == (True, False)
+
+
+def test_passage_forgotten_after_ingest_stays_forgotten(cli: Run, tmp_path: Path) -> None:
+    file = tmp_path / "boat.md"
+    file.write_text(BOAT.format(color="blue"))
+    cli("ingest", "-a", "eve", str(file))
+    cli("ingest", "-a", "eve", "--undo", str(file), "--yes")
+    cli("ingest", "-a", "eve", str(file))
+    rows = document(cli("list", "-a", "eve", "--items", "--json"))["memories"]
+    [key] = [row["id"] for row in rows if "spare key" in row["content"]]
+    cli("forget", key, "--yes", "-a", "eve")
+    assert key in cli("ingest", "-a", "eve", str(file)).stderr
+    assert "spare key" not in cli("list", "-a", "eve", "--items").stdout
+
+
+def test_chat_after_undo_is_found_again(cli: Run, tmp_path: Path) -> None:
+    file = tmp_path / "chat.jsonl"
+    turns = ("Who keeps the boat?", "Terraform keeps the boat in Bergen.", "The oars are in the shed.")
+    file.write_text(
+        "\n".join(
+            json.dumps({"speaker": name, "text": turn}) for name, turn in zip(("Ada", "Bob", "Ada"), turns, strict=True)
+        )
+    )
+    cli("ingest", "-a", "eve", str(file))
+    before = cli("list", "-a", "eve", "--items").stdout
+    cli("ingest", "-a", "eve", "--undo", str(file), "--yes")
+    (tmp_path / "note.md").write_text("The flag is green.")
+    cli("ingest", "-a", "eve", str(tmp_path / "note.md"))
+    cli("ingest", "-a", "eve", "--undo", str(tmp_path / "note.md"), "--yes")
+    assert "forgotten" not in cli("ingest", "-a", "eve", str(file)).output
+    assert cli("list", "-a", "eve", "--items").stdout == before
+    assert "Terraform" in cli("search", "-a", "eve", "Terraform Bergen", "--items").stdout
+    assert "Terraform" in cli("resources", "-a", "eve", "chat.jsonl").stdout

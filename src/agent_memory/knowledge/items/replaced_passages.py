@@ -92,6 +92,21 @@ async def show_documents(knowledge: Knowledge, service: MemoryService) -> list[s
     return [record.id for record in shown]
 
 
+async def prefer_current(knowledge: Knowledge, service: MemoryService, item_ids: Iterable[str], caller: Caller) -> None:
+    """Remove sources that were forgotten from restored items.
+
+    Raises:
+        StorageError: Nothing was changed.
+    """
+    changes: dict[str, dict[str, Any]] = {}
+    for item_id in item_ids:
+        item = await service.admin.get(item_id)
+        live = await _list_current(knowledge, item) if item is not None else []
+        if item is not None and live:
+            changes[item_id] = await _prefer(knowledge, item, live, "")
+    await service.admin.derived.update_many({key: change for key, change in changes.items() if change}, caller)
+
+
 async def note_missing_source(knowledge: Knowledge, service: MemoryService, record: Resource, caller: Caller) -> None:
     """Note on items since when the file of their current document is missing.
 
