@@ -121,7 +121,7 @@ async def resources(
         if resource_id is not None:
             await _show(run, knowledge, resource_id)
             return
-        total = await knowledge.resources.count()
+        total = len(await knowledge.resources.valid())
         found = await knowledge.resources.list_recent(total if every else _SHOWN) if total else []
         head = {"agent_id": run.service.agent_id, "count": len(found), "total": total}
         run.screen.rows({**head, "resources": [_document(each) for each in found]}, "resources", _COLUMNS)

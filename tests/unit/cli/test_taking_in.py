@@ -245,3 +245,12 @@ def test_chat_after_undo_is_found_again(cli: Run, tmp_path: Path) -> None:
     assert cli("list", "-a", "eve", "--items").stdout == before
     assert "Terraform" in cli("search", "-a", "eve", "Terraform Bergen", "--items").stdout
     assert "Terraform" in cli("resources", "-a", "eve", "chat.jsonl").stdout
+
+
+def test_resources_counts_current_documents(cli: Run, tmp_path: Path) -> None:
+    for color in ("blue", "red"):
+        (tmp_path / "boat.md").write_text(f"The boat is {color}.")
+        cli("ingest", "-a", "eve", str(tmp_path / "boat.md"))
+    listed = cli("resources", "-a", "eve", "--all")
+    assert "shows more" not in listed.output
+    assert document(cli("resources", "-a", "eve", "--json"))["total"] == 1
