@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shlex
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -20,7 +21,7 @@ from agent_memory.ingestion.shapes import checked_group
 from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge.intake.document_index import COPY_OF, MAYBE_VERSION_OF, MISSING_SINCE
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
-from agent_memory.knowledge.intake.missing_files import list_files, note_missing
+from agent_memory.knowledge.intake.missing_files import list_below, list_files, note_missing
 from agent_memory.knowledge.intake.undoing import find_forgotten, restore_withdrawn, taken_from, undo
 from agent_memory.knowledge.items.drawn import is_passage
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
@@ -175,6 +176,9 @@ async def resource_of(knowledge: Knowledge, word: str) -> Resource:
 async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, *, prune: bool) -> None:
     root = root_of(run.service.settings.storage_root)
     files, folders, links, memories = await asyncio.to_thread(_expand, words, root)
+    missing_paths = await asyncio.to_thread(_list_missing, files)
+    removed = {file: path for file, path in missing_paths.items() if await list_below(knowledge, path)}
+    files, folders = [file for file in files if file not in removed], [*folders, *removed.values()]
     taking, documents, failed = Ingest(knowledge, run.service.report), list[dict[str, Any]](), 0
     for place, file in enumerate(files):
         _say_when_stopped(run, Path(file).name, len(files) - place - 1)
@@ -238,7 +242,9 @@ async def _note_missing(run: Run, knowledge: Knowledge, folders: list[Path], *, 
     if not prune:
         verb = "is" if len(records) == 1 else "are"
         run.screen.note(f"{counted(len(records), 'file')} {verb} missing: {names}.")
-        run.screen.hint("Run `agent-memory ingest FOLDER --prune` to withdraw them.")
+        command_line = f"agent-memory ingest {shlex.join(map(str, folders))} --prune"
+        target = "it" if len(records) == 1 else "them"
+        run.screen.hint(run.screen.complete(f"Run `{command_line}` to withdraw {target}."))
         return {"missing": missing}
     hidden = await hide_missing(knowledge, run.service, list(records.values()), run.caller)
     run.screen.show(f"Withdrew {names} with {counted(len(hidden), 'item')}. Run {run.build_undo('')} to take it back.")
@@ -375,6 +381,11 @@ def _expand(words: list[str], root: Path) -> tuple[list[str], list[Path], list[s
         else:
             files.append(word)
     return files, folders, links, memories
+
+
+def _list_missing(files: list[str]) -> dict[str, Path]:
+    """Return the resolved paths of files or folders that do not exist."""
+    return {file: path.resolve() for file in files if not (path := Path(file)).exists()}
 
 
 def _get_real_path(word: str) -> str:

@@ -254,3 +254,17 @@ def test_resources_counts_current_documents(cli: Run, tmp_path: Path) -> None:
     listed = cli("resources", "-a", "eve", "--all")
     assert "shows more" not in listed.output
     assert document(cli("resources", "-a", "eve", "--json"))["total"] == 1
+
+
+def test_removed_folder_is_named_and_pruned(cli: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "old notes"
+    folder.mkdir()
+    (folder / "boat.md").write_text("The boat is blue.")
+    cli("ingest", "-a", "eve", str(folder))
+    (folder / "boat.md").unlink()
+    folder.rmdir()
+    told = cli("ingest", "-a", "eve", str(folder)).stderr
+    assert "1 file is missing: boat.md." in told
+    assert f"Run `agent-memory ingest '{folder}' --prune -a eve` to withdraw it." in told
+    assert "Withdrew boat.md" in cli("ingest", "-a", "eve", str(folder), "--prune").stdout
+    assert "There is no file" in cli("ingest", "-a", "eve", str(folder), "--prune", code=1).stderr

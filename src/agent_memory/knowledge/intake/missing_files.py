@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_memory.files.layout import find_memory
-from agent_memory.knowledge.intake.document_index import MISSING_SINCE, get_real_path, without_key
+from agent_memory.knowledge.intake.document_index import MISSING_SINCE, get_real_path, is_placed, without_key
 from agent_memory.knowledge.intake.parsing import is_known_file
 from agent_memory.models import RESOURCE, to_text
 from agent_memory.storage.cleaning import redact_fields
@@ -52,6 +52,23 @@ def _leads_out(path: Path, root: Path) -> bool:
     return not target.is_relative_to(root) or any(name.startswith(".") for name in target.relative_to(root).parts)
 
 
+async def list_below(knowledge: Knowledge, folder: Path, *, is_current: bool = True) -> list[Resource]:
+    """Return documents of files below a folder, oldest first.
+
+    Args:
+        knowledge: Documents of the agent.
+        folder: Resolved path; the folder may be missing.
+        is_current: Whether older and withdrawn versions are left out.
+
+    Raises:
+        StorageError: They cannot be read.
+    """
+    resources = knowledge.resources
+    records = await resources.valid() if is_current else [record async for record in resources.iter_all()]
+    paths = {record.id: get_real_path(record) for record in records}
+    return [record for record in records if (path := paths[record.id]) is not None and folder in path.parents]
+
+
 async def note_missing(knowledge: Knowledge, root: Path) -> list[Resource]:
     """Return documents of a folder without a file; note since when.
 
@@ -63,12 +80,9 @@ async def note_missing(knowledge: Knowledge, root: Path) -> list[Resource]:
         StorageError: Some may be noted; doing it again does the rest.
     """
     missing: list[Resource] = []
-    for record in await knowledge.resources.valid():
-        path = get_real_path(record)
-        if path is None or root not in path.parents:
-            continue
+    for record in await list_below(knowledge, root):
         metadata = without_key(record.metadata, MISSING_SINCE)
-        if not path.exists():
+        if not is_placed(record):
             metadata[MISSING_SINCE] = record.metadata.get(MISSING_SINCE) or to_text(knowledge.clock())
         if metadata != record.metadata:
             changes = redact_fields(RESOURCE, {"metadata": metadata})
