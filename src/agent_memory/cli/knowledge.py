@@ -459,17 +459,7 @@ def _say(run: Run, done: FileIngested) -> None:
 async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) -> None:
     found: dict[str, Resource] = {}
     for word in words:
-        if _ID.fullmatch(word):
-            known = await knowledge.resources.get(word)
-            some = [known] if known is not None else []
-        else:
-            some = await taken_from(knowledge, Path(word).name, await asyncio.to_thread(_get_real_path, word))
-        if not some:
-            raise UnknownIdError(
-                f"Nothing of {word} was taken in; nothing was changed.",
-                recovery="`agent-memory resources` lists what was.",
-            )
-        found |= {each.id: each for each in some}
+        found |= {record.id: record for record in await _find_taken(knowledge, word)}
     if not yes:
         run.need_terminal("Nothing was changed.")
         whose = ("its", "it") if len(found) == 1 else ("their", "them")
@@ -487,6 +477,33 @@ async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) 
         f"{counted(done.items, 'item')}.{stayed} "
         + run.screen.complete("`agent-memory compact --now` removes the text for good.")
     )
+
+
+async def _find_taken(knowledge: Knowledge, word: str) -> list[Resource]:
+    """Return the resource of an ID, those of a file, or documents below a folder.
+
+    Raises:
+        UnknownIdError: There are none.
+    """
+    path = Path(word)
+    real_path, folder = await asyncio.to_thread(lambda: (_get_real_path(word), path.resolve()))
+    if _ID.fullmatch(word):
+        known = await knowledge.resources.get(word)
+        records = [known] if known is not None else []
+    else:
+        records = await taken_from(knowledge, path.name, real_path)
+    records = records or await list_below(knowledge, folder, is_current=False)
+    if not records and await asyncio.to_thread(path.is_dir):
+        raise UnknownIdError(
+            f"No document was ingested from files below {word}; nothing was changed.",
+            recovery="Name a chat by its file or ID: `agent-memory resources` lists all.",
+        )
+    if not records:
+        raise UnknownIdError(
+            f"Nothing of {word} was taken in; nothing was changed.",
+            recovery="`agent-memory resources` lists what was.",
+        )
+    return records
 
 
 async def _show(run: Run, knowledge: Knowledge, resource_id: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -268,3 +269,24 @@ def test_removed_folder_is_named_and_pruned(cli: Run, tmp_path: Path) -> None:
     assert f"Run `agent-memory ingest '{folder}' --prune -a eve` to withdraw it." in told
     assert "Withdrew boat.md" in cli("ingest", "-a", "eve", str(folder), "--prune").stdout
     assert "There is no file" in cli("ingest", "-a", "eve", str(folder), "--prune", code=1).stderr
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_undo_of_a_folder_withdraws_its_documents(cli: Run, tmp_path: Path, *, is_removed: bool) -> None:
+    folder = tmp_path / "notes"
+    (folder / "deep").mkdir(parents=True)
+    for file in (folder / "boat.md", folder / "deep" / "oars.md", tmp_path / "flag.md"):
+        file.write_text(f"The {file.stem} is blue.")
+        cli("ingest", "-a", "eve", str(file))
+    (folder / "boat.md").write_text("The boat is red.")
+    cli("ingest", "-a", "eve", str(folder))
+    if is_removed:
+        shutil.rmtree(folder)
+    assert "no terminal" in cli("ingest", "-a", "eve", "--undo", str(folder), code=2).stderr
+    gone = cli("ingest", "-a", "eve", "--undo", str(folder), "--yes").stdout
+    assert gone.startswith("Forgot 3 resources")
+    [left] = document(cli("resources", "-a", "eve", "--json"))["resources"]
+    assert left["title"] == "flag.md"
+    told = cli("ingest", "-a", "eve", "--undo", str(folder), "--yes", code=3).stderr
+    assert ("Nothing of" if is_removed else "No document was ingested from files below") in told
+    assert "Name a chat by its file" in told or is_removed
