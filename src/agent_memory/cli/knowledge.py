@@ -174,12 +174,9 @@ async def resource_of(knowledge: Knowledge, word: str) -> Resource:
 
 
 async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, *, prune: bool) -> None:
-    root = root_of(run.service.settings.storage_root)
-    files, folders, links, memories = await asyncio.to_thread(_expand, words, root)
-    missing_paths = await asyncio.to_thread(_list_missing, files)
-    removed = {file: path for file, path in missing_paths.items() if await list_below(knowledge, path)}
-    files, folders = [file for file in files if file not in removed], [*folders, *removed.values()]
+    files, folders, links, memories = await _expand_all(run, knowledge, words)
     taking, documents, failed = Ingest(knowledge, run.service.report), list[dict[str, Any]](), 0
+    unknown = dict[str, AgentMemoryError]()
     for place, file in enumerate(files):
         _say_when_stopped(run, Path(file).name, len(files) - place - 1)
         try:
@@ -189,7 +186,10 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
         except AgentMemoryError as error:
             failed += 1
             documents.append({"file": file, "error": error.as_dict()})
-            run.screen.note(f"{error.message} {error.recovery}")
+            if error.code == "unknown_form":
+                unknown[file] = error
+            else:
+                run.screen.note(f"{error.message} {error.recovery}")
             continue
         failed += bool(done.refused)
         documents.append(_taken(file, done))
@@ -197,17 +197,14 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
     run.screen.last_words = lambda: (
         "Stopped. All is taken in; the next `agent-memory ingest` or session draws the rest."
     )
+    _note_unknown(run, unknown)
     _note_left_out(run, links, memories)
     missing = await _note_missing(run, knowledge, folders, prune=prune)
     if not files and not missing.get("missing"):
         failed += 1
-        named = ", ".join(map(quoted, words))
-        run.screen.note(f"Nothing was ingested: no Markdown, text or chat file in {named}.")
-        run.screen.hint("`agent-memory ingest -h` names the kinds of files.")
+        _note_nothing(run, words)
     ids = [resource_id for row in documents for resource_id in row.get("resources", ())]
-    restored = await restore_withdrawn(knowledge, run.service, ids, run.caller)
-    worked = await work(run, knowledge, is_shown=False)
-    await prefer_current(knowledge, run.service, restored, run.caller)
+    worked = await _work_again(run, knowledge, ids)
     await _show_passages(run, knowledge, documents, worked["items"])
     if worked["pages"] and any("error" not in document for document in documents):
         _show_counts(run, knowledge, worked)
@@ -216,6 +213,22 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
     run.screen.document({"agent_id": run.service.agent_id, "files": documents, **left_out, **missing, **worked})
     if failed:
         raise typer.Exit(FAILED)
+
+
+def _note_nothing(run: Run, words: list[str]) -> None:
+    """Print that there was no file to ingest."""
+    named = ", ".join(map(quoted, words))
+    run.screen.note(f"Nothing was ingested: no Markdown, text or chat file in {named}.")
+    run.screen.hint("`agent-memory ingest -h` names the kinds of files.")
+
+
+def _note_unknown(run: Run, errors: dict[str, AgentMemoryError]) -> None:
+    """Print which files are of no known form, and which forms are known."""
+    if errors:
+        error = next(iter(errors.values()))
+        names = ", ".join(one_line(Path(file).name) for file in errors)
+        count = f"{len(errors):,} files are of no known form and were not ingested: {names}."
+        run.screen.note(f"{error.message if len(errors) == 1 else count} {error.recovery}")
 
 
 def _note_left_out(run: Run, links: list[str], memories: list[str]) -> None:
@@ -339,6 +352,14 @@ async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict
     return {"items": drawn, "due": left, **await _count_all(run, knowledge, is_shown=is_shown)}
 
 
+async def _work_again(run: Run, knowledge: Knowledge, resources: list[str]) -> dict[str, Any]:
+    """Restore what `--undo` forgot of resources, then do what `work` does."""
+    restored = await restore_withdrawn(knowledge, run.service, resources, run.caller)
+    worked = await work(run, knowledge, is_shown=False)
+    await prefer_current(knowledge, run.service, restored, run.caller)
+    return worked
+
+
 async def _count_all(run: Run, knowledge: Knowledge, *, is_shown: bool) -> dict[str, Any]:
     """Return counts of items and pages; print them if `is_shown`."""
     topics = await Pages(knowledge, run.service).topics()
@@ -365,6 +386,17 @@ async def _note_forgotten(run: Run, knowledge: Knowledge, resources: list[str]) 
         verbs = ("was", "stays") if len(items) == 1 else ("were", "stay")
         what = f"{counted(len(items), 'item')} {verbs[0]} forgotten before and {verbs[1]} forgotten"
         run.screen.hint(run.screen.complete(f"{what}; `agent-memory restore {items[0].id}` brings one back."))
+
+
+async def _expand_all(
+    run: Run, knowledge: Knowledge, words: list[str]
+) -> tuple[list[str], list[Path], list[str], list[str]]:
+    """Return what `_expand` does, with removed folders of documents as folders."""
+    root = root_of(run.service.settings.storage_root)
+    files, folders, links, memories = await asyncio.to_thread(_expand, words, root)
+    missing_paths = await asyncio.to_thread(_list_missing, files)
+    removed = {file: path for file, path in missing_paths.items() if await list_below(knowledge, path)}
+    return [file for file in files if file not in removed], [*folders, *removed.values()], links, memories
 
 
 def _expand(words: list[str], root: Path) -> tuple[list[str], list[Path], list[str], list[str]]:

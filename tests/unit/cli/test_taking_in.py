@@ -290,3 +290,16 @@ def test_undo_of_a_folder_withdraws_its_documents(cli: Run, tmp_path: Path, *, i
     told = cli("ingest", "-a", "eve", "--undo", str(folder), "--yes", code=3).stderr
     assert ("Nothing of" if is_removed else "No document was ingested from files below") in told
     assert "Name a chat by its file" in told or is_removed
+
+
+def test_files_of_unknown_form_are_named_once(cli: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name in ("a.json", "b.json", "c.json"):
+        (folder / name).write_text('{"width": 3}')
+    (folder / "boat.md").write_text("The boat is blue.")
+    result = cli("ingest", "-a", "eve", str(folder), code=1)
+    assert "boat.md: 1 taken in" in result.stdout
+    assert "3 files are of no known form and were not ingested: a.json, b.json, c.json." in result.stderr
+    assert result.stderr.count("Known are") == 1
+    assert "this JSON is no chat" in cli("ingest", "-a", "eve", str(folder / "a.json"), code=1).stderr
