@@ -223,7 +223,7 @@ def _note_nothing(run: Run, words: list[str]) -> None:
 
 
 def _note_unknown(run: Run, errors: dict[str, AgentMemoryError]) -> None:
-    """Print which files are of no known form, and which forms are known."""
+    """Print files of no known form, and the known forms."""
     if errors:
         error = next(iter(errors.values()))
         names = ", ".join(one_line(Path(file).name) for file in errors)
@@ -353,7 +353,7 @@ async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict
 
 
 async def _work_again(run: Run, knowledge: Knowledge, resources: list[str]) -> dict[str, Any]:
-    """Restore what `--undo` forgot of resources, then do what `work` does."""
+    """Restore withdrawn items of resources, then do the background work."""
     restored = await restore_withdrawn(knowledge, run.service, resources, run.caller)
     worked = await work(run, knowledge, is_shown=False)
     await prefer_current(knowledge, run.service, restored, run.caller)
@@ -391,7 +391,7 @@ async def _note_forgotten(run: Run, knowledge: Knowledge, resources: list[str]) 
 async def _expand_all(
     run: Run, knowledge: Knowledge, words: list[str]
 ) -> tuple[list[str], list[Path], list[str], list[str]]:
-    """Return what `_expand` does, with removed folders of documents as folders."""
+    """Expand a command line; removed folders of documents are folders."""
     root = root_of(run.service.settings.storage_root)
     files, folders, links, memories = await asyncio.to_thread(_expand, words, root)
     missing_paths = await asyncio.to_thread(_list_missing, files)
@@ -400,7 +400,7 @@ async def _expand_all(
 
 
 def _expand(words: list[str], root: Path) -> tuple[list[str], list[Path], list[str], list[str]]:
-    """Return files, resolved folders, left-out links and memories of a command line."""
+    """Return files, folders, left-out links and memories of arguments."""
     files, folders, links, memories = list[str](), list[Path](), list[str](), list[str]()
     for word in words:
         path = Path(word)
@@ -512,7 +512,7 @@ async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) 
 
 
 async def _find_taken(knowledge: Knowledge, word: str) -> list[Resource]:
-    """Return the resource of an ID, those of a file, or documents below a folder.
+    """Return resources of an ID or file, or documents below a folder.
 
     Raises:
         UnknownIdError: There are none.

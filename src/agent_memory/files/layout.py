@@ -197,7 +197,7 @@ def is_agent_id(name: str) -> bool:
 
 
 def _is_memory(folder: Path) -> bool:
-    """Return True if a folder has `agent.yaml` and a journal, or an older journal."""
+    """Return True if a folder is an agent's, by its journal."""
     try:
         is_named = (folder / names.AGENT).is_file() and bool(AgentFolder(folder).journals())
         return is_named or _begins_journal(folder / names.JOURNAL)

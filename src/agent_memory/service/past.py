@@ -131,7 +131,7 @@ class Past:
         return wanted if any(each.record is None and each.seq > wanted.seq for each in versions) else None
 
     async def restore_many(self, memory_ids: Collection[str], caller: Caller = NOBODY) -> list[str]:
-        """Restore these forgotten memories alone, as one change; return their IDs.
+        """Restore forgotten memories alone as one change; return their IDs.
 
         Raises:
             StorageError: Nothing was restored.

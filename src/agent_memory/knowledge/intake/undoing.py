@@ -118,7 +118,7 @@ async def _note_withdrawn(
 async def restore_withdrawn(
     knowledge: Knowledge, service: MemoryService, resource_ids: Collection[str], caller: Caller
 ) -> list[str]:
-    """Restore what `undo` forgot of resources that were ingested again.
+    """Restore items that `undo` forgot of resources ingested again.
 
     What a person forgot by itself stays forgotten.
 
@@ -138,7 +138,8 @@ async def restore_withdrawn(
     withdrawn = [record for record, _ in await knowledge.resources.forgotten() if _get_place(record) in places]
     past = await knowledge.resources.load_changes(resource_ids)
     withdrawn += [change.before for change in past if change.op == "delete" and change.before is not None]
-    changes = {seq for record in withdrawn for seq in record.metadata.get(WITHDRAWN_IN, ())}
+    noted = [record.metadata.get(WITHDRAWN_IN) for record in withdrawn]
+    changes = {seq for seqs in noted if isinstance(seqs, list) for seq in seqs}
     items = await find_forgotten(knowledge, service, resource_ids) if changes else []
     last = {change.record_id: change.seq for change in await service.past.load_changes([item.id for item in items])}
     restored = [item for item in items if last.get(item.id) in changes]
@@ -149,7 +150,7 @@ async def restore_withdrawn(
 
 
 async def _note_restored(knowledge: Knowledge, service: MemoryService, items: Sequence[Memory]) -> None:
-    """Note in the marks of all steps that items and their sources count again.
+    """Note in all marks that items and sources count again.
 
     A source that says what is still forgotten stays as it is.
     """

@@ -108,7 +108,7 @@ async def prefer_current(knowledge: Knowledge, service: MemoryService, item_ids:
 
 
 async def note_missing_source(knowledge: Knowledge, service: MemoryService, record: Resource, caller: Caller) -> None:
-    """Note on items since when the file of their current document is missing.
+    """Note on items since when their current file is missing.
 
     Raises:
         StorageError: Nothing was changed.
