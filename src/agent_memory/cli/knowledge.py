@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shlex
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -14,16 +15,17 @@ from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.encryption import is_encrypted
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
+from agent_memory.files.layout import root_of
 from agent_memory.files.wording import counted
 from agent_memory.ingestion.shapes import checked_group
 from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge.intake.document_index import COPY_OF, MAYBE_VERSION_OF, MISSING_SINCE
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
-from agent_memory.knowledge.intake.missing_files import list_files, note_missing
-from agent_memory.knowledge.intake.undoing import taken_from, undo
+from agent_memory.knowledge.intake.missing_files import list_below, list_files, note_missing
+from agent_memory.knowledge.intake.undoing import find_forgotten, restore_withdrawn, taken_from, undo
 from agent_memory.knowledge.items.drawn import is_passage
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
-from agent_memory.knowledge.items.replaced_passages import PROPOSED, hide_missing
+from agent_memory.knowledge.items.replaced_passages import PROPOSED, hide_missing, prefer_current
 from agent_memory.knowledge.pages.filing import unfiled_of
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.records import Knowledge
@@ -87,6 +89,11 @@ async def ingest(
     if not files and not retry:
         raise ValidationError("No file is named.", code="no_file", recovery="Name a file, or an ID with --retry.")
     files = files or []
+    if not all(file.strip() for file in files):
+        outcome = "changed" if undo_ else "ingested"
+        raise ValidationError(
+            f"FILE is empty; nothing was {outcome}.", code="no_file", recovery="Name a file or folder."
+        )
     async with opened_knowledge(run) as knowledge:
         if retry:
             await _retry(run, knowledge, retry)
@@ -115,7 +122,7 @@ async def resources(
         if resource_id is not None:
             await _show(run, knowledge, resource_id)
             return
-        total = await knowledge.resources.count()
+        total = len(await knowledge.resources.valid())
         found = await knowledge.resources.list_recent(total if every else _SHOWN) if total else []
         head = {"agent_id": run.service.agent_id, "count": len(found), "total": total}
         run.screen.rows({**head, "resources": [_document(each) for each in found]}, "resources", _COLUMNS)
@@ -167,9 +174,9 @@ async def resource_of(knowledge: Knowledge, word: str) -> Resource:
 
 
 async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, *, prune: bool) -> None:
-    files, folders, links = await asyncio.to_thread(_expand, words)
+    files, folders, links, memories = await _expand_all(run, knowledge, words)
     taking, documents, failed = Ingest(knowledge, run.service.report), list[dict[str, Any]](), 0
-    fresh = list[str]()
+    unknown = dict[str, AgentMemoryError]()
     for place, file in enumerate(files):
         _say_when_stopped(run, Path(file).name, len(files) - place - 1)
         try:
@@ -179,34 +186,57 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
         except AgentMemoryError as error:
             failed += 1
             documents.append({"file": file, "error": error.as_dict()})
-            run.screen.note(f"{error.message} {error.recovery}")
+            if error.code == "unknown_form":
+                unknown[file] = error
+            else:
+                run.screen.note(f"{error.message} {error.recovery}")
             continue
         failed += bool(done.refused)
-        fresh += done.resources if done.new else []
         documents.append(_taken(file, done))
         _say(run, done)
     run.screen.last_words = lambda: (
         "Stopped. All is taken in; the next `agent-memory ingest` or session draws the rest."
     )
-    _note_links(run, links)
+    _note_unknown(run, unknown)
+    _note_left_out(run, links, memories)
     missing = await _note_missing(run, knowledge, folders, prune=prune)
     if not files and not missing.get("missing"):
         failed += 1
-        named = ", ".join(map(quoted, words))
-        run.screen.note(f"Nothing was ingested: no Markdown, text or chat file in {named}.")
-        run.screen.hint("`agent-memory ingest -h` names the kinds of files.")
-    worked = await work(run, knowledge, is_shown=False)
+        _note_nothing(run, words)
+    ids = [resource_id for row in documents for resource_id in row.get("resources", ())]
+    worked = await _work_again(run, knowledge, ids)
     await _show_passages(run, knowledge, documents, worked["items"])
     if worked["pages"] and any("error" not in document for document in documents):
         _show_counts(run, knowledge, worked)
-    await _note_forgotten(run, knowledge, fresh)
-    run.screen.document({"agent_id": run.service.agent_id, "files": documents, "links": links, **missing, **worked})
+    await _note_forgotten(run, knowledge, ids)
+    left_out = {"links": links, "memories": memories}
+    run.screen.document({"agent_id": run.service.agent_id, "files": documents, **left_out, **missing, **worked})
     if failed:
         raise typer.Exit(FAILED)
 
 
-def _note_links(run: Run, links: list[str]) -> None:
-    """Print which links lead out of the ingested folders."""
+def _note_nothing(run: Run, words: list[str]) -> None:
+    """Print that there was no file to ingest."""
+    named = ", ".join(map(quoted, words))
+    run.screen.note(f"Nothing was ingested: no Markdown, text or chat file in {named}.")
+    run.screen.hint("`agent-memory ingest -h` names the kinds of files.")
+
+
+def _note_unknown(run: Run, errors: dict[str, AgentMemoryError]) -> None:
+    """Print files of no known form, and the known forms."""
+    if errors:
+        error = next(iter(errors.values()))
+        names = ", ".join(one_line(Path(file).name) for file in errors)
+        count = f"{len(errors):,} files are of no known form and were not ingested: {names}."
+        run.screen.note(f"{error.message if len(errors) == 1 else count} {error.recovery}")
+
+
+def _note_left_out(run: Run, links: list[str], memories: list[str]) -> None:
+    """Print which links and memories of the folders were not ingested."""
+    if memories:
+        verbs = ("holds", "was") if len(memories) == 1 else ("hold", "were")
+        count = f"{counted(len(memories), 'folder')} {verbs[0]} memories of agents and {verbs[1]} left out"
+        run.screen.note(f"{count}: {_join_names(memories)}.")
     if links:
         verb, outcome = ("leads", "It was") if len(links) == 1 else ("lead", "They were")
         names = _join_names(Path(link).name for link in links)
@@ -225,7 +255,9 @@ async def _note_missing(run: Run, knowledge: Knowledge, folders: list[Path], *, 
     if not prune:
         verb = "is" if len(records) == 1 else "are"
         run.screen.note(f"{counted(len(records), 'file')} {verb} missing: {names}.")
-        run.screen.hint("Run `agent-memory ingest FOLDER --prune` to withdraw them.")
+        command_line = f"agent-memory ingest {shlex.join(map(str, folders))} --prune"
+        target = "it" if len(records) == 1 else "them"
+        run.screen.hint(run.screen.complete(f"Run `{command_line}` to withdraw {target}."))
         return {"missing": missing}
     hidden = await hide_missing(knowledge, run.service, list(records.values()), run.caller)
     run.screen.show(f"Withdrew {names} with {counted(len(hidden), 'item')}. Run {run.build_undo('')} to take it back.")
@@ -320,6 +352,14 @@ async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict
     return {"items": drawn, "due": left, **await _count_all(run, knowledge, is_shown=is_shown)}
 
 
+async def _work_again(run: Run, knowledge: Knowledge, resources: list[str]) -> dict[str, Any]:
+    """Restore withdrawn items of resources, then do the background work."""
+    restored = await restore_withdrawn(knowledge, run.service, resources, run.caller)
+    worked = await work(run, knowledge, is_shown=False)
+    await prefer_current(knowledge, run.service, restored, run.caller)
+    return worked
+
+
 async def _count_all(run: Run, knowledge: Knowledge, *, is_shown: bool) -> dict[str, Any]:
     """Return counts of items and pages; print them if `is_shown`."""
     topics = await Pages(knowledge, run.service).topics()
@@ -340,30 +380,44 @@ def _show_counts(run: Run, knowledge: Knowledge, counts: dict[str, Any]) -> None
 
 
 async def _note_forgotten(run: Run, knowledge: Knowledge, resources: list[str]) -> None:
-    """Print how many items of resources were forgotten before."""
-    gone = [memory for memory, _ in await run.service.past.forgotten() if memory.is_item]
-    if gone:
-        turns = [each.id for one in resources for each in await knowledge.episodes.linked_to(one)]
-        sources = {*resources, *turns}
-        lost = sum(any(link.id in sources for link in memory.links) for memory in gone)
-        if lost:
-            what = f"{counted(lost, 'item')} of it {'was' if lost == 1 else 'were'} forgotten before"
-            run.screen.hint(f"{what}, and not drawn again. `agent-memory restore` lists what can be brought back.")
+    """Print how many items of some resources stay forgotten."""
+    items = await find_forgotten(knowledge, run.service, resources)
+    if items:
+        verbs = ("was", "stays") if len(items) == 1 else ("were", "stay")
+        what = f"{counted(len(items), 'item')} {verbs[0]} forgotten before and {verbs[1]} forgotten"
+        run.screen.hint(run.screen.complete(f"{what}; `agent-memory restore {items[0].id}` brings one back."))
 
 
-def _expand(words: list[str]) -> tuple[list[str], list[Path], list[str]]:
-    """Return files, resolved folders and left-out links of a command line."""
-    files, folders, links = list[str](), list[Path](), list[str]()
+async def _expand_all(
+    run: Run, knowledge: Knowledge, words: list[str]
+) -> tuple[list[str], list[Path], list[str], list[str]]:
+    """Expand a command line; removed folders of documents are folders."""
+    root = root_of(run.service.settings.storage_root)
+    files, folders, links, memories = await asyncio.to_thread(_expand, words, root)
+    missing_paths = await asyncio.to_thread(_list_missing, files)
+    removed = {file: path for file, path in missing_paths.items() if await list_below(knowledge, path)}
+    return [file for file in files if file not in removed], [*folders, *removed.values()], links, memories
+
+
+def _expand(words: list[str], root: Path) -> tuple[list[str], list[Path], list[str], list[str]]:
+    """Return files, folders, left-out links and memories of arguments."""
+    files, folders, links, memories = list[str](), list[Path](), list[str](), list[str]()
     for word in words:
         path = Path(word)
         if path.is_dir():
             folders.append(path.resolve())
-            inside, outside = list_files(path)
+            inside, outside, own = list_files(path, root)
             files += map(str, inside)
             links += map(str, outside)
+            memories += map(str, own)
         else:
             files.append(word)
-    return files, folders, links
+    return files, folders, links, memories
+
+
+def _list_missing(files: list[str]) -> dict[str, Path]:
+    """Return the resolved paths of files or folders that do not exist."""
+    return {file: path.resolve() for file in files if not (path := Path(file)).exists()}
 
 
 def _get_real_path(word: str) -> str:
@@ -437,17 +491,7 @@ def _say(run: Run, done: FileIngested) -> None:
 async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) -> None:
     found: dict[str, Resource] = {}
     for word in words:
-        if _ID.fullmatch(word):
-            known = await knowledge.resources.get(word)
-            some = [known] if known is not None else []
-        else:
-            some = await taken_from(knowledge, Path(word).name, await asyncio.to_thread(_get_real_path, word))
-        if not some:
-            raise UnknownIdError(
-                f"Nothing of {word} was taken in; nothing was changed.",
-                recovery="`agent-memory resources` lists what was.",
-            )
-        found |= {each.id: each for each in some}
+        found |= {record.id: record for record in await _find_taken(knowledge, word)}
     if not yes:
         run.need_terminal("Nothing was changed.")
         whose = ("its", "it") if len(found) == 1 else ("their", "them")
@@ -465,6 +509,33 @@ async def _undo(run: Run, knowledge: Knowledge, words: list[str], *, yes: bool) 
         f"{counted(done.items, 'item')}.{stayed} "
         + run.screen.complete("`agent-memory compact --now` removes the text for good.")
     )
+
+
+async def _find_taken(knowledge: Knowledge, word: str) -> list[Resource]:
+    """Return resources of an ID or file, or documents below a folder.
+
+    Raises:
+        UnknownIdError: There are none.
+    """
+    path = Path(word)
+    real_path, folder = await asyncio.to_thread(lambda: (_get_real_path(word), path.resolve()))
+    if _ID.fullmatch(word):
+        known = await knowledge.resources.get(word)
+        records = [known] if known is not None else []
+    else:
+        records = await taken_from(knowledge, path.name, real_path)
+    records = records or await list_below(knowledge, folder, is_current=False)
+    if not records and await asyncio.to_thread(path.is_dir):
+        raise UnknownIdError(
+            f"No document was ingested from files below {word}; nothing was changed.",
+            recovery="Name a chat by its file or ID: `agent-memory resources` lists all.",
+        )
+    if not records:
+        raise UnknownIdError(
+            f"Nothing of {word} was taken in; nothing was changed.",
+            recovery="`agent-memory resources` lists what was.",
+        )
+    return records
 
 
 async def _show(run: Run, knowledge: Knowledge, resource_id: str) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.archive import in_archive
+from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.options import Yes, complete_id, resolved
 from agent_memory.cli.past import restore
 from agent_memory.cli.running import FAILED, Run, command
@@ -14,7 +15,8 @@ from agent_memory.cli.text import brief, minute
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
-from agent_memory.models import to_text
+from agent_memory.knowledge.items.replaced_passages import show_documents
+from agent_memory.models import RESOURCE, to_text
 from agent_memory.service.recent_changes import MemoryChange, RecentChanges, UndoneChange
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ async def undo(
         return
     if change is not None and not _CHANGE.fullmatch(change):
         await _undo_memory(run, recent, change)
+        await _show_documents(run)
         return
     chosen = await _find_changes(recent, change, session, import_id)
     if len(chosen) > 1 and not yes:
@@ -72,7 +75,15 @@ async def undo(
         for each_change in chosen:
             undone.append(await recent.take_back(each_change, run.caller))
             progress.advance(bar)
+    await _show_documents(run)
     _show_outcome(run, undone)
+
+
+async def _show_documents(run: Run) -> None:
+    """Make withdrawn documents current whose passages were taken back."""
+    async with opened_knowledge(run) as knowledge:
+        if (knowledge.folder.path / RESOURCE.journal).exists():
+            await show_documents(knowledge, run.service)
 
 
 def _check_named(run: Run, **values: str | None) -> None:

@@ -178,6 +178,15 @@ def agents_under(root: Path) -> list[str]:
         return [entry.name for entry in entries if is_agent_id(entry.name) and _has_journal(AgentFolder(entry))]
 
 
+def find_memory(path: Path) -> Path | None:
+    """Return the agent's folder at or above a path, or None.
+
+    Args:
+        path: Resolved path of a file or folder.
+    """
+    return next((folder for folder in (path, *path.parents) if _is_memory(folder)), None)
+
+
 def is_agent_id(name: str) -> bool:
     """Return whether a folder of this name can be an agent's."""
     try:
@@ -185,6 +194,15 @@ def is_agent_id(name: str) -> bool:
     except ValidationError:
         return False
     return True
+
+
+def _is_memory(folder: Path) -> bool:
+    """Return True if a folder is an agent's, by its journal."""
+    try:
+        is_named = (folder / names.AGENT).is_file() and bool(AgentFolder(folder).journals())
+        return is_named or _begins_journal(folder / names.JOURNAL)
+    except OSError:  # it cannot be listed, and so not ingested
+        return False
 
 
 def _has_journal(folder: AgentFolder) -> bool:

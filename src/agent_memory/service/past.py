@@ -130,6 +130,21 @@ class Past:
             return None
         return wanted if any(each.record is None and each.seq > wanted.seq for each in versions) else None
 
+    async def restore_many(self, memory_ids: Collection[str], caller: Caller = NOBODY) -> list[str]:
+        """Restore forgotten memories alone as one change; return their IDs.
+
+        Raises:
+            StorageError: Nothing was restored.
+        """
+        wanted = set(memory_ids)
+        gone = [memory for memory, _ in (await self.forgotten() if wanted else ()) if memory.id in wanted]
+        if gone:
+            await self._storage.store_many(gone)
+            self._pad.schedule(caller)
+        for memory in gone:
+            await self._writes.report("memory:restored", caller, memory_id=memory.id, was="forgotten")
+        return [memory.id for memory in gone]
+
     async def _restore_forgotten(self, memory_id: str, caller: Caller) -> Restored:
         await self._storage.forgotten_with(memory_id)  # raises where there is nothing
         return await self._restore_taken(memory_id, await self._storage.taken_with(memory_id), caller)

@@ -99,6 +99,11 @@ def with_never(mark: Mark, gone: Collection[str]) -> Mark:
     return mark.model_copy(update={"never": [*mark.never, *new][-_MOST_NEVER:]}) if new else mark
 
 
+def without_never(mark: Mark, restored: Collection[str]) -> Mark:
+    """Return a mark that does not know restored records as forgotten."""
+    return mark.model_copy(update={"never": [one for one in mark.never if one not in restored]})
+
+
 def is_for_model(failure: Failure) -> bool:
     """Return True if a record waits for a language model."""
     return failure.code in OF_MODEL

@@ -125,7 +125,44 @@ def test_folder_is_read_and_missing_files_are_named_and_pruned(cli: Run, tmp_pat
     assert "lathe" not in cli("list", "-a", "eve", "--items").stdout
     cli("undo", "-a", "eve", pruned["withdrawn"][0])
     assert "lathe" in cli("list", "-a", "eve", "--items").stdout
-    assert "missing" not in cli("ingest", "-a", "eve", str(folder)).stderr
+    assert "lathe" in cli("resources", "-a", "eve").stdout
+    assert "1 file is missing: lathe.md." in cli("ingest", "-a", "eve", str(folder)).stderr
+
+
+def test_file_that_comes_back_after_prune_is_not_missing(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    file = tmp_path / "notes" / "lathe.md"
+    for is_there in (True, False, True, False):
+        file.write_text("The old lathe is in the barn.") if is_there else file.unlink()
+        told = cli("ingest", "-a", "eve", str(tmp_path / "notes"), *(() if is_there else ("--prune",)))
+        (tmp_path / "notes" / "saw.md").write_text("The new saw is in the shed.")
+        listed = cli("list", "-a", "eve", "--items").stdout
+        assert ("old lathe" in listed, "Withdrew lathe.md" in told.stdout) == (is_there, not is_there)
+        assert "missing" not in listed
+        assert "missing" not in cli("search", "-a", "eve", "lathe barn", "--items", code=0 if is_there else 3).stdout
+    file.write_text("The old lathe is in the barn.")
+    cli("ingest", "-a", "eve", str(tmp_path / "notes"))
+    file.unlink()
+    cli("ingest", "-a", "eve", str(tmp_path / "notes"))
+    assert "source file missing since" in cli("search", "-a", "eve", "lathe barn", "--items").stdout
+
+
+def test_prune_withdraws_all_versions_and_undo_brings_the_newest_back(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    file = tmp_path / "notes" / "lathe.md"
+    for place in ("barn", "shed", "attic"):
+        file.write_text(f"# Tools\n\nThe saw is new.\n\n# Lathe\n\nThe old lathe is in the {place}.")
+        cli("ingest", "-a", "eve", str(tmp_path / "notes"))
+    [newest] = document(cli("resources", "-a", "eve", "--json"))["resources"]
+    file.unlink()
+    pruned = document(cli("ingest", "-a", "eve", str(tmp_path / "notes"), "--prune", "--json"))
+    assert document(cli("resources", "-a", "eve", "--all", "--json"))["resources"] == []
+    assert "lathe" not in cli("list", "-a", "eve", "--items").output
+    cli("undo", "-a", "eve", pruned["withdrawn"][0])
+    assert [row["id"] for row in document(cli("resources", "-a", "eve", "--json"))["resources"]] == [newest["id"]]
+    cli("ingest", "-a", "eve", "--undo", newest["id"], "--yes")
+    assert "the shed" in cli("list", "-a", "eve", "--items").stdout
+    assert len(document(cli("resources", "-a", "eve", "--json"))["resources"]) == 1
 
 
 def test_missing_file_that_comes_back_is_not_missing(cli: Run, tmp_path: Path) -> None:
@@ -459,16 +496,16 @@ def test_why_two_are_the_same_is_shown_with_how_to_take_them_apart(cli: Run, tmp
     assert "same as Bob Miller: a person said so; --split takes them apart" in shown
 
 
-def test_what_was_taken_back_and_is_given_again_says_why_nothing_is_drawn_and_how_it_comes_back(
-    cli: Run, chat: str
-) -> None:
+def test_forgotten_items_of_an_ingested_chat_are_named(cli: Run, chat: str) -> None:
     cli("ingest", "-a", "eve", chat)
     (item,) = document(cli("list", "-a", "eve", "--items", "-c", "note", "--json"))["memories"][:1]
+    cli("forget", "-a", "eve", item["id"], "--yes")
     cli("ingest", "-a", "eve", "--undo", "--yes", chat)
-    again = cli("ingest", "-a", "eve", chat)
-    assert "passage" not in again.stdout
-    told = "forgotten before, and not drawn again. `agent-memory restore -a eve` lists what can be brought back."
-    assert told in again.stderr
+    told = (
+        f"1 item was forgotten before and stays forgotten; `agent-memory restore {item['id']} -a eve` brings one back."
+    )
+    for _ in range(2):
+        assert told in cli("ingest", "-a", "eve", chat).stderr
     cli("restore", "-a", "eve", item["id"])
     assert told not in cli("ingest", "-a", "eve", chat).stderr
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -125,3 +127,179 @@ def test_known_and_labelled_secrets_in_a_path_are_removed(cli: Run, tmp_path: Pa
     listed = cli("resources", "-a", "eve", "--json").stdout
     assert "hunter2abc" not in listed
     assert "ghp_16C7" not in listed
+
+
+def test_ingest_of_a_folder_leaves_memories_out(cli: Run, tmp_path: Path, root: Path) -> None:
+    folder, other = tmp_path / "notes", tmp_path / "notes" / "deep" / "other"
+    folder.mkdir()
+    (folder / "boat.md").write_text("The boat is blue.")
+    for place in (other, folder / "memories"):
+        cli("store", "The spare key is under the mat.", "-a", "bob", "--root", str(place))
+        cli("forget", "--all", "--yes", "-a", "bob", "--root", str(place))
+    arguments = ("-a", "eve", "--root", str(folder / "memories"))
+    answer = cli("ingest", *arguments, str(folder), "--json")
+    assert [file["file"].rpartition("/")[2] for file in document(answer)["files"]] == ["boat.md"]
+    told = cli("ingest", *arguments, str(folder)).stderr
+    assert f"2 folders hold memories of agents and were left out: {other}/bob, {folder}/memories." in told
+    assert "spare key" not in cli("search", *arguments, "spare key", "--items", code=3).stdout
+
+
+def test_ingest_of_a_file_of_a_memory_is_refused(cli: Run, tmp_path: Path, root: Path) -> None:
+    cli("store", "The spare key is under the mat.", "-a", "bob")
+    (root / "bob" / "topics").mkdir()
+    (root / "bob" / "topics" / "keys.md").write_text("The spare key is under the mat.")
+    for file in ("memories.yaml", "topics/keys.md"):
+        told = cli("ingest", "-a", "eve", str(root / "bob" / file), code=1).stderr
+        assert f"is a file of the memory in {root / 'bob'}; nothing was ingested." in told
+        assert "agent-memory export" in told
+    told = cli("ingest", "-a", "eve", str(root / "bob" / "topics"), code=1).stderr
+    assert "1 folder holds memories of agents and was left out" in told
+    assert "spare key" not in cli("resources", "-a", "eve").stdout
+
+
+@pytest.mark.parametrize("name", ["", "  "])
+def test_ingest_of_an_empty_name_takes_nothing_in(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "boat.md").write_text("The boat is blue.")
+    monkeypatch.chdir(tmp_path)
+    assert "FILE is empty; nothing was ingested." in cli("ingest", "-a", "eve", "boat.md", name, code=1).stderr
+    assert "There is no agent" in cli("resources", "-a", "eve", code=1).stderr
+    cli("ingest", "-a", "eve", "boat.md")
+    assert "nothing was changed" in cli("ingest", "-a", "eve", "--undo", "--yes", name, code=1).stderr
+    assert "boat.md" in cli("resources", "-a", "eve").stdout
+
+
+BOAT = (
+    "# Boat\n\nThe boat is {color} and old.\n\n# Keys\n\nThe spare key is under the mat.\n\n"
+    "# Oars\n\nThe oars are in the shed.\n"
+)
+
+
+@pytest.mark.parametrize("colors", [("blue",), ("red", "blue"), ("blue", "red", "blue")])
+def test_ingest_after_undo_is_found_again(cli: Run, tmp_path: Path, colors: tuple[str, ...]) -> None:
+    file = tmp_path / "boat.md"
+    for color in colors:
+        file.write_text(BOAT.format(color=color))
+        cli("ingest", "-a", "eve", str(file))
+    before = document(cli("list", "-a", "eve", "--items", "--json"))["memories"]
+    for _ in range(2):
+        cli("ingest", "-a", "eve", "--undo", str(file), "--yes")
+        assert "boat" not in cli("list", "-a", "eve", "--items").stdout
+        (tmp_path / "note.jsonl").write_text('{"text": "The flag is green."}')
+        cli("ingest", "-a", "eve", str(tmp_path / "note.jsonl"))  # the step notes what is forgotten
+        cli("ingest", "-a", "eve", "--undo", str(tmp_path / "note.jsonl"), "--yes")
+        assert "forgotten" not in cli("ingest", "-a", "eve", str(file)).output
+        after = document(cli("list", "-a", "eve", "--items", "--json"))["memories"]
+        assert {row["id"] for row in after} == {row["id"] for row in before}
+        [resource] = document(cli("resources", "-a", "eve", "--json"))["resources"]
+        assert {link["id"] for row in after for link in row["links"]} == {resource["id"]}
+
+
+def test_single_forgotten_passage_stays_forgotten_after_undo(cli: Run, tmp_path: Path) -> None:
+    file = tmp_path / "boat.md"
+    file.write_text(BOAT.format(color="blue"))
+    cli("ingest", "-a", "eve", str(file))
+    rows = document(cli("list", "-a", "eve", "--items", "--json"))["memories"]
+    [key] = [row["id"] for row in rows if "spare key" in row["content"]]
+    for is_first in (True, False):
+        if not is_first:
+            cli("restore", key, "-a", "eve")
+        cli("forget", key, "--yes", "-a", "eve")
+        cli("ingest", "-a", "eve", "--undo", str(file), "--yes")
+        for _ in range(2):
+            told = cli("ingest", "-a", "eve", str(file)).stderr
+            assert "1 item was forgotten before and stays forgotten" in told
+            assert f"agent-memory restore {key}" in told
+            listed = cli("list", "-a", "eve", "--items").stdout
+            assert ("oars" in listed, "spare key" in listed) == (True, False)
+
+
+def test_passage_forgotten_after_ingest_stays_forgotten(cli: Run, tmp_path: Path) -> None:
+    file = tmp_path / "boat.md"
+    file.write_text(BOAT.format(color="blue"))
+    cli("ingest", "-a", "eve", str(file))
+    cli("ingest", "-a", "eve", "--undo", str(file), "--yes")
+    cli("ingest", "-a", "eve", str(file))
+    rows = document(cli("list", "-a", "eve", "--items", "--json"))["memories"]
+    [key] = [row["id"] for row in rows if "spare key" in row["content"]]
+    cli("forget", key, "--yes", "-a", "eve")
+    assert key in cli("ingest", "-a", "eve", str(file)).stderr
+    assert "spare key" not in cli("list", "-a", "eve", "--items").stdout
+
+
+def test_chat_after_undo_is_found_again(cli: Run, tmp_path: Path) -> None:
+    file = tmp_path / "chat.jsonl"
+    turns = ("Who keeps the boat?", "Terraform keeps the boat in Bergen.", "The oars are in the shed.")
+    file.write_text(
+        "\n".join(
+            json.dumps({"speaker": name, "text": turn}) for name, turn in zip(("Ada", "Bob", "Ada"), turns, strict=True)
+        )
+    )
+    cli("ingest", "-a", "eve", str(file))
+    before = cli("list", "-a", "eve", "--items").stdout
+    cli("ingest", "-a", "eve", "--undo", str(file), "--yes")
+    (tmp_path / "note.md").write_text("The flag is green.")
+    cli("ingest", "-a", "eve", str(tmp_path / "note.md"))
+    cli("ingest", "-a", "eve", "--undo", str(tmp_path / "note.md"), "--yes")
+    assert "forgotten" not in cli("ingest", "-a", "eve", str(file)).output
+    assert cli("list", "-a", "eve", "--items").stdout == before
+    assert "Terraform" in cli("search", "-a", "eve", "Terraform Bergen", "--items").stdout
+    assert "Terraform" in cli("resources", "-a", "eve", "chat.jsonl").stdout
+
+
+def test_resources_counts_current_documents(cli: Run, tmp_path: Path) -> None:
+    for color in ("blue", "red"):
+        (tmp_path / "boat.md").write_text(f"The boat is {color}.")
+        cli("ingest", "-a", "eve", str(tmp_path / "boat.md"))
+    listed = cli("resources", "-a", "eve", "--all")
+    assert "shows more" not in listed.output
+    assert document(cli("resources", "-a", "eve", "--json"))["total"] == 1
+
+
+def test_removed_folder_is_named_and_pruned(cli: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "old notes"
+    folder.mkdir()
+    (folder / "boat.md").write_text("The boat is blue.")
+    cli("ingest", "-a", "eve", str(folder))
+    (folder / "boat.md").unlink()
+    folder.rmdir()
+    told = cli("ingest", "-a", "eve", str(folder)).stderr
+    assert "1 file is missing: boat.md." in told
+    assert f"Run `agent-memory ingest '{folder}' --prune -a eve` to withdraw it." in told
+    assert "Withdrew boat.md" in cli("ingest", "-a", "eve", str(folder), "--prune").stdout
+    assert "There is no file" in cli("ingest", "-a", "eve", str(folder), "--prune", code=1).stderr
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_undo_of_a_folder_withdraws_its_documents(cli: Run, tmp_path: Path, *, is_removed: bool) -> None:
+    folder = tmp_path / "notes"
+    (folder / "deep").mkdir(parents=True)
+    for file in (folder / "boat.md", folder / "deep" / "oars.md", tmp_path / "flag.md"):
+        file.write_text(f"The {file.stem} is blue.")
+        cli("ingest", "-a", "eve", str(file))
+    (folder / "boat.md").write_text("The boat is red.")
+    cli("ingest", "-a", "eve", str(folder))
+    if is_removed:
+        shutil.rmtree(folder)
+    assert "no terminal" in cli("ingest", "-a", "eve", "--undo", str(folder), code=2).stderr
+    gone = cli("ingest", "-a", "eve", "--undo", str(folder), "--yes").stdout
+    assert gone.startswith("Forgot 3 resources")
+    [left] = document(cli("resources", "-a", "eve", "--json"))["resources"]
+    assert left["title"] == "flag.md"
+    told = cli("ingest", "-a", "eve", "--undo", str(folder), "--yes", code=3).stderr
+    assert ("Nothing of" if is_removed else "No document was ingested from files below") in told
+    assert "Name a chat by its file" in told or is_removed
+
+
+def test_files_of_unknown_form_are_named_once(cli: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name in ("a.json", "b.json", "c.json"):
+        (folder / name).write_text('{"width": 3}')
+    (folder / "boat.md").write_text("The boat is blue.")
+    result = cli("ingest", "-a", "eve", str(folder), code=1)
+    assert "boat.md: 1 taken in" in result.stdout
+    assert "3 files are of no known form and were not ingested: a.json, b.json, c.json." in result.stderr
+    assert result.stderr.count("Known are") == 1
+    assert "this JSON is no chat" in cli("ingest", "-a", "eve", str(folder / "a.json"), code=1).stderr

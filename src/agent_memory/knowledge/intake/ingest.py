@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
+from agent_memory.files.layout import find_memory
 from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake import drafting
 from agent_memory.knowledge.intake.document_index import (
@@ -243,6 +244,7 @@ class Ingest:
         tell = progress or (lambda _: None)
         name = await asyncio.to_thread(redact_path, path.name, self._redactor)
         origin = replace(self._origin(caller, group), file=name.text[:200])
+        await asyncio.to_thread(_check_path, path)
         for part in await asyncio.to_thread(lambda: list(parse_file(path))):
             if isinstance(part, Document):
                 await self._take_document(part, origin, caller, done)
@@ -333,8 +335,10 @@ class Ingest:
             return _AlikeDocument(COPY_OF, alike[0].id)
         if similar := [*same_id, index.find_unplaced(record)][0]:
             return _AlikeDocument(MAYBE_VERSION_OF, similar.id)
-        is_taken = await self._knowledge.resources.get(record.id) is not None  # by a version that was replaced
-        return drafting.place_draft(draft, get_path_id(record)) if is_taken else draft
+        placed, place, number = draft, get_path_id(record), 1
+        while await self._knowledge.resources.get(placed.record.value.id):  # a version that was replaced or withdrawn
+            placed, number = drafting.place_draft(draft, place if number == 1 else f"{place} {number}"), number + 1
+        return placed
 
     async def _move(self, known: Resource, record: Resource) -> Resource:
         """Return a resource with the place that its file has now."""
@@ -413,6 +417,20 @@ class Ingest:
                 if _is_mistaken(ingested.record, draft.record.value) and begun.record.id not in done.mistaken:
                     done.mistaken.append(begun.record.id)
             tell(done)
+
+
+def _check_path(path: Path) -> None:
+    """Check that a path names a file outside of all memories."""
+    if not path.name.strip():
+        raise ValidationError(
+            "The name of the file is empty; nothing was ingested.", code="no_file", recovery="Name a file."
+        )
+    if memory := find_memory(path.resolve()):
+        raise ValidationError(
+            f"{path.name} is a file of the memory in {memory}; nothing was ingested.",
+            code="own_file",
+            recovery="To copy memories to another agent, run agent-memory export, then agent-memory import.",
+        )
 
 
 def _find_moved(same_id: Sequence[Resource]) -> Resource | None:

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_memory.knowledge.intake.document_index import MISSING_SINCE, get_real_path, without_key
+from agent_memory.files.layout import find_memory
+from agent_memory.knowledge.intake.document_index import MISSING_SINCE, get_real_path, is_placed, without_key
 from agent_memory.knowledge.intake.parsing import is_known_file
 from agent_memory.models import RESOURCE, to_text
 from agent_memory.storage.cleaning import redact_fields
@@ -16,21 +17,31 @@ if TYPE_CHECKING:
     from agent_memory.models import Resource
 
 
-def list_files(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the files of a folder to ingest, and links left out.
+def list_files(folder: Path, storage_root: Path) -> tuple[list[Path], list[Path], list[Path]]:
+    """Return a folder's files to ingest, left-out links and left-out memories.
 
     A link is left out if it leads out of the folder or to a hidden file. Hidden files and folders count for nothing,
-    and linked folders are not entered.
+    and linked folders are not entered. The folder of an agent and the storage root are left out: what was forgotten
+    is still in a journal.
+
+    Args:
+        folder: Folder that a person named.
+        storage_root: Resolved folder of all agents in use.
     """
-    files, links, root = list[Path](), list[Path](), folder.resolve()
+    files, links, memories, root = list[Path](), list[Path](), list[Path](), folder.resolve()
     for place, folders, names in os.walk(folder):
+        real = Path(place).resolve()
+        if real == storage_root or find_memory(real):
+            memories.append(Path(place))
+            folders.clear()
+            continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         links += [path for name in folders if _leads_out(path := Path(place, name), root)]
         paths = [Path(place, name) for name in sorted(names) if not name.startswith(".")]
         readable = [path for path in paths if is_known_file(path) and path.is_file()]
         links += [path for path in readable if _leads_out(path, root)]
         files += [path for path in readable if not _leads_out(path, root)]
-    return files, links
+    return files, links, memories
 
 
 def _leads_out(path: Path, root: Path) -> bool:
@@ -39,6 +50,23 @@ def _leads_out(path: Path, root: Path) -> bool:
         return False
     target = path.resolve()
     return not target.is_relative_to(root) or any(name.startswith(".") for name in target.relative_to(root).parts)
+
+
+async def list_below(knowledge: Knowledge, folder: Path, *, is_current: bool = True) -> list[Resource]:
+    """Return documents of files below a folder, oldest first.
+
+    Args:
+        knowledge: Documents of the agent.
+        folder: Resolved path; the folder may be missing.
+        is_current: Whether older and withdrawn versions are left out.
+
+    Raises:
+        StorageError: They cannot be read.
+    """
+    resources = knowledge.resources
+    records = await resources.valid() if is_current else [record async for record in resources.iter_all()]
+    paths = {record.id: get_real_path(record) for record in records}
+    return [record for record in records if (path := paths[record.id]) is not None and folder in path.parents]
 
 
 async def note_missing(knowledge: Knowledge, root: Path) -> list[Resource]:
@@ -52,12 +80,9 @@ async def note_missing(knowledge: Knowledge, root: Path) -> list[Resource]:
         StorageError: Some may be noted; doing it again does the rest.
     """
     missing: list[Resource] = []
-    for record in await knowledge.resources.valid():
-        path = get_real_path(record)
-        if path is None or root not in path.parents:
-            continue
+    for record in await list_below(knowledge, root):
         metadata = without_key(record.metadata, MISSING_SINCE)
-        if not path.exists():
+        if not is_placed(record):
             metadata[MISSING_SINCE] = record.metadata.get(MISSING_SINCE) or to_text(knowledge.clock())
         if metadata != record.metadata:
             changes = redact_fields(RESOURCE, {"metadata": metadata})

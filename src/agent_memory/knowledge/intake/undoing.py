@@ -1,6 +1,7 @@
 """Taking back what was taken in: the items drawn from it, its turns, and itself.
 
-Taken in again, the text is there; what was drawn from it stays forgotten, also where another source says it since.
+What was drawn from it stays forgotten, also where another source says it since. A person who ingests the file again
+restores it; what the person forgot by itself stays forgotten.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.errors import UnknownIdError
-from agent_memory.knowledge.intake.document_index import get_path, is_at
-from agent_memory.knowledge.items.drawn import sources_of, without_sources
+from agent_memory.errors import StorageError, UnknownIdError
+from agent_memory.knowledge.intake.document_index import get_path, get_path_id, is_at
+from agent_memory.knowledge.items.drawn import is_passage, sources_of, without_sources
 from agent_memory.knowledge.items.replaced_passages import show_again
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.stage import tell
 from agent_memory.models import ENTITY, EPISODE, EVERYTHING, RESOURCE, SearchRequest
 from agent_memory.retrieval import query_terms
 from agent_memory.storage.cleaning import redact_fields
-from agent_memory.tasks.marks import Marks, with_never
+from agent_memory.tasks.marks import Marks, with_never, without_never
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from agent_memory.storage.record_storage import RecordStorage
 
 
+WITHDRAWN_IN: Final = "withdrawn_in"
+"""Key of the metadata of a forgotten resource that has the numbers of the changes that forgot its items with it."""
 _SAYING: Final = 50
 """Turns that are compared with a forgotten text."""
 
@@ -82,6 +85,7 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
         items = await drawn_from_alone(service, [resource_id, *episodes], caller)
         gone = [item for item in items if not item.pinned]
         await service.requests.many([item.id for item in gone], caller)
+        await _note_withdrawn(knowledge, service, resource_id, gone)
         if not gone:  # who forgot them may have died before their pages were made anew
             for made in await Pages(knowledge, service).catch_up():
                 await tell(service, made, caller)
@@ -98,6 +102,97 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
             done.pinned + len(items) - len(gone),
         )
     return done
+
+
+async def _note_withdrawn(
+    knowledge: Knowledge, service: MemoryService, resource_id: str, items: Sequence[Memory]
+) -> None:
+    """Note on a resource which changes forgot its items with it."""
+    record = await knowledge.resources.get(resource_id)
+    if record is not None and items:
+        last = {change.record_id: change.seq for change in await service.past.load_changes([item.id for item in items])}
+        metadata = {**record.metadata, WITHDRAWN_IN: sorted(set(last.values()))}
+        await knowledge.resources.update(resource_id, redact_fields(RESOURCE, {"metadata": metadata}))
+
+
+async def restore_withdrawn(
+    knowledge: Knowledge, service: MemoryService, resource_ids: Collection[str], caller: Caller
+) -> list[str]:
+    """Restore items that `undo` forgot of resources ingested again.
+
+    What a person forgot by itself stays forgotten.
+
+    Args:
+        knowledge: Documents and turns of the agent.
+        service: Memories of the agent.
+        resource_ids: IDs of the resources as they are now.
+        caller: Session for events.
+
+    Returns:
+        IDs of the restored items.
+
+    Raises:
+        StorageError: Nothing was restored.
+    """
+    places = {_get_place(record) for record in (await knowledge.resources.valid_among([*resource_ids])).values()}
+    withdrawn = [record for record, _ in await knowledge.resources.forgotten() if _get_place(record) in places]
+    past = await knowledge.resources.load_changes(resource_ids)
+    withdrawn += [change.before for change in past if change.op == "delete" and change.before is not None]
+    noted = [record.metadata.get(WITHDRAWN_IN) for record in withdrawn]
+    changes = {seq for seqs in noted if isinstance(seqs, list) for seq in seqs}
+    items = await find_forgotten(knowledge, service, resource_ids) if changes else []
+    last = {change.record_id: change.seq for change in await service.past.load_changes([item.id for item in items])}
+    restored = [item for item in items if last.get(item.id) in changes]
+    await service.past.restore_many([item.id for item in restored], caller)
+    if restored:
+        await _note_restored(knowledge, service, restored)
+    return [item.id for item in restored]
+
+
+async def _note_restored(knowledge: Knowledge, service: MemoryService, items: Sequence[Memory]) -> None:
+    """Note in all marks that items and sources count again.
+
+    A source that says what is still forgotten stays as it is.
+    """
+    forgotten = [memory for memory, _ in await service.past.forgotten()]
+    texts = [set(query_terms(memory.content)) for memory in forgotten]
+    sources = {source for item in items for source in sources_of(item)}
+    sources -= {source for memory in forgotten for source in sources_of(memory)}
+    turns = (await knowledge.episodes.valid_among([*sources])).values()
+    sources -= {turn.id for turn in turns if says_any(turn, texts)}
+    restored, marks = sources | {item.id for item in items}, Marks(knowledge.marks)
+    for mark in await knowledge.marks.valid():
+        if restored.intersection(mark.never):
+            await marks.keep(without_never(mark, restored))
+
+
+async def find_forgotten(knowledge: Knowledge, service: MemoryService, resource_ids: Collection[str]) -> list[Memory]:
+    """Return forgotten items whose words resources have.
+
+    Raises:
+        StorageError: They cannot be read.
+    """
+    items = [memory for memory, _ in await service.past.forgotten() if memory.is_item]
+    if not items:
+        return []
+    records = (await knowledge.resources.valid_among([*resource_ids])).values()
+    sources = {turn.id for record in records for turn in await knowledge.episodes.linked_to(record.id)}
+    sources |= {record.id for record in records}
+    texts = list[str]()
+    for record in records:
+        with contextlib.suppress(StorageError):  # its text is missing, which the background work reports
+            texts += [await knowledge.text_of(record)] if record.chars else []
+    return [item for item in items if sources.intersection(sources_of(item)) or _is_passage_in(item, texts)]
+
+
+def _is_passage_in(item: Memory, texts: Iterable[str]) -> bool:
+    """Return True if a text has the words of a passage of a document."""
+    words = item.content.partition("\n\n")[2] if "heading" in item.metadata else item.content
+    return is_passage(item) and "speaker" not in item.metadata and any(words in text for text in texts)
+
+
+def _get_place(record: Resource) -> tuple[str, str]:
+    return record.group, get_path_id(record) or record.id
 
 
 async def _show_older(knowledge: Knowledge, service: MemoryService, resource_id: str, caller: Caller) -> None:

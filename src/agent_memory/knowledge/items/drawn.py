@@ -86,9 +86,14 @@ def drawn_from(
     return list({item["id"]: item for item in items}.values())
 
 
-def leave_answered(items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return items without the questions whose exchange is among them."""
-    answered = {item["metadata"].get(REPLACES) for item in items} - {None}
+def leave_answered(items: Sequence[dict[str, Any]], stored: Collection[str] = ()) -> list[dict[str, Any]]:
+    """Return items without the questions whose exchange is among them.
+
+    Args:
+        items: Passages of several records.
+        stored: IDs of turns whose exchange is stored.
+    """
+    answered = {*stored, *(item["metadata"].get(REPLACES) for item in items)} - {None}
     return [item for item in items if item["links"][0]["id"] not in answered or item["metadata"].get(REPLACES)]
 
 

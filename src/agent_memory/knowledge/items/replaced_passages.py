@@ -60,19 +60,55 @@ async def hide_missing(
 ) -> list[str]:
     """Withdraw documents with missing files; return IDs of hidden items.
 
+    Older versions expire first, so that none of them is current again.
+
     Raises:
         StorageError: Some may be withdrawn; doing it again does the rest.
     """
     hidden: list[str] = []
     for resource in resources:
-        await knowledge.resources.update(resource.id, {"expires_at": knowledge.clock()})
+        for version in reversed(await _list_versions(knowledge, resource)):
+            await knowledge.resources.update(version.id, {"expires_at": knowledge.clock()})
         items = [item for item in await service.admin.linked_to(resource.id) if item.is_item]
         hidden += await _hide(knowledge, service, items, resource.id, resource.id, caller)
     return hidden
 
 
-async def note_missing_source(service: MemoryService, record: Resource, caller: Caller) -> None:
-    """Note on items since when the file of their document is missing.
+async def show_documents(knowledge: Knowledge, service: MemoryService) -> list[str]:
+    """Make withdrawn documents current whose passages were shown again.
+
+    Returns:
+        IDs of these documents.
+
+    Raises:
+        StorageError: Some may be current; doing it again does the rest.
+    """
+    records = [record async for record in knowledge.resources.iter_all() if MISSING_SINCE in record.metadata]
+    withdrawn = [record for record in records if record.expires_at is not None]
+    shown = [record for record in withdrawn if await _has_shown_item(knowledge, service, record.id)]
+    for record in shown:
+        for version in await _list_versions(knowledge, record):
+            await knowledge.resources.update(version.id, {"expires_at": None})
+    return [record.id for record in shown]
+
+
+async def prefer_current(knowledge: Knowledge, service: MemoryService, item_ids: Iterable[str], caller: Caller) -> None:
+    """Remove sources that were forgotten from restored items.
+
+    Raises:
+        StorageError: Nothing was changed.
+    """
+    changes: dict[str, dict[str, Any]] = {}
+    for item_id in item_ids:
+        item = await service.admin.get(item_id)
+        live = await _list_current(knowledge, item) if item is not None else []
+        if item is not None and live:
+            changes[item_id] = await _prefer(knowledge, item, live, "")
+    await service.admin.derived.update_many({key: change for key, change in changes.items() if change}, caller)
+
+
+async def note_missing_source(knowledge: Knowledge, service: MemoryService, record: Resource, caller: Caller) -> None:
+    """Note on items since when their current file is missing.
 
     Raises:
         StorageError: Nothing was changed.
@@ -80,7 +116,9 @@ async def note_missing_source(service: MemoryService, record: Resource, caller: 
     since = record.metadata.get(MISSING_SINCE)
     changes: dict[str, dict[str, Any]] = {}
     for item in await service.admin.linked_to(record.id):
-        if item.is_item and sources_of(item)[:1] == [record.id] and item.metadata.get(MISSING_SINCE) != since:
+        if not item.is_item or item.metadata.get(MISSING_SINCE) == since:
+            continue
+        if (await _list_current(knowledge, item))[:1] == [record.id]:
             more = {} if since is None else {MISSING_SINCE: since}
             changes[item.id] = {"metadata": without_key(item.metadata, MISSING_SINCE) | more}
     await service.admin.derived.update_many(changes, caller)
@@ -154,8 +192,7 @@ async def _hide(
     changes, now = dict(more or {}), knowledge.clock()
     hidden: list[str] = []
     for item in items:
-        sources = sources_of(item)
-        live = [source for source in sources if await _is_current(knowledge, source)]
+        live = await _list_current(knowledge, item)
         if live:
             changes[item.id] = await _prefer(knowledge, item, live, older_id)
         elif _is_untouched(item):
@@ -180,6 +217,28 @@ async def _prefer(knowledge: Knowledge, item: Memory, live: Sequence[str], older
     if resource is not None and is_passage(item) and (path := get_path(resource)):
         changes["metadata"] = {**changes["metadata"], PATH: path}
     return changes
+
+
+async def _list_versions(knowledge: Knowledge, resource: Resource) -> list[Resource]:
+    """Return a document and the versions before it, newest first."""
+    versions: dict[str, Resource] = {}
+    record: Resource | None = resource
+    while record is not None and record.id not in versions:
+        versions[record.id] = record
+        record = await knowledge.resources.get(record.supersedes) if record.supersedes else None
+    return list(versions.values())
+
+
+async def _has_shown_item(knowledge: Knowledge, service: MemoryService, resource_id: str) -> bool:
+    """Return True if an untouched item of a withdrawn document is shown."""
+    items = [item for item in await service.admin.linked_to(resource_id) if item.is_item and item.expires_at is None]
+    untouched = [item for item in items if PROPOSED not in item.metadata]
+    return any([sources_of(item)[0] == resource_id and not await _list_current(knowledge, item) for item in untouched])
+
+
+async def _list_current(knowledge: Knowledge, item: Memory) -> list[str]:
+    """Return current sources of an item, in their order."""
+    return [source for source in sources_of(item) if await _is_current(knowledge, source)]
 
 
 async def _is_current(knowledge: Knowledge, source: str) -> bool:

@@ -84,7 +84,7 @@ class Items:
         """See `Stage.do`."""
         began, failed = time.perf_counter(), dict[str, str]()
         preceding = Preceding(self._knowledge, [*batch.before, *batch.records])
-        drawn: list[dict[str, Any]] = []
+        drawn, answered = list[dict[str, Any]](), set[str]()
         texts = await self._texts(batch.records, failed)
         may = [] if batch.is_again or batch.is_alone else [each for each in batch.records if each.id in texts]
         has_documents = any(isinstance(each, Resource) for each in batch.records)
@@ -99,13 +99,14 @@ class Items:
             own += by_model.get(record.id, [])
             known = await self._service.admin.linked_to(record.id)
             drawn += await asyncio.to_thread(_leave_known, own, known, batch.never)
-        drawn = await self._replace_questions(drawn)
+            answered |= _list_answered(own, known)
+        drawn = await self._replace_questions(leave_answered(drawn, answered))
         stamp = {"timestamp": to_text(self._knowledge.clock())}
         stored = await self._store([{**stamp, **each} for each in drawn], batch.never)
         for record in batch.records:
             if isinstance(record, Resource) and record.id in texts:
                 await hide_replaced(self._knowledge, self._service, record, texts[record.id], self._caller)
-                await note_missing_source(self._service, record, self._caller)
+                await note_missing_source(self._knowledge, self._service, record, self._caller)
         await self._tell(stored, batch.records, began)
         return failed | unread
 
@@ -157,9 +158,9 @@ class Items:
             asking.budget.count_failure(self.name, record_id)
         return own, harvest.failed
 
-    async def _replace_questions(self, drawn: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return items without answered questions; exchanges supersede stored ones."""
-        new, seen = leave_answered(drawn), set[str]()
+    async def _replace_questions(self, new: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return items whose exchanges supersede stored questions."""
+        seen = set[str]()
         for item in new:
             asked = item["metadata"].get(REPLACES)
             if asked is None or asked in seen:
@@ -245,6 +246,12 @@ def _may_replace(item: dict[str, Any], older: Memory, source_id: str) -> bool:
     """Return True if an item may supersede an untouched passage."""
     is_untouched = is_as_drawn(older) and not older.pinned and sources_of(older) == [source_id]
     return is_untouched and may_stand_for(item["trust"], older.trust)
+
+
+def _list_answered(own: Sequence[dict[str, Any]], known: Sequence[Memory]) -> set[str]:
+    """Return the turns whose questions are in stored exchanges."""
+    texts = {memory.content for memory in known}
+    return {item["metadata"][REPLACES] for item in own if REPLACES in item["metadata"] and item["content"] in texts}
 
 
 def _leave_known(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,8 +18,6 @@ from agent_memory.service import Caller
 from tests.support import NOON
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
     from agent_memory.knowledge.records import Knowledge
     from tests.unit.knowledge.conftest import Events
@@ -216,3 +215,9 @@ async def test_no_part_of_a_secret_is_left_where_a_title_or_a_name_is_cut(
 async def test_document_of_another_type_has_low_trust(ingest: Ingest, resource_type: str, trust: str) -> None:
     stored = await ingest.resource(Document("The boat is blue.", "Boat", resource_type))
     assert stored.record.trust == trust
+
+
+@pytest.mark.parametrize("name", ["", " "])
+async def test_file_without_a_name_is_refused(ingest: Ingest, name: str) -> None:
+    with pytest.raises(ValidationError, match="name of the file is empty; nothing was ingested"):
+        await ingest.file(Path(name))
