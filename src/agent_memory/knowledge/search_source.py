@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.facade.groups import SeenTopics
-    from agent_memory.knowledge.items.forgotten_talk import ForgottenTalk
     from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import HitKind, Kind, Memory, MemorySearchResult, Resource, SearchResults
@@ -76,7 +75,6 @@ class KnowledgeSource(SearchSource):
         self._service = service
         self._knowledge: Knowledge | None = None
         self._forgotten: ForgottenTexts | None = None
-        self._talk: ForgottenTalk | None = None
 
     async def find(self, asked: WideRequest) -> SearchResults:
         """Return turns of conversations, and the best page."""
@@ -100,7 +98,7 @@ class KnowledgeSource(SearchSource):
                 continue
             origin = _build_origin(hit, linked[0]) if linked else await self._find_hidden_origin(hit)
             described.append(hit.model_copy(update={"origin": origin, "memory": _with_trust(hit.memory, linked)}))
-        forgotten = await self._get_talk().find_items([hit.memory for hit in described])
+        forgotten = await self._get_forgotten().find_items([hit.memory for hit in described])
         return [hit for hit in described if hit.memory.id not in forgotten]
 
     async def _find_hidden_origin(self, hit: MemorySearchResult) -> HitOrigin:
@@ -187,7 +185,7 @@ class KnowledgeSource(SearchSource):
         results.words = answer.ranking.words
 
     def _get_forgotten(self) -> ForgottenTexts:
-        """Return the filter of forgotten turns and documents."""
+        """Return the filter of forgotten texts."""
         from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 
         self._forgotten = self._forgotten or ForgottenTexts(self._opened(), self._service)
@@ -235,7 +233,7 @@ class KnowledgeSource(SearchSource):
         from agent_memory.knowledge.pages.pages import Pages
 
         knowledge = self._opened()
-        return SeenTopics(knowledge, Pages(knowledge, self._service), lambda: caller, self._get_talk())
+        return SeenTopics(knowledge, Pages(knowledge, self._service), lambda: caller, self._get_forgotten())
 
     # -- records ------------------------------------------------------------------------------------------------------
 
@@ -248,12 +246,6 @@ class KnowledgeSource(SearchSource):
 
         self._knowledge = self._knowledge or Knowledge(self._service.agent_id, self._service.settings)
         return self._knowledge
-
-    def _get_talk(self) -> ForgottenTalk:
-        from agent_memory.knowledge.items.forgotten_talk import ForgottenTalk
-
-        self._talk = self._talk or ForgottenTalk(self._opened(), self._service)
-        return self._talk
 
     async def _find_resources(self, sources: Iterable[str]) -> Mapping[str, Resource]:
         """Map IDs of resources and turns to their resources."""

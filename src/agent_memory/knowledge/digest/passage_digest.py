@@ -17,7 +17,7 @@ from agent_memory.knowledge.digest.agreement import (
 )
 from agent_memory.knowledge.intake.document_index import get_path, is_at
 from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
-from agent_memory.knowledge.items.forgotten_talk import ForgottenTalk
+from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.models import DIGEST, EPISODE, Listing, SearchFilters, get_statement_id, sees, to_text, visible
 from agent_memory.models.digest_statements import FROM
@@ -135,7 +135,7 @@ class PassageDigest:
             passages = await self._list_document(await self._find_document(document, caller), caller)
         else:
             passages = await list_passages(self._service, caller)
-        forgotten = await ForgottenTalk(self._knowledge, self._service).find_items(passages)
+        forgotten = await ForgottenTexts(self._knowledge, self._service).find_items(passages)
         passages = [passage for passage in passages if passage.id not in forgotten]
         due = [passage for passage in passages if DIGESTED_AT not in passage.metadata]
         taken = _take_first(due)

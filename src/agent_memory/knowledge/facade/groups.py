@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     from agent_memory.knowledge.facade.shapes import MemoryItem
-    from agent_memory.knowledge.items.forgotten_talk import ForgottenTalk
+    from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
     from agent_memory.knowledge.pages.pages import Pages
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Memory, Trust
@@ -40,12 +40,14 @@ class SeenTopics:
         knowledge: Where topics and sources are.
         pages: Knows which items are filed where.
         asking: Returns the session that asks now.
-        talk: Finds lines that say a forgotten memory.
+        forgotten: Filter of lines that say a forgotten memory.
     """
 
-    def __init__(self, knowledge: Knowledge, pages: Pages, asking: Callable[[], Caller], talk: ForgottenTalk) -> None:
+    def __init__(
+        self, knowledge: Knowledge, pages: Pages, asking: Callable[[], Caller], forgotten: ForgottenTexts
+    ) -> None:
         self._knowledge, self.pages, self._asking = knowledge, pages, asking
-        self._talk = talk
+        self._forgotten = forgotten
 
     @property
     def group(self) -> str | None:
@@ -138,8 +140,8 @@ class SeenTopics:
         members = [each for each in every if sees(self.group, each.facets)]
         is_own = self.group is None or topic.group in {"", self.group}
         if is_own and record is not None and len(members) == len(every) and set(record.item_ids) <= ids_of(members):
-            return await self._talk.filter_page(await self.pages.shown(record))
-        return await self._talk.filter_page(await page_for(self._knowledge, topic, members)) if members else ""
+            return await self._forgotten.filter_page(await self.pages.shown(record))
+        return await self._forgotten.filter_page(await page_for(self._knowledge, topic, members)) if members else ""
 
     def view(self, topic: Topic, members: Collection[Memory]) -> Topic:
         """Return a topic as it is told to who asks; `members` are those of its items that are there for them."""

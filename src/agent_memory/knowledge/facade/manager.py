@@ -43,7 +43,7 @@ from agent_memory.knowledge.facade.state import Standing, counted, look
 from agent_memory.knowledge.facade.waiting import unmade
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import drawn_from_alone, forget_known
-from agent_memory.knowledge.items.forgotten_talk import ForgottenTalk
+from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.llm.port import Asking, ModelBudget
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.watching import PAGES
@@ -119,9 +119,9 @@ class MemoryManager:
         self.resource_layer = ResourceLayer(self._knowledge, Ingest(self._knowledge), self.config, self._caller)
         self.item_layer = ItemLayer(self._service, self.resource_layer, self._caller)
         self._pages = Pages(self._knowledge, self._service, self.config.consolidation_interval)
-        self._talk = ForgottenTalk(self._knowledge, self._service)
-        self.item_layer.find_forgotten = self._talk.find_items
-        self._seen = SeenTopics(self._knowledge, self._pages, self._caller, self._talk)
+        self._forgotten = ForgottenTexts(self._knowledge, self._service)
+        self.item_layer.find_forgotten = self._forgotten.find_items
+        self._seen = SeenTopics(self._knowledge, self._pages, self._caller, self._forgotten)
         self.item_layer.filed_under = self._seen.filed_under
         self.category_layer = CategoryLayer(self._knowledge, self._seen)
         self.digest = PassageDigest(self._knowledge, self._service)
@@ -254,7 +254,7 @@ class MemoryManager:
         topic = await self._seen.required(category_name)
         page = await self._seen.shown(topic)
         unmade_page = "" if page else await unmade(self._knowledge, self._service, self._seen, topic)
-        return page or await self._talk.filter_page(unmade_page)
+        return page or await self._forgotten.filter_page(unmade_page)
 
     async def consolidate_category(
         self,

@@ -1,4 +1,4 @@
-"""Texts of turns and documents without what was forgotten of them."""
+"""Turns, documents, items of talk and pages without what was forgotten of them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.intake.undoing import get_forgotten_sources, says_any
 from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
+from agent_memory.models import EPISODE
 from agent_memory.retrieval import query_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Episode, Memory, Resource
@@ -20,9 +21,9 @@ _LEAST_FORGOTTEN: Final = 12
 
 
 class ForgottenTexts:
-    """Filter of turns and documents by what was forgotten of them.
+    """Filter of turns, documents, items of talk and pages by what was forgotten of them.
 
-    Items of talk and pages are filtered by `ForgottenTalk`.
+    A restored memory counts no more for items and pages.
 
     Args:
         knowledge: Turns and documents of the agent.
@@ -32,6 +33,8 @@ class ForgottenTexts:
     def __init__(self, knowledge: Knowledge, service: MemoryService) -> None:
         self._knowledge, self._service = knowledge, service
         self._forgotten_at_start: list[Memory] | None = None
+        self._sources: set[str] = set()
+        self._forgotten: list[Memory] = []
 
     async def filter_turns(self, turns: Sequence[Episode]) -> list[Episode]:
         """Return the turns that say nothing forgotten."""
@@ -69,12 +72,49 @@ class ForgottenTexts:
             text = text.replace(words, "")
         return text
 
+    async def find_saying(self, texts: Iterable[str]) -> set[str]:
+        """Return the texts that have all words of a forgotten memory.
+
+        Raises:
+            StorageError: What was forgotten cannot be read.
+        """
+        terms = {text: set(query_terms(text)) for text in texts}
+        if not terms or not (self._knowledge.folder.path / EPISODE.journal).exists():
+            return set()
+        sources = await get_forgotten_sources(self._knowledge)
+        if sources != self._sources:  # something was forgotten since
+            self._sources = sources
+            self._forgotten = await self._list_forgotten()
+        saying: set[str] = set()
+        for memory in self._forgotten:
+            words = set(query_terms(memory.content))
+            new = {text for text in terms if words and words <= terms[text]} - saying
+            if new and await self._service.admin.get(memory.id) is None:
+                saying |= new
+        return saying
+
+    async def find_items(self, memories: Sequence[Memory]) -> set[str]:
+        """Return the IDs of items of talk that say a forgotten memory."""
+        talk = [memory for memory in memories if memory.is_item and _is_said(memory)]
+        saying = await self.find_saying([item.content for item in talk])
+        return {item.id for item in talk if item.content in saying}
+
+    async def filter_page(self, text: str) -> str:
+        """Return a page without the lines that say a forgotten memory."""
+        lines = text.splitlines()
+        saying = await self.find_saying(lines)
+        return "\n".join(line for line in lines if line not in saying) if saying else text
+
     async def _list_forgotten(self) -> list[Memory]:
         return [memory for memory, _ in await self._service.past.forgotten()]
 
     async def _list_sources(self, forgotten: Sequence[Memory]) -> set[str]:
         sources = {source for memory in forgotten for source in sources_of(memory)}
         return sources | await get_forgotten_sources(self._knowledge)
+
+
+def _is_said(memory: Memory) -> bool:
+    return any(link.id.startswith(EPISODE.prefix) for link in memory.links)
 
 
 def _is_of_document(item: Memory) -> bool:

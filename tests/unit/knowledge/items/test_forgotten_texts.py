@@ -8,7 +8,7 @@ import pytest
 
 from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.intake.drafting import Turn
-from agent_memory.knowledge.items.forgotten_talk import ForgottenTalk
+from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.working import runner_of
 from agent_memory.service.opening import open_service
@@ -70,6 +70,6 @@ async def test_no_door_shows_what_says_a_forgotten_note(
 async def test_texts_are_left_alone_without_a_conversation(knowledge: Knowledge, service: MemoryService) -> None:
     note = (await service.store(RULE)).memory
     await service.forget(note.id)
-    talk = ForgottenTalk(knowledge, service)
-    assert await talk.find_saying([RULE]) == set()
-    assert await talk.filter_page(f"# Rules\n\n{RULE}\n") == f"# Rules\n\n{RULE}\n"
+    texts = ForgottenTexts(knowledge, service)
+    assert await texts.find_saying([RULE]) == set()
+    assert await texts.filter_page(f"# Rules\n\n{RULE}\n") == f"# Rules\n\n{RULE}\n"
