@@ -358,7 +358,7 @@ class ForgetTool(MemoryTool[inputs.ForgetInput]):
             return {"forgotten": False, **view, "note": "Nothing is remembered."}
         if args.permanently or not caller.proposals.is_agreed(preview.confirm):
             proposal = caller.proposals.add(preview.confirm, caller.session_id)
-            end = service.admin.get_restore_end()
+            end = service.requests.get_restore_end()
             restorable = "" if end is None else f", which can be restored until {_day(end)}"
             ask = _ASK_ALL.format(count=view["count"], restorable=restorable, proposal=proposal, for_good=for_good)
             return {"forgotten": False, **view, "confirm": proposal, "ask": ask}

@@ -225,7 +225,7 @@ class ChangeLines:
     async def _render_forgotten(self, service: MemoryService, memory: Memory) -> str:
         similar = await service.admin.find_similar(memory, self._session.caller)
         kept = f" Kept: {', '.join(map(_quote, similar[:2]))}." if similar else ""
-        end = service.admin.get_restore_end()
+        end = service.requests.get_restore_end()
         undo = "" if end is None else f' (say "undo that", until {end:%Y-%m-%d})'
         return f"Forgot {_quote(memory)}.{kept}{undo}"
 

@@ -15,7 +15,7 @@ from agent_memory.service.writing import Deriving, Import
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import datetime, timedelta
+    from datetime import timedelta
 
     from agent_memory.files.layout import AgentFolder
     from agent_memory.memories import MemoryStorage
@@ -70,11 +70,6 @@ class Admin:
     def backend(self) -> str:
         """What answers searches now: file, vector or server."""
         return self._storage.backend
-
-    def get_restore_end(self) -> datetime | None:
-        """Return until when a memory forgotten now can be restored, or None."""
-        grace = self._storage.grace
-        return None if grace is None else self._clock() + grace
 
     async def everything(self) -> list[Memory]:
         """Return all memories in the order of storing, superseded and expired ones included."""

@@ -287,7 +287,7 @@ class Requests:
             similar |= {neighbor.id: neighbor for neighbor in neighbors if may_stand_for(neighbor.trust, memory.trust)}
         stays = tuple(similar.values())[:MAX_SIMILAR]
         return ForgottenMany(
-            tuple(memories), tuple(older), tuple(talk), stays, self._kept_until(), tuple(statements), reason
+            tuple(memories), tuple(older), tuple(talk), stays, self.get_restore_end(), tuple(statements), reason
         )
 
     async def _load_older(self, memories: Sequence[Memory]) -> tuple[Memory, ...]:
@@ -325,7 +325,8 @@ class Requests:
         self._pad.schedule(caller)
         await self._watchers.tell(list(gone), caller)
 
-    def _kept_until(self) -> datetime | None:
+    def get_restore_end(self) -> datetime | None:
+        """Return until when a memory forgotten now can be restored, or None."""
         grace = self._storage.grace
         return None if grace is None else self._clock() + grace
 
