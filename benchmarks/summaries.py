@@ -21,22 +21,40 @@ import argparse
 import json
 import math
 import random
+import re
 import sys
 import time
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.ingestion.summaries.quoting import as_lines, quotes_of
+from agent_memory.ingestion.summaries.sentence_value import Passage
 from agent_memory.ingestion.summaries.summarizing import WINDOW_SHARE
-from agent_memory.knowledge.items.extraction.claims import Passage
-from agent_memory.knowledge.items.extraction.sentences import spans_of
-from benchmarks.items import _locomo, _terms
+from agent_memory.knowledge.items.sentences import spans_of
+from agent_memory.retrieval.tokens import index_terms
+from benchmarks._retrieval_data import Group, load_locomo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from benchmarks.items import Kept, Talk
+
+_EVIDENCE: Final = re.compile(r"D\d+:\d+")
+_ADVERSARIAL: Final = 5
+
+
+@dataclass
+class Talk:
+    """Conversation with its turns, questions, speakers, and the answers expected of turns."""
+
+    group: Group
+    speakers: Mapping[str, str]
+    answers: list[tuple[str, str]] = field(default_factory=list)
+
+
+Kept = list[tuple[str, str]]
+"""Texts, each with the key of its turn."""
 
 
 def main() -> int:
@@ -65,8 +83,22 @@ def main() -> int:
     return 0
 
 
+def _locomo(path: Path) -> list[Talk]:
+    talks = []
+    for group, data in zip(load_locomo(path, (), "turn", "none"), json.loads(path.read_text("utf-8")), strict=True):
+        turns = [turn for value in data["conversation"].values() if isinstance(value, list) for turn in value]
+        speakers = {turn["dia_id"]: turn["speaker"] for turn in turns}
+        talk = Talk(group, speakers)
+        for question in data["qa"]:
+            gold = [key for text in question["evidence"] for key in _EVIDENCE.findall(text)]
+            if question["category"] != _ADVERSARIAL:
+                talk.answers += [(key, str(question["answer"])) for key in gold if key in speakers]
+        talks.append(talk)
+    return talks
+
+
 def _windows(talk: Talk, turns: int) -> Iterator[list[Passage]]:
-    passages = [Passage(each.key, each.text, talk.speakers[each.key], said_at=each.when) for each in talk.group.items]
+    passages = [Passage(each.key, each.text, talk.speakers[each.key]) for each in talk.group.items]
     for at in range(0, len(passages), turns):
         yield passages[at : at + turns]
 
@@ -87,7 +119,7 @@ def _measured(talks: Sequence[Talk], way: Callable[[Sequence[Passage], int], Kep
                 held.setdefault(key, []).append(text)
         texts = {each.key: each.text for each in talk.group.items}
         for key, answer in talk.answers:
-            wanted = _terms([answer or ""]) & _terms([texts[key]])
+            wanted = _terms([answer]) & _terms([texts[key]])
             pairs, kept = pairs + 1, kept + (key in held)
             survive += key in held and wanted <= _terms(held[key])
     low, high = _wilson(kept, pairs)
@@ -123,6 +155,10 @@ def _random(drawn: random.Random, passages: Sequence[Passage], most: int) -> Kep
             kept.append(at)
             left -= len(every[at][0])
     return [every[at] for at in sorted(kept)]
+
+
+def _terms(texts: Iterable[str]) -> set[str]:
+    return set(index_terms(" ".join(texts)))
 
 
 def _wilson(hits: int, count: int) -> tuple[float, float]:

@@ -15,10 +15,9 @@ from agent_memory.capture.foreign import teammate_statements
 from agent_memory.capture.spoken import own_sentences
 from agent_memory.entities import mentions_in, relations_in
 from agent_memory.entities.shapes import shapes_in
+from agent_memory.ingestion.summaries.quoting import quotes_of
+from agent_memory.ingestion.summaries.sentence_value import Passage
 from agent_memory.knowledge.intake.transcripts import transcript_in
-from agent_memory.knowledge.items.extraction.claims import Passage
-from agent_memory.knowledge.items.extraction.documents import claims_of_document
-from agent_memory.knowledge.items.extraction.talk import claims_of_talk
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, cut_turn, split_turns
 from agent_memory.knowledge.passages.front_matter import read_front_matter
 from agent_memory.knowledge.passages.sections import cut_passages
@@ -60,8 +59,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "capture of a tool": lambda text: _EXTRACTOR.examine(text, "tool", now=NOON),
     "own sentences": own_sentences,
     "teammate statements": teammate_statements,
-    "document": lambda text: claims_of_document(Passage("res-1", text)),
-    "talk": lambda text: claims_of_talk([Passage("res-1", text, speaker="Ann")]),
+    "summary": lambda text: quotes_of([Passage("epi-1", text, "Ann")], 500),
     "passages": cut_passages,
     "settings passages": lambda text: cut_passages(text, is_settings=True),
     "exchange": lambda text: cut_turn(SpokenTurn(text, "Ann", is_named=True), [SpokenTurn(text + "?", "Ben")]),

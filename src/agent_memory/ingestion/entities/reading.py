@@ -13,7 +13,7 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.ingestion.entities.forgetting import forget_entity
 from agent_memory.ingestion.entities.resolving import FROM
 from agent_memory.knowledge.intake.undoing import SUMMARIES
-from agent_memory.knowledge.items.extraction.sentences import MAX_CHARS, spans_of
+from agent_memory.knowledge.items.sentences import MAX_CHARS, spans_of
 from agent_memory.models import EPISODE, MERGED_INTO, RESOURCE, Link
 from agent_memory.redaction import quoted
 from agent_memory.tasks.marks import Marks

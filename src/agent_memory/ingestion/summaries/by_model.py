@@ -14,7 +14,7 @@ from agent_memory.models import visible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_memory.knowledge.items.extraction.claims import Passage
+    from agent_memory.ingestion.summaries.sentence_value import Passage
     from agent_memory.knowledge.llm.port import Asking
 
 MODEL: Final = "model"

@@ -1,6 +1,6 @@
 """What a conversation says in few sentences, each of them a quote. Pure, no model.
 
-A sentence counts by what it tells (`knowledge.extraction.telling.worth`), less where its turn is quoted already, and by
+A sentence counts by what it tells (`sentence_value.worth`), less where its turn is quoted already, and by
 the root of its length: what is long must tell more.
 """
 
@@ -10,15 +10,23 @@ import heapq
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.knowledge.items.extraction.condensing import WORD, bare
-from agent_memory.knowledge.items.extraction.sentences import spans_of
-from agent_memory.knowledge.items.extraction.talk import BEFORE, WIDE, is_courtesy, situation_of
-from agent_memory.knowledge.items.extraction.telling import ASKS, Situation, worth
+from agent_memory.ingestion.summaries.sentence_value import (
+    ASKS,
+    BEFORE,
+    WIDE,
+    WORD,
+    Situation,
+    bare,
+    is_courtesy,
+    situation_of,
+    worth,
+)
+from agent_memory.knowledge.items.sentences import spans_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from agent_memory.knowledge.items.extraction.claims import Passage
+    from agent_memory.ingestion.summaries.sentence_value import Passage
 
 _BASE: Final = 1.0
 """What any sentence counts that tells nothing in particular."""

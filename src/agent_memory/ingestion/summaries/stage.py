@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from agent_memory.ingestion.config import SummarizationConfig
     from agent_memory.ingestion.shapes import SummaryType
-    from agent_memory.knowledge.items.extraction.claims import Passage
+    from agent_memory.ingestion.summaries.sentence_value import Passage
     from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Episode, Summary

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import SummarizationError
-from agent_memory.knowledge.items.extraction.claims import Passage
+from agent_memory.ingestion.summaries.sentence_value import Passage
 from agent_memory.models import COVERS, PART_OF, SUMMARY, Episode, derived_id, to_text
 from agent_memory.scratchpad import estimate_tokens
 from agent_memory.service.trust import lowest
@@ -35,10 +35,7 @@ RULES: Final = "quotes"
 
 def passages_of(episodes: Sequence[Episode], texts: Sequence[str]) -> list[Passage]:
     """Return turns as what is read, given the whole text of each."""
-    return [
-        Passage(each.id, text, each.speaker or each.role, said_at=each.observed_at)
-        for each, text in zip(episodes, texts, strict=True)
-    ]
+    return [Passage(each.id, text, each.speaker or each.role) for each, text in zip(episodes, texts, strict=True)]
 
 
 def lines_as_passages(summaries: Sequence[Summary]) -> list[Passage]:
@@ -48,7 +45,7 @@ def lines_as_passages(summaries: Sequence[Summary]) -> list[Passage]:
         for at, line in enumerate(each.content.splitlines()):
             head, mark, rest = line.partition(": ")
             speaker, said = (head, rest) if mark and len(head) <= _SPEAKER else ("", line)
-            found.append(Passage(f"{each.id}/{at}", said, speaker, said_at=each.observed_at))
+            found.append(Passage(f"{each.id}/{at}", said, speaker))
     return found
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.capture.own import typed_part
 from agent_memory.knowledge.intake.document_index import PATH
 from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN
-from agent_memory.knowledge.items.extraction.telling import is_of_a_time
+from agent_memory.knowledge.items.sentences import is_of_a_time
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn, split_turns
 from agent_memory.knowledge.passages.sections import cut_passages, leave_out
 from agent_memory.knowledge.passages.structure import LINE

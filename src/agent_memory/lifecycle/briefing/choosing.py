@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.items.extraction.sentences import spans_of
+from agent_memory.knowledge.items.sentences import spans_of
 from agent_memory.lifecycle.briefing.weighing import Place, worth
 from agent_memory.scratchpad import estimate_tokens
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_memory.ingestion.summaries.quoting import as_lines, lines_of, quotes_of
-from agent_memory.knowledge.items.extraction.claims import Passage
+from agent_memory.ingestion.summaries.sentence_value import Passage
 
 TALK = [
     Passage("1", "Hi Ada! How was your weekend?", "Ben"),

@@ -1,4 +1,4 @@
-"""Where the sentences of a text begin and end. Takes time in proportion to the text."""
+"""Sentences of a text, and their words of time. Takes time in proportion to the text."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ _ABBREVIATION: Final = re.compile(
     re.IGNORECASE,
 )
 _TAIL: Final = 12
+_TIME: Final = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|weeks?|weekends?|months?|years?|since|recently|morning"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|june|july|august|september|october"
+    r"|november|december|gestern|heute|morgen|letzte[nrs]?)\b",
+    re.IGNORECASE,
+)
 
 
 def spans_of(text: str, begin: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
@@ -47,3 +53,8 @@ def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     first, last = start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
     if first < last:
         yield first, last
+
+
+def is_of_a_time(text: str) -> bool:
+    """Return True if a text names a time: a day, a month or a relative date."""
+    return _TIME.search(text) is not None

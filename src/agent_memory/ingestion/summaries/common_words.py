@@ -1,4 +1,4 @@
-"""`is_common`: words that any talk is full of, English and German; they tell hardly anything of what it is about."""
+"""Common words of English and German conversations."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ _COMMON: Final = frozenset(_WORDS.split())
 
 
 def is_common(word: str) -> bool:
-    """Tell whether a word in small letters is one; of one with an apostrophe what stands before that decides."""
+    """Return True if a lower-case word is common, by its part before an apostrophe."""
     return word.replace("\u2019", "'").partition("'")[0] in _COMMON
