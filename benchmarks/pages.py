@@ -56,7 +56,6 @@ class World:
     texts: dict[str, str]
     chance: random.Random
     live: dict[str, TopicItem] = field(default_factory=dict)
-    gone: dict[str, str] = field(default_factory=dict)
 
     def step(self) -> None:
         """Add, change, supersede items and forget sources, a few of each."""
@@ -67,16 +66,12 @@ class World:
             self.live[item.id] = replace(item, text=f"{item.text} It was put right later, {self.chance.random()}.")
         for item in self._some(2):
             new = replace(item, id=(own := derived_id("mem-", item.id)), note=replace(item.note, item=own))
-            self._end(item.id, f"superseded by {own}")
+            del self.live[item.id]
             self.live[own] = new
         for item in self._some(2):
             self.texts.pop(item.note.source, None)
             for other in [each for each in self.live.values() if each.note.source == item.note.source]:
-                self._end(other.id, "its source was forgotten")
-
-    def _end(self, item: str, reason: str) -> None:
-        del self.live[item]
-        self.gone[item] = reason
+                del self.live[other.id]
 
     def _some(self, most: int) -> list[TopicItem]:
         return self.chance.sample(sorted(self.live.values(), key=lambda item: item.id), min(most, len(self.live)))
@@ -101,7 +96,7 @@ def rewritten(world: World, title: str, rounds: int, folder: Path) -> Counter[st
         world.chance.shuffle(items)
         is_edited = saved is not None and saved.is_edited
         now = _NOW + timedelta(hours=number)
-        made = consolidate(before, items, now=now, gone=world.gone, rendered=rendered if is_edited else None)
+        made = consolidate(before, items, now=now, rendered=rendered if is_edited else None)
         told = {each.item for each in made.dropped}
         counts["lost"] += len({*before.items, *world.live} - {*made.page.items, *told})
         counts["dropped"] += len(told)

@@ -63,7 +63,6 @@ def read_question(
         asks_time=_ASKS_TIME.match(query) is not None,
         embedded_text=without_names(time.kept, named | silent)[:_MAX_EMBEDDED_CHARS],
         names=names_in(time.kept) | identifiers_in(time.kept),
-        is_foreign=foreign,
         is_unlatin=is_unlatin(query),
         periods=time.periods,
         dates=frozenset(query_terms(time.dates)),

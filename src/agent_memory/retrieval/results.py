@@ -147,7 +147,6 @@ class Question:
         asks_time: Whether the answer is a point or stretch of time.
         embedded_text: The text to embed; empty when there is nothing to embed.
         names: Terms of its proper names and identifiers.
-        is_foreign: Whether it is in another language than English.
         is_unlatin: Whether it is mostly in another script than the Latin, or in no letters at all.
         periods: Stretches of time it names; what it asks for may lie in any.
         dates: Terms of the days among them, which a text may hold.
@@ -161,7 +160,6 @@ class Question:
     asks_time: bool
     embedded_text: str
     names: frozenset[str] = frozenset()
-    is_foreign: bool = False
     is_unlatin: bool = False
     periods: tuple[Period, ...] = ()
     dates: frozenset[str] = frozenset()

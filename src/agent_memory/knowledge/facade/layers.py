@@ -55,7 +55,6 @@ class Passage:
         trust: Of its words.
         speaker: Who said it, of a turn.
         is_named: Whether that is a name, which stands before what an item says, rather than a role.
-        is_talk: Whether its lines are turns.
         said_at: When it was said or written.
         group: To which it belongs.
     """
@@ -66,7 +65,6 @@ class Passage:
     label: str
     trust: Trust
     speaker: str = ""
-    is_talk: bool = False
     said_at: datetime | None = None
     group: str = ""
     is_named: bool = True
@@ -131,8 +129,7 @@ class ResourceLayer:
             return [await self._turn(turn, record) for turn in turns if _seen(self._asking(), turn) is not None]
         text, kind = await self._knowledge.text_of(record), record.resource_type
         label = f"{kind} {record.title}".strip()
-        is_talk = kind == "conversation"
-        return [Passage(record.id, record.id, text, label, record.trust, "", is_talk, record.observed_at, record.group)]
+        return [Passage(record.id, record.id, text, label, record.trust, "", record.observed_at, record.group)]
 
     async def cut(self, record: ResourceRecord) -> list[dict[str, Any]]:
         """Return passages of a resource and its turns as item fields."""

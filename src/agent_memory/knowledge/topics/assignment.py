@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.topics.entities import LEAST_ITEMS, MOST_PAGES, entities_of, mentions, topic_name
+from agent_memory.knowledge.topics.entities import MOST_PAGES, entities_of, mentions, topic_name
 from agent_memory.retrieval.tokens import index_terms
 
 if TYPE_CHECKING:
@@ -66,9 +66,6 @@ def assign(
     items: Sequence[TopicItem],
     declared: Sequence[Declared] = (),
     embed: Embed | None = None,
-    *,
-    least: int = LEAST_ITEMS,
-    floor: float = FLOOR,
 ) -> Assignment:
     """Return the topics of each item.
 
@@ -76,14 +73,12 @@ def assign(
         items: All items, since what many speak of has a page.
         declared: Topics that somebody declared.
         embed: Returns a unit vector per text; words are compared without.
-        least: Items that speak of an entity before it has a page.
-        floor: Least similarity to a declared topic.
     """
     texts = [item.text for item in items]
-    by_description = nearest(texts, declared, embed, floor) if declared and texts else [""] * len(texts)
+    by_description = nearest(texts, declared, embed) if declared and texts else [""] * len(texts)
     taken = {each.name for each in declared} | {UNFILED}
     named = mentions(items)
-    entities = {entity.name: entity for entity in entities_of(items, least, named) if entity.name not in taken}
+    entities = {entity.name: entity for entity in entities_of(items, named) if entity.name not in taken}
     topics: dict[str, tuple[str, ...]] = {}
     for item, name in zip(items, by_description, strict=True):
         own = [entity for form in named[item.id] if (entity := topic_name(form)) in entities]
@@ -91,14 +86,12 @@ def assign(
     return Assignment(topics, {name: entity.title for name, entity in entities.items()})
 
 
-def nearest(
-    texts: Sequence[str], declared: Sequence[Declared], embed: Embed | None = None, floor: float = FLOOR
-) -> list[str]:
+def nearest(texts: Sequence[str], declared: Sequence[Declared], embed: Embed | None = None) -> list[str]:
     """Return for each text the name of the declared topic that it belongs to, or an empty text."""
     if embed is None:
         scores, least = _by_words(texts, declared), LEAST_WORDS
     else:
-        scores, least = _by_meaning(texts, declared, embed), floor
+        scores, least = _by_meaning(texts, declared, embed), FLOOR
     names = []
     for row in scores:
         best = max(range(len(row)), key=row.__getitem__)

@@ -13,7 +13,7 @@ from agent_memory.knowledge.topics.page import Line, OwnText, Page, PageClaim, w
 from agent_memory.knowledge.topics.subjects import subjects_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from agent_memory.models import Trust
@@ -55,27 +55,11 @@ class Consolidation:
     is_proposal: bool = False
 
 
-def is_due(page: Page | None, items: Collection[str], seen: Collection[str] = (), interval: int = INTERVAL) -> bool:
-    """Tell whether a page is to be made anew: something on it is gone, or `interval` items are new.
-
-    Args:
-        page: The one there is.
-        items: Ids of the items of its topic.
-        seen: Ids of the items that it was made of: what was joined with others does not stand on it.
-        interval: How many new items are enough.
-    """
-    if page is None or page.consolidated_at is None:
-        return bool(items)
-    known = {*page.items, *page.taken_out, *seen}
-    return bool(set(page.items).difference(items)) or len(set(items) - known) >= interval
-
-
 def consolidate(
     before: Page,
     items: Sequence[TopicItem],
     *,
     now: datetime,
-    gone: Mapping[str, str] | None = None,
     rendered: Page | None = None,
 ) -> Consolidation:
     """Return the page of these items.
@@ -87,19 +71,18 @@ def consolidate(
         before: The page there is; one without sections for a new topic.
         items: All items of the topic that live, in any order.
         now: The present.
-        gone: Why items of the page before are not among `items`: "superseded by mem-…", "its source was forgotten".
         rendered: The page as it was rendered last, if a person changed it since: `before` is what they made of it.
     """
     if rendered is not None:
         before = _with_edits(before, rendered)
     live = {item.id: item for item in items if item.id not in before.taken_out}
     dropped = [Dropped(item.line, item.id, TAKEN_OUT) for item in items if item.id in before.taken_out]
-    kept, by_hand = _kept_by_hand(before, live, gone or {}, dropped)
+    kept, by_hand = _kept_by_hand(before, live, dropped)
     ordered = sorted((item for item in live.values() if item.id not in by_hand), key=_order)
     claims = _joined_claims(ordered, _headings(ordered, before.title), dropped)
     for claim in before.claims:
         dropped += [
-            Dropped(claim.text, item, (gone or {}).get(item, GONE))
+            Dropped(claim.text, item, GONE)
             for item in claim.items
             if item not in live and item not in before.taken_out and not claim.is_by_hand
         ]
@@ -127,7 +110,7 @@ def _with_edits(edited: Page, rendered: Page) -> Page:
 
 
 def _kept_by_hand(
-    before: Page, live: Mapping[str, TopicItem], gone: Mapping[str, str], dropped: list[Dropped]
+    before: Page, live: Mapping[str, TopicItem], dropped: list[Dropped]
 ) -> tuple[list[tuple[str, Line]], set[str]]:
     """Return a person's lines, and the items that these speak of; footnotes whose item is gone are dropped."""
     kept: list[tuple[str, Line]] = []
@@ -137,9 +120,7 @@ def _kept_by_hand(
             kept.append((title, line))
         elif line.is_by_hand:
             notes = tuple(note for note in line.notes if not note.item or note.item in live)
-            dropped += [
-                Dropped(note.quote, note.item, gone.get(note.item, GONE)) for note in line.notes if note not in notes
-            ]
+            dropped += [Dropped(note.quote, note.item, GONE) for note in line.notes if note not in notes]
             items |= {note.item for note in notes}
             kept.append((title, replace(line, notes=notes)))
     return kept, items

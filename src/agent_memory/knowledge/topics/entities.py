@@ -59,14 +59,11 @@ class Entity:
     items: tuple[str, ...]
 
 
-def entities_of(
-    items: Sequence[TopicItem], least: int = LEAST_ITEMS, named: Mapping[str, Sequence[str]] | None = None
-) -> list[Entity]:
-    """Return entities that at least `least` items name, most frequent first.
+def entities_of(items: Sequence[TopicItem], named: Mapping[str, Sequence[str]] | None = None) -> list[Entity]:
+    """Return entities that `LEAST_ITEMS` items name, most frequent first.
 
     Args:
         items: All items of the agent.
-        least: Items that speak of an entity, at least.
         named: Result of `mentions(items)`; read here when omitted.
     """
     named = mentions(items) if named is None else named
@@ -78,7 +75,7 @@ def entities_of(
                 forms.setdefault(name, Counter())[form] += 1
                 if item.id not in holders.setdefault(name, [])[-1:]:
                     holders[name].append(item.id)
-    large = [(name, ids) for name, ids in holders.items() if len(ids) >= least]
+    large = [(name, ids) for name, ids in holders.items() if len(ids) >= LEAST_ITEMS]
     large.sort(key=lambda name_and_ids: (-len(name_and_ids[1]), name_and_ids[0]))
     return [Entity(name, forms[name].most_common(1)[0][0], tuple(ids)) for name, ids in large]
 

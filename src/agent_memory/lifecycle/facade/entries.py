@@ -16,7 +16,7 @@ from agent_memory.redaction import quoted
 from agent_memory.retrieval.tokens import STOP_WORDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from agent_memory.models import Record
 
@@ -309,9 +309,3 @@ def _strings(value: object) -> list[str]:
 
 def _mapping(value: object) -> dict[str, Any]:
     return dict(value) if isinstance(value, dict) else {}
-
-
-def in_types(entries: Iterable[MemoryEntry], entry_types: Iterable[str] | None) -> list[MemoryEntry]:
-    """Return the entries of some types; all where none are named."""
-    wanted = None if entry_types is None else set(entry_types)
-    return [entry for entry in entries if not wanted or entry.entry_type in wanted]

@@ -47,16 +47,15 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many memories move in a run at most; `is_given`: somebody said so."""
+    """Most memories that one run moves."""
 
     most: int
-    is_given: bool = False
 
     @classmethod
     def of(cls, memories: int, given: int | None = None) -> Budget:
         """Return the one for so many memories: a tenth of them, at least 10, at most 100."""
         if given is not None:
-            return cls(given, is_given=True)
+            return cls(given)
         return cls(min(MOST_BUDGET, max(LEAST_BUDGET, memories // SHARE)))
 
 

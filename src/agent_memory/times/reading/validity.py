@@ -35,7 +35,7 @@ class Validity(NamedTuple):
     valid_to: datetime | None
 
 
-def valid_times(sentence: str, said_at: datetime, language: str | None = None) -> Validity:
+def valid_times(sentence: str, said_at: datetime) -> Validity:
     """Return from when to when what a sentence says holds, as far as it says so.
 
     "since March 2024" tells a beginning, "until Friday" an end, "from May to July 2023" both. A time that stands by
@@ -46,12 +46,11 @@ def valid_times(sentence: str, said_at: datetime, language: str | None = None) -
     Args:
         sentence: One.
         said_at: When it was said, aware; a day begins at midnight of its zone.
-        language: See `times_in`.
     """
     first: date | None = None
     end_date: date | None = None
     verbs: dict[re.Pattern[str], bool] = {}
-    for mention in times_in(sentence, said_at, language):
+    for mention in times_in(sentence, said_at):
         if not verbs:  # one search each, however many times the sentence names
             verbs = {pattern: pattern.search(sentence) is not None for pattern in (_BEGINS, _ENDS, _HELD)}
         begin, end = _told(mention, sentence, verbs)

@@ -41,8 +41,6 @@ class State(IntEnum):
 
 LOW: Final = "low"
 """What `ws_trust` says of a row in which a stranger's words may be; of others it says nothing."""
-HIDDEN: Final = ("ws_state", "ws_version", "ws_step", "ws_attempt", "ws_ordinal", "ws_trust")
-"""Columns of every declared table that no answer shows."""
 STEPS: Final = "ws_steps"
 """How far the steps are: the one table of the workspace's own that has a history, and so comes back with a snapshot."""
 

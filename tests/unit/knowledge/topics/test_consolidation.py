@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.knowledge.topics.alike import NEARLY, alike
-from agent_memory.knowledge.topics.consolidation import GONE, INTERVAL, TAKEN_OUT, Consolidation, consolidate, is_due
+from agent_memory.knowledge.topics.consolidation import GONE, TAKEN_OUT, Consolidation, consolidate
 from agent_memory.knowledge.topics.items import TopicItem
 from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim
 from agent_memory.knowledge.topics.parsing import parse
@@ -26,9 +26,8 @@ def item(number: int, text: str = "", category: str = "note") -> TopicItem:
     return TopicItem(memory, text, note, category, NOW + timedelta(hours=number))
 
 
-def made(*items: TopicItem, before: Page | None = None, **gone: str) -> Consolidation:
-    reasons = {f"mem-{int(name[1:]):012x}": reason for name, reason in gone.items()}
-    return consolidate(before or Page("Lea"), items, now=NOW, gone=reasons)
+def made(*items: TopicItem, before: Page | None = None) -> Consolidation:
+    return consolidate(before or Page("Lea"), items, now=NOW)
 
 
 def test_items_stand_below_the_headings_of_their_kind_in_the_order_they_were_said() -> None:
@@ -41,11 +40,9 @@ def test_items_stand_below_the_headings_of_their_kind_in_the_order_they_were_sai
 def test_what_is_gone_is_named_with_the_reason() -> None:
     before = made(item(1), item(2), item(3)).page
 
-    result = made(item(3), before=before, n1="superseded by mem-000000000003")
+    result = made(item(3), before=before)
 
-    assert {(each.item[-1], each.reason) for each in result.dropped} == {
-        ("1", "superseded by mem-000000000003"), ("2", GONE),
-    }  # fmt: skip
+    assert {(each.item[-1], each.reason) for each in result.dropped} == {("1", GONE), ("2", GONE)}
     assert result.page.items == (item(3).id,)
 
 
@@ -155,17 +152,6 @@ def test_what_was_said_at_one_time_stands_in_the_order_of_the_talk() -> None:
     first, second = (replace(item(number), said_at=NOW, order=9 - number) for number in (1, 2))
 
     assert made(first, second).page.items == (second.id, first.id)
-
-
-def test_a_page_is_due_after_ten_new_items_or_when_one_is_gone() -> None:
-    page = made(item(1), item(2)).page
-    ids = [item(number).id for number in range(1, 30)]
-
-    assert not is_due(page, ids[: 2 + INTERVAL - 1])
-    assert is_due(page, ids[: 2 + INTERVAL])
-    assert not is_due(page, ids[: 2 + INTERVAL], seen=ids[:3])
-    assert is_due(page, ids[:1])
-    assert is_due(None, ids[:1])
 
 
 def test_a_persons_words_stay_and_what_they_took_out_does_not_come_back() -> None:

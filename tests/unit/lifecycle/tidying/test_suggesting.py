@@ -217,7 +217,7 @@ def test_older_versions_leave_the_archive_with_what_replaced_them() -> None:
 @pytest.mark.parametrize(("memories", "most"), [(5, 10), (100, 10), (350, 35), (5_000, 100), (100_000, 100)])
 def test_a_run_moves_a_tenth_at_least_ten_at_most_a_hundred(memories: int, most: int) -> None:
     assert Budget.of(memories) == Budget(most)
-    assert Budget.of(memories, 3) == Budget(3, is_given=True)
+    assert Budget.of(memories, 3) == Budget(3)
 
 
 def test_the_budget_counts_older_versions_and_goes_on_behind_what_does_not_fit() -> None:
