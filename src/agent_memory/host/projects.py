@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.project_root import find_project_root
-from agent_memory.models import MAX_PROJECT_CHARS, visible
+from agent_memory.models import MAX_PROJECT_CHARS, flatten
 
 if TYPE_CHECKING:
     from agent_memory.settings import ServiceSettings
@@ -44,4 +44,4 @@ def name_of(folder: Path) -> str:
 
 
 def _named(folder: Path) -> str:
-    return " ".join(visible(folder.name).split())[:MAX_PROJECT_CHARS]
+    return flatten(folder.name)[:MAX_PROJECT_CHARS]

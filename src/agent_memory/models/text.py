@@ -39,6 +39,11 @@ def visible(text: str) -> str:
     return text if text.isascii() and text.isprintable() else _without_unseen(_BREAKING_ONE.sub(" ", text))
 
 
+def flatten(text: str) -> str:
+    """Return the visible text on one line."""
+    return " ".join(visible(text).split())
+
+
 def _without_unseen(text: str) -> str:
     return text if text.isascii() else _UNSEEN_ONES.sub(lambda match: match["flag"] or "", text)
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agent_memory.knowledge.llm.grounding import place_of, says_no_more
 from agent_memory.knowledge.llm.port import fenced, read_rows
-from agent_memory.models import visible
+from agent_memory.models import flatten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +76,7 @@ def _line(one: Sentence, passages: Sequence[Passage]) -> str:
     """Return a sentence that stands in its text; empty for another one."""
     passage = passages[one.source - 1] if 1 <= one.source <= len(passages) else None
     place = place_of(one.quote, passage.text) if passage is not None else None
-    text = " ".join(visible(one.text).split())
+    text = flatten(one.text)
     if passage is None or place is None or not says_no_more(text, [passage.text[slice(*place)]], [passage.speaker]):
         return ""
     speaker = passage.speaker

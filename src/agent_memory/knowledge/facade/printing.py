@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.llm.port import NO_MODEL, fenced
-from agent_memory.models import visible
+from agent_memory.models import flatten, visible
 
 if TYPE_CHECKING:
     from agent_memory.errors import CategoryNotFoundError
@@ -29,7 +29,7 @@ async def recalled(manager: MemoryManager, found: RetrievalResult, query: str, m
     if not found.items:
         return f"No relevant memories found for: {query}"
     rows = [
-        f"{at}. [{sure:.2f}] {_line(item.content)}\n"
+        f"{at}. [{sure:.2f}] {flatten(item.content)}\n"
         f"   Source: {await _source(manager, item)} | Category: {item.category or 'none'}"
         for at, (item, sure) in enumerate(zip(found.items, found.confidence_scores, strict=True), 1)
     ]
@@ -39,7 +39,7 @@ async def recalled(manager: MemoryManager, found: RetrievalResult, query: str, m
 def remembered(item: MemoryItem) -> str:
     """Return what remember prints."""
     said = [f"Remembered: {item.item_id}", f"Category: {item.category or 'none'}", f"Importance: {item.importance}"]
-    return "\n".join([*said, f"Content: {_line(item.content)[:_PREVIEW]}..."])
+    return "\n".join([*said, f"Content: {flatten(item.content)[:_PREVIEW]}..."])
 
 
 async def listed(manager: MemoryManager, most: int | None = None) -> str:
@@ -48,7 +48,7 @@ async def listed(manager: MemoryManager, most: int | None = None) -> str:
     counts = await manager.category_layer.count_items()
     theirs = await manager.category_layer.of_strangers()
     rows = [
-        f"{at}. {each.name}{_UNTRUSTED * (each.name in theirs)}\n   {_line(each.description)}\n"
+        f"{at}. {each.name}{_UNTRUSTED * (each.name in theirs)}\n   {flatten(each.description)}\n"
         f"   Items: {counts.get(each.name, 0)}"
         for at, each in enumerate(categories[:most], 1)
     ]
@@ -57,9 +57,9 @@ async def listed(manager: MemoryManager, most: int | None = None) -> str:
 
 def digested(outcome: DigestOutcome, due: DuePassages) -> str:
     """Return what digest prints."""
-    lines = [f"Stored {item.id}: {_line(item.content)}" for item in outcome.stored]
-    lines += [f"Waits for the user's yes (`agent-memory review`): {_line(text)}" for text in outcome.held]
-    lines += [f"Refused, {reason}: {_line(text)}" for text, reason in outcome.refused]
+    lines = [f"Stored {item.id}: {flatten(item.content)}" for item in outcome.stored]
+    lines += [f"Waits for the user's yes (`agent-memory review`): {flatten(text)}" for text in outcome.held]
+    lines += [f"Refused, {reason}: {flatten(text)}" for text, reason in outcome.refused]
     lines.append(f"{due.total} {'passage' if due.total == 1 else 'passages'}, {due.digested} digested.")
     rows = [json.dumps(_view_passage(item, due.files.get(item.id, "")), ensure_ascii=False) for item in due.passages]
     if rows:
@@ -93,11 +93,6 @@ def not_found(error: CategoryNotFoundError) -> str:
     return f"Category '{error.category_name}' not found.\n\nAvailable categories: {there}"
 
 
-def _line(text: str) -> str:
-    """Return a text as one line, in which nothing is invisible."""
-    return " ".join(visible(text).split())
-
-
 async def _source(manager: MemoryManager, item: MemoryItem) -> str:
     """Return of what type the source of an item is."""
     said = "note"
@@ -105,7 +100,7 @@ async def _source(manager: MemoryManager, item: MemoryItem) -> str:
         record = await manager.resource_layer.record(item.source_resource_id)
         said = "deleted" if record is None else record.resource_type
     if item.speaker and not item.content.startswith(f"{item.speaker}: "):
-        said += f", said by {_line(_SPEAKERS.get(item.speaker, item.speaker))}"
+        said += f", said by {flatten(_SPEAKERS.get(item.speaker, item.speaker))}"
     return f"{said}, untrusted" if item.trust == "low" else said
 
 

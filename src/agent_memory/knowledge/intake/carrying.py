@@ -8,14 +8,13 @@ summaries are: drawn anew they would be without what a person merged or split, o
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.journal import PurgeList
-from agent_memory.knowledge.intake.drafting import Draft
+from agent_memory.knowledge.intake.drafting import Draft, hash_text
 from agent_memory.knowledge.intake.storing import store_new
 from agent_memory.knowledge.topics.saves import TopicFiles, put_page
 from agent_memory.models import (
@@ -182,7 +181,7 @@ def _draft(knowledge: Knowledge, kind: Kind[Any], entry: dict[str, Any], *, trus
             clean = _REDACTOR.redact(text)
             text, kinds = clean.text, tuple(clean.kinds)
             whole = text if len(text) > MAX_LINE_CHARS else ""
-        values |= {"content": text[:MAX_LINE_CHARS], "blob": _digest(whole) if whole else ""}
+        values |= {"content": text[:MAX_LINE_CHARS], "blob": hash_text(whole) if whole else ""}
         values["chars"] = len(text) if entry.get("chars") else 0  # of a conversation the record has the title alone
     if not trusted:
         values |= _lowered(values, knowledge)
@@ -240,7 +239,3 @@ def _topic_entry(topic: Topic, page: str) -> dict[str, Any]:
     made = {"item_ids", "consolidated_at"} if topic.edited_by else {"item_ids", "consolidated_at", "body"}
     own = {name: value for name, value in record.items() if name not in made}
     return {"kind": TOPIC.name, "id": topic.id, **own, **({"page": page} if page else {})}
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

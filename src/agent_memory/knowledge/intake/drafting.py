@@ -150,7 +150,9 @@ def resource(agent_id: str, given: Document, origin: Origin, redactor: Redactor)
     }
     values["metadata"] = {**origin.metadata, **given.metadata}
     record = make_record(RESOURCE, values, agent_id, redactor)
-    return _draft(record, (given.resource_type, origin.group, _digest(whole or record.value.content)), whole, redacted)
+    return _draft(
+        record, (given.resource_type, origin.group, hash_text(whole or record.value.content)), whole, redacted
+    )
 
 
 def place_draft(draft: Draft[Resource], place: str, **fields: Any) -> Draft[Resource]:
@@ -219,7 +221,7 @@ def episode(
         values["links"] = [{"rel": PART_OF, "id": part_of}]
     record = make_record(EPISODE, values, agent_id, redactor)
     place = (part_of, order) if part_of is not None else (origin.group, "")
-    return _draft(record, (*place, _digest(whole or record.value.content)), whole, redacted)
+    return _draft(record, (*place, hash_text(whole or record.value.content)), whole, redacted)
 
 
 def named(draft: Draft[R], prefix: str, attempt: int) -> Draft[R]:
@@ -271,8 +273,9 @@ def _texts(text: str, redactor: Redactor) -> tuple[str, dict[str, Any], tuple[st
         raise ValidationError("Nothing was stored: without its secrets the text is too long.", code="too_long")
     whole = clean.text if len(clean.text) > MAX_LINE_CHARS else ""
     own = {"content": clean.text[:MAX_LINE_CHARS], "chars": len(clean.text)}
-    return whole, own | ({"blob": _digest(whole)} if whole else {}), tuple(clean.kinds)
+    return whole, own | ({"blob": hash_text(whole)} if whole else {}), tuple(clean.kinds)
 
 
-def _digest(text: str) -> str:
+def hash_text(text: str) -> str:
+    """Return the SHA-256 of a text, hexadecimal."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent_memory.knowledge.facade.layers import Passage
 from agent_memory.knowledge.llm.grounding import place_of, says_no_more
 from agent_memory.knowledge.llm.port import fenced, read_rows
-from agent_memory.models import Episode, get_duplicate_key, visible
+from agent_memory.models import Episode, flatten, get_duplicate_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -200,7 +200,7 @@ def _grounded(said: Sequence[Said], windows: Sequence[Window], topics: set[str],
         if window is None or place is None:
             left_out["whose words do not stand in the text"] += 1
             continue
-        passage, text = window.passage, " ".join(visible(one.text).split())
+        passage, text = window.passage, flatten(one.text)
         if not says_no_more(text, [passage.text[slice(*place)]], around):
             left_out["that says something else than its words"] += 1
             continue

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agent_memory.knowledge.llm.grounding import leaves_out_nothing, says_no_more
 from agent_memory.knowledge.llm.port import fenced, read_rows
 from agent_memory.knowledge.topics.rewording import Rewording
-from agent_memory.models import visible
+from agent_memory.models import flatten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -113,7 +113,7 @@ def _checked(edits: Sequence[Edit], claims: Sequence[PageClaim]) -> list[Rewordi
     found: list[Rewording] = []
     for edit in once:
         claim = claims[edit.claim - 1]
-        text = " ".join(visible(edit.text).split())
+        text = flatten(edit.text)
         if text:
             rests_on = [claim.text, *(note.quote for note in claim.notes)]
             if says_no_more(text, rests_on) and leaves_out_nothing(text, [claim.text]):

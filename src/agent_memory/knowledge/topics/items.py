@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.models import visible
+from agent_memory.models import flatten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,7 @@ class TopicItem:
     @property
     def line(self) -> str:
         """The text as one line that a person can read."""
-        return " ".join(visible(self.text).split()) or "-"
+        return flatten(self.text) or "-"
 
 
 @dataclass(frozen=True, slots=True)

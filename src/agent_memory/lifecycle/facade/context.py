@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import visible
+from agent_memory.models import flatten, visible
 from agent_memory.retrieval import query_terms
 from agent_memory.scratchpad.render import estimate_tokens
 
@@ -99,23 +99,19 @@ def _is_same(words: set[str], others: set[str]) -> bool:
 
 
 def _line(entry: MemoryEntry) -> str:
-    label = f"{entry.timestamp:%Y-%m-%d} {_one_line(entry.entry_type)}"
-    return f"- [{label}] {_inside(entry.text)} ({_one_line(entry.entry_id)})"
+    label = f"{entry.timestamp:%Y-%m-%d} {flatten(entry.entry_type)}"
+    return f"- [{label}] {_inside(entry.text)} ({flatten(entry.entry_id)})"
 
 
 def _turn(entry: MemoryEntry) -> str:
     speaker = entry.content.get("speaker") or entry.source
-    who = f"{_one_line(str(speaker))}: " if speaker else ""
+    who = f"{flatten(str(speaker))}: " if speaker else ""
     return f"- [{entry.timestamp:%Y-%m-%d %H:%M}] {who}{_inside(entry.text)}"
 
 
 def _inside(text: str) -> str:
     lines = [visible(line) for line in text.strip().splitlines()]
     return "\n  ".join(lines)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(visible(text).split())
 
 
 def _block(name: str, about: str, lines: Sequence[str], max_length: int, *, backwards: bool = False) -> str:
