@@ -41,7 +41,6 @@ OWN: Final = {
     "agent_memory.lifecycle": "its archive is for those who have one; it loads storage and search",
     "agent_memory.privacy": "its purges are for those who have some; it loads storage and backups",
     "agent_memory.times.reading": "its grammar, 300 ms, is for statements that name an end",
-    "agent_memory.suspects": "its patterns are for those who write",
     "agent_memory.service": "loads every layer; help and completion do without them",
     "agent_memory.redaction": "its patterns take 30 ms to compile, which only a writer needs",
     "agent_memory.yaml_reading": "loads yaml",

@@ -19,7 +19,7 @@ LAYERS = (
     ("modules", "cli"), ("host", "doctor"), ("privacy",), ("lifecycle",), ("ingestion", "workspace"), ("knowledge",),
     ("tasks",), ("service",),
     ("capture", "entities", "scratchpad"), ("memories",),
-    ("storage",), ("suspects",), ("retrieval",), ("segments", "journal", "embeddings"), ("encryption",), ("files",),
+    ("storage",), ("conflicts",), ("retrieval",), ("segments", "journal", "embeddings"), ("encryption",), ("files",),
     ("settings",),
     ("models",), ("redaction", "times"),
     ("characters", "errors", "installing", "late", "logs", "signals", "yaml_reading"),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.capture import Extractor
 from agent_memory.capture.foreign import teammate_statements
 from agent_memory.capture.spoken import own_sentences
+from agent_memory.conflicts import find_conflict
 from agent_memory.entities import mentions_in, relations_in
 from agent_memory.entities.shapes import shapes_in
 from agent_memory.ingestion.summaries.quoting import quotes_of
@@ -27,7 +28,6 @@ from agent_memory.retrieval.excerpts import excerpt
 from agent_memory.retrieval.tokens import query_terms
 from agent_memory.service.owners import list_names, read_ownership, read_request_ownership
 from agent_memory.settings import CaptureSettings
-from agent_memory.suspects import compare, subjects_of
 from agent_memory.times import read_periods, times_in, valid_times
 from tests.hostile.pumps import LIMIT, PumpedText, is_suspicious, measure_slope
 from tests.support import NOON, memory_of
@@ -48,8 +48,8 @@ def _make_memory(text: str) -> Memory:
 
 
 def _compare(text: str) -> object:
-    memory = _make_memory(text)
-    return subjects_of(memory), compare(memory, _make_memory(f"The port is 80. {text}"))
+    content = _make_memory(text).content
+    return find_conflict(content, _make_memory(f"The port is 80. {text}").content)
 
 
 _EXTRACTOR = Extractor(CaptureSettings())

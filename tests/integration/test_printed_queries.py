@@ -25,7 +25,7 @@ PRINTED = re.compile(
 
 LEDGER = "Use PostgreSQL for the ledger"
 OWNER = "Kate owns the ledger of the harbour."
-BACKUP = "The daily backup runs at 4:00."
+BACKUP = "The daily backup keeps 30 copies."
 LIVES = "The user lives in Berlin"
 EDITOR = "The user prefers dark mode in their editor."
 POSTGRES = "Prefer PostgreSQL for new projects"

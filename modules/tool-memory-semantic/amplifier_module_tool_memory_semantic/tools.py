@@ -310,7 +310,7 @@ class SuspectsTool(MemoryTool[inputs.SuspectsInput]):
     """memory_suspects."""
 
     name = "memory_suspects"
-    description = "List pairs of memories that look as if they cannot both be right; the user decides which holds."
+    description = "List pairs of memories that conflict; the user decides which holds."
     only_reads = True
 
     async def _run(self, args: inputs.SuspectsInput) -> dict[str, Any]:

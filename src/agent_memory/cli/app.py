@@ -69,9 +69,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         "unpin": _Entry("change", "Let memories take their turn in the scratchpad again."),
         "forget": _Entry("past", "Forget memories and the older versions they replaced."),
         "purge": _Entry("purge", "Take records out of every file for good, backups too; list purges."),
-        "suspects": _Entry(
-            "suspects", "List pairs of memories that look as if they cannot both be right, or settle one."
-        ),
+        "conflicts": _Entry("conflicts", "List pairs of memories that conflict, or settle one."),
         "review": _Entry("review", "Decide about waiting notes and conflicts with single keys."),
         "inbox": _Entry("inbox", "List what waits, or accept or reject it: statements without a cue."),
         "undo": _Entry("undo", "List the last 20 changes: who, what, when; or take one back."),
@@ -129,7 +127,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
     },
 }
 _COMMANDS: Final = {name: entry for panel in _PANELS.values() for name, entry in panel.items()}
-_ALIASES: Final = {"ls": "list", "add": "store", "rm": "forget"}
+_ALIASES: Final = {"ls": "list", "add": "store", "rm": "forget", "suspects": "conflicts"}
 _MEANT: Final = {
     "delete": "forget",
     "remove": "forget",

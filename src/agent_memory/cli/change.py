@@ -205,14 +205,14 @@ async def _set_pinned(run: Run, words: list[str], *, pinned: bool) -> "list[Memo
 
 
 def _note_suspects(run: Run, memory_id: str, found: "Iterable[Suspect]") -> None:
-    """Name the older memories that cannot be right together with one, as it looks."""
+    """Name the older memories that conflict with one."""
     for each in found:
         before = brief(each.older.content)
         run.screen.note(f"It may not be right together with {each.older.id}: {before}")
         if before.endswith("\u2026"):
             run.screen.note(each.evidence)
         run.screen.hint(
-            f"Settle that by `agent-memory suspects {memory_id} {each.older.id} --replace` (or --keep, or --not-same)."
+            f"Settle that by `agent-memory conflicts {memory_id} {each.older.id} --replace` (or --keep, or --not-same)."
         )
 
 

@@ -98,7 +98,7 @@ def show_memory(
     if surroundings.disputed:
         row(screen, "disputed", f"by {surroundings.disputed}, which is newer", style="red")
     if disputes:
-        hint = screen.complete("see `agent-memory suspects`")
+        hint = screen.complete("see `agent-memory conflicts`")
         row(screen, "disputes", f"{', '.join(disputes)}, which is older; {hint}", style="yellow")
     for label, value in _details(memory, superseded_by):
         row(screen, label, value)

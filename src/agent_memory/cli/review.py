@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from agent_memory.cli.conflicts import show_conflict
 from agent_memory.cli.inbox import edit_candidate, find_candidate, list_candidates, show_candidate
 from agent_memory.cli.running import FAILED, Run, command
-from agent_memory.cli.suspects import show_conflict
 from agent_memory.files.wording import counted
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ async def _list(run: Run, inbox: "Inbox", waiting: "list[Candidate]", conflicts:
     """
     await list_candidates(run, inbox, waiting, "No note waits." if conflicts else "No note or conflict waits.")
     if conflicts:
-        run.screen.hint(f"{counted(len(conflicts), 'conflict')}: `agent-memory suspects` lists them.")
+        run.screen.hint(f"{counted(len(conflicts), 'conflict')}: `agent-memory conflicts` lists them.")
     if waiting or conflicts:
         raise typer.Exit(FAILED)
 

@@ -28,7 +28,7 @@ _REACHES_OUT: Final = re.compile(r"web|http|url|fetch|mail|online|internet|brows
 """A part of a name that a pattern for local tools does not excuse: who names a tool may be a stranger."""
 _SHOWS_OURS: Final = re.compile(
     r"\b(?:agent-memory|agent_memory\.cli)(?:\s+-\S+(?:\s+[^\s-]\S*)?){0,4}?\s+(?:search|list|ls|show|why|history|"
-    r"restore|undo|briefing|suspects|resources|topics?|entity|entities|episodes|summaries|export|archive|"
+    r"restore|undo|briefing|conflicts|suspects|resources|topics?|entity|entities|episodes|summaries|export|archive|"
     r"workspace\s+(?:table|row|next|status|diff|export))\b"
 )
 """Commands of our own that show what strangers said, too, with a mark that a model may overlook."""

@@ -25,7 +25,6 @@ class Background:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
         self._waiting: set[asyncio.TimerHandle] = set()  # one for each session that shares the service
-        self._later: dict[asyncio.TimerHandle, tuple[asyncio.AbstractEventLoop, Begin]] = {}
 
     def after_first_answer(self, begin: Begin) -> None:
         """Begin something once a session has been shown its scratchpad, unless that is given up before."""
@@ -37,21 +36,8 @@ class Background:
         handle = asyncio.get_running_loop().call_later(_FIRST_ANSWER, begin_now)
         self._waiting.add(handle)
 
-    def later(self, begin: Begin) -> None:
-        """Begin something in a moment, unless that is given up before; `settle` begins it at once."""
-        loop = asyncio.get_running_loop()
-        handle: asyncio.TimerHandle = loop.call_later(_FIRST_ANSWER, lambda: self._begin(handle))
-        self._later[handle] = (loop, begin)
-
-    def _begin(self, handle: asyncio.TimerHandle) -> None:
-        handle.cancel()
-        self.run(self._later.pop(handle)[1]())
-
     def give_up(self) -> None:
         """Leave what has not begun."""
-        for handle in self._later:
-            handle.cancel()
-        self._later.clear()
         for handle in self._waiting:
             handle.cancel()
         self._waiting.clear()
@@ -69,8 +55,6 @@ class Background:
         Tasks of another loop belong to the process that this one was forked from, or ended with their loop.
         """
         loop = asyncio.get_running_loop()
-        for handle in [each for each, (where, _) in self._later.items() if where is loop]:
-            self._begin(handle)
         while mine := {task for task in self._tasks if task.get_loop() is loop}:
             await asyncio.gather(*mine, return_exceptions=True)
             # Their callbacks may not have run: since Python 3.12 waiting for what is done does not yield.

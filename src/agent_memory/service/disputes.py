@@ -1,4 +1,4 @@
-"""`Disputes`: pairs of memories that look as if they cannot both be right, and what is decided about them.
+"""`Disputes`: conflicts of memories, and the decisions about them.
 
 A pair is a link of the newer memory with the relation `_suspect`. That both stay gives the link another relation; that
 one replaces the other is said by its `supersedes` alone, so that restoring the other takes all of it back. So the
@@ -11,6 +11,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from agent_memory.conflicts import TextConflict, find_conflict
 from agent_memory.errors import ValidationError
 from agent_memory.models import BESIDE, DISTINCT, REPLACES, SUSPECT, may_stand_for
 from agent_memory.service.caller import NOBODY
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from agent_memory.service.caller import Caller, Report
     from agent_memory.service.scratchpad_sync import ScratchpadSync
     from agent_memory.service.writing import WritePath
-    from agent_memory.suspects import Suspicion
 
 Decision = Literal["replace", "keep", "not_same"]
 _RELS: Final[dict[Decision, str]] = {"keep": BESIDE, "not_same": DISTINCT}
@@ -39,17 +39,12 @@ class Disputes:
         writing: The write path to the memories.
         report: Sends events.
         pad: Has the scratchpad's file rendered.
-        by_meaning: Whether memories are compared by vectors, too: where the embedder charges nothing.
-
-    Attributes:
-        give_up: Has no comparison wait for vectors any more.
     """
 
-    def __init__(self, writing: WritePath, report: Report, pad: ScratchpadSync, *, by_meaning: bool) -> None:
+    def __init__(self, writing: WritePath, report: Report, pad: ScratchpadSync) -> None:
         self._storage, self._writing = writing.storage, writing
-        self._report, self._pad, self._by_meaning = report, pad, by_meaning
-        self._looking = Looking(writing.storage, writing.comparing)
-        self.give_up = self._looking.give_up
+        self._report, self._pad = report, pad
+        self._looking = Looking(writing.comparing)
 
     async def undecided(self, caller: Caller = NOBODY, among: Collection[str] | None = None) -> list[Suspect]:
         """Return the pairs that wait for a decision, the latest first, of those that a caller may see.
@@ -74,22 +69,17 @@ class Disputes:
         return sorted(found.values(), key=lambda each: each.newer.timestamp, reverse=True)
 
     async def how_many(self, caller: Caller = NOBODY, *, vouched: bool = False) -> int:
-        """Return how many pairs wait, without comparing them again: now and then a few more than `undecided` returns.
+        """Return how many pairs wait for a decision.
 
         Args:
-            caller: Who asks: those are counted that it may see.
-            vouched: Count no pair with a memory of low trust: what is told unasked, no stranger can bring about.
+            caller: Session that asks; pairs that it may not see are left out.
+            vouched: Leave out pairs with a memory of low trust.
 
         Raises:
             StorageError: The memories cannot be read.
         """
-        pairs = [pair for pair in await self._storage.undecided() if all(is_seen(one, caller) for one in pair)]
-        counted = [one for one, current in pairs if not (vouched and current.trust == "low")]
-        links = [link.id for one in counted for link in one.links if link.rel == SUSPECT]
-        valid = {
-            one: memory for one, memory in (await self._storage.valid_among(links)).items() if is_seen(memory, caller)
-        }
-        return sum(one in valid and not (vouched and valid[one].trust == "low") for one in links)
+        pairs = await self.undecided(caller)
+        return sum(not vouched or "low" not in {pair.newer.trust, pair.older.trust} for pair in pairs)
 
     async def decide(
         self, memory_id: str, other_id: str, decision: Decision, caller: Caller = NOBODY
@@ -135,35 +125,27 @@ class Disputes:
     async def look(self, caller: Caller = NOBODY) -> int:
         """Compare all memories with those that share most with them; return how many pairs were found.
 
-        Takes some milliseconds for each, and with the local model the vectors of all.
+        Takes some milliseconds for each.
 
         Raises:
             StorageError: What was found before stays.
         """
         comparing = self._writing.comparing
         places = {memory.id: place async for place, memory in _numbered(self._storage.iter_all())}
-        found = [await comparing.behind(each, places, caller) for each in places]
-        if comparing.is_on and self._by_meaning and await self._storage.prepare():
-            found += [await comparing.behind_by_meaning(each, places, caller) for each in places]
-        return sum(found)
+        return sum([await comparing.behind(memory_id, places, caller) for memory_id in places])
 
-    async def look_behind(
-        self, memory_ids: Iterable[str], caller: Caller = NOBODY, *, again: bool, reworded: bool = False
-    ) -> None:
-        """Compare stored memories with others; nobody waits for it.
+    async def look_behind(self, memory_ids: Iterable[str], caller: Caller = NOBODY) -> None:
+        """Compare stored memories with others in the background.
 
         Args:
-            memory_ids: Which, in the order of storing.
+            memory_ids: Their IDs, in the order of storing.
             caller: The session that asks.
-            again: Also by vectors, once there are some.
-            reworded: They have new words: first take away their pairs that can both be right by now.
 
         Raises:
             StorageError: The memories cannot be read or changed.
         """
         if self._writing.comparing.is_on:
-            by_meaning = again and self._by_meaning
-            await self._looking.look(memory_ids, caller, by_meaning=by_meaning, reworded=reworded)
+            await self._looking.look(memory_ids, caller)
 
     async def _ends(self, replaced: dict[str, list[str]]) -> tuple[Memory, str]:
         """Return the memory whose link makes two a pair, one of them or what it has replaced, and the id of the other.
@@ -178,9 +160,9 @@ class Disputes:
                 if holder is not None and any(_is_of(link, other) for link in holder.links):
                     return holder, other
         raise ValidationError(
-            f"{memory_id} and {other_id} are no pair that looked as if it cannot be right; nothing was changed.",
+            f"{memory_id} and {other_id} were never listed as a conflict; nothing was changed.",
             code="no_such_pair",
-            recovery="`agent-memory suspects` lists pairs; `agent-memory edit` lets one replace another: supersedes.",
+            recovery="`agent-memory conflicts` lists pairs; `agent-memory edit` lets one replace another: supersedes.",
         )
 
     async def _replace(self, memory_id: str, other_id: str, caller: Caller) -> None:
@@ -217,21 +199,21 @@ def _ids_of(pair: tuple[Memory, Memory]) -> set[str]:
 
 
 def _pairs(newer: Iterable[tuple[Memory, Memory]], older: dict[str, Memory]) -> Iterator[Suspect]:
-    """Yield the pairs that still look as if they cannot both be right."""
+    """Yield the pairs that still conflict."""
     for one, current in newer:
         for link in one.links:
             other = older.get(link.id) if link.rel == SUSPECT else None
             if other is None or other.id == current.id or not may_stand_for(current.trust, other.trust):
                 continue
-            suspicion = _suspicion(one, current, other)
-            if suspicion is not None:
-                yield Suspect(current, other, suspicion.kind, suspicion.hint, suspicion.evidence)
+            conflict = _find_conflict(one, current, other)
+            if conflict is not None:
+                yield Suspect(current, other, conflict.kind, conflict.hint, conflict.evidence)
 
 
-def _suspicion(one: Memory, current: Memory, other: Memory) -> Suspicion | None:
-    """Return why a memory is suspect with an older one: by its own words, or by those of what it has replaced."""
-    from agent_memory.suspects import NEAR, compare  # its patterns are for those who look
-
-    found = compare(current, other, NEAR)  # whatever they were found by
-    before = compare(one, other, NEAR) if found is None and one.id != current.id else None
-    return found or (before and replace(before, evidence=f"{one.id}, which it replaces: {before.evidence}"))
+def _find_conflict(one: Memory, current: Memory, other: Memory) -> TextConflict | None:
+    """Return why a memory, or the one it replaced, conflicts with an older one."""
+    conflict = find_conflict(current.content, other.content)
+    if conflict is not None or one.id == current.id:
+        return conflict
+    before = find_conflict(one.content, other.content)
+    return before and replace(before, evidence=f"{one.id}, which it replaces: {before.evidence}")

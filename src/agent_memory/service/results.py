@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """Two memories that look as if they cannot both be right now.
+    """Two memories that conflict.
 
     Attributes:
         newer, older: Which; `newer` was stored or happened later.
-        kind: What differs: see `agent_memory.suspects.Suspicion`.
+        kind: What differs: see `agent_memory.conflicts.TextConflict`.
         hint: `replace` when the newer looks like an update of the older, else `conflict`.
         evidence: A short text for whoever decides.
     """
@@ -40,8 +40,7 @@ class Stored:
     When what was shown could not be read, `in_scratchpad` is not known and False. `trace` is that of a memory with the
     same text which was forgotten for a reason.
     `similar` are up to three existing memories to compare with it; store again with `supersedes` if it replaces one.
-    `suspects` are older memories that look as if they cannot be right together with it, as far as they were found at
-    once. `replaced` is the id of the memory that it supersedes. `proposal` is the id under which superseding what the
+    `suspects` are older memories that conflict with it, as far as they were found at once. `replaced` is the id of the memory that it supersedes. `proposal` is the id under which superseding what the
     user stated waits for a yes; until then both stay.
     """
 

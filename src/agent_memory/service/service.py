@@ -55,7 +55,7 @@ from agent_memory.settings import ServiceSettings
 from agent_memory.signals import operation
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
 
     from agent_memory.files.layout import AgentFolder
     from agent_memory.memories import MemoryStorage
@@ -83,7 +83,7 @@ class MemoryService:
 
     Attributes:
         pad: The scratchpad and its file.
-        disputes, suspects: Pairs that look as if they cannot both be right, and decisions; the list of these pairs.
+        disputes, suspects: Conflicts of memories and decisions; the list of these pairs.
         admin: The operations of a person who maintains the memory.
         requests: Lists candidates for forgetting, and forgets several memories at once.
         past: What memories were before; brings back what was forgotten, replaced or changed.
@@ -135,13 +135,13 @@ class MemoryService:
         self.requests = Requests(
             storage, self._writing.gate, self.pad, self.report, clock, limits.search_patience, self.watchers
         )
-        self.disputes = Disputes(self._writing, self.report, sync, by_meaning=self.settings.embedder == "local")
+        self.disputes = Disputes(self._writing, self.report, sync)
         self.suspects = self.disputes.undecided
         self.moving = Moving(storage, self._writing.gate, self.pad, self.report)
         self.migration = Migration(storage, self.settings, self.report)
         self._background = Background()
         self.alerts = Alerts(self.report, self._background.run, clock)
-        self.admin = Admin(self._writing, sync, clock, partial(self._look_behind, caller=NOBODY, again=True))
+        self.admin = Admin(self._writing, sync, clock, partial(self._look_behind, caller=NOBODY))
         self.warm_up = partial(self._background.after_first_answer, partial(storage.prepare, 0))
 
     # -- writing ------------------------------------------------------------------------------------------------------
@@ -172,7 +172,6 @@ class MemoryService:
             self._background.run(self.storage.touch([stored.id]))
         if not written.is_compared:
             self._look_behind([stored.id], caller)
-        self._look_later([stored.id] if is_new else [], caller)
         self.pad.schedule(caller)
         self._background.run(self.migration.look(caller))
         degraded = degraded or await self._degradation.after_store(caller)
@@ -218,7 +217,7 @@ class MemoryService:
             self.pad.schedule(caller)
         if "content" in updated.fields:
             await self.watchers.tell([memory_id], caller)
-            self._look_behind([memory_id], caller, again=True, reworded=True)
+            self._look_behind([memory_id], caller)
             similar = await find_similar(self.storage, updated.memory, caller)
             updated = replace(updated, similar=tuple(similar))
         return updated
@@ -265,7 +264,6 @@ class MemoryService:
         outcome = await self._writing.capture(observations, caller)
         if outcome.stored:
             self.pad.schedule(caller)
-            self._look_later(outcome.stored, caller)
         if outcome.uncompared:
             self._look_behind(outcome.uncompared, caller)
         return outcome
@@ -420,12 +418,8 @@ class MemoryService:
             self._background.run(self._degradation.note(self._audit, event, data, caller))
         await caller.emit(event, data)
 
-    def _look_behind(self, ids: Iterable[str], caller: Caller, *, again: bool = False, reworded: bool = False) -> None:
-        self._background.run(self.disputes.look_behind(ids, caller, again=again, reworded=reworded))
-
-    def _look_later(self, memory_ids: Sequence[str], caller: Caller) -> None:
-        if memory_ids and self.settings.suspects:
-            self._background.later(partial(self.disputes.look_behind, memory_ids, caller, again=True))
+    def _look_behind(self, ids: Iterable[str], caller: Caller) -> None:
+        self._background.run(self.disputes.look_behind(ids, caller))
 
     async def settle(self) -> None:
         """Wait for the background work: access counts, the scratchpad file, the audit log."""
@@ -435,7 +429,6 @@ class MemoryService:
     async def close(self) -> None:
         """Finish what is under way and close the storage. May be called more than once."""
         self._background.give_up()
-        self.disputes.give_up()
         await self.migration.close()
         await self.settle()
         await self.watchers.close()

@@ -59,7 +59,7 @@ async def describe_status(  # noqa: PLR0913 - each by its name
         now: The present.
         troubles: What else does not work as it could.
         is_moving: Whether an index is being built, which is not suggested then.
-        suspects: Returns how many pairs look as if they cannot both be right, and wait for somebody to decide.
+        suspects: Returns how many conflicts wait for a decision.
         group: Whose items are counted, with those of none; None for all.
         alerts: What turned bad in this session: check, level, message and advice of each.
     """
@@ -143,8 +143,8 @@ def _suggestions(memories: int, health: dict[str, object], settings: ServiceSett
 def _to_decide(suspects: int) -> list[str]:
     if not suspects:
         return []
-    pairs = "A pair of memories looks" if suspects == 1 else f"{suspects:,} pairs of memories look"
-    return [f"{pairs} as if they cannot both be right: `agent-memory suspects` shows what to decide."]
+    pairs = "A pair of memories conflicts" if suspects == 1 else f"{suspects:,} pairs of memories conflict"
+    return [f"{pairs}: `agent-memory conflicts` shows what to decide."]
 
 
 def _attention(folder: AgentFolder, now: datetime) -> list[Concern]:

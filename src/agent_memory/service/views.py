@@ -269,7 +269,7 @@ def similar_view(memories: Sequence[Memory]) -> list[dict[str, Any]]:
 
 
 def suspects(found: Iterable[Suspect]) -> list[dict[str, Any]]:
-    """Return the older memories that look as if they cannot be right together with one that is written."""
+    """Return the older memories that conflict with a written one."""
     return [
         {
             "id": each.older.id,

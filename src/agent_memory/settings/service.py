@@ -61,8 +61,7 @@ class ServiceSettings(Settings):
     )
     suspects: bool = Field(
         default=True,
-        description="Compare what is stored with what is known, and list pairs that look as if they cannot both be "
-        "right.",
+        description="Compare what is stored with existing memories, and list pairs that conflict.",
     )
     embedder: Annotated[str, AfterValidator(_check_embedder)] = Field(
         default="local",

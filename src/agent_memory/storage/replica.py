@@ -22,7 +22,7 @@ from agent_memory.storage.changes import (
     to_update,
 )
 from agent_memory.storage.state import State, snapshot
-from agent_memory.storage.surroundings import disputing_first, surroundings_of, with_disputing
+from agent_memory.storage.surroundings import surroundings_of
 from agent_memory.times import named_periods
 
 if TYPE_CHECKING:
@@ -124,10 +124,7 @@ class Replica(Generic[R]):
             )
         answer = answer_of(ranking, state.records, request, looks_back=bool(past))
         around = tuple([surroundings_of(state, record, now, request.filters.group) for record in answer.records])
-        answer = replace(answer, surroundings=around)
-        if past or not any(each.disputed for each in around):
-            return answer
-        return disputing_first(with_disputing(state, answer, request))
+        return replace(answer, surroundings=around)
 
     def warm(self, at_most: int) -> bool:
         """Read the words of up to `at_most` records, so that the first search need not; tell whether all are read."""

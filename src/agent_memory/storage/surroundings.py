@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.conflicts import find_conflict
 from agent_memory.models import SUSPECT, Linked, Surroundings, content_mark, is_told, may_stand_for, rests_on, sees
-from agent_memory.retrieval import Rejected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from agent_memory.models import SearchRequest
     from agent_memory.models.kind import R
-    from agent_memory.retrieval import Hit
-    from agent_memory.storage.answer import Answer
     from agent_memory.storage.state import State
 
-_CAME_IN: Final = {"disputes": 1.0}
-"""Joins the parts of a score that is that of another hit, which this one disputes."""
 UNTRUSTED: Final = "(from an untrusted source)"
 """Stands for a stranger's words where a record of others is linked to them."""
 MOST: Final = 8
@@ -32,69 +26,6 @@ def surroundings_of(state: State[R], record: R, now: datetime, group: str | None
     incoming, disputed = _incoming(state, record, now, group)
     outgoing = _outgoing(state, record, now, group)
     return Surroundings((*outgoing, *incoming), next(doubts, None), disputed)
-
-
-def with_disputing(state: State[R], answer: Answer[R], request: SearchRequest) -> Answer[R]:
-    """Return an answer in which no record is without the newer one that disputes it, where that meets the filters.
-
-    One that was not found comes in above the disputed, as near and as sure, and the last hit gives way to it.
-    """
-    hits, records, around = list(answer.ranking.hits), list(answer.records), list(answer.surroundings)
-    found = {hit.id for hit in hits}
-    at, added = 0, set[str]()
-    while at < len(hits):
-        newer = state.get(around[at].disputed or "")
-        is_last = at == request.limit - 1
-        if newer is None or newer.id in found or is_last or not request.filters.admits(newer):
-            at += 1
-            continue
-        hits.insert(at, replace(hits[at], id=newer.id, parts=_CAME_IN, pieces=()))
-        records.insert(at, newer)
-        around.insert(at, surroundings_of(state, newer, request.now, request.filters.group))
-        found.add(newer.id)
-        added.add(newer.id)
-        at += 2  # not what disputes it in turn: of a long chain nothing that was found would be left
-    shown = {hit.id for hit in hits[: request.limit]}
-    cut = [hit for hit in hits[request.limit :] if hit.id not in added] if request.explain else []
-    rejected = [Rejected(hit.id, "beyond_limit", hit.parts) for hit in cut]
-    rejected += [each for each in answer.ranking.rejected if each.id not in shown]
-    ranking = replace(
-        answer.ranking,
-        hits=tuple(hits[: request.limit]),
-        rejected=tuple(rejected),
-        total_found=max(answer.ranking.total_found, len(hits)),
-    )
-    return replace(
-        answer,
-        ranking=ranking,
-        records=tuple(records[: request.limit]),
-        surroundings=tuple(around[: request.limit]),
-    )
-
-
-def disputing_first(answer: Answer[R]) -> Answer[R]:
-    """Return an answer with no record above a newer hit that disputes it.
-
-    The newer rises to the older, as near and as sure: were the older to sink, what answers a question best would go
-    down with it, and be left out, wherever the newer shares less with the question.
-    """
-    hits, records, around = list(answer.ranking.hits), list(answer.records), list(answer.surroundings)
-    for record_id in [hit.id for hit in hits]:
-        places = {hit.id: place for place, hit in enumerate(hits)}
-        place = places[record_id]
-        newer = places.get(around[place].disputed or "", -1)
-        if newer > place:
-            hits.insert(place, _raised(hits.pop(newer), hits[place]))
-            records.insert(place, records.pop(newer))
-            around.insert(place, around.pop(newer))
-    return replace(
-        answer, ranking=replace(answer.ranking, hits=tuple(hits)), records=tuple(records), surroundings=tuple(around)
-    )
-
-
-def _raised(newer: Hit, older: Hit) -> Hit:
-    parts = {**newer.parts, **_CAME_IN}
-    return replace(newer, score=older.score, parts=parts)
 
 
 def _outgoing(state: State[R], record: R, now: datetime, group: str | None) -> Iterator[Linked]:
@@ -126,8 +57,8 @@ def _incoming(state: State[R], record: R, now: datetime, group: str | None) -> t
             continue
         if not sees(group, other.facets):
             continue
-        if any(link.rel == SUSPECT and link.id == record.id for link in each.links):
-            disputed = disputed or other.id
+        if disputed is None and _is_undecided(state, each, record):
+            disputed = other.id
         if other.id != each.id:
             continue  # replaced, so nobody is told its links
         rels = [link.rel for link in other.links if link.id == record.id and is_told(link.rel)]
@@ -135,6 +66,12 @@ def _incoming(state: State[R], record: R, now: datetime, group: str | None) -> t
         if len(found) >= MOST:
             break
     return found[:MOST], disputed
+
+
+def _is_undecided(state: State[R], newer: R, older: R) -> bool:
+    """Return True if two records wait for a decision and still conflict."""
+    is_linked = any(link.rel == SUSPECT and link.id == older.id for link in newer.links)
+    return is_linked and find_conflict(state.kind.text_of(newer), state.kind.text_of(older)) is not None
 
 
 def current_of(state: State[R], record_id: str, now: datetime) -> R | None:

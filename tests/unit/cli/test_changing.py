@@ -60,7 +60,7 @@ def test_the_beginning_of_an_id_is_enough(cli: Run) -> None:
 _CHANGES = (
     "forget mem-0 --yes", "purge 0 --yes", "purge mem-000 --yes", "pin 0", "update mem-00 --pin", "promote 000",
     "undo a", "restore mem-0", "archive add 0", "archive restore 0", "store text --supersedes 0",
-    "suspects 0 1 --replace",
+    "conflicts 0 1 --replace",
 )  # fmt: skip
 
 

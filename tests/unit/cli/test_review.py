@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.unit.cli.conftest import Run
 
 FIRST, SECOND = "The release is on Fridays.", "Ann likes short reviews."
-OLD, NEW = "The daily backup runs at 2:30.", "The daily backup runs at 4:00."
+OLD, NEW = "The daily backup keeps 14 copies.", "The daily backup keeps 30 copies."
 
 
 @pytest.fixture
@@ -121,11 +121,11 @@ def test_review_settles_a_conflict(bob: Run, press: Callable[[str], list[str]]) 
 def test_review_skips_pairs_settled_by_earlier_decision(
     bob: Run, press: Callable[[str], list[str]], keys: str, asked: int, made: int
 ) -> None:
-    for text in (OLD, NEW, "The daily backup runs at 5:15."):
+    for text in (OLD, NEW, "The daily backup keeps 45 copies."):
         bob("store", text)
     questions = press(keys)
     said = bob("review").stderr
-    left = len(document(bob("suspects", "--json"))["suspects"])
+    left = len(document(bob("conflicts", "--json"))["suspects"])
     assert f"{made} decision{'' if made == 1 else 's'} made; {left} {'is' if left == 1 else 'are'} left." in said
     assert len(questions) == asked
 

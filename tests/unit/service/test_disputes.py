@@ -1,32 +1,24 @@
-"""Pairs that look as if they cannot both be right: how they are found, kept, shown and settled."""
+"""Conflicts of memories: how they are found, stored, shown and settled."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ValidationError
-from agent_memory.memories import FileStorage
 from agent_memory.models import BESIDE, DISTINCT, REPLACES, SUSPECT, Link
 from agent_memory.service import NOBODY, MemoryService, views
-from agent_memory.settings import ServiceSettings
 from tests.support import memory_of, raises
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from agent_memory.models import Memory
     from agent_memory.service.writing.importing import Imported
-    from tests.support import FrozenClock
     from tests.unit.service.conftest import Listener, Services
 
-OLD, NEW = "The daily backup runs at 2:30.", "The daily backup runs at 4:00."
-SAID = "The public API allows 100 requests.", "The limit of the public API was raised to 300 requests."
+OLD, NEW = "The daily backup keeps 14 copies.", "The daily backup keeps 30 copies."
 
 
 async def two(service: MemoryService, texts: tuple[str, str] = (OLD, NEW), **fields: Any) -> tuple[Memory, Memory]:
@@ -42,7 +34,7 @@ async def test_a_store_tells_which_older_memory_it_disputes(service: MemoryServi
     stored = await service.store(NEW, listener.caller)
     (shown,) = views.suspects(stored.suspects)
     assert (shown["id"], shown["title"], shown["hint"]) == (old.id, OLD, "replace")
-    assert "4:00" in shown["evidence"]
+    assert "30 copies" in shown["evidence"]
     assert stored.replaced is None
     assert await ids(service) == [(stored.memory.id, old.id)]
     (event,) = listener.of("memory:suspect")
@@ -55,54 +47,35 @@ async def test_a_pair_is_in_the_line_of_the_journal_that_stores_the_newer(servic
     assert [version.op for version in versions] == ["put"]
 
 
-async def test_the_older_of_a_pair_is_marked_and_right_below_the_newer(service: MemoryService) -> None:
-    old, new = await two(service, (OLD, f"{NEW} The tapes are changed by hand on the same morning."))
-    found = await service.search("when does the daily backup run")
-    assert [hit.memory.id for hit in found] == [new.id, old.id]
-    assert found.results[0].relevance_score >= found.results[1].relevance_score
-    assert views.brief_hit(found.results[1])["disputed"] == new.id
-    assert "disputed" not in views.brief_hit(found.results[0])
-
-
-async def test_the_newer_of_a_pair_that_was_found_further_below_rises_to_the_older(service: MemoryService) -> None:
-    asked = "Whom do I ask about invoices? Priya owns billing, ask her about invoices."
-    old, new = await two(service, (asked, "Priya left; billing is now with Omar, who knows of no tape and no room."))
-    assert await ids(service) == [(new.id, old.id)]
-    await service.store("Invoices about rooms lie in the cellar.")
-    found = await service.search("billing: whom do I ask about invoices", 5)
-    assert [hit.memory.id for hit in found][:2] == [new.id, old.id]
-    assert found.results[0].relevance_score == found.results[1].relevance_score
-    assert found.results[0].parts.keys() > {"disputes"}
-    assert {new.id, old.id} <= {hit.memory.id for hit in found.near}
-
-
-async def test_the_newer_of_a_pair_comes_in_above_the_older_though_the_words_find_it_not(
-    service: MemoryService,
-) -> None:
+async def test_search_undecided_pair_marks_older_keeps_order(service: MemoryService) -> None:
     old, new = await two(service)
-    for room in "abc":
-        await service.store(f"Room {room} is locked at 2:30 or after the last tour of the house has gone.")
-    found = await service.search("2:30", 3)
-    assert [hit.memory.id for hit in found][:2] == [new.id, old.id]
-    assert len(found) == 3
-    assert found.results[0].relevance_score == found.results[1].relevance_score
-    assert found.results[0].parts == {"disputes": 1.0}
-    explained = (await service.search("2:30", 3, explain=True)).results
-    assert [each["reason"] for each in explained.rejected if each["id"] != new.id] == ["beyond_limit"] * 2
-    assert new.id not in {each["id"] for each in explained.rejected}
-    assert [hit.memory.id for hit in await service.search("2:30", 1)] == [old.id]
-    await service.update(old.id, {"tags": ["night"]})
-    assert [hit.memory.id for hit in await service.search("2:30", 3, {"tags": ["night"]})] == [old.id]
+    found = await service.search("daily backup keeps 14 copies")
+    assert [hit.memory.id for hit in found] == [old.id, new.id]
+    assert [hit.surroundings.disputed for hit in found] == [new.id, None]
+    assert views.brief_hit(found.results[0])["disputed"] == new.id
+    assert found.results[0].relevance_score > found.results[1].relevance_score
+    assert [hit.memory.id for hit in await service.search("14", 1)] == [old.id]
 
 
-async def test_of_a_chain_of_disputes_what_was_found_is_shown_with_the_next_alone(make_service: Services) -> None:
+async def test_undecided_pair_of_removed_rule_hidden(make_service: Services) -> None:
     service = make_service(suspects=False)
-    chain = [memory_of(text) for text in ("Peppermint tea", "two", "three", "four", "five", "six")]
-    for older, newer in pairwise(chain):
-        newer.links.append(Link(rel=SUSPECT, id=older.id))
-    chain[0].links.append(Link(rel=SUSPECT, id=chain[1].id))  # and round in a circle
-    await service.admin.import_memories(chain, lambda _: None, NOBODY, trusted=True)
-    assert [hit.memory.content for hit in await service.search("peppermint", 3)] == ["two", "Peppermint tea"]
+    old, new = memory_of("Olga leads the desk."), memory_of("The desk is led by Omar now.")
+    new.links.append(Link(rel=SUSPECT, id=old.id))
+    await service.admin.import_memories([old, new], lambda _: None, NOBODY, trusted=True)
+    assert await service.suspects() == []
+    assert await service.disputes.how_many() == 0
+    assert {hit.surroundings.disputed for hit in await service.search("desk")} == {None}
+    assert (await service.get(new.id)).links == new.links
+    await service.disputes.decide(new.id, old.id, "replace")
+    assert [hit.memory.id for hit in await service.search("desk")] == [new.id]
+
+
+async def test_store_series_of_texts_raises_no_more_pairs(service: MemoryService) -> None:
+    for number in range(1, 9):
+        await service.store(f"The import wrote ticket {number}.")
+    assert {each.newer.content for each in await service.suspects()} == {
+        "The import wrote ticket 2.", "The import wrote ticket 3.",
+    }  # fmt: skip
 
 
 async def test_what_replaced_the_newer_of_a_pair_disputes_the_older_in_its_place(service: MemoryService) -> None:
@@ -197,7 +170,7 @@ async def test_two_memories_that_are_no_pair_are_not_settled(service: MemoryServ
 
 async def test_a_forgotten_or_corrected_memory_leaves_the_list(service: MemoryService) -> None:
     old, new = await two(service)
-    await service.update(new.id, {"content": OLD.replace("2:30", "02:30")})
+    await service.update(new.id, {"content": OLD.upper()})
     assert await ids(service) == []
     await service.update(new.id, {"content": NEW})
     assert await ids(service) == [(new.id, old.id)]
@@ -221,7 +194,7 @@ async def test_an_answer_marks_no_memory_whose_pair_was_resolved_by_other_words(
 async def test_other_words_that_still_dispute_leave_the_pair_as_it_is(service: MemoryService) -> None:
     old, new = await two(service)
     before = (await service.get(new.id)).links
-    await service.update(old.id, {"content": "The daily backup runs at 2:45."})
+    await service.update(old.id, {"content": "The daily backup keeps 21 copies."})
     await service.settle()
     assert (await service.get(new.id)).links == before
     assert await ids(service) == [(new.id, old.id)]
@@ -232,12 +205,6 @@ async def test_a_change_of_words_tells_what_it_disputes(service: MemoryService) 
     updated = await service.update(other.id, {"content": NEW})
     assert [each.older.id for each in updated.suspects] == [old.id]
     assert await ids(service) == [(other.id, old.id)]
-
-
-async def test_plain_words_replace_nothing_by_themselves(service: MemoryService) -> None:
-    old, new = await two(service, SAID)
-    assert new.supersedes is None
-    assert await ids(service) == [(new.id, old.id)]
 
 
 async def test_a_strangers_words_dispute_nothing_of_higher_trust(service: MemoryService, listener: Listener) -> None:
@@ -295,22 +262,6 @@ async def test_taking_back_a_change_leaves_pairs_as_they_are(service: MemoryServ
     assert await ids(service) == [(new.id, old.id)]
 
 
-@pytest.mark.parametrize("settings", [{}, {"suspects": False}, {"embedder": "openai"}])
-async def test_what_only_its_meaning_joins_is_compared_behind_the_store(
-    root: Path, clock: FrozenClock, settings: dict[str, Any]
-) -> None:
-    embedder = HashEmbedder(synonyms={"adyen": "stripe", "processes": "handled", "our": "are", "now": "by"})
-    chosen = ServiceSettings(storage_root=str(root), **settings)
-    service = MemoryService(FileStorage("bob", settings=chosen, clock=clock, embedder=embedder), chosen, clock=clock)
-    old = (await service.store("Payments are handled by Stripe.")).memory
-    clock.advance(minutes=1)
-    stored = await service.store("Adyen processes our payments now.")
-    assert stored.suspects == ()
-    await service.settle()
-    assert await ids(service) == ([] if settings else [(stored.memory.id, old.id)])
-    await service.close()
-
-
 @pytest.mark.parametrize("rel", [SUSPECT, DISTINCT])
 async def test_nobody_raises_or_settles_a_pair_by_a_link_of_ones_own(service: MemoryService, rel: str) -> None:
     old = (await service.store(OLD)).memory
@@ -355,11 +306,11 @@ async def test_the_status_counts_the_pairs_that_wait(service: MemoryService) -> 
     old, new = await two(service)
     status = await service.status()
     assert status.counts["suspects"] == 1
-    assert any("agent-memory suspects" in each for each in status.suggestions)
+    assert any("agent-memory conflicts" in each for each in status.suggestions)
     await service.disputes.decide(new.id, old.id, "keep")
     status = await service.status()
     assert "suspects" not in status.counts
-    assert not any("agent-memory suspects" in each for each in status.suggestions)
+    assert not any("agent-memory conflicts" in each for each in status.suggestions)
 
 
 async def test_the_status_counts_no_pair_of_which_one_is_gone(service: MemoryService) -> None:

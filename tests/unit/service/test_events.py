@@ -33,8 +33,8 @@ async def live(service: MemoryService, listener: Listener, folder: Path, clock: 
     first = (await service.store({"content": f"{SPOKEN} one", "metadata": {"k": SPOKEN}}, caller)).memory
     second = (await service.store({"content": f"{SPOKEN} two", "supersedes": first.id}, caller)).memory
     third = (await service.store({"content": f"{SPOKEN} three"}, caller)).memory
-    await service.store(f"The {SPOKEN} runs at 2:30.", caller)
-    await service.store(f"The {SPOKEN} runs at 4:00.", caller)
+    await service.store(f"The {SPOKEN} keeps 14 copies.", caller)
+    await service.store(f"The {SPOKEN} keeps 30 copies.", caller)
     await service.evict(third.id)
     clock.advance(minutes=1)
     await service.promote(third.id, caller)

@@ -498,11 +498,11 @@ async def test_an_identity_of_the_host_is_used(mounted: Any, root: Path) -> None
 async def test_a_store_tells_its_suspects_and_the_assistants_tool_lists_them(mounted: Any, root: Path) -> None:
     config = {"storage_root": str(root), "tools": list(TOOL_NAMES), "agent_id": "bob", "embedder": "none"}
     tools = (await mounted(config)).get("tools")
-    old = await stored(tools, "The daily backup runs at 2:30.")
-    output = await done(tools, "store", content="The daily backup runs at 4:00.", category="note")
+    old = await stored(tools, "The daily backup keeps 14 copies.")
+    output = await done(tools, "store", content="The daily backup keeps 30 copies.", category="note")
     assert [each["id"] for each in output["suspects"]] == [old]
     listed = await done(tools, "suspects", limit=5)
     assert [(each["id"], each["other"]) for each in listed["suspects"]] == [(output["memory_id"], old)]
     assert listed["count"] == 1
-    found = (await done(tools, "search", query="when does the daily backup run"))["results"]
+    found = (await done(tools, "search", query="what does the daily backup keep"))["results"]
     assert [each.get("disputed") for each in found] == [None, output["memory_id"]]

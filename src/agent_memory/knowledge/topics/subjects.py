@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.knowledge.topics.wording import FUNCTION_WORDS, LIGHT_WORDS
 from agent_memory.retrieval.tokens import stem
-from agent_memory.suspects.wording import FUNCTION_WORDS, LIGHT_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -181,7 +181,7 @@ def _in_doubt(doubts: Doubts) -> _Section:
     records: list[tuple[Record, ...]] = [(pair.newer, pair.older) for pair in doubts.pairs]
     if (more := doubts.waiting - len(lines)) > 0:
         pairs = counted(more, "pair of memories", "pairs of memories")
-        lines.append(f"- {pairs} of which one may be wrong, as `agent-memory suspects` shows.")
+        lines.append(f"- {pairs} of which one may be wrong, as `agent-memory conflicts` shows.")
         records.append(())
     return _Section("In doubt, the newer first:", tuple(lines), tuple(records))
 

@@ -1,4 +1,4 @@
-"""Pairs of memories that look as if they cannot both be right, as a briefing tells them: never the older one alone."""
+"""Conflicts of memories in a briefing: never the older memory alone."""
 
 from __future__ import annotations
 

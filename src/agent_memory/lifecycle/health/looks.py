@@ -172,12 +172,11 @@ def look_at_backlog(waiting: Sequence[Backlog], settings: HealthSettings, now: d
 
 
 def look_at_suspects(waiting: int, settings: HealthSettings) -> Check:
-    """Return how many pairs of memories wait for somebody to decide which is right."""
+    """Return how many conflicts of memories wait for a decision."""
     limit = settings.suspects_warning
     level = graded(waiting, limit, None)
-    verb = "looks" if waiting == 1 else "look"
-    said = f"{counted(waiting, 'pair')} of memories {verb} as if they cannot both be right."
-    advice = "`agent-memory suspects` shows them and settles each." if waiting else ""
+    said = f"{counted(waiting, 'pair')} of memories {'conflicts' if waiting == 1 else 'conflict'}."
+    advice = "`agent-memory conflicts` shows them and settles each." if waiting else ""
     shown = said if waiting else "No pair of memories waits for a decision."
     return Check("suspects", level, shown, advice, waiting, "pairs", limit)
 

@@ -87,7 +87,7 @@ CHECKS: Final[dict[str, Row]] = {
         ("activity_least", "activity_factor"),
     ),
     "suspects": Row(
-        "pairs of memories that look as if they cannot both be right",
+        "pairs of memories that conflict",
         "`suspects_warning` of them, or more, wait for a decision",
         "",
         ("suspects_warning",),

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.conflicts import find_conflict
 from agent_memory.errors import StorageError
 from agent_memory.models import SUSPECT, Link, content_mark, is_told, may_stand_for, of_another_project
 from agent_memory.service.results import Suspect
@@ -29,14 +29,8 @@ CANDIDATES: Final = 12
 """Memories that one is compared with, at most: of those that share most with it by their words."""
 AT_ONCE: Final = 6
 """The same while a store waits: comparing two takes some 0.3 ms where neither was read before."""
-NEAREST: Final = 3
-"""Memories nearest by their vectors with which a stored one is compared as well, behind the store.
-
-With 10, no more changes are noticed on the sets of docs/truth.md, and in a world of 850 notes one more in 100 is taken
-for one.
-"""
-_MOST: Final = 3
-"""Suspects of one memory, at most: more are no conflict but a matter of which there are many."""
+_MAX_CONFLICTS: Final = 2
+"""Conflicts of one memory. With more, the texts are a series: "Ticket 1 of the import", "Ticket 2 of the import"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,35 +105,8 @@ class Comparing:
         memory = await self._due(memory_id)
         if memory is None:
             return 0
-        every = await self._storage.alike(memory.content, CANDIDATES) or []
-        return await self._beside(memory, every, places, caller, {})
-
-    async def behind_by_meaning(self, memory_id: str, places: Mapping[str, int], caller: Caller) -> int:
-        """Compare a stored memory with those nearest by their vectors, where there are vectors; see `behind`."""
-        memory = await self._due(memory_id)
-        if memory is None:
-            return 0
-        hits = await self._storage.search(memory.content, NEAREST + 1, patience=0)
-        nearness = {hit.memory.id: hit.parts.get("cosine", 0.0) for hit in hits}
-        return await self._beside(memory, [hit.memory for hit in hits], places, caller, nearness)
-
-    async def recheck(self, memory_id: str) -> None:
-        """Take away the pairs of a memory that has new words by which both can be right.
-
-        Raises:
-            StorageError: The memories cannot be read or changed.
-        """
-        from agent_memory.suspects import compare
-
-        for one, _ in await self._storage.undecided():
-            over: list[Link] = []
-            for link in one.links:
-                is_asked = link.rel == SUSPECT and memory_id in {one.id, link.id}
-                other = await self._storage.get(link.id) if is_asked else None
-                if other is not None and await asyncio.to_thread(compare, one, other) is None:
-                    over.append(link)
-            if over:
-                await self._storage.update(one.id, {"links": [link for link in one.links if link not in over]})
+        candidates = await self._storage.alike(memory.content, CANDIDATES) or []
+        return await self._beside(memory, candidates, places, caller)
 
     async def _due(self, memory_id: str) -> Memory | None:
         """Return a memory that is to be compared, None where that has no sense any more."""
@@ -154,7 +121,6 @@ class Comparing:
         others: Sequence[Memory],
         places: Mapping[str, int],
         caller: Caller,
-        nearness: Mapping[str, float],
     ) -> int:
         """Keep the pairs of a memory with some others; those that come later and are due, too, have their own turn."""
 
@@ -165,9 +131,9 @@ class Comparing:
         later = [one for one in others if one.id not in places and order(one) > order(memory)]
 
         def found() -> list[Suspect]:
-            pairs = compared(memory, older, nearness)
+            pairs = compared(memory, older)
             for one in later:
-                pairs += compared(one, [memory], {memory.id: nearness.get(one.id, 0.0)})
+                pairs += compared(one, [memory])
             return pairs
 
         suspects = await asyncio.to_thread(found)
@@ -186,20 +152,11 @@ class Comparing:
             await self._report("memory:suspect", caller, **ids, kind=each.kind, hint=each.hint, outcome="queued")
 
 
-def compared(
-    newer: Memory, older: Iterable[Memory], nearness: Mapping[str, float] = MappingProxyType({})
-) -> list[Suspect]:
-    """Return the suspects of a memory, without those that are linked with it.
+def compared(newer: Memory, older: Iterable[Memory]) -> list[Suspect]:
+    """Return the conflicts of a memory with older ones; none if they form a series.
 
-    Words of low trust dispute none of higher trust. What holds in one project says nothing about another.
-
-    Args:
-        newer: Which.
-        older: Those that it may be suspect with.
-        nearness: The cosines of their vectors and its own, as far as they are known.
+    Linked memories and those of other projects are left out, and those of higher trust.
     """
-    from agent_memory.suspects import compare  # its patterns are for those who write
-
     linked_with = {link.id for link in newer.links if not is_told(link.rel)} | {newer.supersedes, newer.id}
     found: list[Suspect] = []
     for other in older:
@@ -207,10 +164,10 @@ def compared(
         elsewhere = of_another_project(other, newer.project)
         if known or elsewhere or not may_stand_for(newer.trust, other.trust):
             continue
-        suspicion = compare(newer, other, nearness.get(other.id, 0.0))
-        if suspicion is not None:
-            found.append(Suspect(newer, other, suspicion.kind, suspicion.hint, suspicion.evidence))
-    return found[:_MOST]
+        conflict = find_conflict(newer.content, other.content)
+        if conflict is not None:
+            found.append(Suspect(newer, other, conflict.kind, conflict.hint, conflict.evidence))
+    return found if len(found) <= _MAX_CONFLICTS else []
 
 
 def linked(memory: Memory, suspects: Sequence[Suspect]) -> list[Link]:

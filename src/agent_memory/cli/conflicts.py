@@ -1,4 +1,4 @@
-"""The command that lists pairs of memories that look as if they cannot both be right, and settles them."""
+"""Command that lists conflicts of memories and settles them."""
 
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -26,7 +26,7 @@ _Other = Annotated[str | None, typer.Argument(metavar="OTHER", help="The other."
 
 
 @command(rows=True)
-async def suspects(
+async def conflicts(
     run: Run,
     memory_id: _Id = None,
     other_id: _Other = None,
@@ -36,9 +36,9 @@ async def suspects(
     not_same: Annotated[bool, typer.Option("--not-same", help="They do not speak of the same matter.")] = False,
     look: Annotated[bool, typer.Option("--look", help="First compare all memories: some milliseconds each.")] = False,
 ) -> None:
-    """List pairs of memories that look as if they cannot both be right, or settle one.
+    """List pairs of memories that conflict, or settle one.
 
-    Nothing is rewritten by guess: a pair waits until somebody decides.
+    Their texts differ in one value or by a negation. A pair waits until a person decides.
     """
     decisions: dict[Decision, bool] = {"replace": replace, "keep": keep, "not_same": not_same}
     chosen = [decision for decision, is_wanted in decisions.items() if is_wanted]
@@ -77,12 +77,11 @@ async def _list(run: Run, *, look: bool) -> None:
     for each in waiting[:_SHOWN]:
         show_conflict(run.screen, each)
     if not waiting:
-        more = "" if look else " --look compares all of them, by meaning, too."
-        run.screen.note(f"No two memories look as if they cannot both be right.{more}")
+        run.screen.note(f"No conflicts.{'' if look else ' --look compares all memories.'}")
     elif run.screen.form == "text":
         if len(waiting) > _SHOWN:
             run.screen.note(f"\u2026 and {len(waiting) - _SHOWN} more; --format table lists them all.")
-        run.screen.hint("Settle one by `agent-memory suspects ID OTHER` with --replace, --keep or --not-same.")
+        run.screen.hint("Settle one by `agent-memory conflicts ID OTHER` with --replace, --keep or --not-same.")
 
 
 def show_conflict(screen: "Screen", each: "Suspect") -> None:

@@ -1,0 +1,169 @@
+"""Conflicts of two texts that are equal word by word except in one place.
+
+    Use [PostgreSQL | MySQL] for the ledger                 a value
+    Production deployment is [not] allowed                  a negation
+
+Rules read the structure of the texts alone: no subject, attribute or verb is parsed. Pairs that are worded differently
+are not found here; a store lists them as similar.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal, NamedTuple
+
+from agent_memory.retrieval.tokens import stem
+
+Kind = Literal["value", "denial"]
+Hint = Literal["replace", "conflict"]
+
+_MAX_WORDS: Final = 4
+"""Words of a value: "Anna Maria Berg", "30 seconds"."""
+_EVIDENCE_CHARS: Final = 160
+
+_IDEOGRAPH: Final = "\u3400-\u9fff"
+_TOKEN: Final = re.compile(rf"\n|=|[{_IDEOGRAPH}]|[^\s={_IDEOGRAPH}]+")
+_OPENING: Final = "\"'([{<“‘„«*_"  # noqa: RUF001
+_CLOSING: Final = "\"')]}>”’»*_.,;:!?。，！？"  # noqa: RUF001
+_SENTENCE_END: Final = re.compile(r"[.!?。！？][\"')\]”’»*_]*$")  # noqa: RUF001
+_ARTICLES: Final = frozenset(
+    ("a", "an", "the", "der", "die", "das", "ein", "eine", "el", "la", "los", "las", "un", "una", "le", "les", "une")
+)
+
+_NEGATIONS: Final = frozenset(
+    {"not", "no", "never", "nicht", "kein", "keine", "keinen", "keinem", "nie", "niemals"}
+    | {"pas", "jamais", "nunca", "non", "não", "mai", "不", "没"}
+)
+_SUPPORTS: Final = frozenset(("do", "does", "did", "longer", "anymore", "ne"))
+"""Words that only come and go with a negation."""
+_CONTRACTIONS: Final = {"cannot": ["can", "not"], "can't": ["can", "not"], "won't": ["will", "not"]}
+
+_MODALS: Final = frozenset(["can", "could", "may", "might", "must", "ought", "shall", "should", "will", "would"])
+_MONTHS: Final = frozenset(name.casefold() for name in (*calendar.month_name, *calendar.month_abbr, "Sept") if name)
+_WEEKDAYS: Final = frozenset(name.casefold() for name in (*calendar.day_name, *calendar.day_abbr))
+_HALVES: Final = frozenset({"am", "pm", "a.m", "p.m", "o'clock", "uhr"})
+_TIME: Final = re.compile(
+    r"(?:19|20)\d\d(?:s|[-/.]\d\d?(?:[-/.]\d\d?)?)?(?:t[\d:.]+z?)?"  # 2026, 1990s, 2026-03-09T10:00
+    r"|\d\d?(?:[/.]\d\d?[/.](?:19|20)\d\d|/\d\d?(?:/\d\d)?)"  # 9.3.2026, 3/9
+    r"|\d\d?:\d\d(?::\d\d)?(?:[ap]m)?|\d\d?(?:[ap]m|h)"  # 14:30, 2pm
+    r"|\d+(?:st|nd|rd|th)|q[1-4]"
+)
+_NUMBER: Final = re.compile(r"\W?\d")
+_OWNER: Final = re.compile(r"'s$|s'$")
+_FIRST_PERSON: Final = re.compile(r"i(?:'\w+)?")
+
+
+class _Word(NamedTuple):
+    """A word as it is compared, as it is written, and whether it begins a sentence or a line."""
+
+    text: str
+    written: str
+    is_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TextConflict:
+    """Why two texts conflict.
+
+    Attributes:
+        kind: `value` if one value differs, `denial` if one text is the other with a negation.
+        hint: `replace` if the newer text looks like an update of the older, else `conflict`.
+        evidence: Short text for the person or agent who decides.
+    """
+
+    kind: Kind
+    hint: Hint
+    evidence: str
+
+
+def find_conflict(newer: str, older: str) -> TextConflict | None:
+    """Return why two texts conflict, or None."""
+    first, second = _split_words(newer), _split_words(older)
+    if _differ_by_negation(first, second):
+        return TextConflict("denial", "conflict", _describe(newer, older))
+    if _differ_by_value(first, second):
+        return TextConflict("value", "replace", _describe(newer, older))
+    return None
+
+
+@lru_cache(maxsize=256)
+def _split_words(text: str) -> tuple[_Word, ...]:
+    words: list[_Word] = []
+    is_first = True
+    for written in _TOKEN.findall(text):
+        token = written.lstrip(_OPENING).rstrip(_CLOSING).replace("’", "'")  # noqa: RUF001
+        if written != "\n" and token:
+            words.append(_Word(token.strip("`").casefold(), token, is_first))
+            is_first = is_first and (token.casefold() in _ARTICLES or not any(map(str.isalnum, token)))
+        is_first = is_first or written == "\n" or _SENTENCE_END.search(written) is not None
+    return tuple(words)
+
+
+def _differ_by_negation(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> bool:
+    """Return True if only negations and the words that come with them differ."""
+    (rest, count), (other_rest, other_count) = _strip_negations(first), _strip_negations(second)
+    return count != other_count and bool(rest) and rest == other_rest
+
+
+def _strip_negations(words: tuple[_Word, ...]) -> tuple[list[str], int]:
+    """Return the stems of the other words, and the number of negations."""
+    expanded: list[str] = []
+    for word in words:
+        short = word.text.removesuffix("n't")
+        expanded += _CONTRACTIONS.get(word.text) or ([word.text] if short == word.text else [short, "not"])
+    count = sum(text in _NEGATIONS for text in expanded)
+    return [stem(text) for text in expanded if text not in _NEGATIONS | _SUPPORTS], count
+
+
+def _differ_by_value(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> bool:
+    """Return True if the texts differ in one place that holds a value in both."""
+    start = _count_equal(first, second)
+    end = _count_equal(first[start:][::-1], second[start:][::-1])
+    place, other_place = (words[start : len(words) - end] for words in (first, second))
+    if not start or not place or not other_place or place[0].is_first or other_place[0].is_first:
+        return False
+    if {word.text for word in place} & {word.text for word in other_place}:
+        return False  # two places with equal words between them
+    return _read_kind(first, start, len(place)) == _read_kind(second, start, len(other_place)) != ""
+
+
+def _count_equal(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> int:
+    """Return how many words both begin with."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((at for at, (word, other) in pairs if word.text != other.text), min(len(first), len(second)))
+
+
+def _read_kind(words: tuple[_Word, ...], start: int, length: int) -> str:
+    """Return "number" or "name" if a place is short and begins with one, else an empty text."""
+    if words[start].text in _ARTICLES and length > 1:
+        start, length = start + 1, length - 1
+    if length > _MAX_WORDS or not _is_value(words[start]) or _is_time(words, start):
+        return ""
+    return "number" if _NUMBER.match(words[start].text) else "name"
+
+
+def _is_value(word: _Word) -> bool:
+    if word.text in _MODALS or _OWNER.search(word.written) or _FIRST_PERSON.fullmatch(word.text):
+        return False
+    is_name = any(map(str.isupper, word.written)) and not word.is_first
+    return is_name or any(map(str.isdigit, word.text)) or "`" in word.written
+
+
+def _is_time(words: tuple[_Word, ...], at: int) -> bool:
+    """Return True if a word is a date, time or ordinal, alone or with the words next to it."""
+    text = words[at].text
+    if text in _MONTHS or text in _WEEKDAYS or _TIME.fullmatch(text):
+        return True
+    before, after = (words[near].text if 0 <= near < len(words) else "" for near in (at - 1, at + 1))
+    return text.isdigit() and (before in _MONTHS or after in _MONTHS or after in _HALVES)
+
+
+def _describe(newer: str, older: str) -> str:
+    return f"now: {_shorten(newer)} / before: {_shorten(older)}"
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _EVIDENCE_CHARS else text[: _EVIDENCE_CHARS - 1].rstrip() + "…"
