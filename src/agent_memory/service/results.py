@@ -40,8 +40,9 @@ class Stored:
     When what was shown could not be read, `in_scratchpad` is not known and False. `trace` is that of a memory with the
     same text which was forgotten for a reason.
     `similar` are up to three existing memories to compare with it; store again with `supersedes` if it replaces one.
-    `suspects` are older memories that conflict with it, as far as they were found at once. `replaced` is the id of the memory that it supersedes. `proposal` is the id under which superseding what the
-    user stated waits for a yes; until then both stay.
+    `suspects` are older memories that conflict with it, as far as they were found at once. `replaced` is the id of the
+    memory that it supersedes. `proposal` is the id under which superseding what the user stated waits for a yes; until
+    then both stay.
     """
 
     memory: Memory

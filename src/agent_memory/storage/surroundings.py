@@ -57,8 +57,11 @@ def _incoming(state: State[R], record: R, now: datetime, group: str | None) -> t
             continue
         if not sees(group, other.facets):
             continue
-        if disputed is None and _is_undecided(state, each, record):
-            disputed = other.id
+        is_undecided = any(link.rel == SUSPECT and link.id == record.id for link in each.links)
+        if is_undecided and disputed is None:
+            newer_texts = {state.kind.text_of(state.records[each.id]), state.kind.text_of(other)}
+            text = state.kind.text_of(record)
+            disputed = other.id if any(find_conflict(newer, text) for newer in newer_texts) else None
         if other.id != each.id:
             continue  # replaced, so nobody is told its links
         rels = [link.rel for link in other.links if link.id == record.id and is_told(link.rel)]
@@ -66,12 +69,6 @@ def _incoming(state: State[R], record: R, now: datetime, group: str | None) -> t
         if len(found) >= MOST:
             break
     return found[:MOST], disputed
-
-
-def _is_undecided(state: State[R], newer: R, older: R) -> bool:
-    """Return True if two records wait for a decision and still conflict."""
-    is_linked = any(link.rel == SUSPECT and link.id == older.id for link in newer.links)
-    return is_linked and find_conflict(state.kind.text_of(newer), state.kind.text_of(older)) is not None
 
 
 def current_of(state: State[R], record_id: str, now: datetime) -> R | None:
