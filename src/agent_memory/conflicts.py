@@ -21,7 +21,9 @@ Kind = Literal["value", "denial"]
 Hint = Literal["replace", "conflict"]
 
 _MAX_WORDS: Final = 4
-"""Words of a value: "Anna Maria Berg", "30 seconds"."""
+"""Words of a name: "Anna Maria Berg"."""
+_MAX_NUMBER_WORDS: Final = 2
+"""Words of a number with its unit: "30 seconds"."""
 _EVIDENCE_CHARS: Final = 160
 
 _IDEOGRAPH: Final = "\u3400-\u9fff"
@@ -29,6 +31,7 @@ _TOKEN: Final = re.compile(rf"\n|=|[{_IDEOGRAPH}]|[^\s={_IDEOGRAPH}]+")
 _OPENING: Final = "\"'([{<“‘„«*_"  # noqa: RUF001
 _CLOSING: Final = "\"')]}>”’»*_.,;:!?。，！？"  # noqa: RUF001
 _SENTENCE_END: Final = re.compile(r"[.!?。！？][\"')\]”’»*_]*$")  # noqa: RUF001
+_QUESTIONS: Final = ("?", "？")  # noqa: RUF001
 _ARTICLES: Final = frozenset(
     ("a", "an", "the", "der", "die", "das", "ein", "eine", "el", "la", "los", "las", "un", "una", "le", "les", "une")
 )
@@ -81,6 +84,8 @@ class TextConflict:
 
 def find_conflict(newer: str, older: str) -> TextConflict | None:
     """Return why two texts conflict, or None."""
+    if newer.rstrip().endswith(_QUESTIONS) or older.rstrip().endswith(_QUESTIONS):
+        return None
     first, second = _split_words(newer), _split_words(older)
     if _differ_by_negation(first, second):
         return TextConflict("denial", "conflict", _describe(newer, older))
@@ -127,7 +132,10 @@ def _differ_by_value(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> boo
         return False
     if {word.text for word in place} & {word.text for word in other_place}:
         return False  # two places with equal words between them
-    return _read_kind(first, start, len(place)) == _read_kind(second, start, len(other_place)) != ""
+    kind = _read_kind(first, start, len(place))
+    if kind == "name" and first[start - 1].is_first and any(map(_has_digit, first[start + len(place) :])):
+        return False  # the name of what the number belongs to: "Room Fjord seats 8 people"
+    return kind != "" and kind == _read_kind(second, start, len(other_place))
 
 
 def _count_equal(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> int:
@@ -137,19 +145,28 @@ def _count_equal(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> int:
 
 
 def _read_kind(words: tuple[_Word, ...], start: int, length: int) -> str:
-    """Return "number" or "name" if a place is short and begins with one, else an empty text."""
+    """Return "number" or "name" if a place holds just one, else an empty text.
+
+    A number may have a unit: one more word.
+    """
     if words[start].text in _ARTICLES and length > 1:
         start, length = start + 1, length - 1
     if length > _MAX_WORDS or not _is_value(words[start]) or _is_time(words, start):
         return ""
-    return "number" if _NUMBER.match(words[start].text) else "name"
+    if _NUMBER.match(words[start].text):
+        return "number" if length <= _MAX_NUMBER_WORDS else ""
+    return "name" if all(map(_is_value, words[start : start + length])) else ""
 
 
 def _is_value(word: _Word) -> bool:
     if word.text in _MODALS or _OWNER.search(word.written) or _FIRST_PERSON.fullmatch(word.text):
         return False
     is_name = any(map(str.isupper, word.written)) and not word.is_first
-    return is_name or any(map(str.isdigit, word.text)) or "`" in word.written
+    return is_name or _has_digit(word) or "`" in word.written
+
+
+def _has_digit(word: _Word) -> bool:
+    return any(map(str.isdigit, word.text))
 
 
 def _is_time(words: tuple[_Word, ...], at: int) -> bool:

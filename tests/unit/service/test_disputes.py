@@ -84,7 +84,8 @@ async def test_what_replaced_the_newer_of_a_pair_disputes_the_older_in_its_place
     assert await ids(service) == [(now.id, old.id)]
     (waiting,) = await service.suspects()
     assert fly.id in waiting.evidence
-    assert [hit.memory.id for hit in await service.search("daily backup")] == [now.id, old.id]
+    disputed = {hit.memory.id: hit.surroundings.disputed for hit in await service.search("daily backup")}
+    assert disputed == {now.id: None, old.id: now.id}
     await service.disputes.decide(now.id, old.id, "replace")
     assert await service.admin.older_versions(now.id) == [fly.id, old.id]
     await service.past.restore(old.id)
