@@ -178,7 +178,9 @@ async def test_a_strangers_contradiction_is_not_told_to_whoever_stores_something
     said = await later.tool("memory_store", content=LEDGER, category="note")
     assert "MongoDB" not in text_of(said)
     assert later.trust == "medium"
-    changed = await later.tool("memory_update", memory_id=said["memory_id"], content=LEDGER.replace("service", "Service"))
+    changed = await later.tool(
+        "memory_update", memory_id=said["memory_id"], content=LEDGER.replace("service", "Service")
+    )
     assert "MongoDB" not in text_of(changed)
     listed = await later.tool("memory_suspects", limit=5)
     assert strange.id in text_of(listed)
