@@ -135,19 +135,3 @@ def test_what_had_not_begun_when_its_loop_ended_is_left_without_a_word(recwarn: 
     asyncio.run(begin())
     gc.collect()
     assert (done, [str(each.message) for each in recwarn]) == ([], [])
-
-
-async def test_what_is_due_later_begins_when_all_is_waited_for_and_not_once_it_is_given_up() -> None:
-    background, done = Background(), []
-
-    async def work() -> None:
-        done.append("done")
-
-    background.later(work)
-    assert done == []
-    await background.settle()
-    assert done == ["done"]
-    background.later(work)
-    background.give_up()
-    await background.settle()
-    assert done == ["done"]
