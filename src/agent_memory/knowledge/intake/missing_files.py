@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def list_files(folder: Path, storage_root: Path) -> tuple[list[Path], list[Path], list[Path]]:
-    """Return a folder's files to ingest, left-out links and left-out memories.
+    """List files to ingest, and links and memories left out.
 
     A link is left out if it leads out of the folder or to a hidden file. Hidden files and folders count for nothing,
     and linked folders are not entered. The folder of an agent and the storage root are left out: what was forgotten
