@@ -41,6 +41,7 @@ _SHOWN: Final = 20
 _NAMED: Final = 5
 
 _WHY: Final = {
+    "damaged_part": "is damaged",
     "invalid": "is empty, or no text",
     "only_secret": "is nothing but a secret, which is never stored",
     "too_long": "is longer than 1,000,000 characters, so it has to be split",

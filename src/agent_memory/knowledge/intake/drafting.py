@@ -93,6 +93,19 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class SkippedPart:
+    """A part of a file that cannot be read; the rest of the file is ingested.
+
+    Attributes:
+        place: Where it is, such as "line 3".
+        code: Why it cannot be read.
+    """
+
+    place: str
+    code: str = "damaged_part"
+
+
+@dataclass(frozen=True, slots=True)
 class Origin:
     """What all that comes in at once has in common.
 

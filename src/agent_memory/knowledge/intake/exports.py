@@ -1,14 +1,14 @@
 """From `conversations.json` of an export of ChatGPT or Claude, or a list of messages, to conversations.
 
-ChatGPT keeps a conversation as a tree: editing a question begins another branch. What is taken in is the branch that
-the export calls current. Hidden messages, system messages and calls of tools are left out.
+Both keep a conversation as a tree: editing a question begins another branch. Only the branch that the export calls
+current is ingested. Hidden messages, system messages and calls of tools are left out.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.intake.drafting import UNKNOWN, Document, Turn
+from agent_memory.knowledge.intake.drafting import UNKNOWN, Document, SkippedPart, Turn
 from agent_memory.knowledge.intake.session_logs import read_log
 from agent_memory.knowledge.intake.turns import (
     MESSAGE_KEYS,
@@ -25,7 +25,7 @@ from agent_memory.knowledge.intake.turns import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
 _SAID: Final = frozenset({"text", "multimodal_text", "code", "execution_output"})
 """Contents that somebody said or a tool answered; others are a model's thoughts, settings of a user, pictures."""
@@ -39,8 +39,10 @@ _CLAUDE_KEYS: Final = MESSAGE_KEYS | {"edited_at", "files_v2", "sync_sources", "
 _MOST_NODES: Final = 1_000_000
 
 
-def parts_of_export(value: Any, name: str) -> list[Conversation | Document] | None:
+def parts_of_export(value: Any, name: str) -> list[Conversation | Document | SkippedPart] | None:
     """Return the conversations of an export with the texts attached to them, or of a list of messages.
+
+    A conversation that is no object, or has no messages, is a skipped part.
 
     Args:
         value: What the file holds, as JSON.
@@ -52,19 +54,22 @@ def parts_of_export(value: Any, name: str) -> list[Conversation | Document] | No
     if isinstance(value, dict) and isinstance(value.get("conversations"), list):
         value = value["conversations"]
     many = value if isinstance(value, list) else [value]
-    every = [each for each in many if isinstance(each, dict)]
-    if every and all("mapping" in each for each in every):
-        return [_of_chatgpt(each) for each in every]
-    if every and all("chat_messages" in each for each in every):
-        return [part for each in every for part in _of_claude(each)]
+    for key, inner, read in (("mapping", dict, _of_chatgpt), ("chat_messages", list, _of_claude)):
+        is_whole = [isinstance(each, dict) and isinstance(each.get(key), inner) for each in many]
+        if any(is_whole):
+            return [
+                part
+                for number, each in enumerate(many, 1)
+                for part in (read(each) if is_whole[number - 1] else [SkippedPart(f"conversation {number}")])
+            ]
     return _of_messages(value, name)
 
 
-def _of_chatgpt(value: Mapping[str, Any]) -> Conversation:
+def _of_chatgpt(value: Mapping[str, Any]) -> Iterator[Conversation]:
     nodes = _mapping(value["mapping"])
     turns = [turn for node in _branch(nodes, value.get("current_node")) for turn in _read_node(node)]
     key = value.get("conversation_id") or value.get("id") or value.get("create_time")
-    return Conversation(
+    yield Conversation(
         _title(value.get("title")), f"chatgpt:{key}", turns, moment_of(value.get("create_time")), "chatgpt"
     )
 
@@ -129,7 +134,7 @@ def _is_plain_node(message: Mapping[str, Any], author: Mapping[str, Any], conten
 
 
 def _of_claude(value: Mapping[str, Any]) -> Iterator[Conversation | Document]:
-    messages = [each for each in _list(value["chat_messages"]) if isinstance(each, dict)]
+    messages = _list_current(value)
     turns = [turn for message in messages for turn in _read_claude(message)]
     begun = moment_of(value.get("created_at"))
     yield Conversation(_title(value.get("name")), f"claude:{value.get('uuid')}", turns, begun, "claude")
@@ -140,6 +145,35 @@ def _of_claude(value: Mapping[str, Any]) -> Iterator[Conversation | Document]:
                 yield Document(text, _title(each.get("file_name")), said_at=moment_of(message.get("created_at")))
 
 
+def _list_current(value: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the messages of a Claude conversation without those that an edit replaced."""
+    messages = [each for each in value["chat_messages"] if isinstance(each, dict)]
+    nodes = {_name(each.get("uuid")): each for each in messages if each.get("uuid")}
+    parents = {key: _name(each.get("parent_message_uuid")) for key, each in nodes.items()}
+    if not any(parents.values()):
+        return messages
+    current = _name(value.get("current_leaf_message_uuid"))
+    branch = _list_ancestors(parents, current if current in nodes else list(nodes)[-1])
+    forks = {parents[key] for key in branch} - {""}
+    children: dict[str, list[str]] = {}
+    for key, parent in parents.items():
+        children.setdefault(parent, []).append(key)
+    replaced = [key for key, parent in parents.items() if parent in forks and key not in branch]
+    for key in replaced:  # grows while it is read
+        replaced += children.get(key, ())
+    left_out = set(replaced)
+    return [message for message in messages if _name(message.get("uuid")) not in left_out]
+
+
+def _list_ancestors(parents: Mapping[str, str], key: str) -> set[str]:
+    """Return the ID of a message and of those that it follows."""
+    ancestors: set[str] = set()
+    while key in parents and key not in ancestors:
+        ancestors.add(key)
+        key = parents[key]
+    return ancestors
+
+
 def _read_claude(message: Mapping[str, Any]) -> list[Turn]:
     role = {"human": "user", "assistant": "assistant"}.get(_name(message.get("sender")), UNKNOWN)
     content = message.get("content") or message.get("text")
@@ -148,7 +182,7 @@ def _read_claude(message: Mapping[str, Any]) -> list[Turn]:
     return make_turns(content, role, said_at=moment_of(message.get("created_at")))
 
 
-def _of_messages(value: Any, name: str) -> list[Conversation | Document] | None:
+def _of_messages(value: Any, name: str) -> list[Conversation | Document | SkippedPart] | None:
     """Return the conversation in a list of messages of an API.
 
     Raises:

@@ -27,7 +27,7 @@ from agent_memory.knowledge.intake.document_index import (
     is_placed,
     without_key,
 )
-from agent_memory.knowledge.intake.drafting import FORMAT, UNKNOWN, Document, Draft, Origin, Turn
+from agent_memory.knowledge.intake.drafting import FORMAT, UNKNOWN, Document, Draft, Origin, SkippedPart, Turn
 from agent_memory.knowledge.intake.parsing import has_its_id, parse_file
 from agent_memory.knowledge.intake.storing import Ingested, store_new
 from agent_memory.models import RESOURCE
@@ -246,7 +246,9 @@ class Ingest:
         origin = replace(self._origin(caller, group), file=name.text[:200])
         await asyncio.to_thread(_check_path, path)
         for part in await asyncio.to_thread(lambda: list(parse_file(path))):
-            if isinstance(part, Document):
+            if isinstance(part, SkippedPart):
+                done.refused.append((f"{part.place} of {done.name}", part.code))
+            elif isinstance(part, Document):
                 await self._take_document(part, origin, caller, done)
             else:
                 await self._take_conversation(part, origin, caller, done, tell)

@@ -5,6 +5,7 @@ The exports of ChatGPT and Claude are in `agent_memory.knowledge.intake.exports`
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.files.atomic import read_file, translated
 from agent_memory.knowledge.intake.document_index import DOCUMENT_ID, describe_path, get_real_path
-from agent_memory.knowledge.intake.drafting import Document
+from agent_memory.knowledge.intake.drafting import Document, SkippedPart
 from agent_memory.knowledge.intake.exports import parts_of_export
 from agent_memory.knowledge.intake.session_logs import UnknownShapeError, read_log
 from agent_memory.knowledge.intake.transcripts import transcript_in
@@ -39,11 +40,11 @@ FORMS: Final = (
 )
 
 
-def parse_file(path: Path) -> Iterator[Document | Conversation]:
-    """Yield what is in a file, in its order.
+def parse_file(path: Path) -> Iterator[Document | Conversation | SkippedPart]:
+    """Yield what is in a file, in its order, with the parts that cannot be read.
 
     Raises:
-        ValidationError: `unknown_form`: it is of no form that is known here; `not_text`: not in UTF-8; `too_long`.
+        ValidationError: `unknown_form`: of no form that is known here; `not_text`: not in UTF-8 or UTF-16; `too_long`.
         StorageError: It cannot be read.
     """
     suffix = path.suffix.lower()
@@ -73,8 +74,10 @@ def has_its_id(resource: Resource) -> bool:
         return True
 
 
-def chats_of_lines(text: str, name: str) -> Iterator[Conversation]:
+def chats_of_lines(text: str, name: str) -> Iterator[Conversation | SkippedPart]:
     """Yield the conversations of JSON lines, one turn each, in the order in which they begin.
+
+    Lines that are no JSON object, such as the last line of a file that was cut, are yielded as skipped parts.
 
     Args:
         text: The lines. `conversation_id`, `conversation`, `session_id`, `session` or `thread_id` tells conversations
@@ -82,14 +85,15 @@ def chats_of_lines(text: str, name: str) -> Iterator[Conversation]:
         name: Of the file: of what the conversations without a name of their own are called.
 
     Raises:
-        ValidationError: A line is no JSON object, or no line is a turn.
+        ValidationError: No line is a turn.
     """
     lines: dict[int, dict[str, Any]] = {}
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            lines[number] = value = _json(line, f"line {number} of {name}")
-            if not isinstance(value, dict):
-                raise _damaged(f"line {number} of {name} is no JSON object")
+    for number, line in enumerate(text.split("\n"), 1):  # a JSON text may hold other line separators
+        value = _read_line(line)
+        if isinstance(value, dict):
+            lines[number] = value
+        elif line.strip():
+            yield SkippedPart(f"line {number}")
     try:
         form, turns = read_log([*lines.values()])
     except UnknownShapeError as error:
@@ -98,14 +102,22 @@ def chats_of_lines(text: str, name: str) -> Iterator[Conversation]:
     for key, turn in turns:
         talks.setdefault(key, []).append(turn)
     if not talks:
-        raise _damaged(f"{name} has no line with `content` or `text`")
+        raise _damaged(f"{name} has no line that is a JSON object with `content` or `text`")
     first = next(iter(talks.values()))[0].text
     for key, own_turns in talks.items():
         own = key or hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         yield Conversation(key or name, f"{name}:{own}", own_turns, own_turns[0].said_at, form)
 
 
-def _parts_of_json(text: str, path: Path) -> Iterable[Document | Conversation]:
+def _read_line(line: str) -> Any:
+    """Return the value of a line of JSON, or None."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _parts_of_json(text: str, path: Path) -> Iterable[Document | Conversation | SkippedPart]:
     try:
         parts = parts_of_export(_json(text, path.name), path.name)
     except UnknownShapeError as error:
@@ -134,13 +146,14 @@ def _text_of(path: Path) -> str:
                 recovery="Split it into files of fewer conversations.",
             )
         content = read_file(path)
+    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        return content.decode("utf-8-sig")
+        return content.decode("utf-16" if is_utf16 else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValidationError(
-            f"{path.name} is no text in UTF-8 (byte {error.start:,}); nothing of it was taken in.",
+            f"{path.name} is no text in UTF-8 (byte {error.start:,}); nothing of it was ingested.",
             code="not_text",
-            recovery="Convert it: iconv -f LATIN1 -t UTF-8, or save it as Markdown or text.",
+            recovery="Save it as UTF-8. A text of an older Windows program: `iconv -f WINDOWS-1252 -t UTF-8 FILE`.",
         ) from None
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import ValidationError
-from agent_memory.knowledge.intake.drafting import Document, Turn
+from agent_memory.knowledge.intake.drafting import Document, SkippedPart, Turn
 from agent_memory.knowledge.intake.exports import parts_of_export
 from agent_memory.knowledge.intake.parsing import parse_file
 from agent_memory.knowledge.intake.turns import Conversation
@@ -109,9 +109,7 @@ def test_a_damaged_tree_ends(tmp_path: Path) -> None:
     (chat,) = parts(tmp_path, "c.json", [chatgpt(mapping=mapping, current_node="b")])
     assert isinstance(chat, Conversation)
     assert [turn.text for turn in chat.turns] == ["A", "B"]
-    assert [len(each.turns) for each in parts(tmp_path, "c.json", [chatgpt(mapping=[])]) if hasattr(each, "turns")] == [
-        0
-    ]
+    assert parts_of_export([chatgpt(mapping=[])], "c.json") is None
 
 
 JSON = st.recursive(
@@ -180,7 +178,7 @@ def test_a_list_of_messages_is_a_conversation_without_its_system_prompt(tmp_path
     [
         ("a.pdf", "%PDF", "unknown_form"), ("a.zip", "PK", "unknown_form"), ("a.json", {"name": "x"}, "unknown_form"),
         ("a.json", [1, 2], "unknown_form"), ("a.json", "{", "damaged_file"), ("a.jsonl", "[1]", "damaged_file"),
-        ("a.jsonl", "{}", "damaged_file"), ("a.jsonl", '{"content": "x"}\n{', "damaged_file"),
+        ("a.jsonl", "{}", "damaged_file"), ("a.jsonl", "[" * 100_000, "damaged_file"),
         ("a.json", "[" * 100_000, "damaged_file"),
     ],
 )  # fmt: skip
@@ -189,6 +187,54 @@ def test_what_cannot_be_read_says_what_to_do(tmp_path: Path, name: str, content:
         parts(tmp_path, name, content)
     assert caught.value.code == code
     assert caught.value.recovery
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_parse_file_of_a_unicode_encoding_reads_its_text(tmp_path: Path, encoding: str) -> None:
+    mark = "\ufeff" if encoding.endswith("e") else ""
+    (tmp_path / "a.txt").write_bytes((mark + "Grüße — 港").encode(encoding))
+    (document,) = parse_file(tmp_path / "a.txt")
+    assert isinstance(document, Document)
+    assert document.text == "Grüße — 港"
+
+
+@pytest.mark.parametrize("damaged", ['{"content": "I al', "\0" * 20, "[1]", "[" * 100_000, "no JSON"])
+def test_parse_file_of_lines_skips_and_names_damaged_ones(tmp_path: Path, damaged: str) -> None:
+    first, last = ({"role": "user", "content": text} for text in ("Tea?", "line\u2028separator"))
+    lines = [json.dumps(first), damaged, "", json.dumps(last, ensure_ascii=False)]
+    skipped, chat = parts(tmp_path, "a.jsonl", "\r\n".join(lines))
+    assert skipped == SkippedPart("line 2")
+    assert isinstance(chat, Conversation)
+    assert [turn.text for turn in chat.turns] == ["Tea?", "line\u2028separator"]
+
+
+@pytest.mark.parametrize(
+    "damaged", [None, "text", [], {"title": "no messages"}, {"mapping": None}, {"chat_messages": {}}]
+)
+def test_parse_file_of_an_export_skips_and_names_damaged_conversations(tmp_path: Path, damaged: Any) -> None:
+    for talk in (chatgpt(current_node="end"), claude()):
+        skipped, chat, *_ = parts(tmp_path, "conversations.json", [damaged, talk])
+        assert skipped == SkippedPart("conversation 1")
+        assert isinstance(chat, Conversation)
+
+
+def test_parse_file_of_claude_leaves_edited_messages_and_their_answers_out(tmp_path: Path) -> None:
+    root = "00000000-0000-4000-8000-000000000000"
+    texts = {"1": root, "2": "1", "3": root, "4": "3", "5": "2", "6": "4", "7": "4", "8": "lost", "9": "8"}
+    messages = [
+        {
+            "uuid": key,
+            "parent_message_uuid": parent,
+            "sender": "human",
+            "text": f"Text {key}",
+            "created_at": "2026-01-05",
+        }
+        for key, parent in texts.items()
+    ]
+    export = {"uuid": "u-1", "name": "Tea", "chat_messages": messages, "current_leaf_message_uuid": "6"}
+    (chat,) = parts(tmp_path, "conversations.json", [export])
+    assert isinstance(chat, Conversation)
+    assert [turn.text for turn in chat.turns] == ["Text 3", "Text 4", "Text 6", "Text 8", "Text 9"]
 
 
 def test_a_text_in_another_encoding_is_refused(tmp_path: Path) -> None:
