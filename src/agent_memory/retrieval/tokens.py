@@ -120,6 +120,9 @@ def _expand(word: str) -> Iterator[str]:
         if word not in STOP_WORDS:
             yield _normal(word)
         return
+    if unicodedata.category(word[0]) == "So":
+        yield word
+        return
     if _APOSTROPHE.search(word):
         word = _without_contraction(word)
     pattern = _PART if word.isascii() else _unicode_part()
@@ -180,14 +183,21 @@ def _stemmer() -> Stemmer:
 
 @lru_cache(maxsize=1)
 def _marks() -> str:
-    """Return every combining mark of the basic plane: `re` leaves them out of a word, Devanagari needs them in."""
-    codes = range(0x300, 0xFFFF)
+    """Return the combining marks of the basic plane, without variation selectors: Devanagari needs them in a word."""
+    codes = (*range(0x300, 0xFE00), *range(0xFE10, 0xFFFF))
     return "".join(chr(code) for code in codes if unicodedata.category(chr(code))[0] == "M")
 
 
 @lru_cache(maxsize=1)
+def _signs() -> str:
+    """Return emoji and other pictures, without their skin tones and variants."""
+    codes = (*range(0x2300, 0x2400), *range(0x2600, 0x27C0), *range(0x2B00, 0x2C00), *range(0x1F000, 0x1FB00))
+    return "".join(chr(code) for code in codes if unicodedata.category(chr(code)) == "So")
+
+
+@lru_cache(maxsize=1)
 def _unicode_word() -> re.Pattern[str]:
-    return re.compile(rf"[\w{_marks()}]+(?:[{_JOINERS}]+[\w{_marks()}]+)*(?:\+\+|#)?")
+    return re.compile(rf"[\w{_marks()}]+(?:[{_JOINERS}]+[\w{_marks()}]+)*(?:\+\+|#)?|[{_signs()}]")
 
 
 @lru_cache(maxsize=1)

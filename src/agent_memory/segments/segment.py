@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-VERSION: Final = 4
+VERSION: Final = 5
 """Of the arrays' names and meaning, and of how text is read into terms: with another one, all are made anew."""
 
 NONE: Final = 2**32 - 1

@@ -46,6 +46,16 @@ def test_accents_of_other_scripts_are_letters_and_stay() -> None:
     assert index_terms("й") != index_terms("и")
 
 
+@pytest.mark.parametrize("sign", ["🍕", "❌", "⏰", "⭐", "👍"])
+def test_index_terms_with_an_emoji_have_it(sign: str) -> None:
+    assert query_terms(sign) == [sign]
+    assert sign in index_terms(f"Friday is pizza day{sign} in Lisbon.")
+
+
+def test_index_terms_leave_variants_and_lines_of_tables_out() -> None:
+    assert index_terms("👍🏽 ❤️ ──│ →") == index_terms("👍 ❤")
+
+
 def test_scripts_without_spaces_become_overlapping_pairs() -> None:
     assert query_terms("数据库") == ["数据", "据库"]
 
