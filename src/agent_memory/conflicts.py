@@ -55,12 +55,13 @@ _TIME: Final = re.compile(
     r"|\d+(?:st|nd|rd|th)|q[1-4]"
 )
 _NUMBER: Final = re.compile(r"\W?\d")
+_BARE_NUMBER: Final = re.compile(r"[#v]?\d[\d.]*")
 _OWNER: Final = re.compile(r"'s$|s'$")
 _FIRST_PERSON: Final = re.compile(r"i(?:'\w+)?")
 
 
 class _Word(NamedTuple):
-    """A word as it is compared, as it is written, and whether it begins a sentence or a line."""
+    """Word as it is compared, as it is written with its punctuation, and whether it begins a sentence or a line."""
 
     text: str
     written: str
@@ -101,7 +102,7 @@ def _split_words(text: str) -> tuple[_Word, ...]:
     for written in _TOKEN.findall(text):
         token = written.lstrip(_OPENING).rstrip(_CLOSING).replace("’", "'")  # noqa: RUF001
         if written != "\n" and token:
-            words.append(_Word(token.strip("`").casefold(), token, is_first))
+            words.append(_Word(token.strip("`").casefold(), written, is_first))
             is_first = is_first and (token.casefold() in _ARTICLES or not any(map(str.isalnum, token)))
         is_first = is_first or written == "\n" or _SENTENCE_END.search(written) is not None
     return tuple(words)
@@ -133,9 +134,17 @@ def _differ_by_value(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> boo
     if {word.text for word in place} & {word.text for word in other_place}:
         return False  # two places with equal words between them
     kind = _read_kind(first, start, len(place))
-    if kind == "name" and first[start - 1].is_first and any(map(_has_digit, first[start + len(place) :])):
+    if kind == "name" and any(map(_has_digit, first[start + len(place) :])):
         return False  # the name of what the number belongs to: "Room Fjord seats 8 people"
+    if end and _is_title(first[start - 1], place[0]) and _is_title(first[start - 1], other_place[0]):
+        return False
     return kind != "" and kind == _read_kind(second, start, len(other_place))
+
+
+def _is_title(first: _Word, number: _Word) -> bool:
+    """Return True if a number belongs to the first word before it: "Ticket 12 is done"."""
+    is_label = first.written.endswith((":", "="))
+    return first.is_first and not is_label and _BARE_NUMBER.fullmatch(number.text) is not None
 
 
 def _count_equal(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> int:
@@ -159,7 +168,7 @@ def _read_kind(words: tuple[_Word, ...], start: int, length: int) -> str:
 
 
 def _is_value(word: _Word) -> bool:
-    if word.text in _MODALS or _OWNER.search(word.written) or _FIRST_PERSON.fullmatch(word.text):
+    if word.text in _MODALS or _OWNER.search(word.text) or _FIRST_PERSON.fullmatch(word.text):
         return False
     is_name = any(map(str.isupper, word.written)) and not word.is_first
     return is_name or _has_digit(word) or "`" in word.written

@@ -20,6 +20,10 @@ VALUES = [
     ("The cache expires after 30 seconds.", "The cache expires after 2 minutes."),
     ("The lead of the desk is Anna Maria Berg.", "The lead of the desk is Jo."),
     ("Deploy with `blue-green`.", "Deploy with `rolling`."),
+    ("Timeout: 30 seconds", "Timeout: 60 seconds"),
+    ("Retries 3", "Retries 5"),
+    ("Wait 30s before a retry.", "Wait 60s before a retry."),
+    ("Ask Ana for the keys.", "Ask Ben for the keys."),
     ("# Ledger\n\n- Use PostgreSQL here.", "# Ledger\n\n- Use MySQL here."),
 ]
 NEGATIONS = [
@@ -42,6 +46,11 @@ NO_CONFLICTS = [
     ("Room Fjord seats 8 people.", "Room Gletscher seats 12 people."),
     ("Room Fjord seats 8 people.", "Room Gletscher seats 8 people."),
     ("Service billing-api listens on port 8080.", "Service billing-web listens on port 8080."),
+    ("Rate limit for GET /users is 100 calls.", "Rate limit for POST /users is 100 calls."),
+    ("Ticket 12 is done.", "Ticket 13 is done."),
+    ("The invoice 4711 was paid.", "The invoice 4712 was paid."),
+    ("Release 2.3.0 shipped on a Friday.", "Release 2.4.0 shipped on a Friday."),
+    ("Good day. Build #512 failed.", "Good day. Build #513 failed."),
     ("My phone number is 555-0101.", "Jo's phone number is 555-0102."),
     ("My phone number is 555-0101.", "Jo's phone number is 555-0101."),
     ("My birthday is 3 May.", "My mother's birthday is 3 May."),

@@ -1,0 +1,172 @@
+"""Measure which conflicts of ordinary notes are reported.
+
+    python -m benchmarks.conflicts [FILE] [--agent FILE.jsonl --replaced FILE] [--embedder local|none] [--json]
+
+Each line of FILE (by default `benchmarks/data/conflicts.jsonl`) is a note, `{"type": "note", "set", "id", "text"}`, with
+`contradicts: [ids]` if it replaces or denies older ones; lines of other types are skipped. `--agent` adds a set of
+`benchmarks.retrieval`, `--replaced` a text that says `new > old` of its IDs.
+
+The notes of a set are stored in one memory in their order, as the tools store them. Prints the pairs that were reported
+by mistake, the missed pairs, then by set: precision, recall, and recall with the similar memories that the store lists.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+import tempfile
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.settings import ServiceSettings
+from benchmarks._drift_product import Product
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+CASES: Final = Path(__file__).parent / "data" / "conflicts.jsonl"
+_BEGIN: Final = datetime(2026, 1, 5, 9, tzinfo=UTC)
+
+NotePair = tuple[str, str]
+"""Keys of two notes, the newer first."""
+
+
+@dataclass(frozen=True)
+class NoteSet:
+    """Notes of one memory: texts by key, in the order of storing, and the pairs that conflict."""
+
+    name: str
+    texts: dict[str, str]
+    conflicts: frozenset[NotePair]
+
+
+@dataclass(frozen=True)
+class SetReport:
+    """Outcome of one set, or of all.
+
+    Attributes:
+        name: Name of the set.
+        notes: Number of notes.
+        conflicts: Number of labelled pairs.
+        wrong: Reported pairs that are not conflicts.
+        right: Reported pairs that are.
+        listed: Missed pairs whose older note is among the similar memories of the newer.
+        missed: Missed pairs that are not listed either.
+    """
+
+    name: str
+    notes: int
+    conflicts: int
+    wrong: tuple[NotePair, ...]
+    right: tuple[NotePair, ...]
+    listed: tuple[NotePair, ...]
+    missed: tuple[NotePair, ...]
+
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """Precision, recall, and recall with similar memories; None without a pair."""
+        total, reported = self.conflicts, len(self.right) + len(self.wrong)
+        return {
+            "precision": round(len(self.right) / reported, 3) if reported else None,
+            "recall": round(len(self.right) / total, 3) if total else None,
+            "recall_with_similar": round((len(self.right) + len(self.listed)) / total, 3) if total else None,
+        }
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.conflicts", description=__doc__.partition("\n")[0])
+    parser.add_argument("file", type=Path, nargs="?", default=CASES, metavar="FILE")
+    parser.add_argument("--agent", type=Path, metavar="FILE.jsonl")
+    parser.add_argument("--replaced", type=Path, metavar="FILE")
+    parser.add_argument("--embedder", choices=("local", "none"), default="local", help="none: by words alone")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    args = parser.parse_args(argv)
+    if (args.agent is None) != (args.replaced is None):
+        parser.error("--agent and --replaced go together")
+    sets = list(load_sets(args.file))
+    if args.agent:
+        sets.append(load_agent_set(args.agent, args.replaced))
+    reports = [asyncio.run(measure(notes, args.embedder)) for notes in sets]
+    reports.append(add_reports(reports))
+    texts = {key: text for notes in sets for key, text in notes.texts.items()}
+    if args.json:
+        print(json.dumps([{**asdict(report), **report.figures} for report in reports], ensure_ascii=False))
+    else:
+        print("\n".join(render_reports(reports, texts)))
+    return 0
+
+
+def load_sets(path: Path) -> Iterator[NoteSet]:
+    """Yield the sets of a file."""
+    texts: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    conflicts: defaultdict[str, set[NotePair]] = defaultdict(set)
+    for line in path.read_text("utf-8").splitlines():
+        row: dict[str, Any] = json.loads(line)
+        if row["type"] == "note":
+            texts[row["set"]][row["id"]] = row["text"]
+            conflicts[row["set"]].update((row["id"], older) for older in row.get("contradicts", ()))
+    for name, notes in texts.items():
+        yield NoteSet(name, notes, frozenset(conflicts[name]))
+
+
+def load_agent_set(path: Path, replaced: Path) -> NoteSet:
+    """Return a set of `benchmarks.retrieval` with the pairs that a text lists as `new > old`."""
+    rows = map(json.loads, path.read_text("utf-8").splitlines())
+    texts = {row["id"]: row["text"] for row in rows if row["type"] == "memory"}
+    listed: list[NotePair] = re.findall(r"(\w+)\s+>\s+(\w+)", replaced.read_text("utf-8"))
+    return NoteSet(path.stem, texts, frozenset(pair for pair in listed if texts.keys() >= {*pair}))
+
+
+async def measure(notes: NoteSet, embedder: str) -> SetReport:
+    """Store the notes of a set and return what was reported of them."""
+    settings = ServiceSettings.model_validate({"embedder": embedder})
+    similar: dict[str, tuple[str, ...]] = {}
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # background sealing may still write
+        product = Product(Path(folder), settings, (_BEGIN + timedelta(days=365)).timestamp())
+        try:
+            for number, (key, text) in enumerate(notes.texts.items()):
+                written = await product.store(key, {"content": text}, _BEGIN + timedelta(hours=number))
+                similar[key] = written.similar
+                await product.settle()
+            reported = {(pair.a, pair.b) for pair in await product.suspects()}
+        finally:
+            await product.service.close()
+    absent = notes.conflicts - reported
+    listed = {(newer, older) for newer, older in absent if older in similar[newer]}
+    wrong, right, missed = reported - notes.conflicts, reported & notes.conflicts, absent - listed
+    pairs = (tuple(sorted(group)) for group in (wrong, right, listed, missed))
+    return SetReport(notes.name, len(notes.texts), len(notes.conflicts), *pairs)
+
+
+def add_reports(reports: Sequence[SetReport]) -> SetReport:
+    """Return the report of all sets together."""
+    groups = ([getattr(report, name) for report in reports] for name in ("wrong", "right", "listed", "missed"))
+    pairs = (tuple(pair for group in lists for pair in group) for lists in groups)
+    notes, conflicts = sum(report.notes for report in reports), sum(report.conflicts for report in reports)
+    return SetReport("all", notes, conflicts, *pairs)
+
+
+def render_reports(reports: Sequence[SetReport], texts: dict[str, str]) -> Iterator[str]:
+    """Yield the lines of a report: wrong pairs first, then missed ones, then the figures of each set."""
+    total = reports[-1]
+    for title, pairs in (
+        ("reported by mistake", total.wrong),
+        ("not reported, listed as similar", total.listed),
+        ("not reported, not listed", total.missed),
+    ):
+        yield f"{title}: {len(pairs)}"
+        yield from (f"  {newer}: {texts[newer]} / {older}: {texts[older]}" for newer, older in pairs)
+    for report in reports:
+        rates = "  ".join(f"{name} {'-' if rate is None else rate}" for name, rate in report.figures.items())
+        counts = f"{report.notes} notes, {report.conflicts} conflicts, {len(report.wrong)} wrong"
+        yield f"{report.name}: {counts}  {rates}"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
