@@ -76,6 +76,7 @@ from agent_memory.models.memory import (
     MEMORY,
     PROJECT,
     Memory,
+    may_conflict,
     of_another_project,
 )
 from agent_memory.models.observation import Observation
@@ -247,6 +248,7 @@ __all__ = [
     "is_told",
     "is_untouched_statement",
     "listed_as",
+    "may_conflict",
     "may_stand_for",
     "new_memory_id",
     "of_another_project",

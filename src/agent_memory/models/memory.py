@@ -10,7 +10,7 @@ from agent_memory.models.document import GROUP, group_facets
 from agent_memory.models.fields import offered_values
 from agent_memory.models.identifiers import new_memory_id
 from agent_memory.models.kind import Kind
-from agent_memory.models.record import MAX_GROUP_CHARS, IdOf, Record
+from agent_memory.models.record import MAX_GROUP_CHARS, IdOf, Record, may_stand_for
 from agent_memory.models.text import check_text, visible
 
 if TYPE_CHECKING:
@@ -43,6 +43,16 @@ def of_another_project(memory: Record, project: str) -> bool:
     """Tell whether a record belongs to a project, and not to this one; to an empty one all are alike."""
     own = memory.project if isinstance(memory, Memory) else ""
     return bool(project and own and own.casefold() != project.casefold())
+
+
+def may_conflict(newer: Record, older: Record) -> bool:
+    """Return True if a record may be reported as a conflict of an older one.
+
+    Not across projects or groups, and not against higher trust.
+    """
+    groups = {record.belongs_to for record in (newer, older) if isinstance(record, Memory)} - {""}
+    is_elsewhere = isinstance(newer, Memory) and of_another_project(older, newer.project)
+    return len(groups) <= 1 and not is_elsewhere and may_stand_for(newer.trust, older.trust)
 
 
 class Memory(Record):

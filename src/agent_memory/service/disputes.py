@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.conflicts import TextConflict, find_conflict
 from agent_memory.errors import ValidationError
-from agent_memory.models import BESIDE, DISTINCT, REPLACES, SUSPECT, may_stand_for
+from agent_memory.models import BESIDE, DISTINCT, REPLACES, SUSPECT, may_conflict
 from agent_memory.service.caller import NOBODY
 from agent_memory.service.results import Suspect
 from agent_memory.service.seeing import check_seen, is_seen
@@ -203,7 +203,7 @@ def _pairs(newer: Iterable[tuple[Memory, Memory]], older: dict[str, Memory]) -> 
     for one, current in newer:
         for link in one.links:
             other = older.get(link.id) if link.rel == SUSPECT else None
-            if other is None or other.id == current.id or not may_stand_for(current.trust, other.trust):
+            if other is None or other.id == current.id or not may_conflict(current, other):
                 continue
             conflict = _find_conflict(one, current, other)
             if conflict is not None:

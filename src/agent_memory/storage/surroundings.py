@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.conflicts import find_conflict
-from agent_memory.models import SUSPECT, Linked, Surroundings, content_mark, is_told, may_stand_for, rests_on, sees
+from agent_memory.models import (
+    SUSPECT,
+    Linked,
+    Surroundings,
+    content_mark,
+    is_told,
+    may_conflict,
+    may_stand_for,
+    rests_on,
+    sees,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +68,7 @@ def _incoming(state: State[R], record: R, now: datetime, group: str | None) -> t
         if not sees(group, other.facets):
             continue
         is_undecided = any(link.rel == SUSPECT and link.id == record.id for link in each.links)
-        if is_undecided and disputed is None:
+        if is_undecided and disputed is None and may_conflict(other, record):
             newer_texts = {state.kind.text_of(state.records[each.id]), state.kind.text_of(other)}
             text = state.kind.text_of(record)
             disputed = other.id if any(find_conflict(newer, text) for newer in newer_texts) else None

@@ -110,3 +110,31 @@ async def test_a_pair_is_told_to_who_sees_both(service: MemoryService) -> None:
     assert [each.newer.id for each in await service.suspects(ADA)] == [newer.id]
     assert await service.suspects(BOB) == []
     assert [await service.disputes.how_many(caller) for caller in (NOBODY, ADA, BOB)] == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("owner", "others", "count"),
+    [
+        ({"group": "acme:ada"}, {"group": "acme:bob"}, 0),
+        ({"group": "acme:ada"}, {"group": "acme:ada"}, 1),
+        ({"group": "acme:ada"}, {}, 1),
+        ({"project": "kestrel"}, {"project": "Osprey"}, 0),
+        ({"project": "kestrel"}, {"project": "Kestrel"}, 1),
+    ],
+)
+async def test_conflicts_two_owners_none(
+    service: MemoryService, owner: dict[str, str], others: dict[str, str], count: int
+) -> None:
+    await service.store({"content": "The office is in Berlin.", **owner})
+    stored = await service.store({"content": "The office is in Lyon.", **others})
+    assert len(stored.suspects) == len(await service.suspects()) == count
+    assert await service.disputes.look() == 0
+    assert sum(hit.surroundings.disputed is not None for hit in await service.search("office")) == count
+
+
+async def test_suspects_stored_pair_of_two_groups_hidden(service: MemoryService) -> None:
+    older = memory_of("The office is in Berlin.", group="acme:ada")
+    newer = memory_of("The office is in Lyon.", group="acme:bob", links=[Link(rel=SUSPECT, id=older.id)])
+    await service.storage.store_many([older, newer])
+    assert await service.suspects() == []
+    assert {hit.surroundings.disputed for hit in await service.search("office")} == {None}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.conflicts import find_conflict
 from agent_memory.errors import StorageError
-from agent_memory.models import SUSPECT, Link, content_mark, is_told, may_stand_for, of_another_project
+from agent_memory.models import SUSPECT, Link, content_mark, is_told, may_conflict
 from agent_memory.service.results import Suspect
 from agent_memory.storage.cleaning import with_own_links
 
@@ -155,14 +155,13 @@ class Comparing:
 def compared(newer: Memory, older: Iterable[Memory]) -> list[Suspect]:
     """Return the conflicts of a memory with older ones; none if they form a series.
 
-    Linked memories and those of other projects are left out, and those of higher trust.
+    Linked memories are left out, and those of other projects, groups and of higher trust.
     """
     linked_with = {link.id for link in newer.links if not is_told(link.rel)} | {newer.supersedes, newer.id}
     found: list[Suspect] = []
     for other in older:
         known = other.id in linked_with or any(link.id == newer.id and not is_told(link.rel) for link in other.links)
-        elsewhere = of_another_project(other, newer.project)
-        if known or elsewhere or not may_stand_for(newer.trust, other.trust):
+        if known or not may_conflict(newer, other):
             continue
         conflict = find_conflict(newer.content, other.content)
         if conflict is not None:
