@@ -2,7 +2,7 @@
 
     python -m benchmarks.conflicts [FILE] [--agent FILE.jsonl --replaced FILE] [--embedder local|none] [--json]
 
-Each line of FILE (by default `benchmarks/data/conflicts.jsonl`) is a note, `{"type": "note", "set", "id", "text"}`, with
+A line of FILE (by default `benchmarks/data/conflicts.jsonl`) is a note, `{"type": "note", "set", "id", "text"}`, with
 `contradicts: [ids]` if it replaces or denies older ones; lines of other types are skipped. `--agent` adds a set of
 `benchmarks.retrieval`, `--replaced` a text that says `new > old` of its IDs.
 

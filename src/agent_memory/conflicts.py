@@ -61,7 +61,7 @@ _FIRST_PERSON: Final = re.compile(r"i(?:'\w+)?")
 
 
 class _Word(NamedTuple):
-    """Word as it is compared, as it is written with its punctuation, and whether it begins a sentence or a line."""
+    """Word as compared and as written; `is_first` if it begins a sentence."""
 
     text: str
     written: str
@@ -142,7 +142,7 @@ def _differ_by_value(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> boo
 
 
 def _is_title(first: _Word, number: _Word) -> bool:
-    """Return True if a number belongs to the first word before it: "Ticket 12 is done"."""
+    """Return True if first word and number are one name: "Ticket 12"."""
     is_label = first.written.endswith((":", "="))
     return first.is_first and not is_label and _BARE_NUMBER.fullmatch(number.text) is not None
 

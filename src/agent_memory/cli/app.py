@@ -69,7 +69,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         "unpin": _Entry("change", "Let memories take their turn in the scratchpad again."),
         "forget": _Entry("past", "Forget memories and the older versions they replaced."),
         "purge": _Entry("purge", "Take records out of every file for good, backups too; list purges."),
-        "conflicts": _Entry("conflicts", "List pairs of memories that conflict, or settle one."),
+        "conflicts": _Entry("conflicts", "Decide about pairs of memories that conflict."),
         "review": _Entry("review", "Decide about waiting notes and conflicts with single keys."),
         "inbox": _Entry("inbox", "List what waits, or accept or reject it: statements without a cue."),
         "undo": _Entry("undo", "List the last 20 changes: who, what, when; or take one back."),

@@ -16,17 +16,18 @@ from agent_memory.cli.running import Run, command, exit_code
 from agent_memory.cli.text import brief, minute
 from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.models import Memory, offered_fields, to_text
+from agent_memory.service.shortening import shorten_line
 from agent_memory.service.views import promotion, similar_view, trace
 from agent_memory.service.views import suspects as views_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from agent_memory.service import Stored, Suspect, Updated
+    from agent_memory.service import Stored, Updated
 
 
 _MAX_INPUT_CHARS = 100_000
 """Read from stdin at most; a memory has a tenth of it, and the error about that is the service's."""
+_LINE_CHARS: Final = 80
+"""Width of a line that names a memory to compare."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +86,11 @@ async def _show_stored(run: Run, stored: "Stored") -> None:
         run.screen.note(
             f"That was forgotten on {minute(stored.trace.at)}: {stored.trace.reason}. It is stored all the same."
         )
-    _note_suspects(run, memory.id, stored.suspects)
     if stored.replaced:
         replaced = (await run.service.get(stored.replaced)).content
         run.screen.note(f"It replaces {stored.replaced}: {brief(replaced)}")
     run.screen.show(f"{memory.id} says that already." if stored.duplicate else f"Stored as {memory.id}.")
-    _show_similar(run, stored.similar)
+    _note_memories_to_compare(run, stored)
     if not stored.duplicate:
         run.hint_undo(memory.id)
 
@@ -151,16 +151,24 @@ def show_updated(run: Run, updated: "Updated") -> None:
     document = {"memory_id": memory_id, "changed": list(updated.fields), "redacted": list(updated.redacted)}
     run.screen.document({**document, "similar": similar_view(updated.similar)})
     note_redacted(run, updated.redacted)
-    _note_suspects(run, memory_id, updated.suspects)
     run.screen.show(f"Changed {what} of {memory_id}." if what else "Nothing was changed.")
-    _show_similar(run, updated.similar)
+    _note_memories_to_compare(run, updated)
     if what:
         run.hint_undo(memory_id)
 
 
-def _show_similar(run: Run, memories: "Iterable[Memory]") -> None:
-    for memory in memories:
-        run.screen.note(f'Similar: {memory.id} "{brief(memory.content)}" ({memory.timestamp:%Y-%m-%d})')
+def _note_memories_to_compare(run: Run, written: "Stored | Updated") -> None:
+    """Name the older memories that conflict with a written one, then those that are similar."""
+    conflicts = [conflict.older for conflict in written.suspects]
+    conflict_ids = {memory.id for memory in conflicts}
+    similar = [memory for memory in written.similar if memory.id not in conflict_ids]
+    for title, memories in (("Conflict", conflicts), ("Similar", similar)):
+        for memory in memories:
+            ends = f"{title}: {memory.id}", f"({memory.timestamp:%Y-%m-%d})"
+            text = shorten_line(memory.content, _LINE_CHARS - len(" ".join(ends)) - len(' ""'))
+            run.screen.note(f'{ends[0]} "{text}" {ends[1]}')
+    if conflicts:
+        run.screen.hint("Decide with `agent-memory conflicts`.")
 
 
 async def promote(run: Run, memory_id: MemoryId) -> None:
@@ -202,18 +210,6 @@ async def _set_pinned(run: Run, words: list[str], *, pinned: bool) -> "list[Memo
         if changed:
             run.hint_undo(memory_id)
     return memories
-
-
-def _note_suspects(run: Run, memory_id: str, found: "Iterable[Suspect]") -> None:
-    """Name the older memories that conflict with one."""
-    for each in found:
-        before = brief(each.older.content)
-        run.screen.note(f"It may not be right together with {each.older.id}: {before}")
-        if before.endswith("\u2026"):
-            run.screen.note(each.evidence)
-        run.screen.hint(
-            f"Settle that by `agent-memory conflicts {memory_id} {each.older.id} --replace` (or --keep, or --not-same)."
-        )
 
 
 def note_redacted(run: Run, kinds: tuple[str, ...]) -> None:

@@ -1,10 +1,13 @@
 """Command that lists conflicts of memories and settles them."""
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.text import Text
 
+from agent_memory.cli.decisions import Act, ReviewItem, is_terminal, walk
 from agent_memory.cli.options import complete_id, resolved
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import day
@@ -20,43 +23,64 @@ if TYPE_CHECKING:
 _COLUMNS: Final = ("id", "other", "hint", "evidence")
 _SHOWN: Final = 20
 _LINES: Final = 3
+_OUTCOMES: Final[dict["Decision", str]] = {
+    "replace": "the newer memory replaces the older",
+    "keep": "both memories hold",
+    "not_same": "the memories are about different matters",
+}
 
 _Id = Annotated[str | None, typer.Argument(metavar="ID", help="One of a pair.", autocompletion=complete_id)]
 _Other = Annotated[str | None, typer.Argument(metavar="OTHER", help="The other.", autocompletion=complete_id)]
 
 
-@command(rows=True)
+@dataclass(frozen=True, kw_only=True)
+class DecisionOptions:
+    """What becomes of a pair, or of all."""
+
+    replace: Annotated[bool, typer.Option("--replace", help="ID replaces OTHER; `undo OTHER` takes it back.")] = False
+    keep: Annotated[bool, typer.Option("--keep", help="Both hold.")] = False
+    not_same: Annotated[bool, typer.Option("--not-same", help="They do not speak of the same matter.")] = False
+    every: Annotated[bool, typer.Option("--all", help="Settle all pairs; without a decision, list all.")] = False
+
+    @property
+    def chosen(self) -> "list[Decision]":
+        """Decisions on the command line."""
+        chosen: dict[Decision, bool] = {"replace": self.replace, "keep": self.keep, "not_same": self.not_same}
+        return [decision for decision, is_chosen in chosen.items() if is_chosen]
+
+
+@command(DecisionOptions, rows=True)
 async def conflicts(
     run: Run,
     memory_id: _Id = None,
     other_id: _Other = None,
     *,
-    replace: Annotated[bool, typer.Option("--replace", help="ID replaces OTHER; `undo OTHER` takes it back.")] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="Both hold.")] = False,
-    not_same: Annotated[bool, typer.Option("--not-same", help="They do not speak of the same matter.")] = False,
     look: Annotated[bool, typer.Option("--look", help="First compare all memories: some milliseconds each.")] = False,
 ) -> None:
-    """List pairs of memories that conflict, or settle one.
+    """Decide about pairs of memories that conflict, with single keys.
 
-    Their texts differ in one value or by a negation. A pair waits until a person decides.
+    Their texts differ in one value or by a negation. A decision is carried out with the next key, so that [u]ndo takes
+    it back. Without a terminal the pairs are listed.
     """
-    decisions: dict[Decision, bool] = {"replace": replace, "keep": keep, "not_same": not_same}
-    chosen = [decision for decision, is_wanted in decisions.items() if is_wanted]
-    if memory_id is not None and other_id is not None and len(chosen) == 1 and not look:
-        (memory_id,) = await resolved(run.service, [memory_id])
-        (other_id,) = await resolved(run.service, [other_id])
-        await _settle(run, memory_id, other_id, chosen[0])
-        return
-    if memory_id is not None or chosen:
+    chosen, every = run.given(DecisionOptions).chosen, run.given(DecisionOptions).every
+    ids = [named for named in (memory_id, other_id) if named is not None]
+    if bool(ids or chosen) and (len(chosen) != 1 or len(ids) != (0 if every else 2) or (ids and look)):
         raise ValidationError(
-            "Nothing was settled: name the two memories of a pair, and what becomes of them.",
+            "Nothing was settled: name the two memories of a pair, or --all, and what becomes of them.",
             code="usage",
             recovery="One of --replace, --keep, --not-same; without arguments the pairs are listed.",
         )
     if look:
-        found = await run.service.disputes.look(run.caller)
-        run.screen.note(f"{counted(found, 'new pair')} found.")
-    await _list(run, look=look)
+        count = await run.service.disputes.look(run.caller)
+        run.screen.note(f"{counted(count, 'new pair')} found.")
+    if ids:
+        await _settle(run, *await resolved(run.service, ids), chosen[0])
+    elif chosen:
+        await _settle_all(run, chosen[0])
+    elif run.screen.form == "text" and not every and is_terminal() and (waiting := await run.service.suspects()):
+        await walk(run, [build_conflict_item(run, conflict) for conflict in waiting])
+    else:
+        await _list(run, has_looked=look, every=every)
 
 
 async def _settle(run: Run, memory_id: str, other_id: str, decision: "Decision") -> None:
@@ -70,27 +94,68 @@ async def _settle(run: Run, memory_id: str, other_id: str, decision: "Decision")
     run.screen.show(run.screen.complete(said[decision]))
 
 
-async def _list(run: Run, *, look: bool) -> None:
-    waiting = await run.service.suspects()
-    rows = [pair(each) for each in waiting]
+async def _settle_all(run: Run, decision: "Decision") -> None:
+    """Settle all pairs alike, the latest first.
+
+    Those that an earlier replacement settled are skipped.
+    """
+    settled: list[tuple[str, str]] = []
+    replaced = set[str]()
+    for conflict in await run.service.suspects():
+        newer_id, older_id = conflict.newer.id, conflict.older.id
+        if replaced.isdisjoint((newer_id, older_id)):
+            await run.service.disputes.decide(newer_id, older_id, decision, run.caller)
+            settled.append((newer_id, older_id))
+            replaced.update([older_id] if decision == "replace" else ())
+    rows = [{"id": newer_id, "other": older_id} for newer_id, older_id in settled]
+    run.screen.document({"decision": decision, "settled": rows})
+    run.screen.show(f"Settled {counted(len(settled), 'pair')}: {_OUTCOMES[decision]}.")
+    if settled:
+        run.hint_undo()
+
+
+async def _list(run: Run, *, has_looked: bool, every: bool) -> None:
+    conflicts = await run.service.suspects()
+    rows = [pair(conflict) for conflict in conflicts]
     run.screen.rows({"agent_id": run.service.agent_id, "suspects": rows}, "suspects", _COLUMNS)
-    for each in waiting[:_SHOWN]:
-        show_conflict(run.screen, each)
-    if not waiting:
-        run.screen.note(f"No conflicts.{'' if look else ' --look compares all memories.'}")
+    for conflict in conflicts if every else conflicts[:_SHOWN]:
+        show_conflict(run.screen, conflict)
+    if not conflicts:
+        run.screen.note(f"No conflicts.{'' if has_looked else ' --look compares all memories.'}")
     elif run.screen.form == "text":
-        if len(waiting) > _SHOWN:
-            run.screen.note(f"\u2026 and {len(waiting) - _SHOWN} more; --format table lists them all.")
+        if len(conflicts) > _SHOWN and not every:
+            run.screen.note(f"\u2026 and {len(conflicts) - _SHOWN} more; --all lists them.")
         run.screen.hint("Settle one by `agent-memory conflicts ID OTHER` with --replace, --keep or --not-same.")
 
 
-def show_conflict(screen: "Screen", each: "Suspect") -> None:
+def build_conflict_item(run: Run, conflict: "Suspect") -> ReviewItem:
+    """Return a conflict as an item of a walk."""
+    newer_id, older_id = conflict.newer.id, conflict.older.id
+
+    def decide(decision: "Decision", memory_id: str = newer_id, other_id: str = older_id) -> Act:
+        async def settle() -> None:
+            await run.service.disputes.decide(memory_id, other_id, decision, run.caller)
+            run.screen.show(f"Settled {newer_id} and {older_id}.")
+
+        return settle
+
+    acts = {
+        "n": ("[n]ewer", decide("replace")),
+        "o": ("[o]lder", decide("replace", older_id, newer_id)),
+        "b": ("[b]oth", decide("keep")),
+        "d": ("[d]ifferent", decide("not_same")),
+    }
+    show = partial(show_conflict, run.screen, conflict)
+    return ReviewItem(show, acts, memory_ids=(newer_id, older_id), replaced_by_key={"n": older_id, "o": newer_id})
+
+
+def show_conflict(screen: "Screen", conflict: "Suspect") -> None:
     """Print a pair that may be in conflict, the newer memory first."""
-    newer, older = each.newer, each.older
-    screen.show(Text.assemble((f"{newer.id} {older.id}", "bold"), (f"  {each.hint}", "yellow")))
+    newer, older = conflict.newer, conflict.older
+    screen.show(Text.assemble((f"{newer.id} {older.id}", "bold"), (f"  {conflict.hint}", "yellow")))
     for which, memory in (("newer", newer), ("older", older)):
         screen.show(Text(f"{which}, {day(memory.observed_at or memory.timestamp)}", style="dim"), indent=2)
         screen.show(memory.content, indent=4, max_lines=_LINES)
-    if each.evidence != f"now: {newer.content} / before: {older.content}":
-        screen.show(each.evidence, indent=2, style="cyan")
+    if conflict.evidence != f"now: {newer.content} / before: {older.content}":
+        screen.show(conflict.evidence, indent=2, style="cyan")
     screen.show()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
+from agent_memory.cli import conflicts, decisions, review
 from agent_memory.cli.app import build
 
 if TYPE_CHECKING:
@@ -66,3 +67,22 @@ def bob(cli: Run, tmp_path: Path) -> Run:
     file.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     cli("import", str(file), "--agent", "bob")
     return cli
+
+
+@pytest.fixture
+def press(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[str]]:
+    """Return a function that types keys at a terminal and returns the questions shown since."""
+
+    def type_keys(keys: str) -> list[str]:
+        typed, questions = iter(keys), list[str]()
+
+        def read_key(_run: Any, question: str) -> str:
+            questions.append(question)
+            return next(typed, "q")
+
+        for module in (review, conflicts):
+            monkeypatch.setattr(module, "is_terminal", lambda: True)
+        monkeypatch.setattr(decisions, "read_key", read_key)
+        return questions
+
+    return type_keys

@@ -9,6 +9,8 @@ import pytest
 from tests.unit.cli.conftest import document
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.unit.cli.conftest import Run
 
 OLD, NEW = "The daily backup keeps 14 copies.", "The daily backup keeps 30 copies."
@@ -38,11 +40,20 @@ def test_a_decision_takes_a_pair_off_the_list(bob: Run, option: str, left: set[s
     assert found & {OLD, NEW} == left
 
 
-def test_what_a_person_sees_of_a_pair_says_which_is_newer_and_what_to_do(bob: Run) -> None:
-    old = stored(bob, OLD)
-    said = bob("store", NEW)
-    assert f"may not be right together with {old}: {OLD}" in said.stderr
-    new = said.stdout.split()[-1].rstrip(".")
+def test_store_conflict_one_line_each_and_command(bob: Run) -> None:
+    old = stored(bob, f"{OLD} They are tested once a month by the people on call, and then listed.")
+    stored(bob, "The copies of the daily backup are tested and listed once a month.")
+    said = bob("store", f"{NEW} They are tested once a month by the people on call, and then listed.")
+    conflict, similar, hint, *_ = said.stderr.splitlines()
+    assert conflict.startswith(f'Conflict: {old} "The daily backup keeps 14 copies.')
+    assert similar.startswith("Similar: ")
+    assert hint == "Decide with `agent-memory conflicts`."
+    assert max(len(conflict), len(similar)) <= 80
+    assert old not in similar
+
+
+def test_conflicts_pair_shown_newer_first_with_command(bob: Run) -> None:
+    old, new = stored(bob, OLD), stored(bob, NEW)
     listed = bob("conflicts")
     assert listed.stdout.count(OLD) == listed.stdout.count(NEW) == 1
     assert listed.stdout.index("newer") < listed.stdout.index(NEW) < listed.stdout.index("older")
@@ -63,6 +74,9 @@ def test_one_memory_or_two_decisions_are_no_decision(bob: Run) -> None:
     bob("conflicts", new, code=2)
     bob("conflicts", new, old, code=2)
     bob("conflicts", new, old, "--keep", "--replace", code=2)
+    bob("conflicts", "--keep", code=2)
+    bob("conflicts", new, old, "--keep", "--all", code=2)
+    bob("conflicts", new, old, "--keep", "--look", code=2)
     assert len(document(bob("conflicts", "--json"))["suspects"]) == 1
 
 
@@ -70,6 +84,53 @@ def test_looking_at_all_finds_nothing_new_where_all_was_compared(bob: Run) -> No
     stored(bob, OLD)
     stored(bob, NEW)
     assert "0 new pairs" in bob("conflicts", "--look").stderr
+
+
+@pytest.mark.parametrize(
+    ("keys", "valid", "waiting"),
+    [("n ", {NEW}, 0), ("o ", {OLD}, 0), ("b ", {OLD, NEW}, 0), ("d ", {OLD, NEW}, 0), ("nuq", {OLD, NEW}, 1),
+     ("nu", {OLD, NEW}, 1), ("s", {OLD, NEW}, 1), ("q", {OLD, NEW}, 1)],
+)  # fmt: skip
+def test_conflicts_terminal_key_settles_pair(
+    bob: Run, press: Callable[[str], list[str]], keys: str, valid: set[str], waiting: int
+) -> None:
+    stored(bob, OLD)
+    stored(bob, NEW)
+    questions = press(keys)
+    assert bob("conflicts").stdout.count(NEW) >= 1
+    assert questions[0].startswith("[n]ewer, [o]lder, [b]oth, [d]ifferent")
+    assert len(questions[0]) <= 80
+    assert {memory["content"] for memory in document(bob("list", "--json"))["memories"]} & {OLD, NEW} == valid
+    assert len(document(bob("conflicts", "--json"))["suspects"]) == waiting
+
+
+def test_conflicts_terminal_without_pairs_asks_nothing(bob: Run, press: Callable[[str], list[str]]) -> None:
+    questions = press("n")
+    assert "No conflicts." in bob("conflicts").stderr
+    assert questions == []
+
+
+@pytest.mark.parametrize(("option", "settled", "left"), [("--keep", 3, 3), ("--not-same", 3, 3), ("--replace", 2, 1)])
+def test_conflicts_all_settles_every_pair(bob: Run, option: str, settled: int, left: int) -> None:
+    texts = [OLD, NEW, "The daily backup keeps 45 copies."]
+    for text in texts:
+        stored(bob, text)
+    assert len(document(bob("conflicts", "--all", option, "--json"))["settled"]) == settled
+    assert document(bob("conflicts", "--json"))["suspects"] == []
+    valid = {memory["content"] for memory in document(bob("list", "--json"))["memories"]} & {*texts}
+    assert valid == {*texts[-left:]}
+
+
+def test_conflicts_all_without_decision_lists_all(bob: Run, press: Callable[[str], list[str]]) -> None:
+    for name in "abcdefghijkl":
+        for number in (3, 5):
+            stored(bob, f"Job {name} writes the report to disk {number}.")
+    questions = press("")
+    assert len(document(bob("conflicts", "--json"))["suspects"]) > 0
+    said = bob("conflicts", "--all")
+    assert said.stdout.count("newer,") == len(document(bob("conflicts", "--json"))["suspects"])
+    assert "more;" not in said.stderr
+    assert questions == []
 
 
 def test_suspects_old_name_runs_conflicts(bob: Run) -> None:

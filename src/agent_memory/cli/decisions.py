@@ -1,0 +1,121 @@
+"""Walk through items that wait for a decision, with single keys and undo."""
+
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import typer
+
+from agent_memory.files.wording import counted
+
+if TYPE_CHECKING:
+    from agent_memory.cli.running import Run
+
+Act = Callable[[], Awaitable[None]]
+_SKIP, _UNDO = "s", "u"
+_CONTROL_C, _CONTROL_D, _ESCAPE = "\x03", "\x04", "\x1b"
+_QUIT: Final = frozenset({"q", _CONTROL_C, _CONTROL_D, _ESCAPE, ""})
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewItem:
+    """Note or conflict to decide about.
+
+    Attributes:
+        show: Prints it.
+        acts: By key, the label of a decision and what carries it out.
+        immediate_keys: Keys of decisions that are carried out at once.
+        memory_ids: Both memories of a conflict; empty for a note.
+        replaced_by_key: By key of a decision, the ID of the memory that it replaces.
+    """
+
+    show: Callable[[], None]
+    acts: dict[str, tuple[str, Act]]
+    immediate_keys: frozenset[str] = frozenset()
+    memory_ids: tuple[str, ...] = ()
+    replaced_by_key: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def question(self) -> str:
+        """Return the keys and their decisions, in one line."""
+        return ", ".join([*(label for label, _ in self.acts.values()), "[s]kip", "[u]ndo", "[q]uit"]) + ": "
+
+    def is_settled(self, replaced: "Mapping[int, str]") -> bool:
+        """Return True if one of its memories was replaced by a decision."""
+        return not set(replaced.values()).isdisjoint(self.memory_ids)
+
+
+def is_terminal() -> bool:
+    """Return True if a person can be asked."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def read_key(run: "Run", question: str) -> str:
+    """Print a question and return the key pressed, in lower case."""
+    run.screen.err.print(question, end="", markup=False, highlight=False, soft_wrap=True)
+    try:
+        key = typer.getchar()
+    except (KeyboardInterrupt, EOFError):
+        key = _CONTROL_C
+    run.screen.err.print(key if key.isprintable() else "", markup=False, highlight=False)
+    return key.lower()
+
+
+async def walk(run: "Run", items: list[ReviewItem]) -> None:
+    """Show each item and apply decisions one key later.
+
+    Pairs that an earlier decision settled are skipped.
+    """
+    pending: tuple[int, Act] | None = None
+    decided = set[int]()
+    replaced: dict[int, str] = {}  # by position of the decision
+    position = 0
+    while (position := _find_open(items, position, replaced)) < len(items):
+        item = items[position]
+        item.show()
+        key = _ask(run, item)
+        if key == _UNDO:
+            position = pending[0] if pending else max(0, _find_open(items, position - 1, replaced, -1))
+            replaced.pop(position, None)
+            pending = None
+            continue
+        if pending:
+            await pending[1]()
+            decided.add(pending[0])
+        pending = None
+        if key in _QUIT:
+            break
+        if key in item.immediate_keys:
+            await item.acts[key][1]()
+            decided.add(position)
+        elif key in item.acts:
+            pending = (position, item.acts[key][1])
+        if key in item.replaced_by_key:
+            replaced[position] = item.replaced_by_key[key]
+        position += 1
+    if pending and _confirms_last(run):
+        await pending[1]()
+        decided.add(pending[0])
+    elif pending:
+        replaced.pop(pending[0], None)
+    left = sum(place not in decided and not item.is_settled(replaced) for place, item in enumerate(items))
+    run.screen.note(f"{counted(len(decided), 'decision')} made; {left:,} {'is' if left == 1 else 'are'} left.")
+
+
+def _find_open(items: list[ReviewItem], position: int, replaced: dict[int, str], step: int = 1) -> int:
+    """Return the nearest position that is not settled, or one past the end."""
+    while 0 <= position < len(items) and items[position].is_settled(replaced):
+        position += step
+    return position
+
+
+def _ask(run: "Run", item: ReviewItem) -> str:
+    while True:
+        key = read_key(run, item.question)
+        if key in item.acts or key in _QUIT or key in {_SKIP, _UNDO}:
+            return key
+
+
+def _confirms_last(run: "Run") -> bool:
+    return read_key(run, "[u]ndo the last decision, any other key ends: ") != _UNDO
