@@ -124,3 +124,20 @@ def test_words_purged_before_stay_purged(cli: Run, folder: Path) -> None:
     cli("backup", "create")
     cli("compact")
     assert find_holders(folder, PURGED_WORD) == []
+
+
+@pytest.mark.parametrize("folder", ["08b1688e/full"], indirect=True)
+def test_pairs_of_removed_rule_hidden_and_counted(cli: Run, folder: Path) -> None:
+    release_window, tea_order = "The release window of Kestrel is", "The standing order for tea is"
+    assert json.loads(cli("conflicts", "--json").stdout)["suspects"] == []
+    assert "0 new pairs" in cli("conflicts", "--look").stderr
+    assert "1 undecided pair is hidden" in cli("doctor", code=None).stdout
+    cli("compact")
+    export = folder / "after.jsonl"
+    cli("export", str(export))
+    records = [json.loads(line) for line in export.read_text("utf-8").splitlines()]
+    links = {record["content"]: record["links"][0]["rel"] for record in records if record.get("links")}
+    assert links[f"{release_window} Wednesday at 10:00."] == "_suspect"
+    assert links[f"{tea_order} three boxes."] == "_beside"
+    texts = list_all(cli).values()
+    assert {f"{release_window} Tuesday at 10:00.", f"{tea_order} two boxes."} <= set(texts)

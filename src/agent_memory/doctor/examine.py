@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.doctor import (
     checks_backups,
     checks_blobs,
+    checks_conflicts,
     checks_files,
     checks_generation,
     checks_home,
@@ -52,6 +53,7 @@ _OF_A_JOURNAL: Final[dict[str, Check]] = {
     "blobs": checks_blobs.examine_blobs,
     "tasks": checks_tasks.examine_tasks,
     "speakers": checks_speakers.examine_speakers,
+    "hidden_conflicts": checks_conflicts.examine_conflicts,
 }
 _DERIVED: Final[dict[str, Check]] = {
     "scratchpad": checks_files.examine_scratchpad,

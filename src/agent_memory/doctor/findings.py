@@ -113,6 +113,7 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "journal_circle": (WARNING, "memories that replace one another in a circle", _WRITTEN),
         "journal_rules": (WARNING, "memories that can be read and break a rule of their kind"),
         "journal_references": (NOTE, "records that point to one that is not there, as after forgetting it"),
+        "conflicts_hidden": (NOTE, "undecided pairs, mostly of an earlier version, that are not conflicts by this one"),
         "journal_backwards": (WARNING, "lines in another order than they were written in", _MENDED),
         "journal_order": (NOTE, "numbers of entries occur twice, as after merging files"),
         "journal_rewritten": (NOTE, "another program rewrote it once; a copy was kept"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.hashes import prefix_of
 from agent_memory.journal import GRACE, refused
+from agent_memory.models import SUSPECT
 from agent_memory.retrieval import embedded_texts
 from agent_memory.scratchpad.selection import Selection
 from agent_memory.storage.replacements import Replacements
@@ -67,6 +68,7 @@ class Survey:
         refused: Id and reason of the entries that are no records. A compaction moves them aside.
         wrong, dangling: What its kind says is wrong with a record although it fits the model, and which records point
             to one that is not there, a sentence each; references to kinds of other journals are left out.
+        undecided: By ID of a memory, the IDs of older ones of undecided pairs.
         replaced: How many records are superseded.
         circles: Records that replace one another all around, or themselves, each with what it replaces.
         pieces, pieces_of: The prefix of the hash of each text that is embedded, record by record, and how many each
@@ -91,6 +93,7 @@ class Survey:
         self.refused: list[tuple[str, str]] = []
         self.wrong: list[str] = []
         self.dangling: list[str] = []
+        self.undecided: dict[str, list[str]] = {}
         self.blobs: dict[str, str] = {}
         self.pieces, self.pieces_of = array("Q"), array("L")
         size = reading.file.folded_size(now, GRACE, frozenset(self._linked))
@@ -144,6 +147,8 @@ class Survey:
             for each in kind.references(record)
             if not file.has(each) and each.startswith(tuple(kind.prefix for kind in self._reading.kinds))
         ]
+        if older_ids := [link.id for link in record.links if link.rel == SUSPECT]:
+            self.undecided[record.id] = older_ids
         if blob := getattr(record, "blob", ""):
             self.blobs[blob] = record.id
         pieces = {prefix_of(text_hash(text)) for text in embedded_texts(kind.text_of(record))}

@@ -15,7 +15,7 @@ import pytest
 from agent_memory.doctor import CODES, Severity, examine, salvaged
 from agent_memory.doctor.reading import Reading
 from agent_memory.files.wording import human
-from agent_memory.models import MEMORY
+from agent_memory.models import MEMORY, SUSPECT, Link
 from agent_memory.service.status import ATTENTION
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.doctor import Finding
+    from agent_memory.models import Memory
 
     Found = Callable[[], dict[str, Finding]]
 
@@ -344,3 +345,20 @@ def test_every_code_says_what_it_means_and_a_status_tells_of_those_that_want_att
     severities = [CODES[code].severity for code in ATTENTION]
     assert severities == sorted(severities, reverse=True)
     assert min(severities) is Severity.WARNING
+
+
+def test_examine_hidden_pair_counted_until_replaced(root: Path, found: Found) -> None:
+    texts = ["Olga leads the desk.", "The desk is led by Omar now.", "The port is 8080.", "The port is 8081."]
+    lead, led, port, other_port = map(memory_of, texts)
+    led.links.append(Link(rel=SUSPECT, id=lead.id))
+    other_port.links.append(Link(rel=SUSPECT, id=port.id))
+
+    async def store(*memories: Memory) -> None:
+        storage = FileStorage("bob", root, settings=ServiceSettings(embedder="none"))
+        await storage.store_many([*memories])
+        await storage.close()
+
+    asyncio.run(store(lead, led, port, other_port))
+    assert found()["conflicts_hidden"].sentence.startswith("1 undecided pair is hidden")
+    asyncio.run(store(memory_of("Ina leads the desk.", supersedes=lead.id)))
+    assert "conflicts_hidden" not in found()
