@@ -55,7 +55,7 @@ _TIME: Final = re.compile(
     r"|\d+(?:st|nd|rd|th)|q[1-4]"
 )
 _NUMBER: Final = re.compile(r"\W?\d")
-_BARE_NUMBER: Final = re.compile(r"[#v]?\d[\d.]*")
+_IDENTIFIER: Final = re.compile(r"\d|\w[@/._:\\]\w")  # 8080, help@acme.org, src/main, app.toml, foo_bar
 _OWNER: Final = re.compile(r"'s$|s'$")
 _FIRST_PERSON: Final = re.compile(r"i(?:'\w+)?")
 
@@ -136,15 +136,16 @@ def _differ_by_value(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> boo
     kind = _read_kind(first, start, len(place))
     if kind == "name" and any(map(_has_digit, first[start + len(place) :])):
         return False  # the name of what the number belongs to: "Room Fjord seats 8 people"
-    if end and _is_title(first[start - 1], place[0]) and _is_title(first[start - 1], other_place[0]):
+    if end and (_is_subject(first, start) or _is_subject(second, start)):
         return False
     return kind != "" and kind == _read_kind(second, start, len(other_place))
 
 
-def _is_title(first: _Word, number: _Word) -> bool:
-    """Return True if first word and number are one name: "Ticket 12"."""
-    is_label = first.written.endswith((":", "="))
-    return first.is_first and not is_label and _BARE_NUMBER.fullmatch(number.text) is not None
+def _is_subject(words: tuple[_Word, ...], start: int) -> bool:
+    """Return True if an identifier names the subject: "Ticket 12", "request #88"."""
+    before, identifier = words[start - 1], words[start]
+    is_after_first = before.is_first and not before.written.endswith((":", "="))
+    return (is_after_first and _is_identifier(identifier)) or identifier.written.startswith("#")
 
 
 def _count_equal(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> int:
@@ -171,7 +172,11 @@ def _is_value(word: _Word) -> bool:
     if word.text in _MODALS or _OWNER.search(word.text) or _FIRST_PERSON.fullmatch(word.text):
         return False
     is_name = any(map(str.isupper, word.written)) and not word.is_first
-    return is_name or _has_digit(word) or "`" in word.written
+    return is_name or _is_identifier(word)
+
+
+def _is_identifier(word: _Word) -> bool:
+    return "`" in word.written or _IDENTIFIER.search(word.text) is not None
 
 
 def _has_digit(word: _Word) -> bool:
