@@ -57,6 +57,7 @@ class SetReport:
         right: Reported pairs that are.
         listed: Missed pairs whose older note is among the similar memories of the newer.
         missed: Missed pairs that are not listed either.
+        similar: Number of similar memories that the stores listed.
     """
 
     name: str
@@ -66,6 +67,7 @@ class SetReport:
     right: tuple[NotePair, ...]
     listed: tuple[NotePair, ...]
     missed: tuple[NotePair, ...]
+    similar: int
 
     @property
     def figures(self) -> dict[str, float | None]:
@@ -139,17 +141,30 @@ async def measure(notes: NoteSet, embedder: str) -> SetReport:
             await product.service.close()
     absent = notes.conflicts - reported
     listed = {(newer, older) for newer, older in absent if older in similar[newer]}
-    wrong, right, missed = reported - notes.conflicts, reported & notes.conflicts, absent - listed
-    pairs = (tuple(sorted(group)) for group in (wrong, right, listed, missed))
-    return SetReport(notes.name, len(notes.texts), len(notes.conflicts), *pairs)
+    return SetReport(
+        notes.name,
+        len(notes.texts),
+        len(notes.conflicts),
+        wrong=tuple(sorted(reported - notes.conflicts)),
+        right=tuple(sorted(reported & notes.conflicts)),
+        listed=tuple(sorted(listed)),
+        missed=tuple(sorted(absent - listed)),
+        similar=sum(map(len, similar.values())),
+    )
 
 
 def add_reports(reports: Sequence[SetReport]) -> SetReport:
     """Return the report of all sets together."""
-    groups = ([getattr(report, name) for report in reports] for name in ("wrong", "right", "listed", "missed"))
-    pairs = (tuple(pair for group in lists for pair in group) for lists in groups)
-    notes, conflicts = sum(report.notes for report in reports), sum(report.conflicts for report in reports)
-    return SetReport("all", notes, conflicts, *pairs)
+    return SetReport(
+        "all",
+        sum(report.notes for report in reports),
+        sum(report.conflicts for report in reports),
+        wrong=tuple(pair for report in reports for pair in report.wrong),
+        right=tuple(pair for report in reports for pair in report.right),
+        listed=tuple(pair for report in reports for pair in report.listed),
+        missed=tuple(pair for report in reports for pair in report.missed),
+        similar=sum(report.similar for report in reports),
+    )
 
 
 def render_reports(reports: Sequence[SetReport], texts: dict[str, str]) -> Iterator[str]:
@@ -164,8 +179,8 @@ def render_reports(reports: Sequence[SetReport], texts: dict[str, str]) -> Itera
         yield from (f"  {newer}: {texts[newer]} / {older}: {texts[older]}" for newer, older in pairs)
     for report in reports:
         rates = "  ".join(f"{name} {'-' if rate is None else rate}" for name, rate in report.figures.items())
-        counts = f"{report.notes} notes, {report.conflicts} conflicts, {len(report.wrong)} wrong"
-        yield f"{report.name}: {counts}  {rates}"
+        counts = f"{report.notes} notes, {report.conflicts} conflicts, {report.similar} similar"
+        yield f"{report.name}: {len(report.wrong)} wrong of {counts}  {rates}"
 
 
 if __name__ == "__main__":
