@@ -229,6 +229,15 @@ async def test_an_import_is_compared_behind_it_whichever_way_round(service: Memo
     assert set(await ids(service)) == {(there.id, brought[0].id), (brought[2].id, brought[1].id)}
 
 
+@pytest.mark.parametrize(("count", "pairs"), [(3, 3), (4, 0), (30, 0)])
+async def test_import_series_of_texts_raises_no_pairs(service: MemoryService, count: int, pairs: int) -> None:
+    tickets = [memory_of(f"The import wrote ticket {number}.") for number in range(count)]
+    await service.admin.import_memories(tickets, lambda _: None, NOBODY, trusted=True)
+    await service.settle()
+    assert len(await service.suspects()) == pairs
+    assert await service.disputes.look() == 0
+
+
 async def test_pairs_come_along_with_an_export(service: MemoryService, make_service: Services) -> None:
     old, new = await two(service)
     everything = await service.admin.everything()

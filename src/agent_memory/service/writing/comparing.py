@@ -127,14 +127,13 @@ class Comparing:
         def order(one: Memory) -> tuple[datetime, int]:
             return _moment_of(one), places.get(one.id, -1)
 
-        older = [one for one in others if order(one) < order(memory)]
-        later = [one for one in others if one.id not in places and order(one) > order(memory)]
+        older = [other for other in others if order(other) < order(memory)]
+        later = [other for other in others if order(other) > order(memory)]
 
         def found() -> list[Suspect]:
-            pairs = compared(memory, older)
-            for one in later:
-                pairs += compared(one, [memory])
-            return pairs
+            pairs = [*find_pairs(memory, older), *(pair for newer in later for pair in find_pairs(newer, [memory]))]
+            is_series = len(pairs) > _MAX_CONFLICTS
+            return [] if is_series else [pair for pair in pairs if pair.newer is memory or pair.newer.id not in places]
 
         suspects = await asyncio.to_thread(found)
         for newer_id in dict.fromkeys(each.newer.id for each in suspects):
@@ -153,20 +152,28 @@ class Comparing:
 
 
 def compared(newer: Memory, older: Iterable[Memory]) -> list[Suspect]:
-    """Return the conflicts of a memory with older ones; none if they form a series.
+    """Return the conflicts of a memory with older ones; none if they form a series."""
+    pairs = find_pairs(newer, older)
+    return pairs if len(pairs) <= _MAX_CONFLICTS else []
+
+
+def find_pairs(newer: Memory, older: Iterable[Memory]) -> list[Suspect]:
+    """Return the conflicts of a memory with older ones.
 
     Linked memories are left out, and those of other projects, groups and of higher trust.
     """
     linked_with = {link.id for link in newer.links if not is_told(link.rel)} | {newer.supersedes, newer.id}
-    found: list[Suspect] = []
+    pairs: list[Suspect] = []
     for other in older:
-        known = other.id in linked_with or any(link.id == newer.id and not is_told(link.rel) for link in other.links)
-        if known or not may_conflict(newer, other):
+        is_linked = other.id in linked_with or any(
+            link.id == newer.id and not is_told(link.rel) for link in other.links
+        )
+        if is_linked or not may_conflict(newer, other):
             continue
         conflict = find_conflict(newer.content, other.content)
         if conflict is not None:
-            found.append(Suspect(newer, other, conflict.kind, conflict.hint, conflict.evidence))
-    return found if len(found) <= _MAX_CONFLICTS else []
+            pairs.append(Suspect(newer, other, conflict.kind, conflict.hint, conflict.evidence))
+    return pairs
 
 
 def linked(memory: Memory, suspects: Sequence[Suspect]) -> list[Link]:
