@@ -158,7 +158,7 @@ def show_updated(run: Run, updated: "Updated") -> None:
 
 
 def _note_memories_to_compare(run: Run, written: "Stored | Updated") -> None:
-    """Name the older memories that conflict with a written one, then those that are similar."""
+    """Print older memories to compare with a written one, conflicts first."""
     conflicts = [conflict.older for conflict in written.suspects]
     conflict_ids = {memory.id for memory in conflicts}
     similar = [memory for memory in written.similar if memory.id not in conflict_ids]

@@ -35,7 +35,7 @@ _Other = Annotated[str | None, typer.Argument(metavar="OTHER", help="The other."
 
 @dataclass(frozen=True, kw_only=True)
 class DecisionOptions:
-    """What becomes of a pair, or of all."""
+    """Options that settle a pair, or all pairs."""
 
     replace: Annotated[bool, typer.Option("--replace", help="ID replaces OTHER; `undo OTHER` takes it back.")] = False
     keep: Annotated[bool, typer.Option("--keep", help="Both hold.")] = False
@@ -43,7 +43,7 @@ class DecisionOptions:
     every: Annotated[bool, typer.Option("--all", help="Settle all pairs; without a decision, list all.")] = False
 
     @property
-    def chosen(self) -> "list[Decision]":
+    def decisions(self) -> "list[Decision]":
         """Decisions on the command line."""
         chosen: dict[Decision, bool] = {"replace": self.replace, "keep": self.keep, "not_same": self.not_same}
         return [decision for decision, is_chosen in chosen.items() if is_chosen]
@@ -62,7 +62,7 @@ async def conflicts(
     Their texts differ in one value or by a negation. A decision is carried out with the next key, so that [u]ndo takes
     it back. Without a terminal the pairs are listed.
     """
-    chosen, every = run.given(DecisionOptions).chosen, run.given(DecisionOptions).every
+    chosen, every = run.given(DecisionOptions).decisions, run.given(DecisionOptions).every
     ids = [named for named in (memory_id, other_id) if named is not None]
     if bool(ids or chosen) and (len(chosen) != 1 or len(ids) != (0 if every else 2) or (ids and look)):
         raise ValidationError(
@@ -74,7 +74,8 @@ async def conflicts(
         count = await run.service.disputes.look(run.caller)
         run.screen.note(f"{counted(count, 'new pair')} found.")
     if ids:
-        await _settle(run, *await resolved(run.service, ids), chosen[0])
+        first_id, second_id = await resolved(run.service, ids)
+        await _settle(run, first_id, second_id, chosen[0])
     elif chosen:
         await _settle_all(run, chosen[0])
     elif run.screen.form == "text" and not every and is_terminal() and (waiting := await run.service.suspects()):

@@ -1,4 +1,4 @@
-"""Check undecided pairs of memories that are not conflicts by the present rule."""
+"""Check undecided pairs that are not conflicts by the present rule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agent_memory.conflicts import find_conflict
 from agent_memory.files.concerns import Concern
 from agent_memory.files.wording import counted
-from agent_memory.models import MEMORY, may_conflict
+from agent_memory.models import may_conflict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def examine_conflicts(case: Case) -> Iterator[Concern]:
-    """Yield how many pairs of valid memories are hidden."""
+    """Yield a concern that counts hidden pairs of valid memories."""
     replaced = case.survey.replaced
     pairs = [
         (newer_id, older_id)
@@ -24,7 +24,7 @@ def examine_conflicts(case: Case) -> Iterator[Concern]:
         for older_id in older_ids
         if newer_id not in replaced and older_id not in replaced
     ]
-    if case.path.name != MEMORY.journal or not pairs:
+    if not pairs:
         return
     memories = case.journal.load({memory_id for pair in pairs for memory_id in pair})
     hidden = 0

@@ -46,7 +46,7 @@ def of_another_project(memory: Record, project: str) -> bool:
 
 
 def may_conflict(newer: Record, older: Record) -> bool:
-    """Return True if a record may be reported as a conflict of an older one.
+    """Return True if a record may conflict with an older one.
 
     Not across projects or groups, and not against higher trust.
     """

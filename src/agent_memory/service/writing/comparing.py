@@ -152,13 +152,13 @@ class Comparing:
 
 
 def compared(newer: Memory, older: Iterable[Memory]) -> list[Suspect]:
-    """Return the conflicts of a memory with older ones; none if they form a series."""
+    """Return the conflicts with older memories; none if they form a series."""
     pairs = find_pairs(newer, older)
     return pairs if len(pairs) <= _MAX_CONFLICTS else []
 
 
 def find_pairs(newer: Memory, older: Iterable[Memory]) -> list[Suspect]:
-    """Return the conflicts of a memory with older ones.
+    """Return the conflicts of a memory with older memories.
 
     Linked memories are left out, and those of other projects, groups and of higher trust.
     """
