@@ -9,10 +9,13 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
+from pydantic import Field
+
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.passage_digest import DigestOutcome, QuotedStatement, take_first
 from agent_memory.knowledge.digest.statement_input import StatementInput
 from agent_memory.knowledge.items.drawn import sources_of
+from agent_memory.knowledge.llm.grounding import place_of as find_words
 from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.llm.port import fenced, read_rows
 from agent_memory.models import Episode
@@ -90,6 +93,12 @@ class ModelPermission:
     hold: Hold | None = None
 
 
+class StatementRow(StatementInput):
+    """Statement of a model; without the ID of a passage its quote decides."""
+
+    passage: str = Field("", max_length=40)
+
+
 @dataclass(slots=True)
 class ModelOutcome(DigestOutcome):
     """Outcome of asking a model about passages.
@@ -127,18 +136,26 @@ async def ask_statements(
         StorageError: Some may be stored; doing it again stores none twice.
     """
     reply = await asking.ask(
-        render_prompt(passages), lambda answer: read_rows(answer, StatementInput), _DONE, is_repeated=False
+        render_prompt(passages), lambda answer: read_rows(answer, StatementRow), _DONE, is_repeated=False
     )
     if reply.value is None:
         return ModelOutcome(problem=reply.problem, code=reply.code, why=reply.why)
     rows, unread = reply.value
-    shown = {passage.id for passage in passages}
-    statements = [QuotedStatement(**row.model_dump()) for row in rows if row.passage in shown]
+    named = [(row, _find_passage(row, passages)) for row in rows]
+    statements = [QuotedStatement(**row.model_dump() | {"passage": passage}) for row, passage in named if passage]
     outcome = await digest.take_back(statements, (), caller, hold, author=AUTHOR)
     return ModelOutcome(
         outcome.stored, outcome.refused, outcome.held, unread=unread + len(rows) - len(statements),
         digested={str(item.metadata.get("passage")) for item in outcome.stored},
     )  # fmt: skip
+
+
+def _find_passage(row: StatementRow, passages: Sequence[Memory]) -> str:
+    """Return the ID of the shown passage that a row names, or that has its quote; empty for none."""
+    shown = {passage.id: passage.content for passage in passages}
+    if row.passage in shown:
+        return row.passage
+    return next((key for key, text in shown.items() if find_words(row.quote, text) is not None), "")
 
 
 def render_prompt(passages: Iterable[Memory]) -> str:
