@@ -37,6 +37,8 @@ AUTHOR: Final = "model"
 DAILY_TOKENS: Final = 50_000
 ANSWER_TOKENS: Final = 2_000
 """Tokens that are reserved for one answer, and its limit with a host's provider."""
+_LEAST_TOKENS: Final = 7
+"""Tokens of a passage that is sent; "ok" is not."""
 _DONE: Final = "cut into passages"
 _RULES: Final = """\
 Make statements of what is worth remembering in the passages: facts, decisions, rules, plans.
@@ -245,7 +247,11 @@ class ModelDigest:
         tries = {failure.id: failure.attempts for failure in mark.failures}
         waiting = {failure.id for failure in mark.failures if not is_to_be_tried(failure, now)}
         skipped = waiting.union(mark.never)
-        due = [item for item in await self._digest.list_due(self._permission.caller) if item.id not in skipped]
+        due = [
+            item
+            for item in await self._digest.list_due(self._permission.caller)
+            if item.id not in skipped and estimate_tokens(item.content) >= _LEAST_TOKENS
+        ]
         return sorted(due, key=lambda item: tries.get(item.id, 0))
 
     async def _digest_batch(self, batch: Sequence[Memory], mark: Mark, use: ModelUse) -> Mark:
