@@ -226,6 +226,10 @@ class ModelDigest:
         """See `Whole.portions`."""
         folder, mark = self._knowledge.folder.path, await self._marks.of(self)
         use = await asyncio.to_thread(ModelUse.read, folder, self._knowledge.clock())
+        last = (await self._service.admin.changed_after(mark.through)).last
+        is_whole = self._permission.caller.group is None
+        if is_whole and last == mark.through and not self._has_retries(mark):
+            return
         due, before = await self._list_due(mark), replace(use)
         use.paused = self._permission.find_pause() if due else ""
         if due and not use.paused and not use.is_agreed:
@@ -240,6 +244,12 @@ class ModelDigest:
             if use.paused:
                 return
             yield len(batch), 0
+        if is_whole and not use.paused:
+            await self._marks.keep(mark.model_copy(update={"through": last}))
+
+    def _has_retries(self, mark: Mark) -> bool:
+        """Return True if a failed passage is due again."""
+        return any(is_to_be_tried(failure, self._knowledge.clock()) for failure in mark.failures)
 
     async def _list_due(self, mark: Mark) -> list[Memory]:
         """Return the passages to ask about; those that failed before come last."""

@@ -94,6 +94,17 @@ async def test_digest_adds_statements_next_to_passages(
     assert len(model.prompts) == 1
 
 
+async def test_digest_of_new_document_follows(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> None:
+    await ingest.resource(Document("The boat is moored at pier 4.", "boat.md"))
+    model = ScriptedModel()
+    for _ in range(3):
+        await work(knowledge, service, model)
+    assert len(model.prompts) == 1
+    await ingest.resource(Document(RUNBOOK, "runbook.md"))
+    assert len(await work(knowledge, service, model)) == 2
+    assert len(model.prompts) == 2
+
+
 async def test_digest_of_silent_model_is_retried_after_pause(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, clock: FrozenClock
 ) -> None:
