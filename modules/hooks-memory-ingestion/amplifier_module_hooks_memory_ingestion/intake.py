@@ -84,6 +84,7 @@ class Intake:
         self._session, self._settings, self._limits = session, settings, limits
         self._model, self._budget = model, ModelBudget(settings.model_calls, settings.model_tokens)
         self._agreed: set[str] = set()
+        self._is_ending = False
         self.losses = Losses(session)
         self._said: list[Turn] = []
         self._ended: list[tuple[tuple[Turn, ...], bool]] = []
@@ -104,6 +105,7 @@ class Intake:
             log.warning("ingestion_queue_full", waiting=self._waiting)
             self.losses.count("queue_full")
             return
+        self._is_ending = False
         self._said.append(turn)
         self._waiting, self._chars = self._waiting + 1, self._chars + len(turn.text)
         if self._timer is None and not may_forget(turn):
@@ -155,6 +157,7 @@ class Intake:
 
     async def drain(self) -> None:
         """Write what waits, and work on it a moment, each within a bound; what cannot be written keeps waiting."""
+        self._is_ending = self._limits.work_seconds < self._settings.model_timeout  # too late to ask a model
         self.end_turn(begin=False)
         self._assign(begin=False)
         try:
@@ -258,6 +261,14 @@ class Intake:
 
     def _keeper(self, agent_id: str) -> tuple[Keeper, Behind]:
         if agent_id not in self._keepers:
-            keeper = Keeper(self._session, agent_id, self._settings, self._model, self._budget, self._agreed)
+            keeper = Keeper(
+                self._session,
+                agent_id,
+                self._settings,
+                self._model,
+                self._budget,
+                self._agreed,
+                lambda: self._is_ending,
+            )
             self._keepers[agent_id] = keeper, Behind(self._session, keeper.work)
         return self._keepers[agent_id]

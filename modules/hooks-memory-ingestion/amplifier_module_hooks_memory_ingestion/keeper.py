@@ -66,6 +66,7 @@ class Keeper:
         model: The session's provider, if it may digest passages.
         budget: Limits of the model in this session.
         agreed: IDs of agents for which the user agreed to the estimate.
+        is_ending: Returns True if the session ends before a model could answer.
     """
 
     def __init__(
@@ -76,9 +77,11 @@ class Keeper:
         model: SessionModel | None,
         budget: ModelBudget,
         agreed: Collection[str],
+        is_ending: Callable[[], bool],
     ) -> None:
         self._session, self._agent_id, self._settings = session, agent_id, settings
         self._model, self._budget, self._agreed = model, budget, agreed
+        self._is_ending = is_ending
         self._has_shown_estimate = False
         self._redactor, self._share = SecretRedactor(), ServiceShare()
         self._knowledge: Knowledge | None = None
@@ -160,7 +163,9 @@ class Keeper:
         return asking, permission
 
     def _find_pause(self) -> str:
-        """Return why no statement may be stored now, or an empty text."""
+        """Return why nothing may be asked now, or an empty text."""
+        if self._is_ending():
+            return "the session ends"
         modes = (mode_of(self._session, category) for category in ("", "note"))
         mode = next((mode for mode in modes if mode not in {"autonomous", "ask"}), "")
         return f"memory is in mode {mode}" if mode else ""

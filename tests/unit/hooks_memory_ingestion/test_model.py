@@ -324,6 +324,19 @@ async def test_model_call_is_cut_at_session_end(begin: Begin, limit: Limit) -> N
     assert (STATEMENT, "digest") in await list_items(later)
 
 
+async def test_model_is_not_asked_at_end_of_session(begin: Begin, limit: Limit) -> None:
+    limit(Limits(drain_seconds=60, work_seconds=1))
+    provider = Provider(row())
+    talk = await begin_with(begin, provider)
+    await talk.whole(FACT)
+    assert provider.prompts == []
+    assert get_use(talk).tokens == 0
+    limit(PATIENT)
+    later = await begin_with(begin, provider)
+    await later.whole("ok")
+    assert (STATEMENT, "digest") in await list_items(later)
+
+
 async def test_model_for_role_fast_is_asked(begin: Begin) -> None:
     class Resolver:
         async def resolve(self, role: str) -> Sequence[Any]:

@@ -238,7 +238,8 @@ class ModelDigest:
         if use != before:
             await asyncio.to_thread(use.write, folder)
         for batch in split_batches(due) if not use.paused else ():
-            mark = await self._digest_batch(batch, mark, use)
+            use.paused = self._permission.find_pause()
+            mark = mark if use.paused else await self._digest_batch(batch, mark, use)
             await asyncio.to_thread(use.write, folder)
             await self._marks.keep(mark)
             if use.paused:
