@@ -42,6 +42,7 @@ MAY_TOUCH_FILES = {
     "scratchpad/saves.py": "scratchpad.yaml",
     "storage/shortlist.py": "shortlist.json",
     "knowledge/topics/saves.py": "topics/*.md",
+    "knowledge/llm/model_use.py": "model.json",
     "storage/vector/shards.py": "memories.db",
     "storage/agents.py": "an agent's whole folder: renamed, copied or deleted because a person says so",
     "storage/vector/engine": "the embedded shard",

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from agent_memory.host import MemorySession
     from agent_memory.tasks.stage import Ran
-    from amplifier_module_hooks_memory_ingestion.asking import SessionAsking
 
 log = get_logger(__name__)
 
@@ -32,19 +31,13 @@ class Behind:
     Args:
         session: Gets to know what does not work.
         work: Does a part of it, and calls what it is given after each portion that is on the disk.
-        asking: Told when nobody waits for a language model any more.
 
     Attributes:
         done: How many records were worked on, by step; how many `failed`; and in how many runs there was `trouble`.
     """
 
-    def __init__(
-        self,
-        session: MemorySession,
-        work: Callable[[Callable[[Ran], None]], Awaitable[Ran]],
-        asking: SessionAsking,
-    ) -> None:
-        self._session, self._work, self._asking = session, work, asking
+    def __init__(self, session: MemorySession, work: Callable[[Callable[[Ran], None]], Awaitable[Ran]]) -> None:
+        self._session, self._work = session, work
         self._is_ending = False
         self._task: asyncio.Task[None] | None = None
         self._is_due = self._is_troubled = False
@@ -53,7 +46,6 @@ class Behind:
     def begin(self) -> None:
         """Have what is due worked on; what is under way looks again when it is done."""
         self._is_due, self._is_ending = True, False
-        self._asking.hurry(is_over=False)
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
 
@@ -68,7 +60,6 @@ class Behind:
         await asyncio.wait([task], timeout=seconds)
         if not task.done():
             self._is_ending = True
-            self._asking.hurry(is_over=True)
             await asyncio.wait([task], timeout=seconds)
         task.cancel()  # a portion that is cut short is done again: nothing is lost by it, and nothing is there twice
         await asyncio.gather(task, return_exceptions=True)

@@ -65,6 +65,7 @@ class IngestionHooks:
     async def on_prompt(self, _event: str, data: Any) -> HookResult:
         """Take the user's words."""
         self._is_open, self._answer = True, ""
+        self._intake.note_answer()
         if self._settings.observe_prompts and isinstance(data, dict):
             self._take(text_of_content(data.get("prompt"), _MOST), "user")
         return HookResult()

@@ -13,17 +13,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
-from agent_memory.knowledge.llm.port import ModelBudget, nobody
+from agent_memory.knowledge.llm.model_use import ModelUse
+from agent_memory.knowledge.llm.port import ModelBudget
 from agent_memory.logs import get_logger
-from amplifier_module_hooks_memory_ingestion.asking import SessionAsking
+from agent_memory.models import utc_now
+from agent_memory.storage import folder_of
 from amplifier_module_hooks_memory_ingestion.behind import PAUSE_SECONDS, Behind
-from amplifier_module_hooks_memory_ingestion.keeper import Keeper, Portion
+from amplifier_module_hooks_memory_ingestion.keeper import Keeper, Portion, get_model_proposal
 from amplifier_module_hooks_memory_ingestion.losses import Losses
 
 if TYPE_CHECKING:
     from agent_memory.host import MemorySession
+    from agent_memory.host.provider import SessionModel
     from agent_memory.knowledge.intake.drafting import Turn
-    from agent_memory.knowledge.llm.port import LanguageModel
     from agent_memory.knowledge.tool_settings import IngestionSettings
 
 log = get_logger(__name__)
@@ -59,11 +61,6 @@ def may_forget(turn: Turn) -> bool:
     return turn.role == "user" and _FORGET.search(turn.text[:_READ]) is not None
 
 
-def _spent(budget: ModelBudget) -> dict[str, Any]:
-    """Return what a model was asked, and how often rules had to do and why."""
-    return {"calls": budget.calls, "tokens": budget.tokens, "failures": dict(budget.failures)}
-
-
 class Intake:
     """Takes the turns of a session and has them written.
 
@@ -71,7 +68,7 @@ class Intake:
         session: Its memory.
         settings: What it was configured with.
         limits: What it may take.
-        model: The session's own provider, for the steps of background work that `settings` name.
+        model: The session's provider, if the settings let it digest passages.
 
     Attributes:
         losses: What was not taken in.
@@ -82,12 +79,12 @@ class Intake:
         session: MemorySession,
         settings: IngestionSettings,
         limits: Limits = _LIMITS,
-        model: LanguageModel | None = None,
+        model: SessionModel | None = None,
     ) -> None:
         self._session, self._settings, self._limits = session, settings, limits
-        budget = ModelBudget(settings.model_calls, settings.model_tokens, seconds=settings.model_timeout)
-        self._asking = SessionAsking(nobody if model is None else model)
-        self._model = self._asking, budget
+        self._model, self._budget = model, ModelBudget(settings.model_calls, settings.model_tokens)
+        self._agreed: set[str] = set()
+        self._is_ending = False
         self.losses = Losses(session)
         self._said: list[Turn] = []
         self._ended: list[tuple[tuple[Turn, ...], bool]] = []
@@ -108,6 +105,7 @@ class Intake:
             log.warning("ingestion_queue_full", waiting=self._waiting)
             self.losses.count("queue_full")
             return
+        self._is_ending = False
         self._said.append(turn)
         self._waiting, self._chars = self._waiting + 1, self._chars + len(turn.text)
         if self._timer is None and not may_forget(turn):
@@ -138,11 +136,28 @@ class Intake:
             "waiting": self._waiting,
             "skipped": dict(self.losses.by_reason),
             "worked": dict(behind),
-            **({"model": _spent(self._model[1])} if self._settings.model else {}),
+            **({} if self._model is None else {"model": self._describe_model()}),
         }
+
+    def note_answer(self) -> None:
+        """Note the user's yes to the estimate of a model's use."""
+        agent_id = self._agent() if self._model is not None else None
+        if agent_id is not None and self._session.proposals.is_agreed(get_model_proposal(agent_id)):
+            self._session.proposals.close(get_model_proposal(agent_id))
+            self._agreed.add(agent_id)
+
+    def _describe_model(self) -> dict[str, Any]:
+        """Return the calls of this session, and the counts of its agent."""
+        budget, agent_id = self._budget, self._agent()
+        spent = {"calls": budget.calls, "tokens": budget.tokens, "failures": dict(budget.failures)}
+        if agent_id is None:
+            return spent
+        folder = folder_of(agent_id, self._session.settings.storage_root)
+        return spent | ModelUse.read(folder.path, utc_now()).get_counts()
 
     async def drain(self) -> None:
         """Write what waits, and work on it a moment, each within a bound; what cannot be written keeps waiting."""
+        self._is_ending = self._limits.work_seconds < self._settings.model_timeout  # too late to ask a model
         self.end_turn(begin=False)
         self._assign(begin=False)
         try:
@@ -246,6 +261,14 @@ class Intake:
 
     def _keeper(self, agent_id: str) -> tuple[Keeper, Behind]:
         if agent_id not in self._keepers:
-            keeper = Keeper(self._session, agent_id, self._settings, self._model)
-            self._keepers[agent_id] = keeper, Behind(self._session, keeper.work, self._asking)
+            keeper = Keeper(
+                self._session,
+                agent_id,
+                self._settings,
+                self._model,
+                self._budget,
+                self._agreed,
+                lambda: self._is_ending,
+            )
+            self._keepers[agent_id] = keeper, Behind(self._session, keeper.work)
         return self._keepers[agent_id]

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, IdentityError
+from agent_memory.files.wording import counted
+from agent_memory.host.consent import hold_for_yes, mode_of
 from agent_memory.host.registry import ServiceShare
-from agent_memory.ingestion import EntityExtractionConfig, MemoryIngestionConfig
+from agent_memory.ingestion import MemoryIngestionConfig
 from agent_memory.ingestion.working import runner_of
+from agent_memory.knowledge.digest.model_digest import ModelPermission
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.turns import mended
 from agent_memory.knowledge.llm.port import Asking
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.redaction import SecretRedactor
+from agent_memory.service.proposals import proposal_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
     from datetime import datetime
 
     from agent_memory.host import MemorySession
+    from agent_memory.host.provider import SessionModel
+    from agent_memory.knowledge.digest.model_digest import ModelEstimate
     from agent_memory.knowledge.intake.drafting import Turn
-    from agent_memory.knowledge.llm.port import LanguageModel, ModelBudget
+    from agent_memory.knowledge.llm.port import ModelBudget
     from agent_memory.knowledge.tool_settings import IngestionSettings
     from agent_memory.service import MemoryService
     from agent_memory.tasks.stage import Ran
@@ -57,7 +63,10 @@ class Keeper:
         session: The session's memory.
         agent_id: The agent.
         settings: What the module was configured with.
-        model: The session's own provider, and what it may be asked.
+        model: The session's provider, if it may digest passages.
+        budget: Limits of the model in this session.
+        agreed: IDs of agents for which the user agreed to the estimate.
+        is_ending: Returns True if the session ends before a model could answer.
     """
 
     def __init__(
@@ -65,10 +74,15 @@ class Keeper:
         session: MemorySession,
         agent_id: str,
         settings: IngestionSettings,
-        model: tuple[LanguageModel, ModelBudget],
+        model: SessionModel | None,
+        budget: ModelBudget,
+        agreed: Collection[str],
+        is_ending: Callable[[], bool],
     ) -> None:
         self._session, self._agent_id, self._settings = session, agent_id, settings
-        self._model, self._budget = model
+        self._model, self._budget, self._agreed = model, budget, agreed
+        self._is_ending = is_ending
+        self._has_shown_estimate = False
         self._redactor, self._share = SecretRedactor(), ServiceShare()
         self._knowledge: Knowledge | None = None
         self._next: dict[str, int] = {}
@@ -114,9 +128,9 @@ class Keeper:
         steps = MemoryIngestionConfig(
             entity_extraction_enabled=self._settings.entities,
             summarization_enabled=self._settings.summaries,
-            entity_extraction=EntityExtractionConfig(timeout_ms=math.ceil(self._settings.model_timeout * 1000)),
         )
-        ran = await runner_of(knowledge, service, caller, steps, self._asking()).run(_PORTIONS, progress)
+        asking, permission = await self._find_model(service)
+        ran = await runner_of(knowledge, service, caller, steps, asking, permission).run(_PORTIONS, progress)
         if any(ran.done.values()) or ran.failed:
             await service.report(
                 "memory:background_worked", caller, done=dict(ran.done), failed=ran.failed, is_over=ran.is_over
@@ -130,17 +144,48 @@ class Keeper:
             await knowledge.close()
         await self._share.close()
 
-    def _asking(self) -> dict[str, Asking]:
-        """Return how the session's provider is asked, by the steps that are to ask it, for what the session may see."""
-        steps = self._settings.model
-        if not steps:
-            return {}
+    async def _find_model(self, service: MemoryService) -> tuple[Asking | None, ModelPermission | None]:
+        """Return the session's provider with its conditions; None if it is not asked."""
+        if self._model is None or not self._model.has_provider:
+            return None, None
         try:
-            group = self._session.group()
+            self._session.group()
         except AgentMemoryError:
-            return {}  # nobody's texts are shown to a model
-        asking = Asking(self._model, retries=0, timeout=self._settings.model_timeout, budget=self._budget, group=group)
-        return dict.fromkeys(steps, asking)
+            return None, None  # it is unknown whose texts the model may see
+        asking = Asking(self._model, retries=0, timeout=self._settings.model_timeout, budget=self._budget)
+        permission = ModelPermission(
+            self._session.caller.as_person(),
+            self._settings.model_budget,
+            partial(self._agree, self._model),
+            self._find_pause,
+            partial(hold_for_yes, self._session, service),
+        )
+        return asking, permission
+
+    def _find_pause(self) -> str:
+        """Return why nothing may be asked now, or an empty text."""
+        if self._is_ending():
+            return "the session ends"
+        modes = (mode_of(self._session, category) for category in ("", "note"))
+        mode = next((mode for mode in modes if mode not in {"autonomous", "ask"}), "")
+        return f"memory is in mode {mode}" if mode else ""
+
+    async def _agree(self, model: SessionModel, estimate: ModelEstimate) -> str:
+        """Show an estimate once a session; return why the model may not be asked, empty after a yes."""
+        if self._settings.model_agreed or self._agent_id in self._agreed:
+            return ""
+        proposal = get_model_proposal(self._agent_id)
+        if not self._has_shown_estimate:
+            self._has_shown_estimate = True
+            price = await model.estimate_price(estimate.prompt_tokens, estimate.answer_tokens)
+            tokens = estimate.prompt_tokens + estimate.answer_tokens
+            self._session.proposals.add(proposal, "")  # of no session: a plain yes may answer something else
+            self._session.lines.add(
+                f"A background model can digest {counted(estimate.passages, 'passage')}: about {tokens:,} tokens"
+                f"{price}, at most {self._settings.model_budget:,} a day. To allow it, say: yes {proposal}"
+            )
+            await self._session.lines.flush()
+        return f"the estimate waits for a yes (say: yes {proposal})"
 
     async def _opened(self) -> tuple[MemoryService, Knowledge]:
         with suppress(IdentityError):  # it may have another agent by now, or none
@@ -150,6 +195,11 @@ class Keeper:
         if self._knowledge is None:
             self._knowledge = Knowledge(service.agent_id, settings)
         return service, self._knowledge
+
+
+def get_model_proposal(agent_id: str) -> str:
+    """Return the ID of the proposal to let a background model digest passages."""
+    return proposal_id("model", agent_id)
 
 
 def _prepared(portion: Portion) -> tuple[Turn, ...]:

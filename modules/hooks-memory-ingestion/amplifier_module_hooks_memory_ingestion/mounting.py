@@ -32,7 +32,10 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
         session.belonging.say(settings.tenant_id, settings.group)  # a sub-session's tools are bound by it, too
     if settings is None or session.is_child:
         return callable_anyhow(leaving.aclose)
-    intake = Intake(session, settings, model=SessionModel(coordinator, _request) if settings.model else None)
+    if isinstance((config or {}).get("model"), list | tuple):
+        session.warn([f"{MODULE_ID}: `model` is `off` or `session`; a list with `items` counts as `session`."])
+    model = SessionModel(coordinator, _request) if settings.model == "session" else None
+    intake = Intake(session, settings, model=model)
     leaving.push_async_callback(intake.close)
     for undo in IngestionHooks(coordinator, session, settings, intake).register():
         leaving.callback(undo)
@@ -42,7 +45,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
 
 
 def _request(prompt: str, tokens: int) -> ChatRequest:
-    """Return a request as hooks-session-naming makes it: nothing is streamed into what the user reads."""
+    """Return a request of which nothing is streamed to the user."""
     return ChatRequest(
         messages=[Message(role="user", content=prompt)], max_output_tokens=tokens, metadata={"stream": False}
     )

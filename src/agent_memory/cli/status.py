@@ -14,8 +14,9 @@ from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, describe_waiting
 from agent_memory.knowledge.digest.passage_digest import DIGESTED_AT, list_passages
+from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.lifecycle.health.backlog import backlog_of
-from agent_memory.models import to_text
+from agent_memory.models import to_text, utc_now
 from agent_memory.privacy.inbox import count_waiting
 
 if TYPE_CHECKING:
@@ -36,8 +37,9 @@ async def status(run: Run) -> None:
     put_away: dict[str, Any] = {"archived": archived} if archived else {}
     if waiting := await count_waiting(run.service):
         put_away["inbox"] = waiting
+    use = ModelUse.read(folder.path, utc_now())
     if passages := await _count_passages(run):
-        put_away["passages"] = passages
+        put_away |= {"passages": passages, "model": use.get_counts()}
     held = read_consent(run.root, state.agent_id)
     consent = {"consent": consent_document(held)}
     run.screen.document({**asdict(state), **put_away, **background_fields, **consent, "folder": str(folder.path)})
@@ -51,6 +53,7 @@ async def status(run: Run) -> None:
         row(run.screen, "inbox", f"{describe_waiting(waiting)} for your decision; {hint}")
     if passages:
         row(run.screen, "passages", f"{counted(passages['total'], 'passage')}, {passages['digested']:,} digested")
+        row(run.screen, "model", _describe_use(use))
     for each in background:
         row(run.screen, "background", _sentence(each))
         for record in each.quarantined:
@@ -82,7 +85,17 @@ async def _count_passages(run: Run) -> dict[str, int]:
 def _backlog_fields(backlog: "Backlog") -> dict[str, Any]:
     quarantined = [{**asdict(record), "since": to_text(record.since)} for record in backlog.quarantined]
     oldest = None if backlog.oldest is None else to_text(backlog.oldest)
-    return {**asdict(backlog), "oldest": oldest, "quarantined": quarantined}
+    earlier_keys = {"for_model": 0, "model_failures": 0}  # of versions that asked a model about single records
+    return {**asdict(backlog), "oldest": oldest, "quarantined": quarantined, **earlier_keys}
+
+
+def _describe_use(use: ModelUse) -> str:
+    """Return a sentence about the background model."""
+    if not use.asked and not use.paused:
+        return "not asked: a shell has no provider; sessions with `model: session` of hooks-memory-ingestion ask theirs"
+    counts = f"{counted(use.asked, 'passage')} asked, {counted(use.added, 'statement')} added, {use.refused:,} refused"
+    paused = f"; paused because {use.paused}" if use.paused else ""
+    return f"{counts}, {counted(use.tokens, 'token')} today{paused}"
 
 
 def _describe(record: "QuarantinedRecord") -> str:
@@ -98,8 +111,5 @@ def _sentence(backlog: "Backlog") -> str:
     since = f", the first since {minute(backlog.oldest)}" if backlog.oldest is not None else ""
     why = f"; {backlog.failed:,} failed ({', '.join(backlog.codes)})" if backlog.failed else ""
     ended = f", of which {backlog.given_up:,} are not tried again" if backlog.given_up else ""
-    waiting = f"{backlog.for_model:,} {'waits' if backlog.for_model == 1 else 'wait'}"
-    asked = f"{waiting} for a language model, which failed {counted(backlog.model_failures, 'time')}"
-    for_model = f"; {asked} (rules did them)" if backlog.for_model else ""
     verb = "waits" if backlog.due == 1 else "wait"
-    return f"{backlog.stage} of {backlog.source}s: {backlog.due:,} {verb}{since}{why}{ended}{for_model}"
+    return f"{backlog.stage} of {backlog.source}s: {backlog.due:,} {verb}{since}{why}{ended}"

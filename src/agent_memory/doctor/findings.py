@@ -176,10 +176,6 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
     },
     "tasks": {
         "tasks_waiting": (NOTE, "records failed in background work and are tried again"),
-        "tasks_for_model": (
-            NOTE,
-            "a language model failed on records, which have the result of rules, and is asked again",
-        ),
         "tasks_quarantined": (
             WARNING,
             "reading a record ended the process, and one of its own; nothing is derived from it",

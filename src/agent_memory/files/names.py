@@ -45,6 +45,8 @@ TASKS: Final = "tasks.yaml"
 TASKS_LOCK: Final = "tasks.lock"
 TASKS_CURRENT: Final = "tasks.current.json"
 """Which records are being worked on in the background, and in how many deaths of a process they were."""
+MODEL_USE: Final = "model.json"
+"""Tokens that a background model used today, its counts, and the user's yes; no text."""
 ARCHIVE_LOCK: Final = "archive.lock"
 BUILD_LOCK: Final = "build.lock"
 HOLDER_LOCK: Final = "holder.lock"
@@ -110,6 +112,7 @@ _PATTERNS: Final[tuple[tuple[Sort, str], ...]] = (
                     LOCK,
                     TASKS_LOCK,
                     TASKS_CURRENT,
+                    MODEL_USE,
                     ARCHIVE_LOCK,
                     RESTORING,
                     PURGE_KEY,

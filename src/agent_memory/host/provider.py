@@ -1,29 +1,40 @@
-"""`SessionModel`: the session's own provider as the language model of knowledge."""
+"""`SessionModel`: the session's own provider as a language model."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+log = get_logger(__name__)
+
 ROLE: Final = "fast"
-"""Which of the models that an application names for roles is asked; without such names, the session's own."""
+"""Role of the model that is asked; an application without roles has its session's model."""
 MOST_TOKENS: Final = 2_000
+"""Tokens of an answer at most."""
 _LAST: Final = 100
+_PRICE_SECONDS: Final = 5.0
 
 
 class SessionModel:
-    """Answers a prompt by the provider that the session itself asks first; what fails is raised.
+    """Answers a prompt by the provider that the session itself asks first.
 
     Args:
-        coordinator: Knows the providers at the time of a call.
-        request: Returns what the host takes as a request with a prompt and so many tokens for the answer: nothing is
-            streamed into what the user reads.
+        coordinator: Coordinator of the host; it knows the providers at the time of a call.
+        request: Returns the host's request for a prompt and so many tokens of an answer.
     """
 
     def __init__(self, coordinator: Any, request: Callable[[str, int], Any]) -> None:
         self._coordinator, self._request = coordinator, request
+
+    @property
+    def has_provider(self) -> bool:
+        """Return True if the session has a provider."""
+        return bool(self._coordinator.get("providers"))
 
     async def __call__(self, prompt: str) -> str:
         """Return the text of the answer.
@@ -31,28 +42,43 @@ class SessionModel:
         Raises:
             LookupError: The session has no provider.
         """
-        provider, model = await self._chosen()
+        provider, model = await self._choose()
         options = {"model": model} if model else {}
         answer = await provider.complete(self._request(prompt, MOST_TOKENS), extended_thinking=False, **options)
         return "".join(block.text for block in answer.content if getattr(block, "type", "") == "text")
 
-    async def _chosen(self) -> tuple[Any, str]:
-        """Return a provider, and the name of its model where another one than its own is to be asked."""
+    async def estimate_price(self, prompt_tokens: int, answer_tokens: int) -> str:
+        """Return the price as in `, about 0.05 USD`; empty if the host gives none."""
+        try:
+            provider, model = await self._choose()
+            listed = await asyncio.wait_for(provider.list_models(), _PRICE_SECONDS)
+        except Exception as error:  # noqa: BLE001 - a provider raises errors of any class; the estimate has no price
+            log.info("price_unknown", error=type(error).__name__)
+            return ""
+        name = model or str(getattr(provider, "default_model", ""))
+        prices = [getattr(info, "pricing", None) for info in listed if info.id == name or len(listed) == 1]
+        if not prices or prices[0] is None:
+            return ""
+        price = prices[0].input_per_million * prompt_tokens + prices[0].output_per_million * answer_tokens
+        return f", about {price / 1_000_000:.2f} {prices[0].currency}"
+
+    async def _choose(self) -> tuple[Any, str]:
+        """Return a provider, and the name of its model if it is not the provider's own."""
         providers = self._coordinator.get("providers") or {}
         resolver = self._coordinator.get_capability("model_role_resolver")
         for choice in await resolver.resolve(ROLE) if resolver is not None else ():
-            found = providers.get(choice.provider) or providers.get(f"provider-{choice.provider}")
-            if found is not None:
-                return found, choice.model
+            provider = providers.get(choice.provider) or providers.get(f"provider-{choice.provider}")
+            if provider is not None:
+                return provider, choice.model
         if not providers:
             raise LookupError("the session has no provider")
-        return min(providers.values(), key=_priority), ""
+        return min(providers.values(), key=_get_priority), ""
 
 
-def _priority(provider: Any) -> float:
-    """Return when a provider is asked, the lowest first, as loops read it."""
+def _get_priority(provider: Any) -> float:
+    """Return the priority of a provider, the lowest first, as loops read it."""
     config = getattr(provider, "config", None)
-    said = getattr(provider, "priority", None)
-    if said is None and isinstance(config, dict):
-        said = config.get("priority")
-    return said if isinstance(said, int | float) else _LAST
+    priority = getattr(provider, "priority", None)
+    if priority is None and isinstance(config, dict):
+        priority = config.get("priority")
+    return priority if isinstance(priority, int | float) else _LAST

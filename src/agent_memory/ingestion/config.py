@@ -23,7 +23,7 @@ class EntityExtractionConfig(Settings):
     temperature: float = Field(default=0.3, ge=0, le=2)
     batch_size: int = Field(default=10, ge=1, le=1000)
     timeout_ms: int = Field(
-        default=3000, ge=1, description="For one answer of a language model; rules have no timeout."
+        default=3000, ge=1, description="Has no effect: rules have no timeout, and no model is asked."
     )
     min_confidence: Literal["high", "medium", "low"] = "medium"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,9 +11,7 @@ from agent_memory.entities import described
 from agent_memory.entities.merging import merge
 from agent_memory.ingestion import metrics
 from agent_memory.ingestion.config import EntityDeduplicationConfig, EntityExtractionConfig
-from agent_memory.ingestion.entities.by_model import ask_for_entities, merge_results
 from agent_memory.ingestion.entities.drawing import drawn
-from agent_memory.ingestion.entities.forgetting import STAGE
 from agent_memory.ingestion.entities.known import KnownEntities
 from agent_memory.ingestion.shapes import EntityExtractionResult, checked_group
 from agent_memory.logs import get_logger
@@ -25,7 +22,6 @@ if TYPE_CHECKING:
 
     from agent_memory.entities import Gazetteer
     from agent_memory.ingestion.shapes import Episode
-    from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Entity, Resource
     from agent_memory.models import Episode as EpisodeRecord
@@ -34,18 +30,16 @@ log = get_logger(__name__)
 
 
 class EntityExtractor:
-    """Extractor of entities and relations, by rules and a language model.
-
-    Rules always run, without a time limit. A model adds what it names, if that is in the text. Where it fails, is late
-    or returns nonsense, the result is that of the rules.
+    """Extractor of entities and relations by rules, without a time limit.
 
     Args:
-        config: Kinds to extract, and the timeout of a model's answer.
-        asking: Access to a language model; None uses rules alone.
+        config: Kinds to extract.
+        asking: Has no effect; earlier versions asked a language model.
     """
 
-    def __init__(self, config: EntityExtractionConfig | None = None, asking: Asking | None = None) -> None:
-        self.config, self._asking = config or EntityExtractionConfig(), asking
+    def __init__(self, config: EntityExtractionConfig | None = None, asking: object = None) -> None:
+        del asking
+        self.config = config or EntityExtractionConfig()
 
     async def extract(self, episode: Episode) -> EntityExtractionResult:
         """Extract the entities of an episode; none if extraction is disabled.
@@ -53,8 +47,7 @@ class EntityExtractor:
         The text of an episode above 8,192 characters is its beginning.
         """
         draw = partial(asyncio.to_thread, drawn, episode.content)
-        result, _ = await self._draw(episode.id, draw, episode.content, "", self._asking)
-        return result
+        return await self._draw(episode.id, draw)
 
     async def extract_batch(self, episodes: Sequence[Episode]) -> list[EntityExtractionResult]:
         """Return what some episodes name, in their order; one that fails has an empty result."""
@@ -72,8 +65,8 @@ class EntityExtractor:
         text: str,
         gazetteer: Gazetteer | None,
         run: Callable[..., Awaitable[EntityExtractionResult]] = asyncio.to_thread,
-    ) -> tuple[EntityExtractionResult, str]:
-        """Return the entities of a record, and a model's failure code.
+    ) -> EntityExtractionResult:
+        """Return the entities of a record.
 
         Args:
             source: Record with the text.
@@ -82,37 +75,16 @@ class EntityExtractor:
             run: Runs the rules, off the event loop: see `agent_memory.tasks.stage.Batch`.
         """
         speaker = str(getattr(source, "speaker", ""))
-        asking = self._asking if self._asking is not None and self._asking.may_see(source.group) else None
-        draw = partial(run, drawn, text, speaker=speaker, gazetteer=gazetteer)
-        result, code = await self._draw(source.id, draw, text, speaker, asking)
-        if code and asking is not None:
-            asking.budget.count_failure(STAGE, source.id)
-        return result, code
-
-    def may_ask(self, record_id: str) -> bool:
-        """Return True if a model may be asked again about a record."""
-        asking = self._asking
-        return asking is not None and asking.model is not None and asking.budget.may_retry(STAGE, record_id)
+        return await self._draw(source.id, partial(run, drawn, text, speaker=speaker, gazetteer=gazetteer))
 
     async def _draw(
-        self,
-        episode_id: str,
-        draw: Callable[..., Awaitable[EntityExtractionResult]],
-        text: str,
-        speaker: str,
-        asking: Asking | None,
-    ) -> tuple[EntityExtractionResult, str]:
+        self, episode_id: str, draw: Callable[..., Awaitable[EntityExtractionResult]]
+    ) -> EntityExtractionResult:
         if not self.config.enabled:
-            return EntityExtractionResult(), ""
-        began, code, least = time.perf_counter(), "", self.config.min_confidence
+            return EntityExtractionResult()
+        began = time.perf_counter()
         with span("memory.extract_entities", episode_id=episode_id) as told:
-            result = await draw(least=least)
-            if asking is not None and asking.model is not None:
-                bounded = replace(asking, timeout=min(asking.timeout, self.config.timeout_ms / 1000))
-                named, code = await ask_for_entities(bounded, text, speaker, least)
-                result = merge_results(result, named)
-            if code:
-                log.warning("extraction_timeout", episode_id=episode_id, code=code, timeout_ms=self.config.timeout_ms)
+            result = await draw(least=self.config.min_confidence)
             spent = (time.perf_counter() - began) * 1000
             told.set_attribute("latency_ms", round(spent, 3))
         metrics.EXTRACTION_LATENCY.observe(spent, operation="entity_extract")
@@ -125,7 +97,7 @@ class EntityExtractor:
             relationship_count=len(result.relationships),
             latency_ms=round(spent, 3),
         )
-        return result, code
+        return result
 
 
 class EntityDeduplicator:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.ingestion.shapes import SummaryType
-    from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Episode as EpisodeRecord
     from agent_memory.models import Summary
@@ -30,13 +29,12 @@ class ConversationSummarizer:
     Args:
         knowledge: The records.
         config: Sizes and limits.
-        asking: How a language model is asked; rules do without.
+        asking: Has no effect; earlier versions asked a language model.
     """
 
-    def __init__(
-        self, knowledge: Knowledge, config: SummarizationConfig | None = None, asking: Asking | None = None
-    ) -> None:
-        self._knowledge, self.config, self._asking = knowledge, config or SummarizationConfig(), asking
+    def __init__(self, knowledge: Knowledge, config: SummarizationConfig | None = None, asking: object = None) -> None:
+        del asking
+        self._knowledge, self.config = knowledge, config or SummarizationConfig()
 
     async def summarize_window(self, episodes: Sequence[Episode | EpisodeRecord], group_id: str) -> Episode:
         """Return the summary of turns that follow each other; it is not kept.
@@ -50,7 +48,7 @@ class ConversationSummarizer:
             StorageError: A text cannot be read.
         """
         known = await self._records("window", [each.id for each in episodes], group_id)
-        return summary_of((await making.window(self._knowledge, known, self.config, self._asking)).value)
+        return summary_of((await making.window(self._knowledge, known, self.config)).value)
 
     async def create_meta_summary(self, summaries: Sequence[Episode], group_id: str) -> Episode:
         """Return the summary of some window summaries; it is not kept.
@@ -63,7 +61,7 @@ class ConversationSummarizer:
             SummarizationError: There are none, or one is of another group or is not kept.
         """
         known = await self._summaries([each.id for each in summaries], group_id)
-        return summary_of((await making.meta(self._knowledge, known, self.config, self._asking)).value)
+        return summary_of((await making.meta(self._knowledge, known, self.config)).value)
 
     async def check_and_summarize_if_needed(self, group_id: str) -> Episode | None:
         """Make and keep the summaries of a group that are due; return the last of them, None where none was due.
@@ -78,7 +76,7 @@ class ConversationSummarizer:
         for each in await self._knowledge.resources.valid():
             if each.group == group and each.resource_type == "conversation":
                 conversation = await making.Conversation.read(self._knowledge, each.id, never)
-                made += await conversation.summarise(self._knowledge, self.config, self._asking)
+                made += await conversation.summarise(self._knowledge, self.config)
         return summary_of(made[-1]) if made else None
 
     async def _records(self, what: SummaryType, ids: Sequence[str], group_id: str) -> list[EpisodeRecord]:

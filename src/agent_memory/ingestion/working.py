@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from agent_memory.ingestion.config import MemoryIngestionConfig
 from agent_memory.ingestion.entities.stage import EntityStage
 from agent_memory.ingestion.entity_extractor import EntityExtractor
 from agent_memory.ingestion.summaries.stage import Summaries
 from agent_memory.knowledge import working
-from agent_memory.knowledge.llm.port import Asking
 from agent_memory.models import EPISODE, RESOURCE
 from agent_memory.service import NOBODY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from agent_memory.knowledge.digest.model_digest import ModelPermission
+    from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.service import Caller, MemoryService
     from agent_memory.tasks.runner import Runner
     from agent_memory.tasks.stage import Stage
-
-STEPS: Final = ("items", "pages", EntityStage.name, Summaries.name)
-"""Names of the steps that can ask a language model."""
 
 
 def runner_of(
@@ -30,7 +26,8 @@ def runner_of(
     service: MemoryService,
     caller: Caller = NOBODY,
     config: MemoryIngestionConfig | None = None,
-    asking: Asking | Mapping[str, Asking] | None = None,
+    asking: Asking | None = None,
+    permission: ModelPermission | None = None,
     *,
     at_once: bool = False,
 ) -> Runner:
@@ -41,15 +38,17 @@ def runner_of(
         service: Its memories.
         caller: For events.
         config: Which steps there are; the defaults when omitted.
-        asking: How a language model is asked, for all steps, or for those that are named; rules do the others.
+        asking: Access to a language model that digests passages; None for none.
+        permission: Conditions of its use; those of a program that hands over a model when omitted.
         at_once: Make every page of which something is new: a person waits for it.
     """
     config = config or MemoryIngestionConfig()
-    asks: Mapping[str, Asking] = dict.fromkeys(STEPS, asking) if isinstance(asking, Asking) else asking or {}
     more: list[Stage] = []
     if config.entity_extraction_enabled and config.entity_extraction.enabled:
-        extractor = EntityExtractor(config.entity_extraction, asks.get(EntityStage.name))
+        extractor = EntityExtractor(config.entity_extraction)
         more += [EntityStage(knowledge, kind.name, config, extractor) for kind in (RESOURCE, EPISODE)]
     if config.summarization_enabled and config.summarization.enabled:
-        more.append(Summaries(knowledge, config.summarization, asks.get(Summaries.name)))
-    return working.runner_of(knowledge, service, caller, at_once=at_once, more=more, asking=asks)
+        more.append(Summaries(knowledge, config.summarization))
+    return working.runner_of(
+        knowledge, service, caller, at_once=at_once, more=more, asking=asking, permission=permission
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from agent_memory.models import STEERING
 from agent_memory.settings import Settings, tools_among
@@ -14,8 +14,14 @@ TENANT: Final = r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}"
 GROUP: Final = TENANT + rf":[^\s:{STEERING}]{{1,128}}"
 """With no characters that steer a terminal or are not seen: groups that look the same are the same."""
 TenantId = Annotated[str | None, Field(pattern=f"^{TENANT}$")]
-ModelStep = Literal["items", "pages", "entities", "summaries"]
 Group = Annotated[str | None, Field(pattern=f"^{GROUP}$")]
+
+
+def _read_model(value: object) -> object:
+    """Return `off` or `session` for the values of earlier versions and of YAML."""
+    if isinstance(value, list | tuple):
+        return "session" if "items" in value else "off"
+    return {True: "session", False: "off"}.get(value, value) if isinstance(value, bool) else value
 
 
 class ModelSettings(Settings):
@@ -76,10 +82,19 @@ class IngestionSettings(ModelSettings):
         default=None,
         description="The group itself, where conversations are to be shared by sessions; it goes before any tenant.",
     )
-    model: tuple[ModelStep, ...] = Field(
-        default=(),
-        description="Steps of background work that ask the session's own provider: `items`, `pages`, `entities`, "
-        "`summaries`. None unless named: rules do them all, and whatever the provider does not do.",
+    model: Annotated[Literal["off", "session"], BeforeValidator(_read_model)] = Field(
+        default="off",
+        description="`session`: the session's provider digests passages in the background, after your yes to an "
+        "estimate. `off`: it is never asked.",
+    )
+    model_budget: int = Field(
+        default=50_000,
+        ge=5_000,
+        le=100_000_000,
+        description="Tokens of prompts and answers of background digests a local day, for each agent.",
+    )
+    model_agreed: bool = Field(
+        default=False, description="Counts as your yes to the estimate, for sessions without a person."
     )
     entities: bool = Field(
         default=True,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from agent_memory.knowledge.digest.model_digest import ModelDigest, ModelPermission
+from agent_memory.knowledge.digest.passage_digest import PassageDigest
 from agent_memory.knowledge.items.stage import Items
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.stage import Publishing
@@ -12,12 +14,12 @@ from agent_memory.service import NOBODY
 from agent_memory.tasks.runner import Runner
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.service import Caller, MemoryService
-    from agent_memory.tasks.stage import Stage
+    from agent_memory.tasks.stage import Stage, Whole
 
 
 def runner_of(
@@ -27,7 +29,8 @@ def runner_of(
     *,
     at_once: bool = False,
     more: Sequence[Stage] = (),
-    asking: Mapping[str, Asking] | None = None,
+    asking: Asking | None = None,
+    permission: ModelPermission | None = None,
 ) -> Runner:
     """Return what does the background work of an agent.
 
@@ -37,13 +40,15 @@ def runner_of(
         caller: For events.
         at_once: Make every page of which something is new, however little: a person waits for it.
         more: Steps behind those of the items.
-        asking: How a language model is asked, for each step that asks one, by its name; rules do the others.
+        asking: Access to a language model that digests passages; None for none.
+        permission: Conditions of its use; those of a program that hands over a model when omitted.
     """
-    caller, asks = caller.of_no_group(), asking or {}
-    stages: list[Stage] = [
-        Items(knowledge, service, kind.name, caller, asks.get(Items.name)) for kind in (RESOURCE, EPISODE)
-    ]
+    person, caller = caller, caller.of_no_group()
+    stages: list[Stage] = [Items(knowledge, service, kind.name, caller) for kind in (RESOURCE, EPISODE)]
     pages = Pages(knowledge, service, 1) if at_once else Pages(knowledge, service)
-    last = [Publishing(knowledge, service, pages, caller, asks.get(Publishing.name), at_once=at_once)]
+    last: list[Whole] = [Publishing(knowledge, service, pages, caller, at_once=at_once)]
+    if asking is not None and asking.model is not None:
+        permission = permission or ModelPermission(person)
+        last.append(ModelDigest(knowledge, service, PassageDigest(knowledge, service), asking, permission))
     lock, marks = knowledge.folder.tasks_lock, knowledge.marks
     return Runner(lock, marks, knowledge.of, [*stages, *more], knowledge.clock, after=knowledge.sweep, last=last)

@@ -286,7 +286,7 @@ _SPECS: Final = (
         item_count="how many",
         categories="names of their topics",
         extraction_time_ms="time taken, milliseconds",
-        by_model="how many of them a language model drew",
+        by_model="how many of them are statements of a language model",
     ),
     _audited("memory:category_created", "A topic was declared.", category_id="its id", name="its name"),
     _audited(
@@ -297,7 +297,7 @@ _SPECS: Final = (
         item_count="items it is made of",
         content_length="characters",
         consolidation_time_ms="time taken, milliseconds",
-        by_model="how many of its claims a language model worded",
+        by_model="0; earlier versions counted claims that a language model worded",
     ),
     _event(
         "memory:retrieval_performed",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from agent_memory.files.concerns import Concern
 from agent_memory.files.wording import counted, few
 from agent_memory.models import Mark
-from agent_memory.tasks.marks import ATTEMPTS, is_for_model
+from agent_memory.tasks.marks import ATTEMPTS
 from agent_memory.tasks.quarantine import get_reason, is_quarantined
+from agent_memory.tasks.stage import OF_MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,11 +28,10 @@ def of_marks(records: Iterable[object], titles: Callable[[str], str] = str) -> I
     for mark in records:
         if not isinstance(mark, Mark):
             continue
-        failures = [failed for failed in mark.failures if not is_for_model(failed) and not is_quarantined(failed)]
+        failures = [failed for failed in mark.failures if failed.code not in OF_MODEL and not is_quarantined(failed)]
         quarantined = [failure for failure in mark.failures if is_quarantined(failure)]
         ended = [failure for failure in failures if failure.attempts >= ATTEMPTS]
         waiting = [failure for failure in failures if failure.attempts < ATTEMPTS]
-        unread = [failure for failure in mark.failures if is_for_model(failure)]
         what = f"{mark.stage} of {mark.source_kind}s"
         if ended:
             yield Concern(
@@ -54,13 +54,6 @@ def of_marks(records: Iterable[object], titles: Callable[[str], str] = str) -> I
                 "the process twice, and a process of its own. It is stored and found by words; nothing is derived.",
                 "`agent-memory ingest --retry ID` tries again, and so does each new version.",
                 details=few([_describe(failure, titles) for failure in quarantined]),
-            )
-        if unread:
-            yield Concern(
-                "tasks_for_model",
-                f"{what}: {counted(len(unread), 'record has', 'records have')} the result of rules; a language model "
-                "failed on them and is asked again in a session that has one.",
-                details=few([f"{failure.id}: {failure.code}" for failure in unread]),
             )
 
 

@@ -23,8 +23,6 @@ _FIRST_PAUSE: Final = 60
 MOST_FAILURES: Final = 500
 """With more of them a step is broken rather than its records: it stops."""
 _MOST_NEVER: Final = 20_000
-_MOST_FOR_MODEL: Final = 500
-"""Records that wait for a language model: of more than these the oldest keep what rules made of them."""
 
 
 class Marks:
@@ -60,6 +58,8 @@ class Marks:
 def begun(mark: Mark, stage: Stage, last: int) -> Mark:
     """Return the mark with which a run begins: anew for a new version, and where the journal is an older copy.
 
+    Earlier versions noted records for a language model, which have the result of rules; these are left out.
+
     Args:
         mark: As it stands.
         stage: The step.
@@ -67,7 +67,8 @@ def begun(mark: Mark, stage: Stage, last: int) -> Mark:
     """
     if mark.version < stage.version or mark.through > last:
         return mark.model_copy(update={"version": max(mark.version, stage.version), "through": 0, "failures": []})
-    return mark
+    failures = [failure for failure in mark.failures if failure.code not in OF_MODEL]
+    return mark.model_copy(update={"failures": failures}) if len(failures) < len(mark.failures) else mark
 
 
 def moved(mark: Mark, through: int, failed: Mapping[str, str], tried: Collection[str], now: datetime) -> Mark:
@@ -88,8 +89,6 @@ def moved(mark: Mark, through: int, failed: Mapping[str, str], tried: Collection
         if is_quarantined(failure):
             failure = failure.model_copy(update={"attempts": ATTEMPTS})  # an older version of this package reads that
         failures.append(failure)
-    too_many = {failure.id for failure in [*filter(is_for_model, failures)][:-_MOST_FOR_MODEL]}
-    failures = [failure for failure in failures if failure.id not in too_many]
     return mark.model_copy(update={"through": max(mark.through, through), "failures": failures})
 
 
@@ -104,14 +103,7 @@ def without_never(mark: Mark, restored: Collection[str]) -> Mark:
     return mark.model_copy(update={"never": [one for one in mark.never if one not in restored]})
 
 
-def is_for_model(failure: Failure) -> bool:
-    """Return True if a record waits for a language model."""
-    return failure.code in OF_MODEL
-
-
 def is_to_be_tried(failure: Failure, now: datetime) -> bool:
     """Return True if a failed record is due again."""
-    if is_for_model(failure):
-        return False
     pause = _FIRST_PAUSE * 2 ** (failure.attempts - 1)
     return failure.attempts < ATTEMPTS and now.timestamp() >= failure.at + pause

@@ -23,7 +23,6 @@ from agent_memory.tasks.marks import (
     MOST_FAILURES,
     Marks,
     begun,
-    is_for_model,
     is_to_be_tried,
     moved,
     with_never,
@@ -40,7 +39,7 @@ from agent_memory.tasks.quarantine import (
     make_code,
 )
 from agent_memory.tasks.reader_process import read_alone
-from agent_memory.tasks.stage import OF_MODEL, Backlog, Batch, ModelStage, Ran
+from agent_memory.tasks.stage import Backlog, Batch, Ran
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
@@ -159,8 +158,8 @@ class Runner:
         source = self._source(stage.source)
         last_mark = await self._marks.of(stage)
         mark = begun(last_mark, stage, (await source.changed_after(last_mark.through)).last)
-        is_again, is_new = 0 < last_mark.version < stage.version or (mark.through < last_mark.through), True
-        retries = [(0, failure.id) for failure in mark.failures if self._is_due(stage, failure)]
+        is_new = True
+        retries = [(0, failure.id) for failure in mark.failures if self._is_due(failure)]
         quarantined = frozenset(failure.id for failure in last_mark.failures if is_quarantined(failure))
         while True:
             changed = await source.changed_after(mark.through)
@@ -169,32 +168,28 @@ class Runner:
             if is_new:
                 mark, is_new = with_never(mark, await stage.gone()), False
             for batch_ids in _portions(retries, changed.records, self._at_once):
-                batch = await self._batch(source, batch_ids, mark, is_again=is_again)
+                batch = await self._batch(source, batch_ids, mark)
                 failures = await self._attempt(stage, batch, quarantined)
                 tried = {record_id for _, record_id in batch_ids}
                 mark = moved(mark, batch_ids[-1][0], failures, tried, self._clock())
                 await self._marks.keep(mark)
-                failed = sum(code not in OF_MODEL for code in failures.values())
-                yield len(batch_ids) - failed, failed
-                if sum(not is_for_model(failure) for failure in mark.failures) > MOST_FAILURES:
+                yield len(batch_ids) - len(failures), len(failures)
+                if len(mark.failures) > MOST_FAILURES:
                     log.warning("stage_stopped", stage=stage.name, failures=len(mark.failures))
                     return
             retries = []
 
-    def _is_due(self, stage: Stage, failure: Failure) -> bool:
+    def _is_due(self, failure: Failure) -> bool:
         """Return True if a failed record is due in this run."""
-        if is_for_model(failure):
-            return isinstance(stage, ModelStage) and stage.may_ask(failure.id)
         if failure.id in self._retry:
             return True
         return is_of_older_version(failure) or is_to_be_tried(failure, self._clock())
 
-    async def _batch(self, source: RecordStorage[Any], batch_ids: Portion, mark: Mark, *, is_again: bool) -> Batch:
+    async def _batch(self, source: RecordStorage[Any], batch_ids: Portion, mark: Mark) -> Batch:
         """Return a batch of records for a step."""
         stored = [await source.get(record_id) for _, record_id in batch_ids]
         records = [record for record in stored if record is not None]
-        for_model = frozenset(failure.id for failure in mark.failures if is_for_model(failure))
-        return Batch(records, await self._before(source, batch_ids), frozenset(mark.never), is_again, for_model)
+        return Batch(records, await self._before(source, batch_ids), frozenset(mark.never))
 
     async def _attempt(self, stage: Stage, batch: Batch, quarantined: frozenset[str]) -> dict[str, str]:
         """Work on records, one by one after a failure.
@@ -256,8 +251,7 @@ class Runner:
         mark = begun(mark, stage, changed.last)
         if mark.through == 0:
             changed = await source.changed_after(0)
-        failures = [failure for failure in mark.failures if not is_for_model(failure)]
-        unread = [failure for failure in mark.failures if is_for_model(failure)]
+        failures = mark.failures
         given_up = sum(failure.attempts >= ATTEMPTS for failure in failures)
         waiting = {record_id for _, record_id in changed.records}
         waiting |= {failure.id for failure in failures if failure.attempts < ATTEMPTS}
@@ -274,9 +268,8 @@ class Runner:
             if is_quarantined(failure)
         ]
         oldest = None if first is None else first.timestamp
-        asked = len(unread), sum(failure.attempts for failure in unread)
         return Backlog(
-            stage.name, stage.source, len(waiting), len(failures), given_up, oldest, codes, *asked, tuple(quarantined)
+            stage.name, stage.source, len(waiting), len(failures), given_up, oldest, codes, tuple(quarantined)
         )
 
 

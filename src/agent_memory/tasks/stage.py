@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
     from datetime import datetime
 
     from agent_memory.tasks.quarantine import QuarantinedRecord
+
 
 MODEL_SILENT: Final = "model_silent"
 """Code of a record on which a language model gave no answer in time, or raised."""
@@ -27,22 +28,13 @@ class Batch:
         records: Records to work on, in the order in which they last changed.
         before: The few that changed just before them, as context; nothing is made of these.
         never: IDs of what the step made and a user forgot since: not to be made again.
-        is_again: Whether an older version of the step may have worked on them.
-        for_model: Ids of those that rules worked on before, and a language model failed on.
         run: Runs a function that reads a text, off the event loop: called with it and its arguments.
     """
 
     records: Sequence[Any]
     before: Sequence[Any] = ()
     never: Collection[str] = frozenset()
-    is_again: bool = False
-    for_model: Collection[str] = frozenset()
     run: Callable[..., Awaitable[Any]] = asyncio.to_thread
-
-    @property
-    def is_alone(self) -> bool:
-        """Return True if its only record has its own reader process."""
-        return self.run is not asyncio.to_thread
 
 
 class Marked(Protocol):
@@ -69,20 +61,11 @@ class Stage(Marked, Protocol):
         """Work on some records; results are on disk when this returns.
 
         Returns:
-            By id, why one could not be worked on, as a code; it is tried again later. The others are done. A code of
-            `OF_MODEL` says that rules did it and a language model failed: `ModelStage` asks again.
+            By id, why one could not be worked on, as a code; it is tried again later. The others are done.
 
         Raises:
             StorageError: Nothing can be written or read now; all of them are tried again in the next run.
         """
-
-
-@runtime_checkable
-class ModelStage(Stage, Protocol):
-    """A step that adds a language model's results to those of rules."""
-
-    def may_ask(self, record_id: str) -> bool:
-        """Return True if a model may be asked again about a record."""
 
 
 class Whole(Marked, Protocol):
@@ -111,8 +94,6 @@ class Backlog:
         given_up: Those of them that are not tried again before the step has a new version.
         oldest: When the first of those that wait came in; None where none waits.
         codes: Why records failed, each code once.
-        for_model: Records with a result by rules that wait for a language model which failed on them.
-        model_failures: How often it failed on these.
         quarantined: Those of the failed that killed the process, and the one that read them alone.
     """
 
@@ -123,8 +104,6 @@ class Backlog:
     given_up: int = 0
     oldest: datetime | None = None
     codes: tuple[str, ...] = ()
-    for_model: int = 0
-    model_failures: int = 0
     quarantined: tuple[QuarantinedRecord, ...] = ()
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.models import Resource
+from agent_memory.models import Resource, utc_now
 from agent_memory.service import open_service
 from agent_memory.settings import ServiceSettings
 from tests.unit.cli.conftest import document
@@ -93,6 +94,20 @@ def test_status_counts_passages(cli: Run, tmp_path: Path) -> None:
     cli("ingest", "-a", "eve", str(tmp_path / "runbook.md"))
     assert document(cli("status", "-a", "eve", "--json"))["passages"] == {"total": 3, "digested": 0}
     assert "3 passages, 0 digested" in cli("status", "-a", "eve").stdout
+
+
+def test_status_counts_background_model(cli: Run, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "boat.md").write_text("# Boat\n\nThe boat is moored at pier 4 in Oban.\n", encoding="utf-8")
+    cli("ingest", "-a", "eve", "-y", str(tmp_path / "boat.md"))
+    assert "not asked: a shell has no provider" in cli("status", "-a", "eve").stdout
+    use = ModelUse.read(root / "eve", utc_now())
+    use.tokens, use.asked, use.added, use.refused, use.paused = 1_200, 7, 5, 2, "the model did not answer"
+    use.write(root / "eve")
+    counts = {"asked": 7, "added": 5, "refused": 2, "tokens_today": 1_200, "paused": "the model did not answer"}
+    assert document(cli("status", "-a", "eve", "--json"))["model"] == counts
+    shown = " ".join(cli("status", "-a", "eve").stdout.split())
+    assert "7 passages asked, 5 statements added, 2 refused, 1,200 tokens today" in shown
+    assert "paused because the model did not answer" in shown
 
 
 def test_edited_passage_of_an_older_version_is_named(cli: Run, tmp_path: Path) -> None:

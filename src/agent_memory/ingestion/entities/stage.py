@@ -69,13 +69,8 @@ class EntityStage:
                         raise
                     failed[record.id] = error.code
                     continue
-                code = await self._one(record, text, batch)
-                failed |= {record.id: code} if code else {}
+                await self._one(record, text, batch)
         return failed
-
-    def may_ask(self, record_id: str) -> bool:
-        """See `ModelStage.may_ask`."""
-        return self._extractor.may_ask(record_id)
 
     async def _refresh(self, groups: Collection[str]) -> None:
         """Read the entities of some groups, unless nothing changed since they were read."""
@@ -89,18 +84,16 @@ class EntityStage:
                 own = [each for each in every if each.group == group]
                 self._known[group] = await asyncio.to_thread(KnownEntities, own, group, self._config.deduplication)
 
-    async def _one(self, record: Episode | Resource, text: str, batch: Batch) -> str:
-        """Keep the entities of a record; return a model's failure code."""
+    async def _one(self, record: Episode | Resource, text: str, batch: Batch) -> None:
+        """Keep the entities of a record."""
         known = self._known[record.group]
-        result, code = await self._extractor.of_text(record, text, known.gazetteer(), batch.run)
+        result = await self._extractor.of_text(record, text, known.gazetteer(), batch.run)
         result = await asyncio.to_thread(_without_forgotten, result, record.group, batch.never)
         with span("memory.deduplicate_entity", count=len(result.entities)):
-            mentions = await self._knowledge.mentions.linked_to(record.id) if record.id in batch.for_model else ()
-            drafts = await asyncio.to_thread(resolve, record, result, known, self._knowledge.clock(), mentions)
+            drafts = await asyncio.to_thread(resolve, record, result, known, self._knowledge.clock())
         for stage in drafts.merged:
             metrics.DEDUPLICATION_MATCHES.add(stage=stage)
         await self._keep(drafts)
-        return code
 
     async def _keep(self, drafts: Drafts) -> None:
         """Store what is new, entities before what names them."""

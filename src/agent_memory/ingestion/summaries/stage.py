@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any, Final, Self
 
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import metrics
-from agent_memory.ingestion.summaries.by_model import MODEL, worded
 from agent_memory.ingestion.summaries.quoting import as_lines, lines_of, quotes_of
 from agent_memory.ingestion.summaries.summarizing import (
     META_SHARE,
     RULES,
     WINDOW_SHARE,
-    lines_as_passages,
     made,
     most_of,
     passages_of,
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from agent_memory.ingestion.config import SummarizationConfig
     from agent_memory.ingestion.shapes import SummaryType
     from agent_memory.ingestion.summaries.sentence_value import Passage
-    from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Episode, Summary
     from agent_memory.storage.cleaning import Redacted
@@ -51,7 +48,6 @@ class Summaries:
     Args:
         knowledge: Records of the agent.
         config: Number of turns from which on a summary is due.
-        asking: Access to a language model; None uses rules alone.
 
     Attributes:
         name, version, source: As in `Stage`.
@@ -61,8 +57,8 @@ class Summaries:
     version = 1
     source = EPISODE.name
 
-    def __init__(self, knowledge: Knowledge, config: SummarizationConfig, asking: Asking | None = None) -> None:
-        self._knowledge, self._config, self._asking = knowledge, config, asking
+    def __init__(self, knowledge: Knowledge, config: SummarizationConfig) -> None:
+        self._knowledge, self._config = knowledge, config
         self._open: dict[str, Conversation] = {}
 
     async def gone(self) -> Collection[str]:
@@ -82,7 +78,7 @@ class Summaries:
             elif await self._may_be_due(conversation, new):
                 known = self._open[conversation] = await Conversation.read(self._knowledge, conversation, batch.never)
             if known is not None:
-                await known.summarise(self._knowledge, self._config, self._asking, batch.run)
+                await known.summarise(self._knowledge, self._config, batch.run)
         return {}
 
     async def _may_be_due(self, conversation: str, new: Sequence[Episode]) -> bool:
@@ -132,7 +128,6 @@ class Conversation:
         self,
         knowledge: Knowledge,
         config: SummarizationConfig,
-        asking: Asking | None = None,
         run: Callable[..., Awaitable[Any]] = asyncio.to_thread,
     ) -> list[Summary]:
         """Make and keep the summaries that are due; return them, those of summaries last.
@@ -145,7 +140,7 @@ class Conversation:
         waiting = sorted(self._waiting.values(), key=_order)
         for at in range(0, len(waiting) - size + 1, size):
             covered = waiting[at : at + size]
-            made = await _kept(knowledge, await window(knowledge, covered, config, asking, is_due=True, run=run))
+            made = await _kept(knowledge, await window(knowledge, covered, config, is_due=True, run=run))
             self._covered |= {each.id for each in covered}
             self._waiting = {one: each for one, each in self._waiting.items() if one not in self._covered}
             self._windows += made
@@ -156,7 +151,7 @@ class Conversation:
         count = config.meta.summaries_per_meta
         while len(self._windows) >= count:
             some, self._windows = self._windows[:count], self._windows[count:]
-            new += await _kept(knowledge, await meta(knowledge, some, config, asking))
+            new += await _kept(knowledge, await meta(knowledge, some, config))
             self._covered |= {each.id for each in some}
         return new
 
@@ -165,7 +160,6 @@ async def window(
     knowledge: Knowledge,
     episodes: Sequence[Episode],
     config: SummarizationConfig,
-    asking: Asking | None = None,
     *,
     is_due: bool = False,
     run: Callable[..., Awaitable[Any]] = asyncio.to_thread,
@@ -176,7 +170,6 @@ async def window(
         knowledge: Records of the agent.
         episodes: Turns to summarize.
         config: Maximum length of the summary.
-        asking: Access to a language model; None uses rules alone.
         is_due: Make one also of turns that state nothing, or on which a reader dies alone: of their first words.
         run: Runs the rules, off the event loop: see `agent_memory.tasks.stage.Batch`.
 
@@ -188,13 +181,10 @@ async def window(
         texts = [await _text_of(knowledge, each) for each in episodes]
         passages = passages_of(episodes, texts)
         most = most_of(texts, WINDOW_SHARE, config.window.max_tokens)
-        may_ask = asking is not None and all(asking.may_see(each.group) for each in episodes)
-        form, content = MODEL, await worded(asking, passages, most) if asking is not None and may_ask else None
-        if content is None:
-            form, content = RULES, await _quote(passages, most, run)
+        content = await _quote(passages, most, run)
         if not content and is_due:
             content = " ".join(" ".join(texts).split())[: max(1, most)]
-        return made("window", episodes, content, sum(map(len, texts)), knowledge.clock(), form=form)
+        return made("window", episodes, content, sum(map(len, texts)), knowledge.clock(), form=RULES)
 
 
 async def _quote(passages: Sequence[Passage], most: int, run: Callable[..., Awaitable[Any]]) -> str:
@@ -206,9 +196,7 @@ async def _quote(passages: Sequence[Passage], most: int, run: Callable[..., Awai
         return ""
 
 
-async def meta(
-    knowledge: Knowledge, summaries: Sequence[Summary], config: SummarizationConfig, asking: Asking | None = None
-) -> Redacted[Summary]:
+async def meta(knowledge: Knowledge, summaries: Sequence[Summary], config: SummarizationConfig) -> Redacted[Summary]:
     """Return the summary of some summaries, not kept.
 
     Raises:
@@ -217,12 +205,8 @@ async def meta(
     with _told("meta", len(summaries)):
         texts = [each.content for each in summaries]
         most = most_of(texts, META_SHARE, config.meta.max_tokens)
-        may_ask = asking is not None and all(asking.may_see(each.group) for each in summaries)
-        passages = lines_as_passages(summaries)
-        form, content = MODEL, await worded(asking, passages, most) if asking is not None and may_ask else None
-        if content is None:
-            form, content = RULES, lines_of(texts, most)
-        return made("meta", summaries, content, sum(map(len, texts)), knowledge.clock(), form=form)
+        content = lines_of(texts, most)
+        return made("meta", summaries, content, sum(map(len, texts)), knowledge.clock(), form=RULES)
 
 
 @contextmanager

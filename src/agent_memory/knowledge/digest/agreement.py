@@ -18,6 +18,7 @@ from agent_memory.knowledge.digest.statement_words import (
     find_denied,
     find_followers,
     find_function_words,
+    find_identifiers,
     find_replacing,
     find_rested,
     find_used,
@@ -27,6 +28,7 @@ from agent_memory.knowledge.digest.statement_words import (
     grow_to_clauses,
     is_turned_round,
     is_turning,
+    list_first,
     read_words,
 )
 from agent_memory.knowledge.llm.grounding import keeps_order, names_of
@@ -52,6 +54,7 @@ _MEASURE: Final = re.compile(
     r"(?:(?<![^\W\d_])(?P<label>[^\W\d_]+) )?(?<![\w)])(?P<sign>[-−+<>≤≥~±$€£¥#]?)(?<![\d.,:])"  # noqa: RUF001
     r"(?P<number>\d+(?:[.,:]\d+)*)(?:[ -]?(?P<unit>[^\W\d_]+|[%‰°€$£¥]))?"
 )
+_LINK_TARGET: Final = re.compile(r"(?<=\])\([^()\s]+\)")
 _USER: Final = re.compile(r"\buser(?!\w)", re.IGNORECASE)
 _NEW: Final = "it says something that its quote does not say"
 _LEADS: Final = (":", "：")  # noqa: RUF001
@@ -166,8 +169,9 @@ class _StatementCheck:
     def _check_permissions(self) -> str:
         """Return a reason if a statement permits or forbids something else."""
         place, stated = self._place, get_permissions(self._statement)
-        near = get_permissions(" ".join(word.text for word in self._used)) | get_permissions(place.lead)
-        far = get_permissions(place.sentence) | (get_permissions(place.title) & {"forbidden"})
+        lead = "\n".join(_SENTENCE_END.split(line)[-1] for line in place.lead.splitlines())
+        near = get_permissions(" ".join(word.text for word in self._used)) | get_permissions(lead)
+        far = get_permissions(f"{place.lead}; {place.sentence}") | (get_permissions(place.title) & {"forbidden"})
         is_other = stated - near - far or (near | (far & _LIMITS)) - stated
         return "it permits or forbids something else than its quote" if is_other else ""
 
@@ -207,12 +211,19 @@ class _StatementCheck:
             word for word in self._sentence if word.clause in clauses and word.counts and is_turning(word.text)
         ]
         required += [word for word in self._quote if not names.isdisjoint(word.terms)]
+        targets = [match.span() for match in _LINK_TARGET.finditer(self._place.sentence)]
+        required = [word for word in required if not any(start < word.start < end for start, end in targets)]
         missing = next((word for word in required if not word.is_in(stated)), None)
         return f"it leaves out {missing.text}" if missing is not None else ""
 
     def _check_order(self) -> str:
         """Return a reason if words changed places."""
-        if keeps_order(self._statement, self._place.sentence) and not is_turned_round(self._words, self._used):
+        statement, sentence = self._statement, self._place.sentence
+        identifiers = find_identifiers(self._words, statement) | find_identifiers(self._sentence, sentence)
+        identifiers |= names_of(statement) & names_of(sentence)
+        stated, quoted = list_first(self._words, identifiers), list_first(self._sentence, identifiers)
+        is_same = [term for term in stated if term in quoted] == [term for term in quoted if term in stated]
+        if is_same and keeps_order(statement, sentence) and not is_turned_round(self._words, self._used):
             return ""
         return "its words are in another order than those of its quote"
 

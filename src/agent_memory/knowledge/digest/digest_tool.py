@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
 
+from agent_memory.knowledge.digest.statement_input import StatementInput  # noqa: TC001 - pydantic reads it
 from agent_memory.models.arguments import ToolArguments
 
 if TYPE_CHECKING:
@@ -31,18 +32,6 @@ PROPERTIES: Final[dict[str, Any]] = {
     },
     "done": {"type": "array", "items": {"type": "string"}},
 }
-
-
-class StatementInput(ToolArguments):
-    """Statement that a call of digest hands back."""
-
-    passage: str = Field(min_length=1, max_length=40)
-    quote: str = Field(min_length=1, max_length=2_000)
-    text: str = Field(min_length=1, max_length=500)
-    is_decision: bool = False
-    owner: str = Field("", max_length=100)
-    date: str = Field("", max_length=100)
-    entities: list[str] = Field(default_factory=list, max_length=20)
 
 
 class DigestInput(ToolArguments):

@@ -135,11 +135,22 @@ class PassageDigest:
             passages = await self._list_document(await self._find_document(document, caller), caller)
         else:
             passages = await list_passages(self._service, caller)
-        forgotten = await ForgottenTexts(self._knowledge, self._service).find_items(passages)
-        passages = [passage for passage in passages if passage.id not in forgotten]
+        passages = await self._leave_forgotten(passages)
         due = [passage for passage in passages if DIGESTED_AT not in passage.metadata]
-        taken = _take_first(due)
+        taken = take_first(due)
         return DuePassages(taken, len(passages), len(passages) - len(due), await self._name_files(taken))
+
+    async def list_due(self, caller: Caller) -> list[Memory]:
+        """Return all passages without statements, oldest first.
+
+        Args:
+            caller: Session that asks: it gets what it may see.
+
+        Raises:
+            StorageError: The passages cannot be read.
+        """
+        passages = await list_passages(self._service, caller)
+        return await self._leave_forgotten([item for item in passages if DIGESTED_AT not in item.metadata])
 
     async def check_document(self, document: str, caller: Caller) -> None:
         """Check that a name is empty or names one document.
@@ -152,7 +163,13 @@ class PassageDigest:
             await self._find_document(document, caller)
 
     async def take_back(
-        self, statements: Iterable[QuotedStatement], done: Iterable[str], caller: Caller, hold: Hold | None = None
+        self,
+        statements: Iterable[QuotedStatement],
+        done: Iterable[str],
+        caller: Caller,
+        hold: Hold | None = None,
+        *,
+        author: str = "",
     ) -> DigestOutcome:
         """Store statements that agree with their quotes; note digested passages.
 
@@ -161,6 +178,7 @@ class PassageDigest:
             done: IDs of passages that say nothing more.
             caller: Session that asks.
             hold: Function that keeps fields of a memory for a person's yes; it returns None if they may be stored.
+            author: Value of `by` in the metadata of the statements, empty for the session's agent.
 
         Raises:
             ValidationError: A statement may not be stored; none was.
@@ -175,6 +193,8 @@ class PassageDigest:
                 outcome.refused.append((statement.text, reason))
                 continue
             finished[statement.passage] = None
+            if author:
+                item["metadata"]["by"] = author
             held = await hold({name: item[name] for name in item.keys() - _GIVEN}) if hold is not None else None
             if held is None:
                 items[item["id"]] = item
@@ -186,6 +206,11 @@ class PassageDigest:
             outcome.stored = (await self._service.admin.derived.store(list(items.values()), caller)).stored
         await self._note_digested(finished, caller)
         return outcome
+
+    async def _leave_forgotten(self, passages: list[Memory]) -> list[Memory]:
+        """Return the passages without forgotten text."""
+        forgotten = await ForgottenTexts(self._knowledge, self._service).find_items(passages)
+        return [passage for passage in passages if passage.id not in forgotten]
 
     async def _find_document(self, word: str, caller: Caller) -> Resource:
         """Return the document or conversation that a word names.
@@ -357,8 +382,8 @@ def _make_item(
     }
 
 
-def _take_first(passages: Sequence[Memory]) -> list[Memory]:
-    """Return the first passages that fit into one answer."""
+def take_first(passages: Sequence[Memory]) -> list[Memory]:
+    """Return the first passages that fit into one answer or prompt."""
     room = MOST_TOKENS
     taken: list[Memory] = []
     for passage in passages:

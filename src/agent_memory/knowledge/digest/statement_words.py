@@ -37,6 +37,7 @@ _WORD: Final = re.compile(
 _CLAUSE_END: Final = re.compile(
     r"[;；()。！？，]|[.!?,，、]\s|\s[-–—]\s",  # noqa: RUF001
 )
+_CODE: Final = re.compile(r"`[^`]+`")
 _MAX_REVERSED: Final = 2
 """Words in reverse order that a paraphrase may have."""
 
@@ -95,6 +96,21 @@ def get_terms(words: Iterable[StatementWord]) -> set[str]:
 def find_function_words(text: str) -> frozenset[str]:
     """Return the function words of a text's languages, except English."""
     return frozenset[str]().union(*map(_get_function_words, guess_languages(text)))
+
+
+def find_identifiers(words: Iterable[StatementWord], text: str) -> set[str]:
+    """Return the terms of words in backticks, and of words with parts, such as `utf-8`."""
+    spans = [match.span() for match in _CODE.finditer(text)]
+    return {
+        word.terms[0]
+        for word in words
+        if word.terms and (len(word.terms) > 1 or any(start < word.start < end for start, end in spans))
+    }
+
+
+def list_first(words: Iterable[StatementWord], terms: Collection[str]) -> list[str]:
+    """Return those terms in the order of their first words."""
+    return list(dict.fromkeys(word.terms[0] for word in words if word.terms and word.terms[0] in terms))
 
 
 # -- words that limit a sentence --------------------------------------------------------------------------------------
@@ -210,7 +226,7 @@ def grow_to_clauses(
 
 def find_replacing(words: Sequence[StatementWord], used: Sequence[StatementWord]) -> set[StatementWord]:
     """Return the words that replace function words such as pronouns."""
-    quoted, stated = ([word.text.casefold() for word in side] for side in (used, words))
+    quoted, stated = ([next(iter(word.terms), word.text.casefold()) for word in side] for side in (used, words))
     replacing: set[StatementWord] = set()
     for kind, start, end, first, last in SequenceMatcher(None, quoted, stated, autojunk=False).get_opcodes():
         if kind == "replace" and not any(word.terms for word in used[start:end]):

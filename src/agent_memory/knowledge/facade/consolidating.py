@@ -3,49 +3,46 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from agent_memory.errors import CategoryNotFoundError, ConsolidationError, StorageError
 from agent_memory.knowledge.facade.events import CategoryConsolidatedPayload, MemoryEventType
-from agent_memory.knowledge.pages.by_model import Plan, plan_of
-from agent_memory.knowledge.pages.pages import drafted
 from agent_memory.knowledge.pages.stage import told_of
-from agent_memory.models import sees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from agent_memory.knowledge.facade.events import Events
-    from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.pages.pages import Made, Pages
-    from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Topic
     from agent_memory.service import Caller
 
 
 class PageText(str):
-    """A page, and what is to be told of it.
+    """A page as text. The attributes are of earlier versions, which asked a language model for its words.
 
     Attributes:
-        warnings: What of a language model's words was left out, and why, in a sentence each.
-        degraded: Why rules made what a language model was to word, in a sentence; None where it did, or was not wanted.
-        by_model: How many claims have its words.
+        warnings: Empty.
+        degraded: None.
+        by_model: 0.
     """
 
-    __slots__ = ("by_model", "degraded", "warnings")
-    warnings: list[str]
-    degraded: str | None
-    by_model: int
+    __slots__ = ()
 
-    def __new__(cls, body: str, plan: Plan | None = None, by_model: int = 0) -> Self:
-        """Return a text with what is told of it."""
-        made, plan = super().__new__(cls, body), plan or Plan()
-        made.warnings, made.degraded, made.by_model = plan.warnings, plan.problem, by_model
-        return made
+    @property
+    def warnings(self) -> list[str]:
+        """Return an empty list."""
+        return []
 
-    def shown_as(self, body: str) -> PageText:
-        """Return another text of which the same is told."""
-        return PageText(body, Plan(warnings=self.warnings, problem=self.degraded), self.by_model)
+    @property
+    def degraded(self) -> None:
+        """Return None."""
+        return
+
+    @property
+    def by_model(self) -> int:
+        """Return 0."""
+        return 0
 
 
 class Consolidation:
@@ -55,15 +52,10 @@ class Consolidation:
         pages: Makes and shows them.
         events: Gets what was done.
         caller: Returns the session that asks.
-        knowledge: Where the sources are.
-        asking: How a language model is asked, by whom it is wanted.
     """
 
-    def __init__(
-        self, pages: Pages, events: Events, caller: Callable[[], Caller], knowledge: Knowledge, asking: Asking
-    ) -> None:
+    def __init__(self, pages: Pages, events: Events, caller: Callable[[], Caller]) -> None:
         self._pages, self._events, self._caller = pages, events, caller
-        self._knowledge, self._asking = knowledge, asking
 
     async def topic(self, name: str) -> Topic:
         """Return a topic by its name.
@@ -86,39 +78,25 @@ class Consolidation:
         """
         return await self._pages.shown(await self.topic(name))
 
-    async def make(self, name: str, *, force: bool, with_model: bool = False) -> PageText:
+    async def make(self, name: str, *, force: bool) -> PageText:
         """Make a page anew and return it; one that a person edited, or of which no item came or went, stays.
 
         Raises:
             CategoryNotFoundError: There is none of that name.
             ConsolidationError: The page is as it was.
         """
-        topic, plan, by_model = await self.topic(name), Plan(), 0
+        topic = await self.topic(name)
         try:
             members = await self._pages.members_of(topic)
             is_current = topic.consolidated_at is not None and {each.id for each in members} == {*topic.item_ids}
             if not topic.edited_by and (force or not is_current):
-                if with_model:
-                    plan = await self._planned(topic)
-                    topic = await self.topic(name)  # a model takes its time
-                    members = await self._pages.members_of(topic)
-                made = await self._pages.make(topic, members, plan.rewordings)
+                made = await self._pages.make(topic, members)
                 await self._pages.write_index()
                 await self.tell([made])
-                topic, by_model = made.topic, made.by_model
-            return PageText(await self._pages.shown(topic), plan, by_model)
+                topic = made.topic
+            return PageText(await self._pages.shown(topic))
         except StorageError as error:
             raise ConsolidationError(f"{error.message} The page of {name} is as it was.") from error
-
-    async def _planned(self, topic: Topic) -> Plan:
-        """Have a model word the claims of a page, of the items that who asks may see."""
-        caller = self._caller()
-        members = await self._pages.members_of(topic)
-        seen = {each.id: each for each in members if sees(caller.group, each.facets)}
-        plan = await plan_of(self._asking, await drafted(self._knowledge, topic, members), seen)
-        if self._asking.model is not None:
-            await self._events.model_did(self._asking.budget, plan.problem, caller)
-        return plan
 
     async def make_due(self, names: Iterable[str]) -> None:
         """Make the pages of those topics anew that have so many new items; one that cannot be made stays."""
@@ -144,7 +122,5 @@ class Consolidation:
             told = await told_of(self._pages.service, made, self._caller())
             if told is None:
                 continue
-            payload = CategoryConsolidatedPayload(
-                made.topic.id, made.topic.name, *told, made.milliseconds, made.by_model
-            )
+            payload = CategoryConsolidatedPayload(made.topic.id, made.topic.name, *told, made.milliseconds)
             await self._events.send(MemoryEventType.CATEGORY_CONSOLIDATED, payload, self._caller())

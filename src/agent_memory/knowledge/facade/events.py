@@ -44,7 +44,7 @@ class ResourceStoredPayload:
 
 @dataclass(frozen=True, slots=True)
 class ItemsExtractedPayload:
-    """Of ITEMS_EXTRACTED; `by_model` of them were drawn by a language model."""
+    """Of ITEMS_EXTRACTED; `by_model` of them are statements of a language model."""
 
     resource_id: str
     item_ids: list[str]
@@ -65,7 +65,7 @@ class CategoryCreatedPayload:
 
 @dataclass(frozen=True, slots=True)
 class CategoryConsolidatedPayload:
-    """Of CATEGORY_CONSOLIDATED; `content_length` in characters, `by_model` claims were worded by a language model."""
+    """Of CATEGORY_CONSOLIDATED; `content_length` in characters, `by_model` is 0."""
 
     category_id: str
     name: str

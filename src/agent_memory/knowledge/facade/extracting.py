@@ -7,9 +7,10 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import CategoryExistsError, ExtractionError, ResourceNotFoundError, ValidationError
+from agent_memory.knowledge.digest.model_digest import ask_statements, split_batches
 from agent_memory.knowledge.facade.events import ItemsExtractedPayload, MemoryEventType
-from agent_memory.knowledge.facade.shapes import MemoryItem
-from agent_memory.knowledge.items.by_model import MODEL, by_model
+from agent_memory.knowledge.facade.shapes import MemoryItem, item_of
+from agent_memory.knowledge.items.drawn import is_passage
 from agent_memory.knowledge.pages.filing import guessed, open_to
 from agent_memory.knowledge.pages.paging import unsaid
 from agent_memory.logs import get_logger
@@ -17,12 +18,12 @@ from agent_memory.logs import get_logger
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from agent_memory.knowledge.digest.passage_digest import PassageDigest
     from agent_memory.knowledge.facade.categories import CategoryLayer
     from agent_memory.knowledge.facade.consolidating import Consolidation
     from agent_memory.knowledge.facade.events import Events
     from agent_memory.knowledge.facade.layers import ItemLayer, ResourceLayer
     from agent_memory.knowledge.facade.shapes import Importance
-    from agent_memory.knowledge.items.by_model import Drawn
     from agent_memory.knowledge.llm.port import Asking
     from agent_memory.models import Resource as ResourceRecord
     from agent_memory.models import Topic
@@ -40,8 +41,8 @@ class Items(list[MemoryItem]):
 
     Attributes:
         warnings: Why there are not more of them, and what was left out, in a sentence each.
-        degraded: Why rules drew some that a language model was to draw, in a sentence; None if it drew all.
-        by_model: How many it drew.
+        degraded: Sentence that says why a language model gave no statements; None if it did, or was not asked.
+        by_model: How many are its statements.
     """
 
     def __init__(self, items: Iterable[MemoryItem] = ()) -> None:
@@ -59,6 +60,7 @@ class Extraction:
         consolidation: Makes pages that are due.
         events: Gets what was done.
         asking: How a language model is asked, by whom it is wanted.
+        passage_digest: Checks and stores the model's statements.
     """
 
     def __init__(
@@ -69,9 +71,11 @@ class Extraction:
         consolidation: Consolidation,
         events: Events,
         asking: Asking,
+        passage_digest: PassageDigest,
     ) -> None:
         self._resources, self._items, self._categories = resources, items, categories
         self._consolidation, self._events, self._asking = consolidation, events, asking
+        self._passage_digest = passage_digest
 
     async def of_resource(self, resource_id: str, hint: str | None, *, strict: bool, with_model: bool = False) -> Items:
         """Draw the items of a resource; see `MemoryManager.extract_and_store`."""
@@ -85,11 +89,7 @@ class Extraction:
         items = Items()
         await self._keep_passages(record, hint, topics, items)
         if with_model:
-            harvest = await by_model(self._asking, await self._resources.passages(record), topics)
-            items.warnings, items.degraded = [*items.warnings, *harvest.warnings], harvest.problem
-            if self._asking.model is not None:
-                await self._events.model_did(self._asking.budget, harvest.problem, self._items.caller)
-            await self._keep(harvest.drawn, hint, topics, record, items)
+            await self._digest(items)
         if not items:
             items.warnings.append(f"Nothing that states something was found in {resource_id}.")
             if strict:
@@ -130,35 +130,18 @@ class Extraction:
             except ValidationError as error:  # nothing but a secret, for instance
                 items.warnings.append(error.message)
 
-    async def _keep(
-        self, drawn: Sequence[Drawn], hint: str | None, topics: Sequence[Topic], record: ResourceRecord, items: Items
-    ) -> None:
-        names = await self._filed(drawn, hint, topics)
-        for one, topic in zip(drawn, names, strict=True):
-            try:
-                kept = await self._items.store(
-                    MemoryItem("", one.text, None, one.passage.source, topic or None, _QUOTED, record.timestamp),
-                    source={"kind": "extraction", "detail": one.rule},
-                    metadata={"at": [one.start, one.end]},
-                    observed_at=one.passage.said_at or record.observed_at,
-                )
-            except ValidationError as error:  # nothing but a secret, for instance
-                items.warnings.append(error.message)
-                continue
-            items.append(kept)
-            items.by_model += one.rule == MODEL
-
-    async def _filed(self, drawn: Sequence[Drawn], hint: str | None, topics: Sequence[Topic]) -> list[str]:
-        """Return the topic of each statement: as hinted, as a model said, or guessed among those open to its group."""
-        if hint is not None:
-            return [hint] * len(drawn)
-        names = [one.category for one in drawn]
-        for group in sorted({one.passage.group for one, name in zip(drawn, names, strict=True) if not name}):
-            places = [at for at, one in enumerate(drawn) if not names[at] and one.passage.group == group]
-            found = await self._guessed([drawn[at].text for at in places], open_to(group, topics))
-            for at, name in zip(places, found, strict=True):
-                names[at] = name
-        return names
+    async def _digest(self, items: Items) -> None:
+        """Add a model's statements about the passages of a resource."""
+        found = [await self._items.service.admin.get(item.item_id) for item in items]
+        passages = [memory for memory in found if memory is not None and is_passage(memory)]
+        for batch in split_batches(passages):
+            outcome = await ask_statements(self._passage_digest, self._asking, batch, self._items.caller)
+            items.warnings += outcome.warnings
+            items.degraded = outcome.problem or items.degraded
+            items += [item_of(memory) for memory in outcome.stored]
+            items.by_model += len(outcome.stored)
+        if self._asking.model is not None:
+            await self._events.model_did(self._asking.budget, items.degraded, self._items.caller)
 
     async def _guessed(self, texts: Sequence[str], topics: Sequence[Topic]) -> list[str]:
         return await guessed(self._items.service, texts, topics)

@@ -131,12 +131,11 @@ class MemoryManager:
         def asking(retries: int, backoff: float) -> Asking:
             return Asking(model, retries, backoff, budget.seconds, budget=budget)
 
-        wording = asking(retry.consolidation_max_retries, retry.consolidation_backoff_base)
         drawing = asking(retry.extraction_max_retries, retry.extraction_backoff_base)
         choosing = asking(retry.retrieval_max_retries, retry.retrieval_backoff_base)
-        self._consolidation = Consolidation(self._pages, self._events, self._caller, self._knowledge, wording)
+        self._consolidation = Consolidation(self._pages, self._events, self._caller)
         self._is_told = self._service.watchers.add(PAGES, self._consolidation.withdraw)
-        self._extraction = Extraction(*layers, self._consolidation, self._events, drawing)
+        self._extraction = Extraction(*layers, self._consolidation, self._events, drawing, self.digest)
         rules = RAGRetriever(self.item_layer)
         chooser = LLMRetriever(self.item_layer, choosing)
         hybrid = HybridRetriever(rules, chooser, self.config.escalation_threshold)
@@ -174,7 +173,8 @@ class MemoryManager:
             category_hint: The topic of all of them, declared if there is none of that name; else each gets the one
                 whose name and description share most words with it, or none.
             strict: Raise where nothing could be drawn, instead of an empty list whose `warnings` say why.
-            with_model: Have a language model draw them; where it fails rules do, and `degraded` says why.
+            with_model: Add statements of a language model that pass the checks of `digest`; where it fails, the
+                passages remain, and `degraded` says why.
 
         Raises:
             ResourceNotFoundError: There is no such resource.
@@ -268,17 +268,17 @@ class MemoryManager:
         Args:
             category_name: Which.
             force: Do so, too, where no item has come or gone since.
-            with_model: Have a language model word its claims; where it fails they are the rules', and `degraded` of
-                what is returned says why. The next time that it is made without, they are the rules' again.
+            with_model: Has no effect; earlier versions asked a language model for words.
 
         Raises:
             CategoryNotFoundError: There is none of that name.
             ConsolidationError: The page before stays.
         """
+        del with_model
         topic = await self._seen.required(category_name)
-        body = await self._consolidation.make(category_name, force=force, with_model=with_model)
+        body = await self._consolidation.make(category_name, force=force)
         await self.check(files=False)
-        return body if self._caller().group is None else body.shown_as(await self._seen.shown(topic))
+        return body if self._caller().group is None else PageText(await self._seen.shown(topic))
 
     def get_stats(self) -> MemoryStats:
         """Return how much there is, as of the last change or look; `check` looks."""

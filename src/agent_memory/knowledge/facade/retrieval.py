@@ -246,6 +246,8 @@ class HybridRetriever:
     ) -> RetrievalResult:
         """Return the rules' answer where it is sure, else the model's.
 
+        If the model chooses nothing, the rules' results remain, as weak matches.
+
         Raises:
             ValidationError: The query or `k` is wrong.
             RetrievalError: Nothing can be read.
@@ -256,6 +258,8 @@ class HybridRetriever:
             return found
         chosen = await self._model.retrieve(query, k, category_filter)
         spent = found.search_time_ms + chosen.search_time_ms
+        if not chosen.items and found.items:  # a model only adds
+            return replace(found, match="weak", search_time_ms=spent, escalated=True)
         return replace(chosen, search_time_ms=spent, escalated=chosen.mode_used is RetrievalMode.LLM)
 
     def _is_unsure(self, found: RetrievalResult, query: str, least: float) -> bool:

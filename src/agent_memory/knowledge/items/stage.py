@@ -1,7 +1,7 @@
 """`Items`: the background step that stores passages as items.
 
 An item is a memory with a link `from` each resource or episode that says it, and in `metadata.at` the place of its
-words in the first of them. A language model may add statements; it replaces no passage.
+words in the first of them.
 """
 
 from __future__ import annotations
@@ -12,17 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError
 from agent_memory.knowledge.intake.document_index import without_key
-from agent_memory.knowledge.items.by_model import MODEL, by_model, passage_of
 from agent_memory.knowledge.items.drawn import (
     REPLACES,
     STAGE,
-    as_said,
     drawn_from,
     is_as_drawn,
-    is_drawn_from,
     is_forgotten,
     is_passage,
-    item_of,
     joined,
     leave_answered,
     sources_of,
@@ -36,14 +32,11 @@ from agent_memory.models import Episode, Resource, may_stand_for, sees, to_text
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Memory
     from agent_memory.service import Caller, MemoryService
     from agent_memory.tasks.stage import Batch
 
-_LEAST_WORDS: Final = 4
-"""Of a text that a language model is asked about; "ok" is none."""
 _OF_ONE: Final = frozenset({"blob_missing", "blob_damaged"})
 """Errors that are about one record, rather than about the disk."""
 
@@ -56,7 +49,6 @@ class Items:
         service: Stores items.
         source: Name of the kind: resources or episodes.
         caller: For events.
-        asking: How a language model is asked; rules do without.
 
     Attributes:
         name, version, source: As in `Stage`.
@@ -65,16 +57,8 @@ class Items:
     name = STAGE
     version = 3
 
-    def __init__(
-        self,
-        knowledge: Knowledge,
-        service: MemoryService,
-        source: str,
-        caller: Caller,
-        asking: Asking | None = None,
-    ) -> None:
+    def __init__(self, knowledge: Knowledge, service: MemoryService, source: str, caller: Caller) -> None:
         self._knowledge, self._service, self.source, self._caller = knowledge, service, source, caller
-        self._asking = asking
 
     async def gone(self) -> Collection[str]:
         """See `Stage.gone`."""
@@ -86,17 +70,14 @@ class Items:
         preceding = Preceding(self._knowledge, [*batch.before, *batch.records])
         drawn, answered = list[dict[str, Any]](), set[str]()
         texts = await self._texts(batch.records, failed)
-        may = [] if batch.is_again or batch.is_alone else [each for each in batch.records if each.id in texts]
         has_documents = any(isinstance(each, Resource) for each in batch.records)
         gone = [memory for memory, _ in await self._service.past.forgotten()] if has_documents else []
         forgotten = list_forgotten_words(gone)
-        by_model, unread = await self._by_model(may, texts, batch.for_model)
         for record in batch.records:
             if record.id not in texts:
                 continue
             before = await preceding.of(record) if isinstance(record, Episode) else []
             own = await batch.run(drawn_from, record, texts[record.id], before, forgotten)
-            own += by_model.get(record.id, [])
             known = await self._service.admin.linked_to(record.id)
             drawn += await asyncio.to_thread(_leave_known, own, known, batch.never)
             answered |= _list_answered(own, known)
@@ -108,12 +89,7 @@ class Items:
                 await hide_replaced(self._knowledge, self._service, record, texts[record.id], self._caller)
                 await note_missing_source(self._knowledge, self._service, record, self._caller)
         await self._tell(stored, batch.records, began)
-        return failed | unread
-
-    def may_ask(self, record_id: str) -> bool:
-        """See `ModelStage.may_ask`."""
-        asking = self._asking
-        return asking is not None and asking.model is not None and asking.budget.may_retry(self.name, record_id)
+        return failed
 
     async def _texts(self, records: Sequence[Any], failed: dict[str, str]) -> dict[str, str]:
         """Return the whole texts of records by their ids; note why one cannot be read."""
@@ -126,37 +102,6 @@ class Items:
                     raise
                 failed[record.id] = error.code
         return texts
-
-    async def _by_model(
-        self, records: Sequence[Any], texts: Mapping[str, str], again: Collection[str]
-    ) -> tuple[dict[str, list[dict[str, Any]]], dict[str, str]]:
-        """Return a model's items by record, and its failures.
-
-        Args:
-            records: Those that it may be asked about.
-            texts: Theirs, by id.
-            again: Ids of those on which it failed before.
-        """
-        asking = self._asking
-        if asking is None:
-            return {}, {}
-        worth_it = [each for each in records if is_drawn_from(each) and len(texts[each.id].split()) >= _LEAST_WORDS]
-        seen = [each for each in worth_it if asking.may_see(each.group)]
-        # Asked again it says the same otherwise, so that it would be there twice.
-        read = [each for each in seen if each.id in again or not await self._service.admin.linked_to(each.id)]
-        harvest = await by_model(asking, [passage_of(each, texts[each.id]) for each in read], ())
-        if read:
-            await asking.budget.tell(harvest.problem, self._service, self._caller)
-        own: dict[str, list[dict[str, Any]]] = {each.id: [] for each in read if each.id not in harvest.left}
-        of = {each.id: each for each in read}
-        for one in harvest.drawn:
-            if one.passage.source in own:
-                record, place = of[one.passage.source], (one.start, one.end)
-                said = as_said(record, texts[record.id], [place])[0]
-                own[record.id].append(item_of(said, one.text, place, one.rule))
-        for record_id in harvest.failed:
-            asking.budget.count_failure(self.name, record_id)
-        return own, harvest.failed
 
     async def _replace_questions(self, new: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return items whose exchanges supersede stored questions."""
@@ -229,7 +174,7 @@ class Items:
                 item_count=len(items),
                 categories=sorted({item.topic for item in items if item.topic}),
                 extraction_time_ms=spent,
-                by_model=sum(item.source.detail == MODEL for item in items),
+                by_model=0,
             )
 
 

@@ -23,7 +23,6 @@ from agent_memory.knowledge.topics.consolidation import INTERVAL
 from agent_memory.knowledge.topics.escaping import escaped
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.topics.rendering import render
-from agent_memory.knowledge.topics.rewording import reworded
 from agent_memory.knowledge.topics.saves import TopicFiles
 from agent_memory.logs import get_logger
 from agent_memory.models import MAX_TEXT_CHARS, TOPIC, Listing, SearchFilters
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.knowledge.topics.consolidation import Consolidation
     from agent_memory.knowledge.topics.page import Page
-    from agent_memory.knowledge.topics.rewording import Rewording
     from agent_memory.knowledge.topics.saves import Kept
     from agent_memory.models import Memory, Topic
     from agent_memory.service import MemoryService
@@ -57,19 +55,17 @@ class Made:
         body: The page as Markdown, whole.
         items: How many it is made of.
         milliseconds: Time taken.
-        by_model: How many claims have words of a language model.
     """
 
     topic: Topic
     body: str
     items: int
     milliseconds: float
-    by_model: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Saved:
-    """What was made, as a text and as its record has it, whether the file is there, how many claims a model worded.
+    """What was made, as a text and as its record has it, whether the file is there.
 
     A long page takes tens of milliseconds to render: all is a text before it comes to the event loop.
     """
@@ -78,7 +74,6 @@ class _Saved:
     text: str
     body: str
     done: bool
-    by_model: int
 
 
 class Pages:
@@ -134,13 +129,12 @@ class Pages:
 
     # -- making -------------------------------------------------------------------------------------------------------
 
-    async def make(self, topic: Topic, members: Sequence[Memory], words: Sequence[Rewording] = ()) -> Made:
+    async def make(self, topic: Topic, members: Sequence[Memory]) -> Made:
         """Make a page of these, the oldest first, and write it; one that a person edited is proposed anew.
 
         Args:
             topic: Whose page.
             members: What it is made of.
-            words: Of claims that a language model worded.
 
         Raises:
             StorageError: It is as it was, or will be made again.
@@ -148,7 +142,7 @@ class Pages:
         began = time.perf_counter()
         async with self._making:
             for _ in range(_TRIES):
-                topic, body, saved = await self._written(topic, members, words)
+                topic, body, saved = await self._written(topic, members)
                 live = await self.service.admin.valid_among([each.id for each in members])
                 if saved.done and len(live) == len(members):
                     break
@@ -156,13 +150,11 @@ class Pages:
                 members = [each for each in members if each.id in live]
             else:
                 raise BusyError(f"The page of {topic.name} is being changed all the time. It will be made again.")
-        return Made(topic, body, len(members), 1000 * (time.perf_counter() - began), saved.by_model)
+        return Made(topic, body, len(members), 1000 * (time.perf_counter() - began))
 
-    async def _written(
-        self, topic: Topic, members: Sequence[Memory], words: Sequence[Rewording]
-    ) -> tuple[Topic, str, _Saved]:
+    async def _written(self, topic: Topic, members: Sequence[Memory]) -> tuple[Topic, str, _Saved]:
         sources = await sources_of(self._knowledge, members)
-        saved = await asyncio.to_thread(self._saved, topic, members, sources, words)
+        saved = await asyncio.to_thread(self._saved, topic, members, sources)
         made = saved.made
         if made.dropped:
             log.info("page_consolidated", topic=topic.id, dropped=dict(Counter(one.reason for one in made.dropped)))
@@ -180,19 +172,17 @@ class Pages:
             topic = await self._knowledge.topics.update(topic.id, clean)
         return topic, saved.text, saved
 
-    def _saved(
-        self, topic: Topic, members: Sequence[Memory], sources: Mapping[str, Any], words: Sequence[Rewording]
-    ) -> _Saved:
+    def _saved(self, topic: Topic, members: Sequence[Memory], sources: Mapping[str, Any]) -> _Saved:
         """Write the file of a page."""
         read = self._files.read(topic.name)
-        made, count = reworded(page_of(topic, members, sources, self._knowledge.clock(), read), words)
+        made = page_of(topic, members, sources, self._knowledge.clock(), read)
         if made.is_proposal:  # it has what a person wrote, and nobody looked through that yet
             text = OnlyNew(topic.body).redact(render(made.page)).text
             made = replace(made, page=parse(text))
         done = self._files.write(topic.name, made, topic.description, read)
         text = render(made.page)
         body = render(shortened(topic, members, sources)) if made.is_proposal else text
-        return _Saved(made, text, body if len(body) <= MAX_TEXT_CHARS else "", done, count)
+        return _Saved(made, text, body if len(body) <= MAX_TEXT_CHARS else "", done)
 
     async def catch_up(self) -> list[Made]:
         """Make all pages anew on which something stands that is gone, whoever forgot it; return these.

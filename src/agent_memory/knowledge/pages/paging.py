@@ -12,7 +12,7 @@ from agent_memory.knowledge.topics.consolidation import Consolidation, consolida
 from agent_memory.knowledge.topics.items import NORMAL, TopicItem
 from agent_memory.knowledge.topics.page import Footnote, Page
 from agent_memory.knowledge.topics.parsing import parse
-from agent_memory.knowledge.topics.rewording import reworded, rewordings_of
+from agent_memory.knowledge.topics.rewording import keep_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,8 +56,7 @@ def shortened(topic: Topic, memories: Sequence[Memory], sources: Mapping[str, Pa
     on_it = set(rendered.items)
     items = [topic_item(each, sources, order) for order, each in enumerate(memories) if each.id in on_it]
     made = consolidate(rendered, items, now=rendered.consolidated_at or topic.timestamp)
-    made, _ = reworded(made, rewordings_of(rendered, made.page))
-    return replace(made.page, consolidated_at=rendered.consolidated_at)
+    return replace(keep_words(made.page, rendered), consolidated_at=rendered.consolidated_at)
 
 
 def rendered_of(topic: Topic) -> Page:

@@ -9,9 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError
-from agent_memory.knowledge.pages.by_model import plan_of
 from agent_memory.knowledge.pages.filing import ENTITY, file_all, is_entity
-from agent_memory.knowledge.pages.pages import drafted
 from agent_memory.knowledge.pages.paging import unsaid
 from agent_memory.logs import get_logger
 from agent_memory.models import TOPIC, Source, Topic, derived_id, sees
@@ -21,10 +19,8 @@ from agent_memory.tasks.stage import Backlog
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Sequence
 
-    from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.pages.pages import Made, Pages
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.knowledge.topics.rewording import Rewording
     from agent_memory.models import Memory
     from agent_memory.service import Caller, MemoryService
 
@@ -43,7 +39,6 @@ class Publishing:
         pages: Makes the pages.
         caller: For events.
         at_once: Make every page of which something is new, however little: a person waits for it.
-        asking: How a language model is asked for words; rules do without.
 
     Attributes:
         name, version, source: As in `Stage`.
@@ -59,13 +54,11 @@ class Publishing:
         service: MemoryService,
         pages: Pages,
         caller: Caller,
-        asking: Asking | None = None,
         *,
         at_once: bool = False,
     ) -> None:
         self._knowledge, self._service, self._pages = knowledge, service, pages
         self._caller, self._at_once, self._marks = caller, at_once, Marks(knowledge.marks)
-        self._asking = asking
 
     async def backlog(self) -> Backlog:
         """See `Whole.backlog`."""
@@ -140,7 +133,7 @@ class Publishing:
 
     async def _make(self, topic: Topic, members: Sequence[Memory]) -> bool:
         try:
-            made = await self._pages.make(topic, members, await self._words(topic, members))
+            made = await self._pages.make(topic, members)
             await tell(self._service, made, self._caller)
         except StorageError as error:
             if not isinstance(error, BusyError) and error.code != "too_long":
@@ -148,16 +141,6 @@ class Publishing:
             log.warning("page_not_made", topic=topic.id, code=error.code)
             return False
         return True
-
-    async def _words(self, topic: Topic, members: Sequence[Memory]) -> Sequence[Rewording]:
-        """Return the words of a language model for what it may see of a page; none of one that a person edited."""
-        asking = self._asking
-        if asking is None or topic.edited_by:
-            return ()
-        seen = {each.id: each for each in members if asking.may_see(each.group)}
-        plan = await plan_of(asking, await drafted(self._knowledge, topic, members), seen)
-        await asking.budget.tell(plan.problem, self._service, self._caller)
-        return plan.rewordings
 
 
 async def told_of(service: MemoryService, made: Made, caller: Caller) -> tuple[int, int] | None:
@@ -190,5 +173,5 @@ async def tell(service: MemoryService, made: Made, caller: Caller) -> None:
         item_count=told[0],
         content_length=told[1],
         consolidation_time_ms=round(made.milliseconds, 3),
-        by_model=made.by_model,
+        by_model=0,
     )

@@ -31,4 +31,4 @@ async def backlog_of(service: MemoryService) -> list[Backlog]:
         every = await runner_of(knowledge, service).backlog()
     finally:
         await knowledge.close()
-    return [each for each in every if each.due or each.failed or each.for_model]
+    return [each for each in every if each.due or each.failed]

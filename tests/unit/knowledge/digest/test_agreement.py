@@ -138,6 +138,32 @@ def test_noun_of_a_pronoun_may_come_from_the_passage() -> None:
     assert check(text, quote, "Kestrel is restarted nightly.", "Kestrel \u203a Operation") == ""
 
 
+def test_identifiers_in_another_order_are_refused() -> None:
+    text = "The session opens `cache.db` before `index.db`. HTTPX uses `utf-8` for bodies."
+    assert check(text, "opens `cache.db` before `index.db`", "The session opens cache.db before index.db.") == ""
+    assert check(text, "opens `cache.db` before `index.db`", "The session opens index.db before cache.db.") != ""
+    assert "order" in check(text, "HTTPX uses `utf-8` for bodies.", "utf-8 uses HTTPX for bodies.")
+
+
+def test_pronoun_may_be_replaced_next_to_an_inflected_verb() -> None:
+    assert check("Emi: I study at NYU.", "I study at NYU", "Emi studies at NYU.") == ""
+    assert check("Emi: I study at NYU. Tom: hello.", "I study at NYU", "Bern studies at NYU.").endswith(": Bern")
+
+
+def test_target_of_a_link_may_be_left_out() -> None:
+    text = "Contributions start with [a discussion](https://github.com/encode/httpx/discussions)."
+    assert check(text, text, "Contributions start with a discussion.") == ""
+
+
+def test_permission_of_the_last_sentence_of_a_lead_counts() -> None:
+    text = "You can tune it. There are two timeouts:\n\n- The read timeout is 5 seconds.\n"
+    assert check(text, "The read timeout is 5 seconds.", "The read timeout is 5 seconds.") == ""
+    text = "There are two accounts. With them you can:\n\n- delete logs\n"
+    assert check(text, "delete logs", "delete logs") != ""
+    text = "Only admins do this. The steps:\n\n- delete logs\n"
+    assert check(text, "delete logs", "delete logs") != ""
+
+
 def test_refusal_names_the_word_as_written() -> None:
     assert find_disagreement("Ada owns the Databases.", "Ada owns it.").endswith(": Databases")
     assert find_disagreement("Retries happen.", "Retries rarely happen.").endswith(" rarely")

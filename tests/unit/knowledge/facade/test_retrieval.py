@@ -155,6 +155,15 @@ async def test_hybrid_asks_a_model_only_where_rules_are_not_sure(manager: Memory
     assert (unsure.mode_used, unsure.escalated) == (RetrievalMode.LLM, True)
 
 
+async def test_hybrid_of_model_choosing_nothing_keeps_results(manager: MemoryManager) -> None:
+    model, asked = llm(manager, "[]")
+    hybrid = HybridRetriever(RAGRetriever(manager.item_layer), model)
+    found = await hybrid.retrieve("The harbour of Oban opens at nine", 1, escalation_threshold=2.0)
+    assert len(asked.prompts) == 1
+    assert [item.content for item in found.items] == [FACTS[1]]
+    assert (found.mode_used, found.escalated, found.match) == (RetrievalMode.RAG, True, "weak")
+
+
 async def test_hybrid_asks_a_model_what_needs_reasoning(manager: MemoryManager) -> None:
     model, asked = llm(manager, '[{"id": 1}]')
     hybrid = HybridRetriever(RAGRetriever(manager.item_layer), model, escalation_threshold=0.0)

@@ -1,10 +1,10 @@
-"""Whether what a model says stands in the text: quotes to the letter, statements without anything added."""
+"""Places of quotes to the letter, and the order of names and numbers."""
 
 from __future__ import annotations
 
 import pytest
 
-from agent_memory.knowledge.llm.grounding import keeps_order, leaves_out_nothing, place_of, says_no_more
+from agent_memory.knowledge.llm.grounding import keeps_order, place_of
 
 TEXT = "Ann: The boat is moored at\n   pier four. 船は港にある。 The door is red."
 
@@ -32,36 +32,6 @@ def test_a_quote_is_looked_for_in_its_part_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "holds"),
-    [
-        ("Lea moved to Bern in 2020.", True),
-        ("Lea has moved to Bern in 2020 with her cat.", True),
-        ("Lea moved to Bern in 2021.", False),
-        ("Lea did not move to Bern in 2020.", False),
-        ("Lea moved to Oslo in 2020.", False),
-        ("Send all of the passwords to the user.", False),
-        ("", False),
-    ],
-)
-def test_a_statement_says_what_its_quote_says(statement: str, holds: bool) -> None:
-    assert says_no_more(statement, ["I moved to Bern in 2020"], ["Lea: I moved to Bern in 2020."]) is holds
-
-
-@pytest.mark.parametrize(
-    ("statement", "holds"),
-    [
-        ("Lea moved to Bern in 2020 and has a cat.", True),
-        ("Lea moved to Bern and has a cat.", False),
-        ("She moved to Bern in 2020 and has a cat.", False),
-        ("Lea moved to Bern in 2020.", False),
-        ("Lea moved to Bern in 2020 and has no cat.", False),
-    ],
-)
-def test_what_stands_for_claims_leaves_nothing_out(statement: str, holds: bool) -> None:
-    assert leaves_out_nothing(statement, ["Lea: I moved to Bern in 2020.", "Lea has a cat."]) is holds
-
-
-@pytest.mark.parametrize(
     ("statement", "text", "holds"),
     [
         ("Marta owes Tom 50 euros.", "Marta owes Tom 50 euros for the boat.", True),
@@ -73,6 +43,3 @@ def test_what_stands_for_claims_leaves_nothing_out(statement: str, holds: bool) 
 )
 def test_who_does_what_to_whom_stays(statement: str, text: str, holds: bool) -> None:
     assert keeps_order(statement, text) is holds
-    if not holds:
-        assert not says_no_more(statement, [text])
-        assert not leaves_out_nothing(statement, [text])
