@@ -42,10 +42,11 @@ class Notes:
     async def link(self, start: str, end: str, verb: str) -> None:
         """Know nothing of links."""
 
-    async def supersede(self, old: str, new: dict[str, Any]) -> None:
+    async def supersede(self, old: str, new: dict[str, Any]) -> Written:
         """Replace in place."""
         self.notes.pop(old, None)
         self.add(new)
+        return Written()
 
     async def settle(self) -> None:
         """Have nothing under way."""

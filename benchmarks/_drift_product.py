@@ -1,8 +1,11 @@
-"""The product as a system for a drift world: all that the benchmark knows of it stands here.
+"""The product as a system for a drift world: all that the benchmark knows of it is here.
 
 Notes are stored and searched through the service, as the tools do it, and what counts as shown is the text that
 `memory_search` answers. What the product cannot do yet is asked for by the names it would have, so that each ability
-shows its gain as soon as it is there.
+shows its gain as soon as it exists.
+
+Each memory that a store lists as similar to the new note makes a pair, marked as such. A bulk import lists none, so its
+notes are compared after it, one by one, by the call that lists similar memories of captured notes.
 """
 
 from __future__ import annotations
@@ -59,6 +62,8 @@ class Product:
         self._ids: dict[str, str] = {}
         self._keys: dict[str, str] = {}
         self._waiting: list[tuple[str, Memory]] = []
+        self._uncompared: list[str] = []
+        self._import_pairs: list[Pair] = []
 
     @property
     def can(self) -> Abilities:
@@ -86,9 +91,9 @@ class Product:
             self._clock.now = self._clock.present
         matched = self._keys.get(stored.memory.id) if stored.duplicate else None
         self._name(key, stored.memory.id)
-        suspects = tuple(self._pairs(stored.suspects))
         similar = tuple(self.key_of(memory.id) for memory in stored.similar)
-        return Written(matched, bool(getattr(stored, "released", False)), suspects, similar)
+        pairs = (*self._pairs(stored.suspects), *(Pair(key, older, is_similar=True) for older in similar))
+        return Written(matched, bool(getattr(stored, "released", False)), pairs, similar)
 
     async def replace(self, newer: str, older: str, prompt: str) -> bool:
         """Let a model replace a stored note in a turn in which the user typed `prompt`; return True if it may."""
@@ -117,6 +122,7 @@ class Product:
         await self.service.admin.import_memories([memory for _, memory in waiting], done.append, NOBODY, trusted=True)
         for key, memory in waiting:
             self._name(key, memory.id)
+            self._uncompared.append(memory.id)
 
     def _name(self, key: str, memory_id: str) -> None:
         self._ids[key] = memory_id
@@ -131,16 +137,21 @@ class Product:
         links = [*getattr(memory, "links", ()), {"rel": verb, "id": self._ids[end]}]
         await self.service.update(memory.id, {"links": links})
 
-    async def supersede(self, old: str, new: dict[str, Any]) -> None:
+    async def supersede(self, old: str, new: dict[str, Any]) -> Written:
         """Store a note that replaces another."""
         await self._imported()
-        await self._store(new, supersedes=self._ids[old])
+        return await self._store(new, supersedes=self._ids[old])
 
     async def settle(self) -> None:
-        """Wait for all that is done behind an answer, vectors too."""
+        """Wait for background work, vectors too; then compare imported notes."""
         await self._imported()
         await self.service.settle()
         await self.service.admin.prepare()
+        imported, self._uncompared = self._uncompared, []
+        for memory_id in imported:
+            similar = await self.service.admin.find_similar(await self.service.get(memory_id), NOBODY)
+            key = self.key_of(memory_id)
+            self._import_pairs += [Pair(key, self.key_of(memory.id), is_similar=True) for memory in similar]
 
     async def recall(self, query: str, k: int, window: tuple[float, float] | None) -> Recalled:
         """Search as `memory_search` does, and return what it shows."""
@@ -177,8 +188,8 @@ class Product:
         return [self._keys[each] for each in older]
 
     async def suspects(self) -> list[Pair]:
-        """Return the pairs that wait for a decision."""
-        return self._pairs(await self.service.suspects())
+        """Return the pairs that wait for a decision, and the similar ones of imported notes."""
+        return self._pairs(await self.service.suspects()) + self._import_pairs
 
     def _pairs(self, raised: Iterable[Suspect]) -> list[Pair]:
         """Return pairs of keys, the newer first."""

@@ -34,11 +34,15 @@ class Recalled:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two notes that need a look; the hints `entailment` and `neutral` wave it through."""
+    """Two notes that need a look; the hints `entailment` and `neutral` wave it through.
+
+    `is_similar` is True for notes that are only listed as similar: nothing says that they conflict.
+    """
 
     a: str
     b: str
     hint: str | None = None
+    is_similar: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ class System(Protocol):
     async def link(self, start: str, end: str, verb: str) -> None:
         """Let one note point at another."""
 
-    async def supersede(self, old: str, new: dict[str, Any]) -> None:
+    async def supersede(self, old: str, new: dict[str, Any]) -> Written:
         """Replace a note."""
 
     async def settle(self) -> None:
@@ -133,6 +137,8 @@ async def _step(step: dict[str, Any], system: System, replies: Replies) -> None:
             replies.queue += written.suspects
             if name:
                 replies.written[name] = written
+        case "supersede":
+            replies.queue += (await system.supersede(step["old"], step["new"])).suspects
         case "recall":
             window = step.get("window")
             limits = (window["after"], window["before"]) if window else None
@@ -152,8 +158,6 @@ async def _told(step: dict[str, Any], system: System) -> None:
     match step["op"]:
         case "link":
             await system.link(step["from"], step["to"], step["verb"])
-        case "supersede":
-            await system.supersede(step["old"], step["new"])
         case "settle":
             await system.settle()
         case "release":

@@ -153,7 +153,7 @@ async def _store(product: Product, facts: Facts, agent: str | None) -> set[froze
     for note in facts.notes:
         values = {"content": note.text, "category": note.category, **source}
         written = await product.store(note.key, values, note.when)
-        raised += written.suspects
+        raised += [pair for pair in written.suspects if not pair.is_similar]
         if agent == "first" and written.similar:
             await product.replace(note.key, written.similar[0], _UNRELATED_PROMPT)
         for older in written.similar if agent == "correct" else ():

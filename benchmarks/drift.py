@@ -3,10 +3,13 @@
     python -m benchmarks.drift FILE... [--json] [--embedder local|none]
 
 A FILE is a world in the format of KnowledgeDrift v2 (the project techtheist/knowledgedrift on GitHub, MIT), `.json` or
-`.json.gz`; `benchmarks.reword` writes one in other words. Each is told to a fresh memory through the service, as the
-tools use it, and graded by `_drift_grade`; what counts as shown is the text that `memory_search` answers. Beside it in
-the same run stand tf-idf over titles, grep, chance, and tf-idf with a queue of every two notes about one subject.
-`--json` prints one object a FILE, one a line; else the worst world stands first.
+`.json.gz`; `benchmarks.reword` writes one in other words. Each world is stored in an empty memory through the service,
+as the tools use it, and graded by `_drift_grade`; what counts as shown is the text that `memory_search` answers. The
+same run grades tf-idf over titles, grep, chance, and tf-idf with a queue of every two notes about one subject.
+
+The product is graded twice on the same answers: with reported conflicts alone as alarms, and with every memory that is
+listed as similar to a note as an alarm, too, right or false. An answer whose match is `weak` or `none` counts as
+declined. `--json` prints one object a FILE, one a line; else the worst world is first.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import argparse
 import asyncio
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -56,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 async def measure(world: dict[str, Any], embedder: str = "local") -> dict[str, Any]:
     """Return the product's points on a world and those of the baselines; rounded."""
-    product = await product_on(world, embedder)
+    product, with_similar = await product_on(world, embedder)
     chances = [await _baseline(world, Chance(seed)) for seed in range(_CHANCES)]
     others = {
         "tfidf": await _baseline(world, TfIdf()),
@@ -66,9 +70,8 @@ async def measure(world: dict[str, Any], embedder: str = "local") -> dict[str, A
     chance = {name: sum(each.columns[name] for each in chances) / _CHANCES for name in COLUMNS}
     baselines = {name: _rounded(each.columns) for name, each in others.items()} | {"chance": _rounded(chance)}
     return {
-        "score": round(product.score, 1),
-        "columns": _rounded(product.columns),
-        "false_pairs_per_100": round(product.false_pairs_per_100, 1),
+        **_summarize(product),
+        "with_similar": _summarize(with_similar),
         "tfidf": round(others["tfidf"].score, 1),
         "grep": round(others["grep"].score, 1),
         "chance": round(sum(chance.values()), 1),
@@ -77,12 +80,20 @@ async def measure(world: dict[str, Any], embedder: str = "local") -> dict[str, A
         "baseline_false_pairs_per_100": {
             name: round(each.false_pairs_per_100, 1) for name, each in others.items() if name != "grep"
         },
-        "details": {name: round(share, 3) for name, share in product.details.items()},
     }
 
 
-async def product_on(world: dict[str, Any], embedder: str) -> Grade:
-    """Tell a world to a fresh memory and grade what it answers."""
+def _summarize(graded: Grade) -> dict[str, Any]:
+    return {
+        "score": round(graded.score, 1),
+        "columns": _rounded(graded.columns),
+        "false_pairs_per_100": round(graded.false_pairs_per_100, 1),
+        "details": {name: round(share, 3) for name, share in graded.details.items()},
+    }
+
+
+async def product_on(world: dict[str, Any], embedder: str) -> tuple[Grade, Grade]:
+    """Store a world in an empty memory; grade it with conflicts alone, then with similar memories as alarms."""
     settings = ServiceSettings.model_validate({"embedder": embedder})
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         product = Product(Path(folder), settings, world["spec"]["base_ts"])
@@ -91,7 +102,8 @@ async def product_on(world: dict[str, Any], embedder: str) -> Grade:
             replies.standing_tokens = await product.standing_tokens()
         finally:
             await product.close()
-    return grade(world, replies, product.can)
+    conflicts = [pair for pair in replies.queue if not pair.is_similar]
+    return grade(world, replace(replies, queue=conflicts), product.can), grade(world, replies, product.can)
 
 
 async def _baseline(world: dict[str, Any], system: Notes) -> Grade:
@@ -100,11 +112,14 @@ async def _baseline(world: dict[str, Any], system: Notes) -> Grade:
 
 def table(report: dict[str, Any]) -> str:
     """Return the points of one world for a person: systems as rows, families as columns."""
-    false = {"agent-memory": report["false_pairs_per_100"], **report["baseline_false_pairs_per_100"]}
-    rows = {"agent-memory": report["columns"], **report["baselines"]}
+    similar = report["with_similar"]
+    rows = {"agent-memory": report["columns"], "with similar": similar["columns"], **report["baselines"]}
+    scores = {**report, "agent-memory": report["score"], "with similar": similar["score"]}
+    false = {"agent-memory": report["false_pairs_per_100"], "with similar": similar["false_pairs_per_100"]}
+    false |= report["baseline_false_pairs_per_100"]
     lines = [report["file"], f"{'':14}{'score':>7}" + "".join(f"{name[:9]:>10}" for name in COLUMNS) + f"{'false':>8}"]
     for name, columns in rows.items():
-        score = report["score"] if name == "agent-memory" else report[name]
+        score = scores[name]
         pairs = f"{false[name]:8.1f}" if name in false else f"{'-':>8}"
         lines.append(f"{name:14}{score:7.1f}" + "".join(f"{columns[each]:10.1f}" for each in COLUMNS) + pairs)
     return "\n".join([*lines, "false: pairs suspected that are none, for 100 notes"])

@@ -9,9 +9,11 @@ import pytest
 
 pytest.importorskip("numpy")
 
+from agent_memory.settings import ServiceSettings
 from benchmarks import drift
 from benchmarks._drift_baselines import Grep, SameSubject, TfIdf, subjects_of
 from benchmarks._drift_grade import grade, token_score, tokens
+from benchmarks._drift_product import Product
 from benchmarks._drift_system import Abilities, Hit, Pair, Recalled, Replies, Written, replay
 
 ALL = Abilities(suspects=True, trace=True, temporal=True)
@@ -251,6 +253,28 @@ def test_a_world_through_the_products_own_service(tmp_path: Path, capsys: pytest
     columns = report["columns"]
     assert (columns["currency"], columns["deletion"]) == (100, 100)
     assert report["score"] == pytest.approx(sum(columns.values()), abs=0.5)
+
+
+async def test_drift_product_similar_notes_are_marked_pairs(tmp_path: Path) -> None:
+    settings = ServiceSettings.model_validate({"embedder": "none"})
+    world = small_world()
+    product = Product(tmp_path / "memory", settings, world["spec"]["base_ts"])
+    try:
+        queue = (await replay(world, product)).queue
+    finally:
+        await product.close()
+    imported = {frozenset((pair.a, pair.b)) for pair in queue if pair.is_similar}
+    assert frozenset(("f0", "s-f0")) in imported
+    assert all(pair.is_similar for pair in queue if {pair.a, pair.b} != {"f0", "s-f0"})
+
+
+def test_drift_report_grades_similar_pairs_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "world.json"
+    path.write_text(json.dumps(small_world()), "utf-8")
+    assert drift.main([str(path), "--embedder", "none", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["with_similar"]["columns"]["drift"] == 100
+    assert report["with_similar"]["false_pairs_per_100"] >= report["false_pairs_per_100"]
 
 
 def test_a_person_sees_the_worst_world_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
