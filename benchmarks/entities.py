@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.entities import Gazetteer, mentions_in, stands_out
+from agent_memory.entities import Gazetteer, mentions_in
 from benchmarks._entities_baselines import BASELINES
 from benchmarks._entities_sentences import sentences
 
@@ -163,7 +163,7 @@ def as_ingested(files: Sequence[Path]) -> Finder:
             if owner and (text := row.get("text")):
                 whose[text] = owner
                 for mention in mentions_in(text, gazetteer=Gazetteer(known.setdefault(owner, {}))):
-                    if mention.confidence >= _SURE and mention.kind != "other" and stands_out(mention.name):
+                    if mention.confidence >= _SURE:
                         known[owner].setdefault(mention.name, mention.kind)
     gazetteers = {owner: Gazetteer(names) for owner, names in known.items()}
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from agent_memory.entities import Gazetteer
-    from agent_memory.ingestion.shapes import Episode
+    from agent_memory.ingestion.shapes import Confidence, Episode
     from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Entity, Resource
@@ -52,7 +52,7 @@ class EntityExtractor:
 
         The text of an episode above 8,192 characters is its beginning.
         """
-        draw = partial(asyncio.to_thread, drawn, episode.content)
+        draw = partial(asyncio.to_thread, drawn, episode.content, least=self.config.min_confidence)
         result, _ = await self._draw(episode.id, draw, episode.content, "", self._asking)
         return result
 
@@ -83,7 +83,9 @@ class EntityExtractor:
         """
         speaker = str(getattr(source, "speaker", ""))
         asking = self._asking if self._asking is not None and self._asking.may_see(source.group) else None
-        draw = partial(run, drawn, text, speaker=speaker, gazetteer=gazetteer)
+        # a name that was seen once is kept, hidden until another text has it
+        least: Confidence = "high" if self.config.min_confidence == "high" else "low"
+        draw = partial(run, drawn, text, speaker=speaker, gazetteer=gazetteer, least=least)
         result, code = await self._draw(source.id, draw, text, speaker, asking)
         if code and asking is not None:
             asking.budget.count_failure(STAGE, source.id)
@@ -106,7 +108,7 @@ class EntityExtractor:
             return EntityExtractionResult(), ""
         began, code, least = time.perf_counter(), "", self.config.min_confidence
         with span("memory.extract_entities", episode_id=episode_id) as told:
-            result = await draw(least=least)
+            result = await draw()
             if asking is not None and asking.model is not None:
                 bounded = replace(asking, timeout=min(asking.timeout, self.config.timeout_ms / 1000))
                 named, code = await ask_for_entities(bounded, text, speaker, least)
@@ -179,6 +181,7 @@ class EntityDeduplicator:
         """Return the entities of a group; they are read again when something changed."""
         read = (group, await self._knowledge.entities.last_change() or "")
         if self._known is None or self._read != read:
-            own = [each for each in await self._knowledge.entities.valid() if each.group == group]
-            self._known, self._read = await asyncio.to_thread(KnownEntities, own, group, self.config), read
+            own = [entity for entity in await self._knowledge.entities.valid() if entity.group == group]
+            named = [record for record in await self._knowledge.mentions.valid() if record.group == group]
+            self._known, self._read = await asyncio.to_thread(KnownEntities, own, group, self.config, named), read
         return self._known

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from agent_memory.service import MemoryService
     from agent_memory.tasks.stage import Backlog
 
-TEXT = "Maria Gomez from Acme Corp asked about order ORD-48213 in Lisbon, and the tortoise was there."
-BY_RULES = {"Maria Gomez", "Acme Corp", "ORD-48213", "Lisbon"}
+TEXT = "Maria Gomez from Acme Corp asked about order ORD-48213 and PROJ-12 in Lisbon, and the tortoise was there."
+BY_RULES = {"ORD-48213", "PROJ-12"}
 PATIENT = ingestion.EntityExtractionConfig(timeout_ms=1)
 
 

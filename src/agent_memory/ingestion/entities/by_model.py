@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent_memory.ingestion.shapes import (
+    MODEL,
     Confidence,
     EntityExtractionResult,
     ExtractedEntity,
@@ -31,11 +32,15 @@ Types are: {types}.
 {text}
 Answer with a JSON array alone, of rows of two kinds:
 [{{"name": "Ada", "type": "person", "confidence": "high|medium|low"}}, \
-{{"from": "Ada", "relation": "works_at", "to": "Acme", "quote": "words copied from the text"}}]"""
+{{"from": "Ada", "relation": "works_at", "to": "Acme", "quote": "words copied from the text", \
+"single": true if there is one at a time, "ended": true if the text says that it is over}}]"""
 
 
 class Row(BaseModel):
-    """A row of a model: an entity by `name`, or a relation by `from` and `to`."""
+    """A row of a model: an entity by `name`, or a relation by `from` and `to`.
+
+    `single`: a new relation of the type ends the one before; `ended`: the text says that it is over.
+    """
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
@@ -46,6 +51,8 @@ class Row(BaseModel):
     relation: str = Field(default="", max_length=64)
     to: str = Field(default="", max_length=200)
     quote: str = Field(default="", max_length=1_000)
+    single: bool = False
+    ended: bool = False
 
 
 async def ask_for_entities(
@@ -89,8 +96,8 @@ def _entity(row: Row, text: str, least: Confidence) -> ExtractedEntity | None:
     score = _SCORES[row.confidence]
     if place is None or score < least_score(least):
         return None
-    kind: Any = row.type if row.type in _TYPES else "other"
-    return ExtractedEntity(text[slice(*place)], kind, row.confidence, score, {}, *place)
+    kind: Any = row.type if row.type in _TYPES else "name"
+    return ExtractedEntity(text[slice(*place)], kind, row.confidence, score, {}, *place, rule=MODEL)
 
 
 def _stands(row: Row, text: str, names: set[str]) -> bool:
@@ -100,5 +107,12 @@ def _stands(row: Row, text: str, names: set[str]) -> bool:
 
 def _relation(row: Row) -> ExtractedRelationship:
     return ExtractedRelationship(
-        row.from_name, row.to, row.relation, quote=row.quote, confidence=row.confidence, score=_SCORES[row.confidence]
+        row.from_name,
+        row.to,
+        row.relation,
+        quote=row.quote,
+        is_functional=row.single,
+        is_over=row.ended,
+        confidence=row.confidence,
+        score=_SCORES[row.confidence],
     )

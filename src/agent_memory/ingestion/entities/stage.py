@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.entities.removed_rules import is_by_removed_rules
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import metrics
 from agent_memory.ingestion.entities.forgetting import STAGE
@@ -43,7 +44,7 @@ class EntityStage:
     """
 
     name = STAGE
-    version = 1
+    version = 2
 
     def __init__(
         self, knowledge: Knowledge, source: str, config: MemoryIngestionConfig, extractor: EntityExtractor
@@ -84,18 +85,21 @@ class EntityStage:
             self._known, self._seen = {}, last
         missing = [group for group in groups if group not in self._known]
         if missing:
-            every = await self._knowledge.entities.valid()
+            entities, mentions = await self._knowledge.entities.valid(), await self._knowledge.mentions.valid()
             for group in missing:
-                own = [each for each in every if each.group == group]
-                self._known[group] = await asyncio.to_thread(KnownEntities, own, group, self._config.deduplication)
+                own = [entity for entity in entities if entity.group == group]
+                named = [record for record in mentions if record.group == group]
+                config = self._config.deduplication
+                self._known[group] = await asyncio.to_thread(KnownEntities, own, group, config, named)
 
     async def _one(self, record: Episode | Resource, text: str, batch: Batch) -> str:
         """Keep the entities of a record; return a model's failure code."""
         known = self._known[record.group]
-        result, code = await self._extractor.of_text(record, text, known.gazetteer(), batch.run)
+        result, code = await self._extractor.of_text(record, text, known.gazetteer, batch.run)
         result = await asyncio.to_thread(_without_forgotten, result, record.group, batch.never)
         with span("memory.deduplicate_entity", count=len(result.entities)):
-            mentions = await self._knowledge.mentions.linked_to(record.id) if record.id in batch.for_model else ()
+            linked = await self._knowledge.mentions.linked_to(record.id) if record.id in batch.for_model else ()
+            mentions = [each for each in linked if not is_by_removed_rules(each)]
             drafts = await asyncio.to_thread(resolve, record, result, known, self._knowledge.clock(), mentions)
         for stage in drafts.merged:
             metrics.DEDUPLICATION_MATCHES.add(stage=stage)
