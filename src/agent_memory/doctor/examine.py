@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.doctor import (
     checks_backups,
     checks_blobs,
+    checks_entities,
     checks_files,
     checks_generation,
     checks_home,
@@ -52,6 +53,7 @@ _OF_A_JOURNAL: Final[dict[str, Check]] = {
     "blobs": checks_blobs.examine_blobs,
     "tasks": checks_tasks.examine_tasks,
     "speakers": checks_speakers.examine_speakers,
+    "entities": checks_entities.examine_guesses,
 }
 _DERIVED: Final[dict[str, Check]] = {
     "scratchpad": checks_files.examine_scratchpad,
