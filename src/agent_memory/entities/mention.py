@@ -51,24 +51,24 @@ class Gazetteer:
     """
 
     def __init__(self, kinds: Mapping[str, Kind] | None = None, candidates: Iterable[str] = ()) -> None:
-        self._by_word: dict[str, dict[str, tuple[Kind, bool]]] = {}
+        self._by_word: dict[str, dict[str, tuple[Kind, bool, bool]]] = {}
         for name, kind in (kinds or {}).items():
             self.add(name, kind)
         for name in candidates:
             self.add(name, "name", is_candidate=True)
 
-    def add(self, name: str, kind: Kind, *, is_candidate: bool = False) -> None:
-        """Add a name, or change what is known of it."""
+    def add(self, name: str, kind: Kind, *, is_candidate: bool = False, is_doubtful: bool = False) -> None:
+        """Add a name, or change what is known of it; a doubtful one counts inside sentences alone."""
         if first := _WORD.search(name):
-            self._by_word.setdefault(first[0].casefold(), {})[name] = (kind, is_candidate)
+            self._by_word.setdefault(first[0].casefold(), {})[name] = (kind, is_candidate, is_doubtful)
 
     def remove(self, name: str) -> None:
         """Remove a name, if it is there."""
         if first := _WORD.search(name):
             self._by_word.get(first[0].casefold(), {}).pop(name, None)
 
-    def find(self, word: str) -> list[tuple[str, Kind, bool]]:
-        """Return names that begin with a word, longest first, with their type and True for a candidate."""
+    def find(self, word: str) -> list[tuple[str, Kind, bool, bool]]:
+        """Return names that begin with a word, longest first: type, True for a candidate, True for a doubtful one."""
         names = self._by_word.get(word.casefold())
         if not names:
             return []

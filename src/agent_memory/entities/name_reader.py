@@ -51,13 +51,16 @@ def _find_known(prose: str, gazetteer: Gazetteer, speaker: str, runs: Sequence[C
     end = 0
     for word in _WORD.finditer(prose):
         start = word.start()
-        for name, kind, is_candidate in (*spoken.find(word[0]), *gazetteer.find(word[0])) if start >= end else ():
-            written, end_of_name = prose[start : start + len(name)], start + len(name)
+        for name, kind, is_candidate, is_doubtful in (*spoken.find(word[0]), *gazetteer.find(word[0])):
+            end_of_name = start + len(name)
+            written, run = prose[start:end_of_name], run_at.get(start)
             is_small = written == name.casefold() != name and kind == "name"
-            is_longer = start in run_at and len(run_at[start].name) > len(name)
-            if (written != name and not is_small) or is_longer or _is_part(prose, start, end_of_name):
+            is_longer = run is not None and len(run.name) > len(name)
+            if start < end or (written != name and not is_small) or is_longer or _is_part(prose, start, end_of_name):
                 continue
-            if is_small or not is_candidate or not is_modifier(prose, name, end_of_name):
+            is_evident = run is not None and run.is_evidence
+            is_refused = (is_candidate and is_modifier(prose, name, end_of_name)) or (is_doubtful and not is_evident)
+            if is_small or not is_refused:
                 end = end_of_name
                 confidence = SEEN_ONCE if is_candidate else KNOWN
                 yield Mention(written, kind, start, end, confidence, SMALL if is_small else "known name")

@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.entities.identifiers import is_identifier
-from agent_memory.models.entities import RELATION_TYPES
+from agent_memory.models.entities import ENTITY, RELATION_TYPES, Entity, Relation
 
 if TYPE_CHECKING:
-    from agent_memory.models import Entity, Mentions, Relation
+    from collections.abc import Iterable
+
+    from agent_memory.models import Mentions
+    from agent_memory.models.record import Record
+
+ENTITIES_FILE: Final = ENTITY.journal
 
 REMOVED_RULES: Final = "rules"
 """Detail of the source of records that earlier versions made."""
@@ -34,3 +39,12 @@ def is_guessed_relation(relation: Relation) -> bool:
 def is_by_removed_rules(record: Entity | Mentions | Relation) -> bool:
     """Return True if an earlier version made a record from a text."""
     return record.source.kind == "extraction" and record.source.detail == REMOVED_RULES
+
+
+def count_guesses(records: Iterable[Record]) -> tuple[int, int]:
+    """Return how many entities and how many relations of some records are guesses."""
+    entities = relations = 0
+    for record in records:
+        entities += isinstance(record, Entity) and is_guessed_entity(record)
+        relations += isinstance(record, Relation) and is_guessed_relation(record)
+    return entities, relations

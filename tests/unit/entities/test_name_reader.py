@@ -98,6 +98,14 @@ def test_find_mentions_candidate_begins_a_sentence_counts() -> None:
     assert names("Galway music", known) == []
 
 
+def test_find_mentions_doubtful_name_counts_inside_sentences_alone() -> None:
+    known = Gazetteer()
+    known.add("Morning", "name", is_doubtful=True)
+    assert names("Morning! Morning is here", known) == []
+    assert names("we read Morning again", known) == []
+    assert names("we all read Morning.", known) == [("Morning", "name")]
+
+
 def test_find_mentions_known_name_in_a_path_is_not_meant() -> None:
     known = Gazetteer({"Tidewater": "service"})
     assert names("in docs/Tidewater/index.md and docs/Tidewater", known) == [("docs/Tidewater/index.md", "file")]
@@ -106,7 +114,7 @@ def test_find_mentions_known_name_in_a_path_is_not_meant() -> None:
 def test_gazetteer_removed_name_is_not_found() -> None:
     known = Gazetteer({"Tidewater": "product", "Tidewater Core": "product"})
     known.remove("Tidewater Core")
-    assert [name for name, _, _ in known.find("tidewater")] == ["Tidewater"]
+    assert [name for name, *_ in known.find("tidewater")] == ["Tidewater"]
     assert known.find("walrus") == []
 
 

@@ -52,6 +52,10 @@ class NameEvidence:
             return not is_guessed_entity(entity)
         return self._count(entity) >= _LEAST and not self.is_common(entity)
 
+    def has_small(self, entity: Entity) -> bool:
+        """Return True if a source has the name in small letters."""
+        return self._small[entity.id] > 0
+
     def is_common(self, entity: Entity) -> bool:
         """Return True for a word that at least as many sources write small."""
         return 0 < self._small[entity.id] >= self._count(entity)

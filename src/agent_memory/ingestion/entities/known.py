@@ -53,7 +53,8 @@ class KnownEntities:
         for name in (entity.name, *entity.aliases):
             if is_shown or is_candidate:
                 kind = "name" if entity.entity_type in UNTYPED else entity.entity_type
-                self.gazetteer.add(name, kind, is_candidate=is_candidate)
+                is_doubtful = entity.source.detail == BY_CAPITALS and self.evidence.has_small(entity)
+                self.gazetteer.add(name, kind, is_candidate=is_candidate, is_doubtful=is_doubtful)
             else:
                 self.gazetteer.remove(name)
         if entity.merged_into is None and is_shown:
