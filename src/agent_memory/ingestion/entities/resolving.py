@@ -158,9 +158,11 @@ def _new(
 ) -> Entity:
     """Return the new entity of a name; one that is surely the same as a known one is linked to that."""
     kind = "" if drawn.entity_type in UNTYPED else drawn.entity_type
-    match = known.match(Described(drawn.name, kind, drawn.attributes), source.trust)
+    detail = _get_detail(drawn)
+    described = Described(drawn.name, kind, drawn.attributes)
+    match = None if detail == IDENTIFIERS else known.match(described, source.trust)
     values = _head(source, now) | {
-        "source": {"kind": "extraction", "detail": _get_detail(drawn)},
+        "source": {"kind": "extraction", "detail": detail},
         "name": drawn.name,
         "entity_type": drawn.entity_type,
         "attributes": drawn.attributes,

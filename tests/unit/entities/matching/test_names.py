@@ -88,6 +88,8 @@ APART = [
     ("team-a", "team-b", "organisation"),
     ("ticket ABC-123", "ticket ABC-124", "issue"),
     ("order 10023", "order 10032", "order"),
+    ("Ahmed Hassan", "Hassan Ahmed", "person"),
+    ("Sr. Maria", "Maria", "person"),
     ("non-profit", "profit", ""),
     ("prod-eu-west", "prod-us-west", "host"),
     ("staging-db", "production-db", "host"),
