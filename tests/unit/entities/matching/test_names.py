@@ -66,6 +66,7 @@ SUGGESTED = [
     ("i18n", "internationalization", ""),
     ("CRM", "customer relationship management", ""),
     ("New York", "New York City", "place"),
+    ("Ahmed Hassan", "Hassan Ahmed", "person"),
 ]
 APART = [
     ("Bob Smith", "Alice Smith", "person"),
@@ -88,7 +89,6 @@ APART = [
     ("team-a", "team-b", "organisation"),
     ("ticket ABC-123", "ticket ABC-124", "issue"),
     ("order 10023", "order 10032", "order"),
-    ("Ahmed Hassan", "Hassan Ahmed", "person"),
     ("Sr. Maria", "Maria", "person"),
     ("non-profit", "profit", ""),
     ("prod-eu-west", "prod-us-west", "host"),
