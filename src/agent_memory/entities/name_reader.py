@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 SMALL: Final = "small letters"
 """Rule of a mention of a name that is written without its capitals."""
-BY_NAME: Final = frozenset({SMALL, "known name", "capitals"})
+BY_CAPITALS: Final = "capitals"
+"""Detail of the source of an entity that was found by a capital letter alone."""
+BY_NAME: Final = frozenset({SMALL, "known name", BY_CAPITALS})
 """Rules that find a name by its words rather than its form."""
 _WORD: Final = re.compile(r"[^\W_]+")
 _LONGER_BEFORE: Final = re.compile(r"[\w/@\\#.-]")
@@ -76,7 +78,7 @@ def _find_unknown(prose: str, runs: Sequence[CapitalizedRun]) -> Iterator[Mentio
         places = [start for start in _find_words(prose, name) if not is_modifier(prose, name, start + len(name))]
         confidence = REPEATED if len(places) > 1 else SEEN_ONCE
         for start in places:
-            yield Mention(name, "name", start, start + len(name), confidence, "capitals")
+            yield Mention(name, "name", start, start + len(name), confidence, BY_CAPITALS)
 
 
 def _find_words(prose: str, name: str) -> list[int]:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 Kinship: TypeAlias = Literal[
     "same", "turned", "nickname", "initial", "given", "surname", "misspelt", "generation", "apart", ""
 ]  # fmt: skip
-"""How two names of people stand: the same words; these in another order; a nickname; an initial for a given name; a given name or a surname
-alone; a letter changed; `Jr.` or the like in one of them alone; different given names beside one surname; or nothing to
-be said."""
+"""How two names of people compare: the same words; these in another order; a nickname; an initial for a given name; a
+given name or a surname alone; a letter changed; `Jr.` or the like in one of them alone; different given names with one
+surname; or nothing."""
 
 _FULL, _LONG = 2, 7
 _NEARNESS: Final[tuple[Kinship, ...]] = ("same", "nickname", "initial", "misspelt", "apart")

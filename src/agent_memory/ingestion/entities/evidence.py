@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.entities.mention import REPEATED
+from agent_memory.entities.name_reader import BY_CAPITALS
 from agent_memory.entities.removed_rules import is_by_removed_rules, is_declared, is_guessed_entity
 
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 
     from agent_memory.models import Entity, Mentions
 
-BY_CAPITALS: Final = "capitals"
-"""Detail of the source of an entity that was found by a capital letter alone."""
 _LEAST: Final = 2
 """Occurrences of a name before it is shown."""
 

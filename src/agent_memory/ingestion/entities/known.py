@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agent_memory.entities import Gazetteer, Matching, described
-from agent_memory.entities.matching import Matcher, full_form, normal_form
-from agent_memory.ingestion.entities.evidence import BY_CAPITALS, NameEvidence
-from agent_memory.models import ENTITY, derived_id
+from agent_memory.entities.entity_ids import list_entity_ids
+from agent_memory.entities.matching import Matcher, full_form
+from agent_memory.entities.name_reader import BY_CAPITALS
+from agent_memory.ingestion.entities.evidence import NameEvidence
 from agent_memory.models.entities import UNTYPED
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class KnownEntities:
 
     def named(self, name: str) -> Entity | None:
         """Return the one that has this name, as it is."""
-        found = (self._by_id.get(one) for one in ids_of(name, self.group))
+        found = (self._by_id.get(one) for one in list_entity_ids(name, self.group))
         return next((each for each in found if each is not None and full_form(each.name) == full_form(name)), None)
 
     def cluster(self, entity_id: str) -> list[str]:
@@ -116,19 +117,6 @@ class KnownEntities:
         elif any(self._matcher.contradict(entity, described(each)) for each in others if each.id != match.id):
             told = "it contradicts another name of that one"
         return replace(match, decision="suggest", evidence=(*match.evidence, told)) if told else match
-
-
-def id_of(name: str, group: str) -> str:
-    """Return the id of the entity of a name: the same one in whatever order texts are read."""
-    return ids_of(name, group)[0]
-
-
-def ids_of(name: str, group: str) -> tuple[str, ...]:
-    """Return the ids that the entity of a name may have, that of a new one first.
-
-    Those of firms were made without the legal form once.
-    """
-    return tuple(derived_id(ENTITY.prefix, group, form) for form in dict.fromkeys((full_form(name), normal_form(name))))
 
 
 def matching_of(config: EntityDeduplicationConfig) -> Matching:

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.entities import Described
+from agent_memory.entities.entity_ids import get_entity_id
 from agent_memory.entities.mention import REPEATED
-from agent_memory.entities.name_reader import BY_NAME, SMALL
+from agent_memory.entities.name_reader import BY_CAPITALS, BY_NAME, SMALL
 from agent_memory.entities.removed_rules import is_by_removed_rules
-from agent_memory.ingestion.entities.evidence import BY_CAPITALS
-from agent_memory.ingestion.entities.known import id_of
 from agent_memory.ingestion.shapes import MODEL, SPEAKER
 from agent_memory.models import (
     ENTITY,
@@ -174,7 +173,7 @@ def _new(
         if match.decision == "merge":
             drafts.merged.append(match.stage)
     record = make_record(ENTITY, values, source.agent_id)
-    own = with_fields(record, id=id_of(drawn.name, source.group))
+    own = with_fields(record, id=get_entity_id(drawn.name, source.group))
     drafts.entities.append(own)
     known.add(own.value)
     return own.value

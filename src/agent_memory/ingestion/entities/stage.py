@@ -6,11 +6,12 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.entities.entity_ids import list_entity_ids
 from agent_memory.entities.removed_rules import is_by_removed_rules
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import metrics
 from agent_memory.ingestion.entities.forgetting import STAGE
-from agent_memory.ingestion.entities.known import KnownEntities, ids_of
+from agent_memory.ingestion.entities.known import KnownEntities
 from agent_memory.ingestion.entities.resolving import ENDED_BY, FROM, Drafts, ends_of, resolve
 from agent_memory.models import Episode, to_text
 from agent_memory.signals import span
@@ -156,7 +157,7 @@ def _without_forgotten(result: EntityExtractionResult, group: str, never: Collec
     """Return a result without forgotten entities."""
     if not never:
         return result
-    entities = [each for each in result.entities if not any(one in never for one in ids_of(each.name, group))]
+    entities = [each for each in result.entities if not any(one in never for one in list_entity_ids(each.name, group))]
     return replace(result, entities=entities)
 
 

@@ -67,6 +67,7 @@ SUGGESTED = [
     ("CRM", "customer relationship management", ""),
     ("New York", "New York City", "place"),
     ("Ahmed Hassan", "Hassan Ahmed", "person"),
+    ("Sr. Maria", "Maria", "person"),
 ]
 APART = [
     ("Bob Smith", "Alice Smith", "person"),
@@ -89,7 +90,6 @@ APART = [
     ("team-a", "team-b", "organisation"),
     ("ticket ABC-123", "ticket ABC-124", "issue"),
     ("order 10023", "order 10032", "order"),
-    ("Sr. Maria", "Maria", "person"),
     ("non-profit", "profit", ""),
     ("prod-eu-west", "prod-us-west", "host"),
     ("staging-db", "production-db", "host"),

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.entities.entity_ids import get_entity_id
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.ingestion import EntityDeduplicator, EntityExtractionConfig, EntityExtractor, MemoryIngestor, Turn
-from agent_memory.ingestion.entities.known import id_of
 from agent_memory.ingestion.entities.reading import Entities
 from agent_memory.knowledge.intake.drafting import Turn as Said
 from agent_memory.knowledge.intake.ingest import Ingest
@@ -220,7 +220,7 @@ async def test_a_duplicate_is_looked_for_in_its_group_alone(ingestor: MemoryInge
     deduplicator = EntityDeduplicator(knowledge)
     found = await deduplicator.find_duplicate(new, GROUP)
     assert found is not None
-    assert found.id == id_of("PostgreSQL", GROUP)
+    assert found.id == get_entity_id("PostgreSQL", GROUP)
     assert await deduplicator.find_duplicate(new, OTHER) is None
     merged = await deduplicator.merge_entities(found, new)
     assert (merged.id, merged.valid_from) == (found.id, found.valid_from)
