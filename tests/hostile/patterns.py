@@ -42,7 +42,7 @@ _EXEMPT = {
     "agent_memory.settings.modules": "the settings of a user",
 }
 """Modules, and names of patterns in modules, that never meet foreign text, with the reason."""
-_ONLY_FULLMATCH = frozenset({"agent_memory.entities.verbs"})
+_ONLY_FULLMATCH = frozenset[str]()
 """Modules that apply what they compile in a function to a whole text or at one place, never by searching."""
 _AT_A_LINE = (r"\s*(?:", r"\W*(?:")
 """Beginnings of the patterns of capture that are only applied where a line begins."""
@@ -58,7 +58,7 @@ def _break_runs(longest: int) -> Callable[[str], str]:
 
 
 _APPLIED: dict[str, Callable[[str], str]] = {
-    "agent_memory.entities.shapes": _break_runs(_LONGEST_RUN),
+    "agent_memory.entities.identifiers": _break_runs(_LONGEST_RUN),
     "agent_memory.knowledge.topics.entities": _break_runs(_LONGEST_NAME),
     "agent_memory.times.asked": lambda text: text[:_LONGEST_QUESTION],
     "agent_memory.capture.rules": lambda text: text[:MAX_SENTENCE_CHARS],

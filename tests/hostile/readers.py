@@ -14,8 +14,8 @@ from agent_memory.capture import Extractor
 from agent_memory.capture.foreign import teammate_statements
 from agent_memory.capture.spoken import own_sentences
 from agent_memory.conflicts import find_conflict
-from agent_memory.entities import mentions_in, relations_in
-from agent_memory.entities.shapes import shapes_in
+from agent_memory.entities import find_mentions
+from agent_memory.entities.identifiers import find_identifiers
 from agent_memory.ingestion.summaries.quoting import quotes_of
 from agent_memory.ingestion.summaries.sentence_value import Passage
 from agent_memory.knowledge.intake.transcripts import transcript_in
@@ -70,9 +70,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "times": lambda text: times_in(text, NOON),
     "validity": lambda text: valid_times(text, NOON),
     "periods asked for": lambda text: read_periods(text, NOON),
-    "shapes": shapes_in,
-    "mentions": mentions_in,
-    "relations": relations_in,
+    "identifiers": lambda text: list(find_identifiers(text)),
+    "mentions": find_mentions,
     "secrets": SecretRedactor().redact,
     "owner in a request": lambda text: read_request_ownership(text, list_names(text)),
     "owner in a memory": lambda text: read_ownership(text, list_names(text)),

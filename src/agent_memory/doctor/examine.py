@@ -11,6 +11,7 @@ from agent_memory.doctor import (
     checks_backups,
     checks_blobs,
     checks_conflicts,
+    checks_entities,
     checks_files,
     checks_generation,
     checks_home,
@@ -54,6 +55,7 @@ _OF_A_JOURNAL: Final[dict[str, Check]] = {
     "tasks": checks_tasks.examine_tasks,
     "speakers": checks_speakers.examine_speakers,
     "hidden_conflicts": checks_conflicts.examine_conflicts,
+    "entities": checks_entities.examine_guesses,
 }
 _DERIVED: Final[dict[str, Check]] = {
     "scratchpad": checks_files.examine_scratchpad,

@@ -189,6 +189,9 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         ),
         "speakers_unchecked": (NOTE, "imported logs in which an earlier version did not check who said a part"),
     },
+    "entities": {
+        "entities_guessed": (NOTE, "entities and relations that rules of an earlier version guessed, which are hidden"),
+    },
     "vectors": {
         "vectors": (OK, "vectors are kept"),
         "vectors_none": (OK, "no vectors are kept yet"),

@@ -1,12 +1,13 @@
-"""Who and what is spoken of: how entities are described and told to be the same. No storage, no network."""
+"""Names in texts, and descriptions of entities that are compared. No storage, no network."""
 
 from __future__ import annotations
 
-from agent_memory.entities.lookup import stands_out
 from agent_memory.entities.mention import Gazetteer, Kind, Mention
-from agent_memory.entities.naming import mentions_in
+from agent_memory.entities.name_reader import find_mentions
 from agent_memory.entities.record import Decision, Described, Match, Matching, Stage, described
-from agent_memory.entities.relating import Relation, relations_in
+
+mentions_in = find_mentions
+"""Earlier name of `find_mentions`."""
 
 __all__ = [
     "Decision",
@@ -16,10 +17,8 @@ __all__ = [
     "Match",
     "Matching",
     "Mention",
-    "Relation",
     "Stage",
     "described",
+    "find_mentions",
     "mentions_in",
-    "relations_in",
-    "stands_out",
 ]

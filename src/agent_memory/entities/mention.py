@@ -1,20 +1,24 @@
-"""What a text names: where the name stands, what kind of thing it is, how sure that is. Plain values."""
+"""Names in a text, and the names that an agent knows. Plain values."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-Kind: TypeAlias = Literal[
-    "person", "place", "organisation", "product", "package", "host", "file", "service", "order", "issue", "concept",
-    "other",
-]  # fmt: skip
-"""A closed list, the entity types of records."""
+    from agent_memory.models.entities import EntityType
+
+Kind: TypeAlias = "EntityType"
+_WORD: Final = re.compile(r"[^\W_]+")
 KNOWN: Final = 1.0
 """Confidence of a name that the agent knows already."""
+REPEATED: Final = 0.6
+"""Confidence of a name that a text has twice."""
+SEEN_ONCE: Final = 0.4
+"""Confidence of a name that a text has once: it counts when another text has it, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +26,12 @@ class Mention:
     """A name in a text.
 
     Attributes:
-        name: As it is written, without what is only grammar or markup: no possessive ending, no quotes.
-        kind: One of the closed list; `other` where it is a name, but of what is not known.
-        start: Where it begins in the text, in characters.
-        end: Where it ends, exclusive: `text[start:end] == name`.
-        confidence: How likely it is a name at all, 0 to 1.
-        rule: What found it, for explanations.
+        name: Name as written, without a possessive ending or quotes.
+        kind: Type that the form or a declaration gives, else `name`.
+        start: First character of the name in the text.
+        end: End of the name, exclusive: `text[start:end] == name`.
+        confidence: Confidence that it is a name, 0 to 1.
+        rule: Rule that found it, for explanations.
     """
 
     name: str
@@ -38,15 +42,34 @@ class Mention:
     rule: str
 
 
-@dataclass(frozen=True, slots=True)
 class Gazetteer:
-    """Names that an agent knows.
+    """Names that an agent knows, looked up by their first word.
 
-    Attributes:
-        kinds: The kind by name, as the name is written. Matched ignoring case, except names that are an everyday word
-            when written small.
+    Args:
+        kinds: Type by name, as the name is written.
+        candidates: Names that were seen once, by a capital letter alone.
     """
 
-    kinds: Mapping[str, Kind] = field(default_factory=dict)
-    index: dict[str, object] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What looks names up keeps its table here: it is made once for each list, not for each text."""
+    def __init__(self, kinds: Mapping[str, Kind] | None = None, candidates: Iterable[str] = ()) -> None:
+        self._by_word: dict[str, dict[str, tuple[Kind, bool, bool]]] = {}
+        for name, kind in (kinds or {}).items():
+            self.add(name, kind)
+        for name in candidates:
+            self.add(name, "name", is_candidate=True)
+
+    def add(self, name: str, kind: Kind, *, is_candidate: bool = False, is_doubtful: bool = False) -> None:
+        """Add a name, or change what is known of it; a doubtful one counts inside sentences alone."""
+        if first := _WORD.search(name):
+            self._by_word.setdefault(first[0].casefold(), {})[name] = (kind, is_candidate, is_doubtful)
+
+    def remove(self, name: str) -> None:
+        """Remove a name, if it is there."""
+        if first := _WORD.search(name):
+            self._by_word.get(first[0].casefold(), {}).pop(name, None)
+
+    def find(self, word: str) -> list[tuple[str, Kind, bool, bool]]:
+        """Return names that begin with a word, longest first: type, True for a candidate, True for a doubtful one."""
+        names = self._by_word.get(word.casefold())
+        if not names:
+            return []
+        return sorted(((name, *known) for name, known in names.items()), key=lambda row: -len(row[0]))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from agent_memory.models.entities import UNTYPED
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -35,7 +37,7 @@ class Described:
 
 def described(entity: Entity) -> Described:
     """Return what an entity is compared by."""
-    kind = "" if entity.entity_type == "other" else entity.entity_type
+    kind = "" if entity.entity_type in UNTYPED else entity.entity_type
     return Described(entity.name, kind, entity.attributes, tuple(entity.aliases))
 
 

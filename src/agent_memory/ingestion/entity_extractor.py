@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from agent_memory.entities import Gazetteer
-    from agent_memory.ingestion.shapes import Episode
+    from agent_memory.ingestion.shapes import Confidence, Episode
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Entity, Resource
     from agent_memory.models import Episode as EpisodeRecord
@@ -46,7 +46,7 @@ class EntityExtractor:
 
         The text of an episode above 8,192 characters is its beginning.
         """
-        draw = partial(asyncio.to_thread, drawn, episode.content)
+        draw = partial(asyncio.to_thread, drawn, episode.content, least=self.config.min_confidence)
         return await self._draw(episode.id, draw)
 
     async def extract_batch(self, episodes: Sequence[Episode]) -> list[EntityExtractionResult]:
@@ -75,7 +75,10 @@ class EntityExtractor:
             run: Runs the rules, off the event loop: see `agent_memory.tasks.stage.Batch`.
         """
         speaker = str(getattr(source, "speaker", ""))
-        return await self._draw(source.id, partial(run, drawn, text, speaker=speaker, gazetteer=gazetteer))
+        # a name that was seen once is kept, hidden until another text has it
+        least: Confidence = "high" if self.config.min_confidence == "high" else "low"
+        draw = partial(run, drawn, text, speaker=speaker, gazetteer=gazetteer, least=least)
+        return await self._draw(source.id, draw)
 
     async def _draw(
         self, episode_id: str, draw: Callable[..., Awaitable[EntityExtractionResult]]
@@ -84,7 +87,7 @@ class EntityExtractor:
             return EntityExtractionResult()
         began = time.perf_counter()
         with span("memory.extract_entities", episode_id=episode_id) as told:
-            result = await draw(least=self.config.min_confidence)
+            result = await draw()
             spent = (time.perf_counter() - began) * 1000
             told.set_attribute("latency_ms", round(spent, 3))
         metrics.EXTRACTION_LATENCY.observe(spent, operation="entity_extract")
@@ -151,6 +154,7 @@ class EntityDeduplicator:
         """Return the entities of a group; they are read again when something changed."""
         read = (group, await self._knowledge.entities.last_change() or "")
         if self._known is None or self._read != read:
-            own = [each for each in await self._knowledge.entities.valid() if each.group == group]
-            self._known, self._read = await asyncio.to_thread(KnownEntities, own, group, self.config), read
+            own = [entity for entity in await self._knowledge.entities.valid() if entity.group == group]
+            named = [record for record in await self._knowledge.mentions.valid() if record.group == group]
+            self._known, self._read = await asyncio.to_thread(KnownEntities, own, group, self.config, named), read
         return self._known

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final, get_args
 
-from agent_memory.entities.verbs import VERBS
 from agent_memory.ingestion.shapes import ContentType, EpisodeSource, SummaryType
-from agent_memory.models.entities import EntityType
+from agent_memory.models.entities import RELATION_TYPES, EntityType
 from agent_memory.signals import Counter, Gauge, Histogram
 
 _OPERATIONS: Final = ("episode_create", "event_create")
@@ -21,7 +20,7 @@ ENTITIES_EXTRACTED: Final = Counter(
     "focal_entities_extracted", "Entities that episodes name.", {"entity_type": get_args(EntityType)}
 )
 RELATIONSHIPS_CREATED: Final = Counter(
-    "focal_relationships_created", "Relations that were kept.", {"relation_type": [verb.name for verb in VERBS]}
+    "focal_relationships_created", "Relations that were kept.", {"relation_type": RELATION_TYPES}
 )
 SUMMARIES_CREATED: Final = Counter(
     "focal_summaries_created", "Summaries that were kept.", {"summary_type": get_args(SummaryType)}

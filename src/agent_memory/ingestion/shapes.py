@@ -22,6 +22,9 @@ ContentType = Literal["message", "event", "summary", "meta_summary"]
 SummaryType = Literal["window", "meta"]
 Confidence = Literal["high", "medium", "low"]
 
+MODEL: Final = "model"
+SPEAKER: Final = "speaker"
+"""Rules of entities that a language model named, and of people who speak."""
 _GROUP: Final = re.compile(GROUP)
 _SOURCES: Final[dict[str, EpisodeSource]] = {"user": "user", "assistant": "agent"}
 _CONFIDENT: Final[tuple[tuple[Confidence, float], ...]] = (("high", 0.8), ("medium", 0.5), ("low", 0.0))
@@ -93,6 +96,7 @@ class ExtractedEntity:
         confidence: By name; `score` is the number.
         attributes: What is said of it.
         start, end: Where the name stands; 0 and 0 where a language model drew it and it does not stand there so.
+        rule: Rule that found the name, or `MODEL`.
     """
 
     name: str
@@ -102,6 +106,7 @@ class ExtractedEntity:
     attributes: dict[str, str] = field(default_factory=dict)
     start: int = 0
     end: int = 0
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)

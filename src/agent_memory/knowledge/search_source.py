@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.entities.removed_rules import is_guessed_entity
 from agent_memory.files.layout import folder_of
 from agent_memory.knowledge.facade.shapes import is_local
 from agent_memory.models import (
@@ -157,7 +158,8 @@ class KnowledgeSource(SearchSource):
             counts["pages"] = sum(topic.consolidated_at is not None for topic in topics)
         if self._has(ENTITY):
             entities = (await self._opened().entities.browse(every)).records
-            people = [entity for entity in entities if entity.entity_type == "person" and entity.trust != "low"]
+            typed = [entity for entity in entities if entity.entity_type == "person" and entity.trust != "low"]
+            people = [person for person in typed if not is_guessed_entity(person)]
             names = [shorten_line(visible(person.name), NAME_CHARS) for person in people if person.merged_into is None]
             counts["people"] = names[:_PEOPLE]
         return counts

@@ -22,9 +22,16 @@ if TYPE_CHECKING:
 
 EntityType = Literal[
     "person", "place", "organisation", "product", "package", "host", "file", "service", "order", "issue", "concept",
-    "other",
+    "url", "mail", "version", "name", "other",
 ]  # fmt: skip
 """A closed list: it labels metrics, and an open one would make a series of each word of a model."""
+UNTYPED: Final = frozenset({"name", "other"})
+"""Types that say nothing of an entity: `name` where neither a form nor a declaration gives a type."""
+RELATION_TYPES: Final = (
+    "works_at", "lives_in", "located_in", "reports_to", "married_to", "replaced_by", "manages", "owns", "depends_on",
+    "uses", "deployed_on", "member_of", "version_of",
+)  # fmt: skip
+"""Relations with a series of metrics. Earlier versions read these, and no others, by rules."""
 MERGED_INTO: Final = "merged_into"
 """Name of the link of an entity to the one that it is the same as; without the link it is one of its own again."""
 NAMES: Final = "names"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,9 @@ from typer.testing import CliRunner
 
 from agent_memory.cli import conflicts, decisions, review
 from agent_memory.cli.app import build
+from agent_memory.knowledge.records import Knowledge
+from agent_memory.models import Relation
+from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +29,30 @@ A, B, C = "mem-00000000000a", "mem-00000000000b", "mem-00000000000c"
 def document(result: Result) -> Any:
     """Return the one JSON document that must be all of stdout."""
     return json.loads(result.stdout)
+
+
+def relate(root: Path, relation: str, *ends: str, **fields: Any) -> None:
+    """Store what a language model says of two entities of eve, with the first turn that names the second one.
+
+    Args:
+        root: Storage root.
+        relation: Type of the relation.
+        ends: Names of the subject and the object.
+        fields: More fields of the record.
+    """
+
+    async def store() -> None:
+        knowledge = Knowledge("eve", ServiceSettings(storage_root=str(root), embedder="none"))
+        known = {entity.name: entity.id for entity in await knowledge.entities.valid()}
+        texts = [*await knowledge.episodes.valid(), *await knowledge.resources.valid()]
+        source = next(each for each in texts if fields["content"] in each.content)
+        linked = dict(zip(("subject", "object"), (known[name] for name in ends), strict=True)) | {"from": source.id}
+        links = [{"rel": rel, "id": record_id} for rel, record_id in linked.items()]
+        made = {"agent_id": "eve", "relation_type": relation, "trust": source.trust, "links": links}
+        await knowledge.relations.store(Relation(**made, source={"kind": "extraction", "detail": "model"}, **fields))
+        await knowledge.close()
+
+    asyncio.run(store())
 
 
 def ids(result: Result, key: str = "results") -> list[str]:

@@ -14,7 +14,7 @@ from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Resource, utc_now
 from agent_memory.service import open_service
 from agent_memory.settings import ServiceSettings
-from tests.unit.cli.conftest import document
+from tests.unit.cli.conftest import document, relate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -322,6 +322,11 @@ def test_forgetting_for_good_leaves_no_word_in_pages_or_their_journal(cli: Run, 
     assert [path for path in files if b"walnuts" in path.read_bytes() or b"canoe" in path.read_bytes()] == []
 
 
+MET = json.dumps(
+    {"speaker": "Kim", "text": "I saw Robert Smith, and Robert Smith met Lena Kowalski, my Lena Kowalski."}
+)
+
+
 def exported(cli: Run, agent: str) -> dict[str, dict[str, Any]]:
     return {line["id"]: line for line in map(json.loads, cli("export", "-a", agent).stdout.splitlines())}
 
@@ -330,20 +335,21 @@ def exported(cli: Run, agent: str) -> dict[str, dict[str, Any]]:
 def test_an_export_takes_along_what_was_given_and_an_import_brings_it_back(
     cli: Run, diary: str, tmp_path: Path, root: Path, suffix: str
 ) -> None:
-    text = "# Network\n\n" + "The router stands upstairs in the study. " * 396  # more than one passage
+    text = "# Network\n\n" + "The router of PROJ-12 is upstairs in the study. " * 330  # more than one passage
     (tmp_path / "network.md").write_text(text)
     cli("ingest", "-a", "eve", diary, str(tmp_path / "network.md"), "--group", "acme:s-1")
+    relate(root, "owns", "Lea", "PROJ-12", content="The router of PROJ-12 is upstairs in the study.", group="acme:s-1")
     forgotten = document(cli("search", "-a", "eve", "walnuts", "--items", "--json"))["results"][0]["id"]
     cli("forget", "-a", "eve", forgotten, "--yes")
     page = root / "eve" / "topics" / "lea.md"
     page.write_text(page.read_text() + "\nAsk her.\n")
     file = str(tmp_path / f"all.{suffix}")
     assert (
-        "Exported 7 memories with 2 resources, 6 turns, 1 topic, 4 entities, 1 relation to"
+        "Exported 7 memories with 2 resources, 6 turns, 1 topic, 2 entities, 1 relation to"
         in cli("export", "-a", "eve", file).stdout
     )
     dry = cli("import", "-a", "ben", file, "--trusted", "--dry-run").stdout
-    assert dry == "Would import 7 memories with 2 resources, 6 turns, 1 topic, 4 entities, 1 relation.\n"
+    assert dry == "Would import 7 memories with 2 resources, 6 turns, 1 topic, 2 entities, 1 relation.\n"
     cli("import", "-a", "ben", file, "--trusted")
     theirs, ours = exported(cli, "eve"), exported(cli, "ben")
     assert forgotten not in ours
@@ -358,7 +364,7 @@ def test_an_export_takes_along_what_was_given_and_an_import_brings_it_back(
         "resource": {"stored": 0, "present": 2},
         "turn": {"stored": 0, "present": 6},
         "topic": {"stored": 0, "present": 1},
-        "entity": {"stored": 0, "present": 4},
+        "entity": {"stored": 0, "present": 2},
         "relation": {"stored": 0, "present": 1},
         "summary": {"stored": 0, "present": 0},
     }
@@ -378,7 +384,7 @@ def test_words_on_a_page_that_nobody_vouches_for_are_not_taken_over(
 
 
 def test_what_a_person_merged_is_one_after_an_import(cli: Run, tmp_path: Path) -> None:
-    (tmp_path / "chat.jsonl").write_text(json.dumps({"speaker": "Kim", "text": "Robert Smith met Lena Kowalski."}))
+    (tmp_path / "chat.jsonl").write_text(MET)
     cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
     cli("entity", "-a", "eve", "Robert Smith", "--merge", "Lena Kowalski")
     cli("export", "-a", "eve", str(tmp_path / "all.jsonl"))
@@ -390,7 +396,7 @@ def test_what_a_person_merged_is_one_after_an_import(cli: Run, tmp_path: Path) -
 
 
 def test_an_entity_is_forgotten_when_it_is_asked_for(cli: Run, tmp_path: Path) -> None:
-    (tmp_path / "chat.jsonl").write_text(json.dumps({"speaker": "Kim", "text": "Robert Smith met Lena Kowalski."}))
+    (tmp_path / "chat.jsonl").write_text(MET)
     cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
     cli("entity", "-a", "eve", "Robert Smith", "--forget", "--split", code=1)
     kept = cli("entity", "-a", "eve", "Robert Smith", "--forget", given="n\n", code=1)
@@ -402,13 +408,15 @@ def test_an_entity_is_forgotten_when_it_is_asked_for(cli: Run, tmp_path: Path) -
     assert "Lena Kowalski" in names
 
 
-def test_what_a_stranger_said_of_somebody_is_marked_in_their_time(cli: Run, tmp_path: Path) -> None:
+def test_what_a_stranger_said_of_somebody_is_marked_in_their_time(cli: Run, tmp_path: Path, root: Path) -> None:
     turns = [
-        {"role": "user", "content": "Tobias Reuter works at Acme GmbH."},
-        {"role": "tool", "content": "Tobias Reuter works at Mallory Ltd."},
+        {"role": "user", "content": "I hear Tobias Reuter works at Acme GmbH, and Acme GmbH pays."},
+        {"role": "tool", "content": "And today Tobias Reuter works at Mallory Ltd, but Mallory Ltd does not pay."},
     ]
     (tmp_path / "chat.jsonl").write_text("\n".join(map(json.dumps, turns)))
     cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
+    for firm, turn in zip(("Acme GmbH", "Mallory Ltd"), turns, strict=True):
+        relate(root, "works_at", "Tobias Reuter", firm, content=turn["content"])
     told = document(cli("entity", "-a", "eve", "Tobias Reuter", "--json"))["timeline"]
     assert {each["other"]: each["trust"] for each in told} == {"Acme GmbH": "medium", "Mallory Ltd": "low"}
     shown = cli("entity", "-a", "eve", "Tobias Reuter").stdout.splitlines()
@@ -418,7 +426,7 @@ def test_what_a_stranger_said_of_somebody_is_marked_in_their_time(cli: Run, tmp_
 
 
 def test_a_file_of_strangers_does_not_say_who_is_the_same_as_somebody_known(cli: Run, tmp_path: Path) -> None:
-    (tmp_path / "chat.jsonl").write_text(json.dumps({"speaker": "Kim", "text": "Robert Smith met Lena Kowalski."}))
+    (tmp_path / "chat.jsonl").write_text(MET)
     cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
     known = next(each for each in document(cli("entities", "-a", "eve", "--json"))["entities"] if "Rob" in each["name"])
     link = {"rel": "merged_into", "id": known["id"]}
@@ -474,7 +482,7 @@ def test_an_empty_file_is_named_with_the_reason_and_the_rest_is_taken_in(cli: Ru
 
 
 def test_what_was_forgotten_is_not_shown_with_those_it_names(cli: Run, tmp_path: Path) -> None:
-    line = {"speaker": "Kim", "text": "Robert Smith is allergic to walnuts."}
+    line = {"speaker": "Kim", "text": "I know that Robert Smith, yes, Robert Smith is allergic to walnuts."}
     (tmp_path / "chat.jsonl").write_text(json.dumps(line))
     cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
     assert "walnuts" in cli("entity", "-a", "eve", "Robert Smith").stdout
@@ -485,23 +493,24 @@ def test_what_was_forgotten_is_not_shown_with_those_it_names(cli: Run, tmp_path:
 
 PEOPLE = (
     "The plan is kept by Grace Hopper.\n\n"
-    "Grace Hopper joined Acme Corp in May 2026. Bob Miller reports to Grace Hopper. "
+    "In May the same Grace Hopper hired Bob Miller. Now Bob Miller reports to Grace Hopper. "
     "Her address is grace@acme.example.\n"
 )
+REPORTS = "Now Bob Miller reports to Grace Hopper."
 
 
-def test_an_entity_is_shown_with_all_that_a_document_says_of_it_and_by_names(cli: Run, tmp_path: Path) -> None:
+def test_an_entity_is_shown_with_all_that_a_document_says_of_it_and_by_names(
+    cli: Run, tmp_path: Path, root: Path
+) -> None:
     (tmp_path / "people.md").write_text(PEOPLE)
     cli("ingest", "-a", "eve", str(tmp_path / "people.md"))
+    relate(root, "reports_to", "Bob Miller", "Grace Hopper", content=REPORTS)
     shown = cli("entity", "-a", "eve", "Grace Hopper").stdout
     assert "The plan is kept by Grace Hopper." in shown
-    assert "Bob Miller reports to Grace Hopper: “Bob Miller" in shown
-    assert "if it is, say --merge grace@acme.example" in shown
+    assert "Bob Miller reports to Grace Hopper: “Now Bob" in shown
     told = [each["text"] for each in document(cli("entity", "-a", "eve", "Bob Miller", "--json"))["timeline"]]
-    assert told == ["Bob Miller reports to Grace Hopper."]
-    people = cli("entities", "-a", "eve", "--type", "person").stdout
-    assert "maybe the same as grace@acme.example" in people
-    assert "maybe the same as ent-" not in people
+    assert REPORTS in told
+    assert "grace@acme.example" in cli("entities", "-a", "eve", "--type", "mail").stdout
 
 
 def test_why_two_are_the_same_is_shown_with_how_to_take_them_apart(cli: Run, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.unit.cli.conftest import A, B, C, document
+from tests.unit.cli.conftest import A, B, C, document, relate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,16 +15,17 @@ if TYPE_CHECKING:
     from tests.unit.cli.conftest import Run
 
 TURNS = (
-    {"speaker": "Tobias Reuter", "text": "I work at Acme Corp since February 2026."},
+    {"speaker": "Tobias Reuter", "text": "I work at Acme Corp, and Acme Corp pays well."},
     {"speaker": "Tobias Reuter", "text": "I moved to Hamburg."},
 )
 
 
 @pytest.fixture
-def talk(cli: Run, tmp_path: Path) -> Run:
-    """Tobias Reuter tells eve two things."""
+def talk(cli: Run, tmp_path: Path, root: Path) -> Run:
+    """Tobias Reuter tells eve two things, and a model relates one of them."""
     (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, TURNS)))
     cli("ingest", "-a", "eve", str(tmp_path / "talk.jsonl"))
+    relate(root, "works_at", "Tobias Reuter", "Acme Corp", content=TURNS[0]["text"])
     return cli
 
 

@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from tests.unit.hooks_memory_ingestion.conftest import Begin
 
-SAID = "Robert Smith works at Acme Corp."
+SAID = "I think Robert Smith works at Acme Corp."
 
 
 @pytest.mark.parametrize("entities", [True, False])

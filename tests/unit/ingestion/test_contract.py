@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import json
 import logging
+import re
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,7 @@ from agent_memory.models import Entity
 if TYPE_CHECKING:
     from agent_memory.ingestion import MemoryIngestor
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.service import MemoryService
 
 SAID = datetime(2026, 3, 14, 12, tzinfo=UTC)
 SESSION = SimpleNamespace(tenant_id="acme", id="7f3a")
@@ -103,9 +106,21 @@ async def test_the_log_of_a_failed_call_has_its_request_id(
     assert "no group" not in str(raised.value)
 
 
+async def relating(prompt: str) -> str:
+    """Name the two sides of "works at", and relate them."""
+    match = re.search(r"(?P<one>Tobias Reuter) works at (?P<other>[A-Z][A-Za-z ]+)[.]", prompt)
+    if match is None or not prompt.startswith("Name the entities"):
+        return "[]"
+    names: list[dict[str, object]] = [{"name": match["one"], "type": "person"}]
+    names.append({"name": match["other"], "type": "organisation"})
+    relation = {"from": match["one"], "relation": "works_at", "to": match["other"], "quote": match[0], "single": True}
+    return json.dumps([*names, relation])
+
+
 async def test_a_turn_becomes_episodes_entities_relations_in_time_and_a_summary(
-    ingestor: MemoryIngestor, knowledge: Knowledge
+    knowledge: Knowledge, service: MemoryService
 ) -> None:
+    ingestor = ingestion.MemoryIngestor(knowledge=knowledge, service=service, model=relating)
     for number, text in enumerate(["Tobias Reuter works at Initech.", "Tobias Reuter works at Globex Corp."]):
         turn = ingestion.Turn(text, "Noted.", timestamp=SAID + timedelta(days=number))
         episode = await ingestor.ingest_turn(turn, SESSION)
@@ -127,15 +142,16 @@ async def test_a_turn_becomes_episodes_entities_relations_in_time_and_a_summary(
     await ingestor.background.settle()
     (summary,) = await knowledge.summaries.valid()
     assert (summary.group, summary.level, len(summary.covers)) == (GROUP, "window", 20)
+    await ingestor.close()
 
 
 async def test_batch_of_extractor_keeps_its_order() -> None:
     config = ingestion.EntityExtractionConfig(timeout_ms=600_000)
     extractor = ingestion.EntityExtractor(config, asking=Asking())
-    texts = ["I met Ada Lovelace.", "nothing here", "I live in Berlin."]
+    texts = ["I met Ada Lovelace, and Ada Lovelace left.", "nothing here", "I opened PROJ-12."]
     episodes = [ingestion.Episode(f"epi-{at:012x}", GROUP, text) for at, text in enumerate(texts)]
     found = await extractor.extract_batch(episodes)
-    assert [[each.name for each in one.entities] for one in found] == [["Ada Lovelace"], [], ["Berlin"]]
+    assert [[each.name for each in one.entities] for one in found] == [["Ada Lovelace"] * 2, [], ["PROJ-12"]]
 
 
 async def test_a_merge_keeps_id_and_beginning_and_is_not_stored(knowledge: Knowledge) -> None:

@@ -163,19 +163,19 @@ _POISONED = """\
 import os
 from agent_memory.ingestion.entities import drawing
 
-def mentions_in(text, **more):
+def find_mentions(text, **more):
     if "poison" in text:
         os._exit(9)
     return original(text, **more)
 
-original, drawing.mentions_in = drawing.mentions_in, mentions_in
+original, drawing.find_mentions = drawing.find_mentions, find_mentions
 """
 
 
 async def test_ingest_poison_file_stops_no_later_file(tmp_path: Path, root: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(_POISONED)
     (tmp_path / "a.md").write_text("Notes\n\nPlease read the poison label before Friday.\n")
-    (tmp_path / "b.md").write_text("# Other\n\nThe harbour of Lisbon opens at nine.\n")
+    (tmp_path / "b.md").write_text("# Other\n\nThe harbour of Lisbon is open at nine.\n")
     own = environment()
     own["PYTHONPATH"] = os.pathsep.join([str(tmp_path), own["PYTHONPATH"]])
 

@@ -1,9 +1,8 @@
-"""Whether two descriptions are of one entity: normal forms, comparing, finding one among many, clusters."""
+"""Whether two descriptions are of one entity: normal forms, comparing, finding one among many."""
 
 from __future__ import annotations
 
-from agent_memory.entities.matching.clusters import Clusters, Pair, clusters
 from agent_memory.entities.matching.matcher import Matcher, Near
 from agent_memory.entities.matching.normal import full_form, normal_form
 
-__all__ = ["Clusters", "Matcher", "Near", "Pair", "clusters", "full_form", "normal_form"]
+__all__ = ["Matcher", "Near", "full_form", "normal_form"]

@@ -36,6 +36,7 @@ _UNNAMED: Final = -1.5
 
 _OF_PEOPLE: Final[dict[Kinship, Evidence]] = {
     "same": Evidence("the same parts of a name", 5.5),
+    "turned": Evidence("the same parts of a name in another order", 1.5, "unsure"),
     "nickname": Evidence("given names that are used for one another, and the same rest", 1.5, "unsure"),
     "initial": Evidence("an initial that stands for the given name, and the same rest", 1.0, "unsure"),
     "misspelt": Evidence("names that differ by a letter or two", 0.8, "unsure"),

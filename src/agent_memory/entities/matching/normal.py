@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import Final
 
-from agent_memory.entities.matching.words import LEGAL_FORMS, TITLES
+from agent_memory.entities.matching.words import GENERATIONS, LEGAL_FORMS, TITLES
 
 _DIGRAPHS: Final = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "æ": "ae", "œ": "oe", "ł": "l", "đ": "d", "\u0131": "i"}
@@ -81,6 +81,9 @@ def name_words(name: str, kind: str = "") -> list[str]:
     if kind in _COMPANIES:
         name = _DOTTED_FORMS.sub(lambda found: re.sub(r"[.\s]", "", found[0]) + " ", fold(name))
     words = words_of(name)
+    surname, comma, given = name.partition(",")
+    if kind == "person" and comma and not GENERATIONS.intersection(words_of(given)):
+        words = [*words_of(given), *words_of(surname)]
     if kind in _COMPANIES:
         while len(words) > 1 and words[-1] in LEGAL_FORMS:
             words.pop()

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Kinship: TypeAlias = Literal[
-    "same", "nickname", "initial", "given", "surname", "misspelt", "generation", "apart", ""
+    "same", "turned", "nickname", "initial", "given", "surname", "misspelt", "generation", "apart", ""
 ]  # fmt: skip
-"""How two names of people stand: the same words; a nickname; an initial for a given name; a given name or a surname
-alone; a letter changed; `Jr.` or the like in one of them alone; different given names beside one surname; or nothing to
-be said."""
+"""How two names of people compare: the same words; these in another order; a nickname; an initial for a given name; a
+given name or a surname alone; a letter changed; `Jr.` or the like in one of them alone; different given names with one
+surname; or nothing."""
 
 _FULL, _LONG = 2, 7
 _NEARNESS: Final[tuple[Kinship, ...]] = ("same", "nickname", "initial", "misspelt", "apart")
@@ -40,13 +40,15 @@ def known_given_name(word: str) -> bool:
 
 def compatible(ours: Sequence[str], theirs: Sequence[str]) -> bool:
     """Tell whether two names may be of one person: one surname, and given names or initials that agree."""
-    return kinship(ours, theirs) in {"same", "nickname", "initial", "misspelt", "generation"}
+    return kinship(ours, theirs) in {"same", "turned", "nickname", "initial", "misspelt", "generation"}
 
 
 def kinship(ours: Sequence[str], theirs: Sequence[str]) -> Kinship:
     """Tell how two names of people stand to each other."""
-    if not ours or not theirs or sorted(ours) == sorted(theirs):
+    if not ours or not theirs or [*ours] == [*theirs]:
         return "same" if ours and theirs else ""
+    if sorted(ours) == sorted(theirs):
+        return "turned"
     ours_last, theirs_last = (_generation(words) for words in (ours, theirs))
     if ours_last and theirs_last and ours_last != theirs_last:
         return "apart"
@@ -56,7 +58,7 @@ def kinship(ours: Sequence[str], theirs: Sequence[str]) -> Kinship:
 
 def _parts(ours: list[str], theirs: list[str]) -> Kinship:
     """Compare names without their generations."""
-    if sorted(ours) == sorted(theirs):
+    if ours == theirs:
         return "same"
     if min(len(ours), len(theirs)) == 1:
         return _alone(*sorted((ours, theirs), key=len))
@@ -131,4 +133,4 @@ def owns(mail: Sequence[str], name: Sequence[str]) -> Literal["full", "short", "
         if mail[0] == first + last:
             return "full"
         return "short" if mail[0] in {first[0] + last, first + last[0], last + first[0], first, last} else ""
-    return "short" if kinship(list(mail), list(name)) in {"initial", "nickname"} else ""
+    return "short" if kinship(list(mail), list(name)) in {"turned", "initial", "nickname"} else ""

@@ -5,43 +5,75 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agent_memory.entities import Gazetteer, Matching, described, stands_out
-from agent_memory.entities.matching import Matcher, full_form, normal_form
-from agent_memory.models import ENTITY, derived_id
+from agent_memory.entities import Gazetteer, Matching, described
+from agent_memory.entities.entity_ids import list_entity_ids
+from agent_memory.entities.matching import Matcher, full_form
+from agent_memory.entities.name_reader import BY_CAPITALS
+from agent_memory.ingestion.entities.evidence import NameEvidence
+from agent_memory.models.entities import UNTYPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_memory.entities import Described, Match
     from agent_memory.ingestion.config import EntityDeduplicationConfig
-    from agent_memory.models import Entity, Trust
+    from agent_memory.models import Entity, Mentions, Trust
 
 
 class KnownEntities:
     """Entities of one group and of none other, those that were merged under the one that they are the same as.
 
     Args:
-        entities: All of the group.
-        group: Which.
-        config: Which stages compare them.
+        entities: All entities of the group.
+        group: Name of the group.
+        config: Stages that compare entities.
+        mentions: Records of where they are named.
     """
 
-    def __init__(self, entities: Iterable[Entity], group: str, config: EntityDeduplicationConfig) -> None:
+    def __init__(
+        self,
+        entities: Iterable[Entity],
+        group: str,
+        config: EntityDeduplicationConfig,
+        mentions: Iterable[Mentions] = (),
+    ) -> None:
         self.group = group
+        self.evidence, self.gazetteer = NameEvidence(mentions), Gazetteer()
         self._by_id: dict[str, Entity] = {}
         self._matcher = Matcher(config=matching_of(config))
-        for each in entities:
-            self.add(each)
+        for entity in entities:
+            self.add(entity)
 
     def add(self, entity: Entity) -> None:
-        """Make an entity known, or known anew."""
+        """Add an entity, or its changed form; only what is shown is compared with others."""
         if entity.group != self.group:
             return
         self._by_id[entity.id] = entity
-        if entity.merged_into is None:
+        is_shown = self.evidence.is_shown(entity)
+        is_candidate = entity.source.detail == BY_CAPITALS and not (is_shown or self.evidence.is_common(entity))
+        for name in (entity.name, *entity.aliases):
+            if is_shown or is_candidate:
+                kind = "name" if entity.entity_type in UNTYPED else entity.entity_type
+                is_doubtful = entity.source.detail == BY_CAPITALS and self.evidence.has_small(entity)
+                self.gazetteer.add(name, kind, is_candidate=is_candidate, is_doubtful=is_doubtful)
+            else:
+                self.gazetteer.remove(name)
+        if entity.merged_into is None and is_shown:
             self._matcher.add(entity.id, described(entity))
         else:
             self._matcher.remove(entity.id)
+
+    def add_mentions(self, mentions: Mentions) -> None:
+        """Count what a record of mentions says of the names."""
+        self.evidence.add(mentions)
+        for entity in filter(None, map(self.get, mentions.entities)):
+            if entity.source.detail == BY_CAPITALS:
+                self.add(entity)
+
+    def is_common(self, entity_id: str) -> bool:
+        """Return True for a name that is a common word: its occurrences are not noted any more."""
+        entity = self._by_id[entity_id]
+        return entity.source.detail == BY_CAPITALS and self.evidence.is_common(entity)
 
     def get(self, entity_id: str) -> Entity | None:
         """Return one by its id, as it is."""
@@ -49,7 +81,7 @@ class KnownEntities:
 
     def named(self, name: str) -> Entity | None:
         """Return the one that has this name, as it is."""
-        found = (self._by_id.get(one) for one in ids_of(name, self.group))
+        found = (self._by_id.get(one) for one in list_entity_ids(name, self.group))
         return next((each for each in found if each is not None and full_form(each.name) == full_form(name)), None)
 
     def cluster(self, entity_id: str) -> list[str]:
@@ -85,29 +117,6 @@ class KnownEntities:
         elif any(self._matcher.contradict(entity, described(each)) for each in others if each.id != match.id):
             told = "it contradicts another name of that one"
         return replace(match, decision="suggest", evidence=(*match.evidence, told)) if told else match
-
-    def gazetteer(self) -> Gazetteer:
-        """Return the known names that can be told from other words; a mere guess of a kind is left to the text."""
-        return Gazetteer({
-            name: each.entity_type
-            for each in self._by_id.values()
-            if each.entity_type != "other"
-            for name in (each.name, *each.aliases)
-            if stands_out(name)
-        })  # fmt: skip
-
-
-def id_of(name: str, group: str) -> str:
-    """Return the id of the entity of a name: the same one in whatever order texts are read."""
-    return ids_of(name, group)[0]
-
-
-def ids_of(name: str, group: str) -> tuple[str, ...]:
-    """Return the ids that the entity of a name may have, that of a new one first.
-
-    Those of firms were made without the legal form once.
-    """
-    return tuple(derived_id(ENTITY.prefix, group, form) for form in dict.fromkeys((full_form(name), normal_form(name))))
 
 
 def matching_of(config: EntityDeduplicationConfig) -> Matching:

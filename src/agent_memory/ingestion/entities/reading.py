@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.entities.matching import full_form, normal_form
 from agent_memory.entities.merging import merge
+from agent_memory.entities.removed_rules import is_by_removed_rules, is_declared, is_guessed_relation
 from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.ingestion.entities.evidence import NameEvidence, is_common_use
 from agent_memory.ingestion.entities.forgetting import forget_entity
 from agent_memory.ingestion.entities.resolving import FROM
 from agent_memory.knowledge.intake.undoing import SUMMARIES
@@ -19,7 +21,7 @@ from agent_memory.redaction import quoted
 from agent_memory.tasks.marks import Marks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
     from agent_memory.ingestion.entities.forgetting import Gone
@@ -80,10 +82,22 @@ class Moment:
 
 @dataclass(slots=True)
 class _View:
-    """The entities of one group as they stand."""
+    """The shown entities of one group, and the records that name entities."""
 
     by_id: dict[str, Entity]
+    mentions: Sequence[Mentions] = ()
     into: dict[str, list[Entity]] = field(default_factory=dict)
+
+    def list_named(self, mentions: Mentions) -> list[str]:
+        """Return the ids of the shown entities that a record names."""
+        rows = zip(mentions.content.splitlines(), mentions.entities, strict=False)
+        return [one for name, one in rows if one in self.by_id and not is_common_use(name, self.by_id[one])]
+
+    def get_mentions(self, ids: Collection[str]) -> list[Mentions]:
+        """Return the records that name some entities, one of each source: the newest reader's."""
+        naming = [record for record in self.mentions if not set(ids).isdisjoint(self.list_named(record))]
+        ordered = sorted(naming, key=is_by_removed_rules, reverse=True)
+        return list({_source_of(record.links): record for record in ordered}.values())
 
     def same(self, entity: Entity) -> Entity:
         for _ in range(_MOST_STEPS):
@@ -151,7 +165,7 @@ class Entities:
         """
         ids = [known.entity.id, *(each.id for each in known.merged)]
         found = {each.id: each for one in ids for each in await self._knowledge.relations.linked_to(one)}
-        own = [each for each in found.values() if each.group == self.group]
+        own = [each for each in found.values() if each.group == self.group and not is_guessed_relation(each)]
         told = [each for each in own if as_of is None or each.holds_at(as_of)]
         return sorted(told, key=lambda each: (each.valid_from or each.timestamp, each.id))
 
@@ -170,7 +184,7 @@ class Entities:
         related: dict[str, list[str]] = {}
         for each in relations:  # also those that do not hold then: their words would say that they do
             related.setdefault(_source_of(each.links), []).append(each.content)
-        mentions = await self._mentions(own)
+        mentions = view.get_mentions(own)
         texts, orders = await self._texts([_source_of(each.links) for each in [*mentions, *relations]])
         for mention in mentions:
             moment, source = mention.observed_at or mention.timestamp, _source_of(mention.links)
@@ -219,26 +233,29 @@ class Entities:
         await self._knowledge.entities.update(entity.id, {"links": links, "metadata": {**kept, **told}})
 
     async def _view(self) -> _View:
-        own = [each for each in await self._knowledge.entities.valid() if each.group == self.group]
-        view = _View({each.id: each for each in own})
-        for each in own:
-            root = view.same(each)
-            if root is not each:
-                view.into.setdefault(root.id, []).append(each)
+        """Return the entities that are shown: not those of removed rules, nor names that were seen once."""
+        own = {each.id: each for each in await self._knowledge.entities.valid() if each.group == self.group}
+        mentions = [each for each in await self._knowledge.mentions.valid() if each.group == self.group]
+        evidence = NameEvidence(mentions)
+        shown = {entity.id for entity in own.values() if evidence.is_shown(entity)}
+        shown |= {entity.merged_into for entity in own.values() if is_declared(entity) and entity.merged_into in own}
+        view = _View({entity_id: entity for entity_id, entity in own.items() if entity_id in shown}, mentions)
+        for entity in view.by_id.values():
+            root = view.same(entity)
+            if root is not entity:
+                view.into.setdefault(root.id, []).append(entity)
         return view
 
     async def _counts(self, view: _View) -> dict[str, int]:
-        """Return how many sources speak of each entity."""
+        """Return how many sources name each entity."""
         sources: dict[str, set[str]] = {}
-        named = [(each.group, each.entities, each.links) for each in await self._knowledge.mentions.valid()]
-        related = await self._knowledge.relations.valid()
-        named += [(each.group, [each.from_id, each.to_id], each.links) for each in related]
-        for group, ids, links in named:
-            if group == self.group:
-                for one in ids:
-                    if one in view.by_id:
-                        sources.setdefault(view.same(view.by_id[one]).id, set()).add(_source_of(links))
-        return {one: len(named) for one, named in sources.items()}
+        named = [(view.list_named(each), each.links) for each in view.mentions]
+        relations = [each for each in await self._knowledge.relations.valid() if each.group == self.group]
+        named += [([each.from_id, each.to_id], each.links) for each in relations if not is_guessed_relation(each)]
+        for ids, links in named:
+            for entity in filter(None, map(view.by_id.get, ids)):
+                sources.setdefault(view.same(entity).id, set()).add(_source_of(links))
+        return {entity_id: len(found) for entity_id, found in sources.items()}
 
     async def _texts(self, sources: Sequence[str]) -> tuple[dict[str, str], dict[str, int]]:
         """Return texts of sources, of long ones the beginning, and the places of turns in their conversations.
@@ -252,10 +269,6 @@ class Entities:
         every = (*episodes.items(), *documents.items())
         texts = {one: each.content for one, each in every if one not in forgotten}
         return texts, {one: each.order for one, each in episodes.items()}
-
-    async def _mentions(self, ids: Iterable[str]) -> list[Mentions]:
-        found = {each.id: each for one in ids for each in await self._knowledge.mentions.linked_to(one)}
-        return [each for each in found.values() if each.group == self.group]
 
     def _known(self, view: _View, entity: Entity, counts: dict[str, int]) -> KnownEntity:
         merged = tuple(sorted(view.into.get(entity.id, ()), key=lambda each: each.name))

@@ -10,7 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.entities import Described
-from agent_memory.ingestion.entities.known import id_of
+from agent_memory.entities.entity_ids import get_entity_id
+from agent_memory.entities.mention import REPEATED
+from agent_memory.entities.name_reader import BY_CAPITALS, BY_NAME, SMALL
+from agent_memory.entities.removed_rules import is_by_removed_rules
+from agent_memory.ingestion.shapes import MODEL, SPEAKER
 from agent_memory.models import (
     ENTITY,
     MENTIONS,
@@ -22,7 +26,7 @@ from agent_memory.models import (
     derived_id,
     may_stand_for,
 )
-from agent_memory.models.entities import MAX_NAME_CHARS
+from agent_memory.models.entities import MAX_NAME_CHARS, UNTYPED
 from agent_memory.storage.cleaning import make_record, with_fields
 from agent_memory.times import valid_times
 
@@ -39,7 +43,8 @@ if TYPE_CHECKING:
 FROM: Final = "from"
 ENDED_BY: Final = "ended_by"
 """Name of the link of a relation to the one that ended it."""
-RULES: Final = "rules"
+IDENTIFIERS: Final = "identifiers"
+"""Detail of the source of an entity that was found by its form."""
 _MOST_NAMES: Final = 90
 """Entities of one record of mentions: a record has 100 links at most."""
 
@@ -66,7 +71,6 @@ def resolve(
     result: EntityExtractionResult,
     known: KnownEntities,
     now: datetime,
-    mentions: Sequence[Mentions] = (),
 ) -> Drafts:
     """Return drafts of the entities and relations of a source.
 
@@ -77,24 +81,23 @@ def resolve(
         result: Entities and relations that it names.
         known: The entities of the source's group.
         now: Present moment, UTC.
-        mentions: Records of what the source mentions, to which more is added.
     """
     drafts = Drafts()
     ids: dict[str, str] = {}
-    drawn = [each for each in result.entities if len(each.name) <= MAX_NAME_CHARS]
-    for each in drawn:
-        if each.name not in ids:
-            entity = known.named(each.name)
+    drawn = [found for found in result.entities if len(found.name) <= MAX_NAME_CHARS]
+    for found in drawn:
+        if found.name not in ids:
+            entity = known.named(found.name)
             if entity is None:
-                entity = _new(source, each, known, now, drafts)
-            elif may_raise(source.trust, entity.trust) and entity.id not in drafts.raised:
-                drafts.raised[entity.id] = _raised(source, each)
-            elif mentions and _says_kind(source, each, entity):
-                drafts.raised[entity.id] = {"entity_type": each.entity_type}
-            ids[each.name] = entity.id
-    mentioned = {entity_id for record in mentions for entity_id in record.entities}
-    more = [each for each in drawn if ids[each.name] not in mentioned]
-    drafts.mentions = list(_mentions(source, more, ids, now, len(mentions)))
+                entity = _new(source, found, known, now, drafts)
+            elif changes := _get_changes(source, found, entity):
+                drafts.raised[entity.id] = changes
+                known.add(type(entity)(**{**entity.model_dump(), **changes}))
+            ids[found.name] = entity.id
+    rare = [found for found in drawn if not known.is_common(ids[found.name])]
+    drafts.mentions = list(_mentions(source, rare, ids, now))
+    for record in drafts.mentions:
+        known.add_mentions(record.value)
     for number, related in enumerate(result.relationships):
         ends = ids.get(related.from_name), ids.get(related.to_name)
         if ends[0] is not None and ends[1] is not None and ends[0] != ends[1]:
@@ -108,15 +111,29 @@ def may_raise(trust: str, before: str) -> bool:
     return order.index(trust) > order.index(before)
 
 
-def _says_kind(source: Episode | Resource, drawn: ExtractedEntity, entity: Entity) -> bool:
-    """Return True if a source may set an unknown type."""
-    return drawn.entity_type != entity.entity_type == "other" and may_stand_for(source.trust, entity.trust)
+def _get_changes(source: Episode | Resource, found: ExtractedEntity, entity: Entity) -> dict[str, Any]:
+    """Return what a source changes in a known entity: spelling by more trust, an unknown type, the reader's rule."""
+    changes: dict[str, Any] = {}
+    if may_raise(source.trust, entity.trust) and found.rule != SMALL:
+        changes |= {"trust": source.trust, "name": found.name}
+    is_guessed, detail = is_by_removed_rules(entity), _get_detail(found)
+    is_untyped = entity.entity_type in UNTYPED or is_guessed
+    if is_untyped and found.entity_type not in UNTYPED and may_stand_for(source.trust, entity.trust):
+        changes["entity_type"] = found.entity_type
+    if is_guessed or (entity.source.detail == BY_CAPITALS != detail):
+        changes["source"] = {"kind": "extraction", "detail": detail}
+        changes.setdefault("entity_type", found.entity_type)
+    is_surer = entity.source.detail == BY_CAPITALS and found.score >= REPEATED > (entity.confidence or 0)
+    if (is_surer and found.rule != SMALL) or is_guessed:
+        changes["confidence"] = round(min(1.0, found.score), 3)
+    return changes
 
 
-def _raised(source: Episode | Resource, drawn: ExtractedEntity) -> dict[str, Any]:
-    """Return what a source of more trust says of an entity that is known: how it is written, and what it is."""
-    kind = {} if drawn.entity_type == "other" else {"entity_type": drawn.entity_type}
-    return {"trust": source.trust, "name": drawn.name, **kind}
+def _get_detail(found: ExtractedEntity) -> str:
+    """Return by what an entity was found, as its source has it."""
+    if found.rule in {MODEL, SPEAKER}:
+        return found.rule
+    return BY_CAPITALS if found.rule in BY_NAME else IDENTIFIERS
 
 
 def _head(source: Episode | Resource, now: datetime, *links: Mapping[str, str]) -> dict[str, Any]:
@@ -124,7 +141,7 @@ def _head(source: Episode | Resource, now: datetime, *links: Mapping[str, str]) 
         "timestamp": now,
         "observed_at": source.observed_at or source.timestamp,
         "group": source.group,
-        "source": {"kind": "extraction", "detail": RULES},
+        "source": {"kind": "extraction", "detail": BY_CAPITALS},
         "trust": source.trust,
         "created_by_session": source.created_by_session,
         "links": list(links),
@@ -135,9 +152,12 @@ def _new(
     source: Episode | Resource, drawn: ExtractedEntity, known: KnownEntities, now: datetime, drafts: Drafts
 ) -> Entity:
     """Return the new entity of a name; one that is surely the same as a known one is linked to that."""
-    kind = "" if drawn.entity_type == "other" else drawn.entity_type
-    match = known.match(Described(drawn.name, kind, drawn.attributes), source.trust)
+    kind = "" if drawn.entity_type in UNTYPED else drawn.entity_type
+    detail = _get_detail(drawn)
+    described = Described(drawn.name, kind, drawn.attributes)
+    match = None if detail == IDENTIFIERS else known.match(described, source.trust)
     values = _head(source, now) | {
+        "source": {"kind": "extraction", "detail": detail},
         "name": drawn.name,
         "entity_type": drawn.entity_type,
         "attributes": drawn.attributes,
@@ -149,7 +169,7 @@ def _new(
         if match.decision == "merge":
             drafts.merged.append(match.stage)
     record = make_record(ENTITY, values, source.agent_id)
-    own = with_fields(record, id=id_of(drawn.name, source.group))
+    own = with_fields(record, id=get_entity_id(drawn.name, source.group))
     drafts.entities.append(own)
     known.add(own.value)
     return own.value
@@ -164,14 +184,14 @@ def _told(match: Match) -> dict[str, Any]:
 
 
 def _mentions(
-    source: Episode | Resource, drawn: Sequence[ExtractedEntity], ids: Mapping[str, str], now: datetime, first_part: int
+    source: Episode | Resource, drawn: Sequence[ExtractedEntity], ids: Mapping[str, str], now: datetime
 ) -> Iterator[Redacted[Mentions]]:
     first: dict[str, ExtractedEntity] = {}
     for each in drawn:
         if each.end or each.name == getattr(source, "speaker", ""):  # it stands there, or speaks
             first.setdefault(ids[each.name], each)
     rows = list(first.items())
-    for part, at in enumerate(range(0, len(rows), _MOST_NAMES), first_part):
+    for part, at in enumerate(range(0, len(rows), _MOST_NAMES)):
         some = rows[at : at + _MOST_NAMES]
         links = [{"rel": FROM, "id": source.id}, *({"rel": NAMES, "id": one} for one, _ in some)]
         values = _head(source, now, *links) | {
@@ -179,7 +199,7 @@ def _mentions(
             "at": [each.start for _, each in some],
         }
         record = make_record(MENTIONS, values, source.agent_id)
-        yield with_fields(record, id=derived_id(MENTIONS.prefix, source.id, part))
+        yield with_fields(record, id=derived_id(MENTIONS.prefix, source.id, BY_CAPITALS, part))
 
 
 def _relation(
@@ -188,6 +208,7 @@ def _relation(
     links = [{"rel": SUBJECT, "id": ends[0]}, {"rel": OBJECT, "id": ends[1]}, {"rel": FROM, "id": source.id}]
     first, last = _validity(source, drawn)
     values = _head(source, now, *links) | {
+        "source": {"kind": "extraction", "detail": MODEL},
         "relation_type": drawn.relation_type,
         "content": drawn.quote[:1000] or f"{drawn.from_name} {drawn.relation_type} {drawn.to_name}",
         "attributes": drawn.attributes,

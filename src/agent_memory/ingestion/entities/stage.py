@@ -6,10 +6,11 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.entities.entity_ids import list_entity_ids
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import metrics
 from agent_memory.ingestion.entities.forgetting import STAGE
-from agent_memory.ingestion.entities.known import KnownEntities, ids_of
+from agent_memory.ingestion.entities.known import KnownEntities
 from agent_memory.ingestion.entities.resolving import ENDED_BY, FROM, Drafts, ends_of, resolve
 from agent_memory.models import Episode, to_text
 from agent_memory.signals import span
@@ -43,7 +44,7 @@ class EntityStage:
     """
 
     name = STAGE
-    version = 1
+    version = 2
 
     def __init__(
         self, knowledge: Knowledge, source: str, config: MemoryIngestionConfig, extractor: EntityExtractor
@@ -79,15 +80,17 @@ class EntityStage:
             self._known, self._seen = {}, last
         missing = [group for group in groups if group not in self._known]
         if missing:
-            every = await self._knowledge.entities.valid()
+            entities, mentions = await self._knowledge.entities.valid(), await self._knowledge.mentions.valid()
             for group in missing:
-                own = [each for each in every if each.group == group]
-                self._known[group] = await asyncio.to_thread(KnownEntities, own, group, self._config.deduplication)
+                own = [entity for entity in entities if entity.group == group]
+                named = [record for record in mentions if record.group == group]
+                config = self._config.deduplication
+                self._known[group] = await asyncio.to_thread(KnownEntities, own, group, config, named)
 
     async def _one(self, record: Episode | Resource, text: str, batch: Batch) -> None:
         """Keep the entities of a record."""
         known = self._known[record.group]
-        result = await self._extractor.of_text(record, text, known.gazetteer(), batch.run)
+        result = await self._extractor.of_text(record, text, known.gazetteer, batch.run)
         result = await asyncio.to_thread(_without_forgotten, result, record.group, batch.never)
         with span("memory.deduplicate_entity", count=len(result.entities)):
             drafts = await asyncio.to_thread(resolve, record, result, known, self._knowledge.clock())
@@ -145,7 +148,7 @@ def _without_forgotten(result: EntityExtractionResult, group: str, never: Collec
     """Return a result without forgotten entities."""
     if not never:
         return result
-    entities = [each for each in result.entities if not any(one in never for one in ids_of(each.name, group))]
+    entities = [each for each in result.entities if not any(one in never for one in list_entity_ids(each.name, group))]
     return replace(result, entities=entities)
 
 

@@ -15,6 +15,7 @@ from agent_memory.knowledge.digest.agreement import (
     find_sentence,
     tells_decision,
 )
+from agent_memory.knowledge.digest.digest_entities import note_entities
 from agent_memory.knowledge.intake.document_index import get_path, is_at
 from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
@@ -204,6 +205,7 @@ class PassageDigest:
                 outcome.refused.append((statement.text, held.explain()))
         if items:
             outcome.stored = (await self._service.admin.derived.store(list(items.values()), caller)).stored
+            await note_entities(self._knowledge, items.values())
         await self._note_digested(finished, caller)
         return outcome
 

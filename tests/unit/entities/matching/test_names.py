@@ -66,6 +66,8 @@ SUGGESTED = [
     ("i18n", "internationalization", ""),
     ("CRM", "customer relationship management", ""),
     ("New York", "New York City", "place"),
+    ("Ahmed Hassan", "Hassan Ahmed", "person"),
+    ("Sr. Maria", "Maria", "person"),
 ]
 APART = [
     ("Bob Smith", "Alice Smith", "person"),

@@ -10,7 +10,7 @@ from agent_memory.entities.matching.people import compatible, kinship, mailbox, 
 @pytest.mark.parametrize(
     ("one", "other", "stand"),
     [
-        ("bob smith", "smith bob", "same"),
+        ("bob smith", "smith bob", "turned"),
         ("bob smith", "robert smith", "nickname"),
         ("smith bob", "robert smith", "nickname"),
         ("bob smith", "b smith", "initial"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.entities.entity_ids import get_entity_id
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.passage_digest import DIGEST, DigestOutcome, PassageDigest, QuotedStatement
 from agent_memory.knowledge.facade import printing
@@ -15,7 +16,7 @@ from agent_memory.knowledge.intake.drafting import Document, Turn
 from agent_memory.knowledge.items.drawn import is_as_drawn
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
-from agent_memory.models import derived_id, get_duplicate_key
+from agent_memory.models import Mark, derived_id, get_duplicate_key
 from agent_memory.privacy import Purging
 from agent_memory.service import NOBODY, MemoryService, views
 
@@ -275,3 +276,27 @@ async def test_detail_is_a_whole_word_of_the_passage(digest: PassageDigest) -> N
     contacts = (await digest.hand_out("runbook", NOBODY)).passages[1]
     quoted = QuotedStatement(contacts.id, "Ada owns the database.", "Ada owns the database.", entities=["data"])
     assert (await digest.take_back([quoted], [], NOBODY)).refused[0][1] == "data is not in the passage"
+
+
+async def test_digested_statement_names_entities_once(digest: PassageDigest, knowledge: Knowledge) -> None:
+    _, contacts = (await digest.hand_out("runbook", NOBODY)).passages
+    statement = QuotedStatement(contacts.id, "Ada owns the database.", "Ada owns the database.", owner="Ada")
+    for _ in range(2):
+        await digest.take_back([replace(statement, entities=["database"])], [], NOBODY)
+    named = {entity.name: entity for entity in await knowledge.entities.valid()}
+    assert {name: (entity.entity_type, entity.source.detail) for name, entity in named.items()} == {
+        "Ada": ("name", DIGEST),
+        "database": ("name", DIGEST),
+    }
+    (mentions,) = await knowledge.mentions.valid()
+    assert (mentions.content, mentions.at) == ("Ada\ndatabase", [RUNBOOK.index("Ada owns")] * 2)
+
+
+async def test_digested_statement_forgotten_entity_stays_forgotten(digest: PassageDigest, knowledge: Knowledge) -> None:
+    _, contacts = (await digest.hand_out("runbook", NOBODY)).passages
+    mark_id = derived_id("mrk-", "entities", "resource")
+    never = [get_entity_id("Ada", "")]
+    await knowledge.marks.store(Mark(agent_id="bob", id=mark_id, stage="entities", source_kind="resource", never=never))
+    statement = QuotedStatement(contacts.id, "Ada owns the database.", "Ada owns the database.", owner="Ada")
+    await digest.take_back([statement], [], NOBODY)
+    assert await knowledge.entities.valid() == []

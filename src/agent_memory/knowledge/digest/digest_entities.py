@@ -1,0 +1,61 @@
+"""Entities that digested statements name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.entities.entity_ids import get_entity_id
+from agent_memory.entities.name_reader import BY_CAPITALS
+from agent_memory.entities.removed_rules import REMOVED_RULES
+from agent_memory.models import DIGEST, ENTITY, EPISODE, MARK, MENTIONS, NAMES, RESOURCE, derived_id
+from agent_memory.storage.cleaning import make_record, with_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from agent_memory.knowledge.records import Knowledge
+
+_STAGE: Final = "entities"
+_MAY_BE_HIDDEN: Final = frozenset({BY_CAPITALS, REMOVED_RULES})
+
+
+async def note_entities(knowledge: Knowledge, items: Iterable[Mapping[str, Any]]) -> None:
+    """Store the owner and the entities of stored statements, unless a user forgot them.
+
+    Args:
+        knowledge: Records of the agent.
+        items: Fields of the statements.
+
+    Raises:
+        StorageError: Some may be stored; doing it again stores none twice.
+    """
+    marks = [await knowledge.marks.get(derived_id(MARK.prefix, _STAGE, kind.name)) for kind in (EPISODE, RESOURCE)]
+    forgotten = {record_id for mark in marks if mark is not None for record_id in mark.never}
+    for item in items:
+        details = item["metadata"]
+        names = {" ".join(name.split()) for name in (details.get("owner", ""), *details.get("entities", ()))} - {""}
+        ids = {name: get_entity_id(name, item["group"]) for name in sorted(names)}
+        ids = {name: entity_id for name, entity_id in ids.items() if entity_id not in forgotten}
+        for name, entity_id in ids.items():
+            await _note_entity(knowledge, name, entity_id, item)
+        mentions_id = derived_id(MENTIONS.prefix, item["id"], DIGEST)
+        if ids and await knowledge.mentions.get(mentions_id) is None:
+            links = [*item["links"], *({"rel": NAMES, "id": entity_id} for entity_id in ids.values())]
+            values = {**_head(item), "links": links, "content": "\n".join(ids), "at": [details["at"][0]] * len(ids)}
+            record = make_record(MENTIONS, values, knowledge.agent_id)
+            await knowledge.mentions.store_many([with_fields(record, id=mentions_id)])
+
+
+async def _note_entity(knowledge: Knowledge, name: str, entity_id: str, item: Mapping[str, Any]) -> None:
+    """Store an entity, or show one that was hidden."""
+    known = await knowledge.entities.get(entity_id)
+    if known is None:
+        values = {**_head(item), "name": name, "entity_type": "name", "confidence": 1.0}
+        record = make_record(ENTITY, values, knowledge.agent_id)
+        await knowledge.entities.store_many([with_fields(record, id=entity_id)])
+    elif known.source.detail in _MAY_BE_HIDDEN:
+        await knowledge.entities.update(entity_id, {"source": {"kind": "extraction", "detail": DIGEST}})
+
+
+def _head(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: item[name] for name in ("timestamp", "observed_at", "group", "source", "trust")}
