@@ -32,7 +32,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from agent_memory.times import TimeMention, times_in
+from agent_memory.times.mentions import TimeMention, times_in
 from benchmarks._times_dateless import DATELESS, dateless
 
 _TYPES: Final = ("date", "daterange", "datetime", "datetimerange")

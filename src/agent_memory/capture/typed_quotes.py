@@ -35,7 +35,7 @@ from agent_memory.retrieval.tokens import stem
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from agent_memory.times.reading.mention import TimeMention
+    from agent_memory.times import TimeMention
 
 _MAX_CHARS: Final = 1_000
 """Characters of a typed message, and of a new text, that are compared."""
@@ -166,7 +166,7 @@ def _is_quoted_without_days(statement: str, content: str) -> bool:
 
     Each day of the text is among the statement's, or today if that has none.
     """
-    from agent_memory.times.reading import times_in  # its grammar is for texts with days
+    from agent_memory.times import times_in  # its grammar is for texts with days
 
     now = utc_now().astimezone()
     typed_days, new_days = times_in(statement, now), times_in(content, now)

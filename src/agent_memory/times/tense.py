@@ -1,0 +1,66 @@
+"""Tense of the words around a date: past, future or unknown."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_AHEAD: Final = {
+    "en": r"\b(?:will|won['\u2019]t|shall|can|can['\u2019]t|could\s+(?:you|we|i)|might|should|must|going\s+to|gonna"
+    r"|let['\u2019]s|please|plans?\s+to|see\s+you|arrange|remind|schedule|available|due|deadline|eod|cob"
+    r"|end\s+of\s+day|close\s+of\s+business)\b|['\u2019]ll\b",
+    "de": r"\b(?:werde|wirst|wird|werden|werdet)\b",
+    "es": r"\b(?:voy|vas|va|vamos|van)\s+a\b",
+    "fr": r"\b(?:vais|vas|va|allons|allez|vont)\s+\w{1,20}(?:er|ir|re)\b",
+}
+_PAST: Final = {
+    "en": r"\b(?:was|were|wasn['\u2019]t|weren['\u2019]t|did|didn['\u2019]t|had|hadn['\u2019]t|been|has|ago|yesterday"
+    r"|began|bought|broke|brought|built|came|chose|drank|drove|ate|fell|felt|flew|forgot|found|gave|got|grew|heard|held"
+    r"|kept|knew|left|lost|made|met|paid|ran|said|sat|saw|sent|slept|sold|spent|spoke|stood|taught|thought|told|took"
+    r"|went|won|wrote)\b"
+    r"|(?<!\bbe )(?<!\bare )(?<!\bis )(?<!\bbeing )(?<!['\u2019]s )(?<!['\u2019]re )(?<!\bget )(?<!\bthe )"
+    r"\b[a-z]{2,20}[^\We]ed\b",
+    "de": r"\b(?:war|warst|waren|hatte|hatten|wurde|wurden|gestern)\b",
+    "es": r"\b(?:fue|fui|fueron|era|eran|estaba|estuvo|hubo|había|ayer|\w{2,20}(?:ó|aron|ieron))\b",
+    "fr": r"\b(?:était|étaient|étions|avait|avaient|fut|hier)\b",
+}
+"""Verbs of the closed classes, frequent irregular pasts, and the ending of regular ones if it is no participle."""
+_CUES: Final = {
+    language: re.compile(rf"(?P<ahead>{ahead})|(?P<past>{_PAST[language]})", re.IGNORECASE)
+    for language, ahead in _AHEAD.items()
+}
+_SENTENCE_END: Final = re.compile(r"[.!?;]+(?=\s+[^\Wa-z\d_]|\s*$)|\n")
+_CLAUSE_END: Final = re.compile(r",|\b(?:and|but|because|und|aber|weil|y|pero|et|mais)\b", re.IGNORECASE)
+
+
+class TenseReader:
+    """Tense at a place of a text.
+
+    The verbs of the sentence decide, on either side of the date. If they differ, those of the date's own clause do; if
+    these differ as well, or there is no verb, the tense is unknown.
+
+    Args:
+        text: Text to read.
+        language: Such as "en".
+    """
+
+    def __init__(self, text: str, language: str) -> None:
+        cues = _CUES.get(language, _CUES["en"])
+        self._cues = [(cue.start(), cue["ahead"] is not None) for cue in cues.finditer(text)]
+        self._sentences = [match.end() for match in _SENTENCE_END.finditer(text)] if self._cues else []
+        self._clauses = [match.end() for match in _CLAUSE_END.finditer(text)] if self._cues else []
+
+    def is_ahead(self, at: int) -> bool | None:
+        """Return True for the future, False for the past, None if unknown."""
+        start, end = _find_span(self._sentences, at)
+        tenses = {is_ahead for place, is_ahead in self._cues if start <= place < end}
+        if len(tenses) > 1:
+            clause = _find_span(self._clauses, at)
+            start, end = max(start, clause[0]), min(end, clause[1])
+            tenses = {is_ahead for place, is_ahead in self._cues if start <= place < end}
+        return tenses.pop() if len(tenses) == 1 else None
+
+
+def _find_span(ends: list[int], at: int) -> tuple[int, float]:
+    start = max((end for end in ends if end <= at), default=0)
+    return start, min((end for end in ends if end > at), default=float("inf"))
