@@ -134,7 +134,8 @@ def times_in(
         if token.kind in _NODE_KINDS:
             tokens_there = [token, *(row.get(token.start) for row in others)]
             mention = _make_mention(token, tokens_there, is_cut=_is_cut(rows[0], at))
-            mentions.append(mention._replace(end=stamp_ends.get(mention.end, mention.end)))
+            end = mention.end - text.endswith(".", mention.start, mention.end)
+            mentions.append(mention._replace(end=stamp_ends.get(end, end)))
     return mentions
 
 
@@ -165,7 +166,9 @@ def _is_cut(row: list[Token], at: int) -> bool:
         glue, far = (side[0].kind, side[-1].kind) if len(side) > 1 else ("", "")
         if (side and side[0].kind in kinds) or (glue in _GLUE_KINDS and far in kinds | _COUNTS):
             return True
-        if (glue in _DASHES and far in _NODE_KINDS) or (glue == "AND" and side is not after and far == "UNIT"):
+        if glue in _DASHES and far in _NODE_KINDS:
+            return True
+        if (glue == "AND" and side is not after and far == "UNIT") or (glue in {"BEFORE", "AFTER"} and far == "REL"):
             return True
     return False
 

@@ -146,6 +146,7 @@ def test_times_in_verb_of_clause_decides_tense(text: str, first: str, behind: st
         "Friday is fine.",
         "In March the office is closed.",
         "On 03/04/2026 the lease ends.",
+        "The Tuesday before last it broke.",
         "We met last Monday.",
         "He called a few days ago.",
         "On Monday it broke or will break.",
@@ -196,6 +197,7 @@ def test_times_in_stamp_has_its_own_year(text: str, day: str) -> None:
         "A limit of 2000 is set.",
         "In 2000 ms it stops.",
         "We may go on Fridays.",
+        "The Sunday Times reported it.",
     ],
 )
 def test_times_in_names_and_counts_are_no_times(text: str) -> None:
