@@ -32,7 +32,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from agent_memory.times.mentions import TimeMention, times_in
+from agent_memory.times import TimeMention, times_in
 from benchmarks._times_dateless import DATELESS, dateless
 
 _TYPES: Final = ("date", "daterange", "datetime", "datetimerange")
@@ -163,13 +163,17 @@ def _range(value: dict[str, str], kind: str) -> Span:
 
 
 def measure(cases: list[Case], language: str, *, shows: bool = False) -> dict[str, Any]:
-    """Return the share of results that are right, its interval, the results and the extra mentions."""
+    """Return the share of right results with its interval, wrong and extra mentions, and precision."""
     hits: list[list[bool]] = []
-    extra = 0
+    wrong = extra = 0
     for case in cases:
-        found = times_in(case.text, case.said, language)
+        found = [mention for mention in times_in(case.text, case.said, language) if mention.is_resolved]
         rights = [_is_right(wanted, found) for wanted in case.wanted]
         hits.append(rights)
+        wrong += sum(
+            not right and any(_overlap((wanted.start, wanted.end), (mention.start, mention.end)) for mention in found)
+            for wanted, right in zip(case.wanted, rights, strict=True)
+        )
         extra += sum(not any(_overlap((each.start, each.end), span) for span in case.taken) for each in found)
         if shows and not all(rights):
             wrong = [
@@ -177,7 +181,8 @@ def measure(cases: list[Case], language: str, *, shows: bool = False) -> dict[st
             ]
             got = [f"{case.text[each.start : each.end]!r} {each.first}..{each.behind} ({each.rule})" for each in found]
             print(f"{case.text} [{case.said.date()}] wrong: {wrong} found: {got}")
-    return _share(hits) | {"extra": extra}
+    right = sum(map(sum, hits))
+    return _share(hits) | {"wrong": wrong, "extra": extra, "precision": round(right / (right + wrong + extra), 3)}
 
 
 def _is_right(wanted: Wanted, found: list[TimeMention]) -> bool:

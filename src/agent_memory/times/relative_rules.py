@@ -210,7 +210,7 @@ def _part_of_day(view: Viewpoint, rel: int) -> Node:
 
 _REL_OR_THE: Final = "(THE|THE? rel:REL)"
 RELATIVE_RULES: Final = (
-    Rule("weekday", "(?<!EVERY|A) (?<!EVERY WEEKDAY (AND|OR)) THE? weekday:WEEKDAY (?!DIGITS|PAIR|NAME)", _weekday),
+    Rule("weekday", "(?<!EVERY|A) (?<!EVERY WEEKDAY (AND|OR)) THE? weekday:WEEKDAY (?!DIGITS|NAME)", _weekday),
     Rule("weekday", "(?<=ON|BY|UNTIL|SINCE|FROM|TO|BEFORE|AFTER|AND|OR) weekday:WEEKDAY (?=NAME)", _weekday),
     Rule("weekday", "(?<=ON) weekday:SHORT_WEEKDAY", _weekday),
     Rule("weekday", "weekday:SHORT_WEEKDAY (?=AT? CLOCK|AT)", _weekday),
