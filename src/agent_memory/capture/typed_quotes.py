@@ -177,7 +177,10 @@ def _is_quoted_without_days(statement: str, content: str) -> bool:
 
 def _is_among(day: TimeMention, typed_days: Sequence[TimeMention], today: date) -> bool:
     """Return True if a day overlaps typed days, or today without any."""
-    spans = [(mention.first or date.min, mention.behind or date.max) for mention in typed_days]
+    if not day.is_resolved:
+        return any(mention.readings == day.readings for mention in typed_days)
+    readings = [reading for mention in typed_days for reading in mention.readings if any(reading)]
+    spans = [(first or date.min, behind or date.max) for first, behind in readings]
     spans = spans or [(today, today + timedelta(days=1))]
     first, behind = day.first or date.min, day.behind or date.max
     return any(first < end and start < behind for start, end in spans)

@@ -80,7 +80,8 @@ class TimeMention(NamedTuple):
         bound: "at", "range", "since", "after", "before", "until" or "by".
         named: The days named: two spans for a range, else one.
         clock: Times of day next to it.
-        readings: First day and day after the last, of each reading; several if the words settle no day.
+        readings: First day and day after the last, of each reading; several if the words settle no day, and (None,
+            None) among them if unread words next to it may change the days.
     """
 
     start: int
@@ -194,7 +195,7 @@ def _make_mention(token: Token, tokens: list[Token | None], *, is_cut: bool) -> 
             readings[_get_bounds(reading.value)] = reading.value
     node = next(iter(readings.values()), node)
     if is_cut:
-        readings.clear()
+        readings[None, None] = node
     first, behind = next(iter(readings)) if len(readings) == 1 else (None, None)
     return TimeMention(
         token.start,

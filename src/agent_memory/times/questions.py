@@ -103,7 +103,7 @@ def _find_bounds(question: str, mention: TimeMention, today: date) -> list[Bound
     is_path = (
         lead[-1:] in {*"/\\_-.@#$"} or after[:1] in {*"/\\_@'\u2019"} or (after[:1] == "." and after[1:].isalnum())
     )
-    if is_habit or is_deadline or is_path or _OUTSIDE.search(lead):
+    if is_habit or is_deadline or is_path or (None, None) in mention.readings or _OUTSIDE.search(lead):
         return []
     now = today if mention.rule == "weekday" else add_days(today, 1)
     has_year = _HAS_YEAR.search(words) is not None

@@ -30,7 +30,9 @@ _CUES: Final = {
     for language, ahead in _AHEAD.items()
 }
 _SENTENCE_END: Final = re.compile(r"[.!?;]+(?=\s+[^\Wa-z\d_]|\s*$)|\n")
-_CLAUSE_END: Final = re.compile(r",|\b(?:and|but|because|that|which|who|when|while|und|aber|weil|dass|y|pero|que|et|mais)\b", re.IGNORECASE)
+_CLAUSE_END: Final = re.compile(
+    r",|\b(?:and|but|because|that|which|who|when|while|und|aber|weil|dass|y|pero|que|et|mais)\b", re.IGNORECASE
+)
 
 
 class TenseReader:
