@@ -176,11 +176,11 @@ def measure(cases: list[Case], language: str, *, shows: bool = False) -> dict[st
         )
         extra += sum(not any(_overlap((each.start, each.end), span) for span in case.taken) for each in found)
         if shows and not all(rights):
-            wrong = [
+            missed = [
                 case.text[each.start : each.end] for each, right in zip(case.wanted, rights, strict=True) if not right
             ]
             got = [f"{case.text[each.start : each.end]!r} {each.first}..{each.behind} ({each.rule})" for each in found]
-            print(f"{case.text} [{case.said.date()}] wrong: {wrong} found: {got}")
+            print(f"{case.text} [{case.said.date()}] wrong: {missed} found: {got}")
     right = sum(map(sum, hits))
     return _share(hits) | {"wrong": wrong, "extra": extra, "precision": round(right / (right + wrong + extra), 3)}
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+from bisect import bisect_left, bisect_right
 from typing import Final
 
 _AHEAD: Final = {
@@ -29,7 +31,7 @@ _CUES: Final = {
     language: re.compile(rf"(?P<ahead>{ahead})|(?P<past>{_PAST[language]})", re.IGNORECASE)
     for language, ahead in _AHEAD.items()
 }
-_SENTENCE_END: Final = re.compile(r"[.!?;]+(?=\s+[^\Wa-z\d_]|\s*$)|\n")
+_SENTENCE_END: Final = re.compile(r"[.!?;](?=\s{1,9}[^\Wa-z\d_]|\s{0,9}$)|\n")
 _CLAUSE_END: Final = re.compile(
     r",|\b(?:and|but|because|that|which|who|when|while|und|aber|weil|dass|y|pero|que|et|mais)\b", re.IGNORECASE
 )
@@ -47,22 +49,28 @@ class TenseReader:
     """
 
     def __init__(self, text: str, language: str) -> None:
-        cues = _CUES.get(language, _CUES["en"])
-        self._cues = [(cue.start(), cue["ahead"] is not None) for cue in cues.finditer(text)]
-        self._sentences = [match.end() for match in _SENTENCE_END.finditer(text)] if self._cues else []
-        self._clauses = [match.end() for match in _CLAUSE_END.finditer(text)] if self._cues else []
+        cues = [*_CUES.get(language, _CUES["en"]).finditer(text)]
+        self._places = [cue.start() for cue in cues]
+        self._tenses = [cue["ahead"] is not None for cue in cues]
+        self._sentences = [match.end() for match in _SENTENCE_END.finditer(text)] if cues else []
+        self._clauses = [match.end() for match in _CLAUSE_END.finditer(text)] if cues else []
 
     def is_ahead(self, at: int) -> bool | None:
         """Return True for the future, False for the past, None if unknown."""
+        if not self._places:
+            return None
         start, end = _find_span(self._sentences, at)
-        tenses = {is_ahead for place, is_ahead in self._cues if start <= place < end}
+        tenses = self._find_tenses(start, end)
         if len(tenses) > 1:
             clause = _find_span(self._clauses, at)
-            start, end = max(start, clause[0]), min(end, clause[1])
-            tenses = {is_ahead for place, is_ahead in self._cues if start <= place < end}
+            tenses = self._find_tenses(max(start, clause[0]), min(end, clause[1]))
         return tenses.pop() if len(tenses) == 1 else None
 
+    def _find_tenses(self, start: int, end: int) -> set[bool]:
+        return {*self._tenses[bisect_left(self._places, start) : bisect_left(self._places, end)]}
 
-def _find_span(ends: list[int], at: int) -> tuple[int, float]:
-    start = max((end for end in ends if end <= at), default=0)
-    return start, min((end for end in ends if end > at), default=float("inf"))
+
+def _find_span(ends: list[int], at: int) -> tuple[int, int]:
+    """Return the span between two ends around a place."""
+    number = bisect_right(ends, at)
+    return ends[number - 1] if number else 0, ends[number] if number < len(ends) else sys.maxsize

@@ -59,7 +59,7 @@ def _fill_times(part: Conversation, path: Path) -> Conversation:
     return replace(part, turns=turns, said_at=said_at)
 
 
-def _parse_parts(path: Path) -> Iterator[Document | Conversation]:
+def _parse_parts(path: Path) -> Iterator[Document | Conversation | SkippedPart]:
     suffix = path.suffix.lower()
     if suffix not in _TEXTS | _CONFIGS | _LINES | {".json"}:
         raise _unknown(path.name, f"files that end with {suffix} are not known here")
