@@ -121,7 +121,7 @@ def apply_rules(tokens: list[Token], rules: tuple[Rule, ...], get_view: Callable
         at = begin.start()
         if at < done:
             continue
-        stop = _INERT.search(row, at)
+        stop = _INERT.search(row, at, at + _REACH)
         fits = _find_fits(rules, row[max(0, at - _REACH_BEFORE) : at], row[at : stop.end() if stop else at + _REACH])
         token, length = _read_fits(tokens, at, fits, get_view) if fits else (None, 0)
         if token is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_left, bisect_right
+from itertools import accumulate
 from typing import Final
 
 _AHEAD: Final = {
@@ -51,7 +52,7 @@ class TenseReader:
     def __init__(self, text: str, language: str) -> None:
         cues = [*_CUES.get(language, _CUES["en"]).finditer(text)]
         self._places = [cue.start() for cue in cues]
-        self._tenses = [cue["ahead"] is not None for cue in cues]
+        self._ahead = [0, *accumulate(cue["ahead"] is not None for cue in cues)]
         self._sentences = [match.end() for match in _SENTENCE_END.finditer(text)] if cues else []
         self._clauses = [match.end() for match in _CLAUSE_END.finditer(text)] if cues else []
 
@@ -60,14 +61,14 @@ class TenseReader:
         if not self._places:
             return None
         start, end = _find_span(self._sentences, at)
-        tenses = self._find_tenses(start, end)
-        if len(tenses) > 1:
-            clause = _find_span(self._clauses, at)
-            tenses = self._find_tenses(max(start, clause[0]), min(end, clause[1]))
-        return tenses.pop() if len(tenses) == 1 else None
+        clause = _find_span(self._clauses, at)
+        tense = self._find_tense(start, end)
+        return self._find_tense(max(start, clause[0]), min(end, clause[1])) if tense is None else tense
 
-    def _find_tenses(self, start: int, end: int) -> set[bool]:
-        return {*self._tenses[bisect_left(self._places, start) : bisect_left(self._places, end)]}
+    def _find_tense(self, start: int, end: int) -> bool | None:
+        first, last = bisect_left(self._places, start), bisect_left(self._places, end)
+        ahead = self._ahead[last] - self._ahead[first]
+        return None if first == last or 0 < ahead < last - first else ahead > 0
 
 
 def _find_span(ends: list[int], at: int) -> tuple[int, int]:

@@ -106,8 +106,9 @@ def _read_word(text: str, match: re.Match[str], vocabulary: Vocabulary) -> Token
     stem = match["stem"].lower()
     if stem in vocabulary.first_words:
         phrase = vocabulary.phrases.match(text[start : start + _PHRASE_CHARS].lower())
-        if phrase and not text[start + phrase.end() :][:1].isalnum():
-            end = start + phrase.end()
+        after = start + phrase.end() if phrase else start
+        if phrase and not text[after : after + 1].isalnum():
+            end = after
     entry = vocabulary.words.get(text[start:end].lower())
     if entry is None and end == match.end():
         entry, end = vocabulary.words.get(stem), match.end("stem")
