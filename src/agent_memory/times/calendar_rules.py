@@ -86,6 +86,11 @@ def _month(view: Viewpoint, month: int, year: int | None = None, rel: int | None
     return _of_year(view, partial(some_months, month=month), year, rel)
 
 
+def _month_of(view: Viewpoint, month: int, rel: int, unit: str) -> Node | None:
+    """Return "March last year"."""
+    return _month(view, month, None, rel) if unit == "year" else None
+
+
 def _month_by(view: Viewpoint, rel: int, month: int) -> Node:
     """Return "last May", "next May", "this May"."""
     year, now = view.today.year, view.today.month
@@ -133,6 +138,11 @@ def _pair_span(view: Viewpoint, pair: tuple[int, int], pair2: tuple[int, ...], y
 def _year(view: Viewpoint, year: int) -> Node | None:
     del view
     return Node(whole_years(year)) if year in _LIKELY_YEARS else None
+
+
+def _unit_and_year(view: Viewpoint, unit: str, year: int) -> Node | None:
+    """Return "the year 2019"."""
+    return _year(view, year) if unit == "year" else None
 
 
 def _years(view: Viewpoint, year: int, last: int) -> Node | None:
@@ -254,7 +264,8 @@ CALENDAR_RULES: Final = (
     Rule("days", "FROM? pair:PAIR UP_TO pair2:DATE_PAIR", _pair_span),
     Rule("month", f"{_MONTH} (COMMA|OF|IN|SLASH|DASH)? year:YEAR (?!DASH|SLASH)", _month),
     Rule("month", "year:YEAR COMMA? month:ANY_MONTH", _month),
-    Rule("month", f"{_MONTH} OF? rel:REL UNIT", _month),
+    Rule("month", f"{_MONTH} OF? rel:REL unit:UNIT", _month_of),
+    Rule("month", f"rel:REL unit:UNIT (COMMA|IN)? {_MONTH}", _month_of),
     Rule("month", f"(?<!DAY|COUNT|DASH|SLASH) month:MONTH DOT? {_NO_NAME}", _month),
     Rule("month", f"(?<=LEAD|BY|FROM) THE? month:NAME_MONTH {_NO_NAME}", _month),
     Rule("month", f"(?<=LEAD) month:VERB_MONTH {_NO_NAME}", _month),
@@ -270,7 +281,7 @@ CALENDAR_RULES: Final = (
     Rule("month", "(?<!LABEL) value:YEAR_MONTH", _year_month),
     Rule("year", f"(?<={_YEAR_LEAD}) year:YEAR (?!COUNT|DIGITS|UNIT|TIME_UNIT|MEASURE|PLURAL|NAME)", _year),
     Rule("year", "(?<=(END|EARLY|MID|LATE) OF) year:YEAR", _year),
-    Rule("year", "THE? UNIT OF? year:YEAR", _year),
+    Rule("year", "THE? unit:UNIT OF? year:YEAR", _unit_and_year),
     Rule("year", "year:YEAR (?=(AND|OR) (LATER|AFTER|MORE|EARLIER|BEFORE|LESS))", _year),
     Rule("years", "FROM? year:YEAR UP_TO last:YEAR (?!MEASURE|PLURAL|DASH|UNIT|TIME_UNIT)", _years),
     Rule("years", "BETWEEN year:YEAR AND last:YEAR", _years),

@@ -167,7 +167,7 @@ def _is_cut(row: list[Token], at: int) -> bool:
         glue, far = (side[0].kind, side[-1].kind) if len(side) > 1 else ("", "")
         if (side and side[0].kind in kinds) or (glue in _GLUE_KINDS and far in kinds | _COUNTS):
             return True
-        if glue in _DASHES and far in _NODE_KINDS:
+        if glue in {*_DASHES, "IN", "OF"} and far in _NODE_KINDS:
             return True
         if (glue == "AND" and side is not after and far == "UNIT") or (glue in {"BEFORE", "AFTER"} and far == "REL"):
             return True

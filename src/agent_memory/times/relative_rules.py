@@ -259,7 +259,7 @@ RELATIVE_RULES: Final = (
     Rule("seconds ago", "count:NUMBER unit:TIME_UNIT AGO", _seconds_ago),
     Rule("seconds ahead", "IN count:NUMBER unit:TIME_UNIT (?!AGO)", _seconds_ahead),
     Rule("seconds ahead", "count:NUMBER unit:TIME_UNIT (LATER|FROM NOW) (?!REL)", _seconds_ahead),
-    Rule("day name", "step:DAY_NAME", _day_name),
+    Rule("day name", "(?<!THE|ON|DAY_NAME) step:DAY_NAME", _day_name),
     Rule("day name", "(?<=TO|UNTIL|AND|DASH|BETWEEN|FROM) NOW", lambda view: _day_name(view, 0)),
     Rule("part of a day", "rel:REL PART", _part_of_day),
     Rule("rest of a unit", "THE? REST OF? (THE|rel:REL) unit:UNIT", _rest),

@@ -10,8 +10,9 @@ from typing import Final
 
 _AHEAD: Final = {
     "en": r"\b(?:will|won['\u2019]t|shall|can|can['\u2019]t|could\s+(?:you|we|i)|might|should|must|going\s+to|gonna"
-    r"|let['\u2019]s|please|plans?\s+to|see\s+you|arrange|remind|schedule|available|due|deadline|eod|cob"
-    r"|end\s+of\s+day|close\s+of\s+business)\b|['\u2019]ll\b",
+    r"|let['\u2019]s|please|would|plans?\s+to|see\s+you|(?:scheduled|planned|expected)\s+(?:for|on|by)|arrange|remind|schedule|available|due|deadline|eod|cob"
+    r"|end\s+of\s+day|close\s+of\s+business)\b|['\u2019]ll\b"
+    r"|\bto\s+(?!(?:the|an?|my|our|his|her|their|its?|this|that|us|me|him|them|you)\b)(?-i:[a-z]{2,20})\b",
     "de": r"\b(?:werde|wirst|wird|werden|werdet)\b",
     "es": r"\b(?:voy|vas|va|vamos|van)\s+a\b",
     "fr": r"\b(?:vais|vas|va|allons|allez|vont)\s+\w{1,20}(?:er|ir|re)\b",
@@ -27,7 +28,7 @@ _PAST: Final = {
     "es": r"\b(?:fue|fui|fueron|era|eran|estaba|estuvo|hubo|había|ayer|\w{2,20}(?:ó|aron|ieron))\b",
     "fr": r"\b(?:était|étaient|étions|avait|avaient|fut|hier)\b",
 }
-"""Verbs of the closed classes, frequent irregular pasts, and the ending of regular ones if it is no participle."""
+"""Verbs of closed classes, infinitives, frequent irregular pasts, and endings of regular pasts."""
 _CUES: Final = {
     language: re.compile(rf"(?P<ahead>{ahead})|(?P<past>{_PAST[language]})", re.IGNORECASE)
     for language, ahead in _AHEAD.items()

@@ -38,7 +38,8 @@ SEASON 3=spring 6=summer 9=autumn,fall 12=winter
 PART_OF_YEAR q1=q1 q2=q2 q3=q3 q4=q4 h1=h1 h2=h2
 REL 0=this,current 1=next,following -1=last,previous
 COMING 1=coming,upcoming,this_coming,this_upcoming -1=past,this_past
-DAY_NAME 0=today,tonight 1=tomorrow,tmr -1=yesterday -2=day_before_yesterday 2=day_after_tomorrow
+DAY_NAME 0=today,tonight 1=tomorrow,tmr -1=yesterday -2=day_before_yesterday,the_day_before_yesterday
+DAY_NAME 2=day_after_tomorrow,the_day_after_tomorrow
 NUM 1=one 2=two 3=three 4=four 5=five 6=six 7=seven 8=eight 9=nine 10=ten 11=eleven 12=twelve 13=thirteen 14=fourteen
 NUM 15=fifteen 16=sixteen 17=seventeen 18=eighteen 19=nineteen
 TENS 20=twenty 30=thirty 40=forty 50=fifty 60=sixty 70=seventy 80=eighty 90=ninety

@@ -134,6 +134,9 @@ def test_no_text_raises_and_every_time_lies_in_it(text: str, said: datetime) -> 
         ("It is due on Monday of the next month.", "2024-06-03", "2024-06-04"),
         ("It begins in KW 21.", "2024-05-20", "2024-05-27"),
         ("It was on Tuesday, 7 May.", "2024-05-07", "2024-05-08"),
+        ("Last year in March we moved.", "2023-03-01", "2023-04-01"),
+        ("The launch is scheduled for Friday.", "2024-05-17", "2024-05-18"),
+        ("I told her that we will meet on Friday.", "2024-05-17", "2024-05-18"),
     ],
 )
 def test_times_in_verb_of_clause_decides_tense(text: str, first: str, behind: str) -> None:
@@ -152,6 +155,11 @@ def test_times_in_verb_of_clause_decides_tense(text: str, first: str, behind: st
         "On Monday it broke or will break.",
         "We went there the first Sunday.",
         "The review is on the 5th.",
+        "He wanted to leave on Friday.",
+        "They planned to meet on Tuesday.",
+        "She asked Bob to come on Friday.",
+        "I thought we would meet on Friday.",
+        "The meeting scheduled for Monday was cancelled.",
     ],
 )
 def test_times_in_open_day_stays_unresolved(text: str) -> None:
@@ -197,6 +205,8 @@ def test_times_in_stamp_has_its_own_year(text: str, day: str) -> None:
         "A limit of 2000 is set.",
         "In 2000 ms it stops.",
         "We may go on Fridays.",
+        "Por la ma\u00f1ana trabajo.",
+        "Half of 2026 is over.",
         "The Sunday Times reported it.",
     ],
 )
