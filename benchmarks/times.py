@@ -163,21 +163,26 @@ def _range(value: dict[str, str], kind: str) -> Span:
 
 
 def measure(cases: list[Case], language: str, *, shows: bool = False) -> dict[str, Any]:
-    """Return the share of results that are right, its interval, the results and the extra mentions."""
+    """Return the share of right results with its interval, wrong and extra mentions, and precision."""
     hits: list[list[bool]] = []
-    extra = 0
+    wrong = extra = 0
     for case in cases:
-        found = times_in(case.text, case.said, language)
+        found = [mention for mention in times_in(case.text, case.said, language) if mention.is_resolved]
         rights = [_is_right(wanted, found) for wanted in case.wanted]
         hits.append(rights)
+        wrong += sum(
+            not right and any(_overlap((wanted.start, wanted.end), (mention.start, mention.end)) for mention in found)
+            for wanted, right in zip(case.wanted, rights, strict=True)
+        )
         extra += sum(not any(_overlap((each.start, each.end), span) for span in case.taken) for each in found)
         if shows and not all(rights):
-            wrong = [
+            missed = [
                 case.text[each.start : each.end] for each, right in zip(case.wanted, rights, strict=True) if not right
             ]
             got = [f"{case.text[each.start : each.end]!r} {each.first}..{each.behind} ({each.rule})" for each in found]
-            print(f"{case.text} [{case.said.date()}] wrong: {wrong} found: {got}")
-    return _share(hits) | {"extra": extra}
+            print(f"{case.text} [{case.said.date()}] wrong: {missed} found: {got}")
+    right = sum(map(sum, hits))
+    return _share(hits) | {"wrong": wrong, "extra": extra, "precision": round(right / (right + wrong + extra), 3)}
 
 
 def _is_right(wanted: Wanted, found: list[TimeMention]) -> bool:

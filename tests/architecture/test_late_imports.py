@@ -40,7 +40,7 @@ OWN: Final = {
     "agent_memory.knowledge": "its pages are for those who were given something",
     "agent_memory.lifecycle": "its archive is for those who have one; it loads storage and search",
     "agent_memory.privacy": "its purges are for those who have some; it loads storage and backups",
-    "agent_memory.times.reading": "its grammar, 300 ms, is for statements that name an end",
+    "agent_memory.times": "its patterns, 30 ms, are for texts with dates",
     "agent_memory.service": "loads every layer; help and completion do without them",
     "agent_memory.redaction": "its patterns take 30 ms to compile, which only a writer needs",
     "agent_memory.yaml_reading": "loads yaml",

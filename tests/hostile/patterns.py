@@ -32,9 +32,7 @@ _EXEMPT = {
     "agent_memory.files.blobs": "names of files in an agent's folder, at most 255 bytes",
     "agent_memory.lifecycle.backups.shape": "names of files in an archive",
     "agent_memory.knowledge.topics.file": "names of pages, at most 255 bytes",
-    "agent_memory.times.reading.grammar._ELEMENT": "rules of our own grammar, read at its first use",
-    "agent_memory.times.reading.grammar._PART": "rules of our own grammar, read at its first use",
-    "agent_memory.times.reading.grammar._AROUND": "rules of our own grammar, read at its first use",
+    "agent_memory.times.grammar._ELEMENT": "rules of our own grammar, read at its first use",
     "agent_memory.encryption.person": "the key of an agent, typed by its user",
     "agent_memory.installing": "names of packages",
     "agent_memory.doctor.checks_home": "names of packages",
@@ -60,7 +58,7 @@ def _break_runs(longest: int) -> Callable[[str], str]:
 _APPLIED: dict[str, Callable[[str], str]] = {
     "agent_memory.entities.identifiers": _break_runs(_LONGEST_RUN),
     "agent_memory.knowledge.topics.entities": _break_runs(_LONGEST_NAME),
-    "agent_memory.times.asked": lambda text: text[:_LONGEST_QUESTION],
+    "agent_memory.times.questions": lambda text: text[:_LONGEST_QUESTION],
     "agent_memory.capture.rules": lambda text: text[:MAX_SENTENCE_CHARS],
 }
 """What the code makes of a text before it applies the patterns of a module: longer runs are left out."""

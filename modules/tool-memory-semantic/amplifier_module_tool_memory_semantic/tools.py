@@ -26,6 +26,7 @@ from agent_memory.models import (
     is_memory_id,
     is_told,
     may_stand_for,
+    parse_bound,
     sees,
     to_text,
 )
@@ -259,6 +260,18 @@ class ListRecentTool(MemoryTool[inputs.ListRecentInput]):
         return {**views.brief_memory(memory, full=True), "last_accessed": accessed}
 
 
+def _parse_expiry(text: str) -> datetime | None:
+    """Return the end of the day of an expiry such as "next week", or None for "" (never).
+
+    Raises:
+        ValidationError: The text is not a date.
+    """
+    try:
+        return parse_bound(text, end=True, is_ahead=True) if text else None
+    except ValueError as error:
+        raise ValidationError(f"Nothing was changed: expires_at {error}.") from None
+
+
 class UpdateTool(MemoryTool[inputs.UpdateInput]):
     """memory_update."""
 
@@ -271,8 +284,8 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
     async def _run(self, args: inputs.UpdateInput) -> dict[str, Any]:
         service = await self.session.require()
         changes = args.model_dump(exclude={"memory_id"}, exclude_none=True)
-        if changes.get("expires_at") == "":
-            changes["expires_at"] = None
+        if "expires_at" in changes:
+            changes["expires_at"] = _parse_expiry(changes["expires_at"])
         memory = await service.get(args.memory_id)
         if not is_seen(memory, self.session.caller):
             raise UnknownIdError(f"There is no memory {quoted(args.memory_id)}; nothing was changed.")

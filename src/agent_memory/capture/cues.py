@@ -90,7 +90,7 @@ def find_end(text: str, said_at: datetime) -> datetime | None:
     """
     if any_of("cues", "until").search(text) is None:
         return None
-    from agent_memory.times.reading import times_in  # its grammar is for statements with an end
+    from agent_memory.times import times_in  # its grammar is for statements with an end
 
     local = said_at.astimezone()
     days = {mention.behind for mention in times_in(text, local) if mention.bound == "until"}

@@ -35,7 +35,7 @@ from agent_memory.retrieval.tokens import stem
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from agent_memory.times.reading.mention import TimeMention
+    from agent_memory.times import TimeMention
 
 _MAX_CHARS: Final = 1_000
 """Characters of a typed message, and of a new text, that are compared."""
@@ -166,7 +166,7 @@ def _is_quoted_without_days(statement: str, content: str) -> bool:
 
     Each day of the text is among the statement's, or today if that has none.
     """
-    from agent_memory.times.reading import times_in  # its grammar is for texts with days
+    from agent_memory.times import times_in  # its grammar is for texts with days
 
     now = utc_now().astimezone()
     typed_days, new_days = times_in(statement, now), times_in(content, now)
@@ -177,7 +177,10 @@ def _is_quoted_without_days(statement: str, content: str) -> bool:
 
 def _is_among(day: TimeMention, typed_days: Sequence[TimeMention], today: date) -> bool:
     """Return True if a day overlaps typed days, or today without any."""
-    spans = [(mention.first or date.min, mention.behind or date.max) for mention in typed_days]
+    if not day.is_resolved:
+        return any(mention.readings == day.readings for mention in typed_days)
+    readings = [reading for mention in typed_days for reading in mention.readings if any(reading)]
+    spans = [(first or date.min, behind or date.max) for first, behind in readings]
     spans = spans or [(today, today + timedelta(days=1))]
     first, behind = day.first or date.min, day.behind or date.max
     return any(first < end and start < behind for start, end in spans)

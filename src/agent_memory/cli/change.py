@@ -55,7 +55,7 @@ async def store(
         "category": await run.category(category),
         "tags": tags_of(tag),
         "supersedes": None if supersedes is None else (await resolved(run.service, [supersedes]))[0],
-        "expires_at": moment_of(expires, "--expires", end=True),
+        "expires_at": moment_of(expires, "--expires", end=True, is_ahead=True),
         "pinned": run.given(New).pin,
         "project": run.given(New).project,
         "source": {"kind": "user", "detail": "command line"},
@@ -131,7 +131,9 @@ async def update(run: Run, memory_id: MemoryId) -> None:
         before, gone = (await run.service.get(memory_id)).tags, set(tags_of(new.untag))
         changes["tags"] = [each for each in dict.fromkeys([*before, *tags_of(new.tag)]) if each not in gone]
     if new.expires is not None:
-        changes["expires_at"] = None if new.expires == "never" else moment_of(new.expires, "--expires", end=True)
+        changes["expires_at"] = (
+            None if new.expires == "never" else moment_of(new.expires, "--expires", end=True, is_ahead=True)
+        )
     if new.project is not None:
         changes["project"] = new.project
     if new.pin or new.unpin:

@@ -143,7 +143,7 @@ class Filters:
     ] = None
     project: Annotated[str | None, typer.Option("--project", metavar="NAME", help="Only of this project.")] = None
     since: Annotated[
-        str | None, typer.Option("--since", metavar="DATE", help="Stored on or after, e.g. 2026-01-30.")
+        str | None, typer.Option("--since", metavar="DATE", help="Stored on or after, e.g. 2026-01-30, yesterday, 7d.")
     ] = None
     until: Annotated[str | None, typer.Option("--until", metavar="DATE", help="Stored on or before.")] = None
     items: Annotated[bool, typer.Option("--items", help="With list, also passages and turns; no effect on search.")] = (
@@ -344,19 +344,20 @@ def _ambiguous(word: str, texts: Mapping[str, str], total: int) -> ValidationErr
     )
 
 
-def moment_of(text: str | None, option: str, *, end: bool) -> datetime | None:
-    """Return the moment that a date on the command line means, None for none.
+def moment_of(text: str | None, option: str, *, end: bool, is_ahead: bool = False) -> datetime | None:
+    """Return the moment of a date on the command line, None for none.
 
     Args:
-        text: A date, or a date and time.
-        option: Which option says so.
-        end: Whether a bare date means the end of that day.
+        text: Date, date and time, or words such as "last week".
+        option: Name of the option.
+        end: True if a bare date means the end of that day.
+        is_ahead: True if "Friday" and "7d" are in the future.
 
     Raises:
-        typer.BadParameter: It is no date.
+        typer.BadParameter: The text is not a date.
     """
     try:
-        return None if text is None else parse_bound(text, end=end)
+        return None if text is None else parse_bound(text, end=end, is_ahead=is_ahead)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint=option) from None
 

@@ -11,6 +11,7 @@ from agent_memory.cli.text import day, minute, one_line, plain, to_json
 from agent_memory.files.wording import counted, human
 from agent_memory.models import HitOrigin, Linked, is_told, offered_values, utc_now
 from agent_memory.service.shortening import shown_links, title_of
+from agent_memory.times import describe_saying
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -218,6 +219,8 @@ def _summary(memory: Memory, superseded_by: str | None = None, origin: HitOrigin
     when = memory.observed_at if memory.is_item or not is_note else None  # as old as what it was drawn from
     what = memory.category if is_note else origin.kind
     parts = [(memory.id, "cyan"), (what, "dim"), (day(when or memory.timestamp), "dim")]
+    if said := describe_saying(memory.content, memory.said_at):
+        parts.append((f"said {said}", "dim"))
     parts += [(text, "dim") for text in (origin.source, origin.speaker) if text]
     if not origin.is_confirmed:
         parts.append(("unconfirmed", "yellow"))

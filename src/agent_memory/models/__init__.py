@@ -120,7 +120,16 @@ from agent_memory.models.text import (
     is_only_folded_equal,
     visible,
 )
-from agent_memory.models.times import Clock, as_utc, from_seconds, parse_bound, to_text, utc_now
+from agent_memory.models.times import (
+    Clock,
+    as_utc,
+    build_offset,
+    from_seconds,
+    parse_bound,
+    to_own_zone,
+    to_text,
+    utc_now,
+)
 from agent_memory.models.trace import MAX_REASON_CHARS, Trace
 from agent_memory.models.version import Version
 
@@ -224,6 +233,7 @@ __all__ = [
     "Version",
     "as_cell",
     "as_utc",
+    "build_offset",
     "check_agent_id",
     "check_id",
     "check_limit",
@@ -258,6 +268,7 @@ __all__ = [
     "record_of",
     "rests_on",
     "sees",
+    "to_own_zone",
     "to_text",
     "utc_now",
     "visible",

@@ -18,7 +18,7 @@ from agent_memory.models.document import ITEM
 from agent_memory.models.identifiers import ID_DIGITS, check_agent_id
 from agent_memory.models.invalid import describe
 from agent_memory.models.text import MARK_CHARS, check_metadata, check_text, visible
-from agent_memory.models.times import UtcDatetime, to_text, utc_now
+from agent_memory.models.times import UtcDatetime, to_own_zone, to_text, utc_now
 
 MAX_TAGS: Final = 50
 MAX_TAG_CHARS: Final = 64
@@ -193,6 +193,11 @@ class Record(Value):
     def belongs_to(self) -> str:
         """The group it belongs to; empty for none."""
         return str(getattr(self, "group", ""))
+
+    @property
+    def said_at(self) -> datetime:
+        """When it was said: with the offset of its message, else in the local zone."""
+        return to_own_zone(self.observed_at or self.timestamp, self.metadata, None)
 
     def is_expired(self, now: datetime) -> bool:
         """Tell whether `expires_at` has passed."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Callable
-from datetime import UTC, date, datetime, time, timedelta
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Annotated, Final
 
 from pydantic import AfterValidator
@@ -35,6 +35,23 @@ def as_utc(moment: datetime) -> datetime:
         raise ValueError(f"{moment!s} cannot be expressed in UTC") from error
 
 
+_OFFSET: Final = "utc_offset"
+"""Key of a record's metadata: the offset of a message, such as "-05:00"."""
+
+
+def build_offset(moment: datetime) -> dict[str, str]:
+    """Return metadata with the offset of an aware moment; none for UTC."""
+    return {_OFFSET: moment.isoformat()[-6:]} if moment.utcoffset() else {}
+
+
+def to_own_zone(moment: datetime, metadata: Mapping[str, object], default: tzinfo | None = UTC) -> datetime:
+    """Return the moment of a record with the offset in its metadata, else in a default zone (None: the local one)."""
+    try:
+        return moment.astimezone(datetime.fromisoformat(f"2000-01-01T00:00:00{metadata[_OFFSET]}").tzinfo)
+    except (KeyError, ValueError):
+        return moment.astimezone(default)
+
+
 def from_seconds(seconds: float) -> datetime:
     """Return the moment so many seconds after 1970, in UTC.
 
@@ -48,14 +65,19 @@ def to_text(moment: datetime) -> str:
     return as_utc(moment).isoformat().replace("+00:00", "Z")
 
 
-def parse_bound(text: str, *, end: bool) -> datetime:
-    """Read one bound of a date range.
+def parse_bound(text: str, *, end: bool, is_ahead: bool = False, now: datetime | None = None) -> datetime:
+    """Return one bound of a date range that a person typed.
 
-    A bare date means that whole local day, a month (2026-01) or a year all its days: their first microsecond as a
-    start, their last as an end.
+    A day, month, year or week means all its local days: their first microsecond as a start, their last as an end.
+
+    Args:
+        text: ISO 8601 date, month or moment, or words such as "yesterday", "last week", "7d", "March".
+        end: True for the end of a range.
+        is_ahead: True if "Friday" and "7d" are in the future.
+        now: Aware present moment; the clock by default.
 
     Raises:
-        ValueError: `text` is neither an ISO 8601 date nor a date and time.
+        ValueError: `text` is not a date, or may be several days.
     """
     text = text.strip()
     try:
@@ -64,17 +86,36 @@ def parse_bound(text: str, *, end: bool) -> datetime:
         try:
             return as_utc(datetime.fromisoformat(text))
         except ValueError:
-            from agent_memory.redaction import quoted  # its patterns load only for an invalid date
-
-            raise ValueError(
-                f"{quoted(text)} is not a date (2026-01-30, 2026-01) or a date and time (2026-01-30T16:00:00Z)"
-            ) from None
+            return _parse_words(text, end=end, is_ahead=is_ahead, now=now)
     if not end:
         return as_utc(datetime.combine(first, time.min))
+    return _find_end(last, text)
+
+
+def _find_end(last: date, text: str) -> datetime:
     try:
         return as_utc(datetime.combine(last, time.min) + timedelta(days=1)) - timedelta(microseconds=1)
     except OverflowError as error:
         raise ValueError(f"{text!r} is too late a date") from error
+
+
+def _parse_words(text: str, *, end: bool, is_ahead: bool, now: datetime | None) -> datetime:
+    from agent_memory.times.typed import read_typed  # its patterns are only for words
+
+    try:
+        first, behind = read_typed(text, (now or utc_now()).astimezone(), is_ahead=is_ahead)
+        if behind is not None and (end or first is None):
+            return _find_end(behind - timedelta(days=1), text)
+        if first is not None:
+            return as_utc(datetime.combine(first, time.min))
+    except (ValueError, OverflowError):
+        pass
+    from agent_memory.redaction import quoted  # its patterns load only for an invalid date
+
+    raise ValueError(
+        f"{quoted(text)} is not a single date; write 2026-01-30, 2026-01, 2026-01-30T16:00:00Z, yesterday, "
+        "last week, 7d or March"
+    ) from None
 
 
 def _find_days(text: str) -> tuple[date, date]:

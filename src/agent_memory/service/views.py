@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.files.wording import counted
 from agent_memory.models import MEMORY, to_text, visible
 from agent_memory.service.shortening import shorten_line, shown_links, title_of
+from agent_memory.times import describe_saying
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -75,7 +76,10 @@ def brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> di
         project: Project of the session; a memory of the same project does not repeat it.
     """
     view = {name: visible(value) if isinstance(value, str) else value for name, value in MEMORY.view(memory).items()}
-    marks: dict[str, Any] = {"pinned": True} if memory.pinned else {}
+    said = describe_saying(memory.content, memory.said_at)
+    marks: dict[str, Any] = {"said": said} if said else {}
+    if memory.pinned:
+        marks["pinned"] = True
     if memory.trust == "low":
         marks["trust"] = "low"
     if memory.source.kind != _COMMON_SOURCE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Any, Final, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pydantic
 from pydantic import AfterValidator, Field, SecretStr
@@ -39,6 +40,14 @@ def _check_embedder(name: str) -> str:
     return name
 
 
+def _check_zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ValueError, ZoneInfoNotFoundError, OSError):
+        raise ValueError("must be an IANA name such as Europe/Berlin") from None
+    return name
+
+
 class ServiceSettings(Settings):
     """What belongs to the one memory service of a session, whichever module it was given to."""
 
@@ -48,6 +57,11 @@ class ServiceSettings(Settings):
         "tenant is set.",
     )
     storage_root: str = Field(default=DEFAULT_ROOT, min_length=1, description="Folder of all agents' memories.")
+    timezone: Annotated[str, AfterValidator(_check_zone)] | None = Field(
+        default=None,
+        description="Your time zone, such as `Europe/Berlin`, for days in messages without an offset, such as those of "
+        "exports of ChatGPT and Claude. If empty: UTC for moments, the computer's zone for times without one.",
+    )
     backend: Literal["auto", "file", "vector", "server"] = Field(
         default="auto", description="Where searches run; `auto` begins with files."
     )

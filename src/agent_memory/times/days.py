@@ -1,4 +1,4 @@
-"""Spans of whole days: a day, a week, some months, counted from a day. Pure arithmetic of the calendar."""
+"""Spans of whole days, and the arithmetic of the calendar."""
 
 from __future__ import annotations
 
@@ -8,6 +8,12 @@ from typing import Final, NamedTuple
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
+_MAX_COUNT: Final = 4_000
+"""Largest number of units that a text may count."""
+_DAYS_OF: Final = {"day": 1, "week": 7, "fortnight": 14, "weekend": 7}
+_MONTHS_OF: Final = {"month": 1, "quarter": 3, "half": 6, "year": 12, "decade": 120}
+_MONTH_LENGTHS: Final = range(28, 32)
+
 
 class Days(NamedTuple):
     """Days from `first` to the one before `behind`."""
@@ -15,45 +21,107 @@ class Days(NamedTuple):
     first: date
     behind: date
 
+    @property
+    def length(self) -> int:
+        """The number of days."""
+        return (self.behind - self.first).days
 
-def month_of(name: str) -> int:
-    """Return the number of a month, of its name in English."""
-    return MONTHS.index(name[:3].lower()) + 1
+
+def add_days(day: date, count: int) -> date:
+    """Return the day `count` days later."""
+    return day + timedelta(days=count)
 
 
 def one_day(day: date) -> Days:
-    """Return a day."""
-    return Days(day, day + timedelta(days=1))
+    """Return a span of one day."""
+    return Days(day, add_days(day, 1))
 
 
 def week_of(day: date) -> Days:
-    """Return the week of a day, from Monday on."""
-    monday = day - timedelta(days=day.weekday())
-    return Days(monday, monday + timedelta(days=7))
-
-
-def last_weekday(name: str, today: date) -> Days:
-    """Return the last day of that name before today."""
-    return one_day(today - timedelta(days=(today.weekday() - WEEKDAYS.index(name)) % 7 or 7))
+    """Return the week of a day, Monday to Sunday."""
+    monday = add_days(day, -day.weekday())
+    return Days(monday, add_days(monday, 7))
 
 
 def some_months(year: int, month: int, length: int = 1) -> Days:
-    """Return months from one on, 1 to 12."""
+    """Return `length` months; `month` is 1 to 12."""
     return Days(date(year, month, 1), date(year + (month + length - 1) // 12, (month + length - 1) % 12 + 1, 1))
 
 
-def latest_months(month: int, length: int, today: date) -> Days:
-    """Return the last such months that have begun."""
-    return some_months(today.year - (month > today.month), month, length)
+def whole_years(first: int, count: int = 1) -> Days:
+    """Return whole years."""
+    return Days(date(first, 1, 1), date(first + count, 1, 1))
 
 
-def months_in(year: int | None, month: int, length: int, today: date) -> Days:
-    """Return months of a year, or the last such that have begun."""
-    return some_months(year, month, length) if year else latest_months(month, length, today)
+def numbered_week(year: int, number: int) -> Days:
+    """Return a week by its number in ISO 8601."""
+    return week_of(date.fromisocalendar(year, number, 1))
+
+
+def week_in_month(month: Days, nth: int) -> Days:
+    """Return the nth week of a month, or the last for -1; the first has a Thursday."""
+    if nth < 0:
+        return week_of(add_days(month.behind, -4))
+    thursday = add_days(month.first, (3 - month.first.weekday()) % 7)
+    return week_of(add_days(thursday, 7 * (nth - 1)))
+
+
+def weekday_in_month(month: Days, weekday: int, nth: int) -> date:
+    """Return such as the third Friday of a month, or the last for -1.
+
+    Raises:
+        ValueError: The month has no such day.
+    """
+    last = add_days(month.behind, -1)
+    if nth < 0:
+        return add_days(last, -((last.weekday() - weekday) % 7))
+    day = add_days(month.first, (weekday - month.first.weekday()) % 7 + 7 * (nth - 1))
+    if day > last:
+        raise ValueError("no such day")
+    return day
 
 
 def months_back(day: date, count: int) -> date:
-    """Return the day so many months before, or the last of that month."""
+    """Return the day `count` months before, or the last of that month."""
     at = 12 * day.year + day.month - 1 - count
-    last = some_months(at // 12, at % 12 + 1).behind - timedelta(days=1)
+    last = add_days(some_months(at // 12, at % 12 + 1).behind, -1)
     return last.replace(day=min(day.day, last.day))
+
+
+def moved(day: date, unit: str, count: int) -> date:
+    """Return the day `count` units later.
+
+    Raises:
+        ValueError: The count is too large.
+    """
+    if abs(count) > _MAX_COUNT:
+        raise ValueError("too many units")
+    if unit in _DAYS_OF:
+        return add_days(day, _DAYS_OF[unit] * count)
+    return months_back(day, -_MONTHS_OF[unit] * count)
+
+
+def unit_at(day: date, unit: str, step: int = 0) -> Days:
+    """Return the unit of a day, or the one `step` units later."""
+    if unit == "day":
+        return one_day(add_days(day, step))
+    if unit in {"week", "fortnight"}:
+        monday = week_of(day).first
+        return Days(moved(monday, unit, step), moved(monday, unit, step + 1))
+    if unit == "weekend":
+        saturday = add_days(week_of(day).first, 5 + 7 * step)
+        return Days(saturday, add_days(saturday, 2))
+    length = _MONTHS_OF[unit]
+    at = (12 * day.year + day.month - 1) // length * length + step * length
+    return some_months(at // 12, at % 12 + 1, length)
+
+
+def half_of(days: Days, *, late: bool) -> Days:
+    """Return the first or second half of a span; of a week, until Wednesday or from Thursday on."""
+    if days.length in _MONTH_LENGTHS:
+        middle = add_days(days.first, 15)
+    elif days.length > _MONTH_LENGTHS[-1]:
+        middle = months_back(days.first, -round(days.length / 30.4) // 2)
+    else:
+        middle = add_days(days.first, days.length // 2)
+    return Days(middle, days.behind) if late else Days(days.first, middle)

@@ -223,7 +223,7 @@ def test_no_hit_is_an_exit_code_and_no_output(bob: Run) -> None:
         ["search", "x", "--kind", "letter"],
         ["search", "x", "--limit", "0"],
         ["search", "x", "--limit", "many"],
-        ["search", "x", "--since", "yesterday"],
+        ["search", "x", "--since", "some day"],
         ["search", "x", "--category", "two words"],
         ["search", "x", "--tag", "t" * 65],
         ["search", "x", "--since", "2026-02-02", "--until", "2026-02-01"],

@@ -186,13 +186,45 @@ def test_a_moment_is_read_as_it_says(zone: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "today", "2026-13-01", "2026-02-30", "1/2/2026", "0001-01-01T00:00:00+14:00", "9" * 400, "\0"]
+    "text", ["", "some day", "2026-13-01", "2026-02-30", "1/2/2026", "0001-01-01T00:00:00+14:00", "9" * 400, "\0"]
 )
 @pytest.mark.parametrize("end", [True, False])
 def test_what_is_no_date_is_refused_briefly(text: str, end: bool) -> None:
     with pytest.raises(ValueError, match=r"date|UTC") as refused:
         parse_bound(text, end=end)
     assert len(str(refused.value)) < 150
+
+
+@pytest.mark.parametrize(
+    ("text", "is_ahead", "start", "end"),
+    [
+        ("yesterday", False, "2026-03-04", "2026-03-04"),
+        ("last week", False, "2026-02-23", "2026-03-01"),
+        ("7d", False, "2026-02-26", "2026-02-26"),
+        ("2 weeks", False, "2026-02-19", "2026-02-19"),
+        ("March", False, "2026-03-01", "2026-03-31"),
+        ("May 2025", False, "2025-05-01", "2025-05-31"),
+        ("Monday", False, "2026-03-02", "2026-03-02"),
+        ("3 days ago", False, "2026-03-02", "2026-03-02"),
+        ("tomorrow", True, "2026-03-06", "2026-03-06"),
+        ("7d", True, "2026-03-12", "2026-03-12"),
+        ("Friday", True, "2026-03-06", "2026-03-06"),
+        ("in 2 weeks", True, "2026-03-19", "2026-03-19"),
+        ("until Friday", True, "2026-03-06", "2026-03-06"),
+    ],
+)
+def test_parse_bound_words_are_local_days(text: str, is_ahead: bool, start: str, end: str, zone: str) -> None:
+    now = datetime(2026, 3, 5, 12).astimezone()  # a Thursday
+    bounds = [parse_bound(text, end=is_end, is_ahead=is_ahead, now=now) for is_end in (False, True)]
+    days = [f"{bound.astimezone():%Y-%m-%d}" for bound in bounds]
+    assert days == ([end, end] if text.startswith("until") else [start, end])
+    assert f"{bounds[1].astimezone():%H:%M:%S}" == "23:59:59"
+
+
+@pytest.mark.parametrize("text", ["3/4/2026", "a few days ago", "next Friday or so", "the launch", "4 March and 5 May"])
+def test_parse_bound_open_words_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is not a single date; write 2026-01-30, .* 7d or March"):
+        parse_bound(text, end=False)
 
 
 def test_times_are_written_with_a_z() -> None:

@@ -383,6 +383,24 @@ async def test_an_end_is_set_and_taken_back(tools: dict[str, Any]) -> None:
     assert (await done(tools, "update", memory_id=memory_id, expires_at=""))["fields"] == ["expires_at"]
 
 
+async def test_update_expiry_in_words_is_a_day_ahead(tools: dict[str, Any]) -> None:
+    memory_id = await stored(tools, "Milk is open")
+    assert (await done(tools, "update", memory_id=memory_id, expires_at="7d"))["fields"] == ["expires_at"]
+    assert (await done(tools, "update", memory_id=memory_id, expires_at="next month"))["fields"] == ["expires_at"]
+    refused = await tools["memory_update"].execute({"memory_id": memory_id, "expires_at": "3/4/2099"})
+    assert "is not a single date; write 2026-01-30" in refused.error["message"]
+
+
+async def test_search_result_shows_day_of_saying(tools: dict[str, Any]) -> None:
+    await stored(tools, "The launch is next Friday")
+    await stored(tools, "The launch of 2025-03-03 failed")
+    memories = (await done(tools, "search", query="launch"))["results"]
+    assert [bool(re.fullmatch(r"\d{4}-\d\d-\d\d \(\w{3}\)", memory.get("said", ""))) for memory in memories] in (
+        [True, False],
+        [False, True],
+    )
+
+
 async def test_status_tells_how_things_stand(mounted: Any, root: Path) -> None:
     config = {"agent_id": "bob", "storage_root": str(root), "embedder": "none", "storage_rot": 1}
     tools = (await mounted(config)).get("tools")

@@ -7,6 +7,7 @@ that another one ends gets an end, and a link to that one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.entities import Described
@@ -25,10 +26,11 @@ from agent_memory.models import (
     SUBJECT,
     derived_id,
     may_stand_for,
+    to_own_zone,
 )
 from agent_memory.models.entities import MAX_NAME_CHARS, UNTYPED
 from agent_memory.storage.cleaning import make_record, with_fields
-from agent_memory.times import valid_times
+from agent_memory.times import Validity, valid_times
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -230,7 +232,8 @@ def _validity(source: Episode | Resource, drawn: ExtractedRelationship) -> tuple
     said = source.observed_at or source.timestamp
     if drawn.valid_from is not None or drawn.valid_to is not None:
         return drawn.valid_from or said, drawn.valid_to
-    told = valid_times(drawn.quote, said)
+    told = valid_times(drawn.quote, to_own_zone(said, source.metadata))
+    told = Validity(*(moment and moment.replace(tzinfo=UTC) for moment in told))  # a day, in whatever zone
     if drawn.is_over:
         over = told.valid_to or told.valid_from or said
         return over, over

@@ -20,6 +20,7 @@ from agent_memory.models import (
     RESOURCE,
     Episode,
     Resource,
+    build_offset,
     check_text,
     derived_id,
 )
@@ -28,7 +29,7 @@ from agent_memory.storage.cleaning import Redacted, make_record, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
+    from datetime import datetime, tzinfo
 
     from agent_memory.models import SourceKind, Trust
     from agent_memory.redaction import Redactor
@@ -115,6 +116,7 @@ class Origin:
         group: To which it belongs: `tenant:session`.
         file: Name of the file that it was read from; empty for what was handed over.
         now: The present.
+        zone: Time zone of moments without an offset, or None for UTC.
         tags, metadata: Of the resource.
     """
 
@@ -123,6 +125,7 @@ class Origin:
     session: str = ""
     group: str = ""
     file: str = ""
+    zone: tzinfo | None = None
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
@@ -222,10 +225,12 @@ def episode(
         ValidationError: It is too long, empty, no text, or nothing but a secret.
     """
     whole, own, redacted = _texts(turn.text, redactor)
-    values = _head(origin, turn.said_at, "import" if origin.file else _SOURCES.get(turn.role, "import")) | own
+    said_at = _localize(turn.said_at or origin.now, origin.zone)
+    source = "import" if origin.file else _SOURCES.get(turn.role, "import")
+    values = _head(origin, said_at if turn.said_at else None, source) | own
     values |= {"role": turn.role, "speaker": _cut(turn.speaker, _SPEAKER, redactor), "order": order}
-    if turn.metadata:
-        values["metadata"] = dict(turn.metadata)
+    if turn.metadata or said_at.utcoffset():
+        values["metadata"] = {**turn.metadata, **build_offset(said_at)}
     if turn.tags:
         values["tags"] = list(turn.tags)
     if turn.event_type:
@@ -257,6 +262,13 @@ def _head(origin: Origin, said_at: datetime | None, source: SourceKind) -> dict[
         "trust": origin.trust,
         "group": origin.group,
     }
+
+
+def _localize(moment: datetime, zone: tzinfo | None) -> datetime:
+    """Return a moment with its own offset, or that of a zone if it has none or is in UTC."""
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=zone) if zone else moment.astimezone()
+    return moment.astimezone(zone) if zone and not moment.utcoffset() else moment
 
 
 def _cut(text: str, most: int, redactor: Redactor) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
+from zoneinfo import ZoneInfo
 
 from agent_memory.errors import ValidationError
 from agent_memory.files.layout import find_memory
@@ -257,6 +258,8 @@ class Ingest:
 
     def _origin(self, caller: Caller, group: str, *, is_live: bool = False, **more: Any) -> Origin:
         trust = caller.trust if is_live else lowest(caller.trust, "medium")
+        zone = self._knowledge.settings.timezone
+        more["zone"] = ZoneInfo(zone) if zone else None
         return Origin(trust, self._knowledge.clock(), caller.session_id, group, **more)
 
     def _episode(self, turn: Turn, part_of: str | None, order: int, origin: Origin) -> Draft[Episode]:

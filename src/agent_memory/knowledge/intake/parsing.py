@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, ValidationError
@@ -47,6 +48,18 @@ def parse_file(path: Path) -> Iterator[Document | Conversation | SkippedPart]:
         ValidationError: `unknown_form`: of no form that is known here; `not_text`: not in UTF-8 or UTF-16; `too_long`.
         StorageError: It cannot be read.
     """
+    for part in _parse_parts(path):
+        yield _fill_times(part, path) if isinstance(part, Conversation) else part
+
+
+def _fill_times(part: Conversation, path: Path) -> Conversation:
+    """Return a conversation whose turns without a time have its own, or that of the file."""
+    said_at = part.said_at or from_seconds(path.stat().st_mtime)
+    turns = [turn if turn.said_at else replace(turn, said_at=said_at) for turn in part.turns]
+    return replace(part, turns=turns, said_at=said_at)
+
+
+def _parse_parts(path: Path) -> Iterator[Document | Conversation | SkippedPart]:
     suffix = path.suffix.lower()
     if suffix not in _TEXTS | _CONFIGS | _LINES | {".json"}:
         raise _unknown(path.name, f"files that end with {suffix} are not known here")

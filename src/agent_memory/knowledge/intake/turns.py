@@ -303,12 +303,16 @@ def mended(text: str) -> str:
 
 
 def moment_of(value: Any) -> datetime | None:
-    """Return the moment that seconds or milliseconds since 1970, or ISO 8601, name; None for anything else."""
+    """Return the moment of seconds or milliseconds since 1970 or of ISO 8601, or None.
+
+    An offset is kept; a time without one stays without.
+    """
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return from_seconds(value / 1000 if abs(value) > _MILLISECONDS else value)
         if isinstance(value, str) and value.strip():
-            return as_utc(datetime.fromisoformat(value.strip()))
+            moment = datetime.fromisoformat(value.strip())
+            return moment if as_utc(moment) else None
     except (ValueError, OverflowError, OSError):
         return None
     return None

@@ -28,6 +28,7 @@ from agent_memory.models import (
 )
 from agent_memory.scratchpad import estimate_tokens
 from agent_memory.service import NOBODY
+from agent_memory.times import describe_saying
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -192,7 +193,8 @@ def _is_told(memory: Memory, caller: Caller) -> bool:
 
 
 def _line(memory: Memory) -> str:
-    return f"- {memory.timestamp:%Y-%m-%d} {flatten(memory.content)}"
+    said = describe_saying(memory.content, memory.said_at)
+    return f"- {memory.timestamp:%Y-%m-%d} {flatten(memory.content)}{f' (said {said})' if said else ''}"
 
 
 def _within(sections: Iterable[_Section], room: int) -> list[_Section]:

@@ -19,7 +19,6 @@ from agent_memory.times import times_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from datetime import datetime
 
     from agent_memory.models import Memory
 
@@ -77,6 +76,5 @@ def _says_the_same(one: Memory, other: Memory) -> bool:
     return _days(one) == _days(other)
 
 
-def _days(memory: Memory) -> list[tuple[object, object]]:
-    said: datetime = memory.observed_at or memory.timestamp
-    return [(each.first, each.behind) for each in times_in(memory.content, said)]
+def _days(memory: Memory) -> list[tuple[object, ...]]:
+    return [mention.readings for mention in times_in(memory.content, memory.said_at)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -221,3 +222,48 @@ async def test_document_of_another_type_has_low_trust(ingest: Ingest, resource_t
 async def test_file_without_a_name_is_refused(ingest: Ingest, name: str) -> None:
     with pytest.raises(ValidationError, match="name of the file is empty; nothing was ingested"):
         await ingest.file(Path(name))
+
+
+def _write_chat(path: Path, *messages: dict[str, str]) -> Path:
+    path.write_text("".join(f"{json.dumps(message)}\n" for message in messages), "utf-8")
+    return path
+
+
+async def test_ingest_message_offset_is_kept(ingest: Ingest, knowledge: Knowledge, tmp_path: Path) -> None:
+    west = {"speaker": "Ada", "text": "I moved to Hamburg yesterday.", "timestamp": "2024-05-31T22:30:00-05:00"}
+    utc = {"speaker": "Bea", "text": "I moved there today.", "timestamp": "2024-06-01T12:00:00Z"}
+    await ingest.file(_write_chat(tmp_path / "chat.jsonl", west, utc))
+    turns = sorted(await knowledge.episodes.valid(), key=lambda turn: turn.order)
+    assert [turn.metadata for turn in turns] == [{"utc_offset": "-05:00"}, {}]
+    assert turns[0].observed_at == datetime(2024, 6, 1, 3, 30, tzinfo=UTC)
+    assert f"{turns[0].said_at:%Y-%m-%d %H:%M}" == "2024-05-31 22:30"
+
+
+async def test_ingest_timezone_applies_to_messages_without_offset(
+    ingest: Ingest, knowledge: Knowledge, tmp_path: Path
+) -> None:
+    knowledge.settings = knowledge.settings.model_copy(update={"timezone": "Asia/Tokyo"})
+    bare = {"speaker": "Ada", "text": "I sleep now.", "timestamp": "2024-05-31T22:30:00"}
+    utc = {"speaker": "Bea", "text": "I woke up.", "timestamp": "2024-05-31T22:30:00Z"}
+    await ingest.file(_write_chat(tmp_path / "chat.jsonl", bare, utc))
+    turns = sorted(await knowledge.episodes.valid(), key=lambda turn: turn.order)
+    assert [turn.metadata for turn in turns] == [{"utc_offset": "+09:00"}] * 2
+    assert [f"{turn.said_at:%Y-%m-%d %H:%M}" for turn in turns] == ["2024-05-31 22:30", "2024-06-01 07:30"]
+
+
+async def test_ingest_message_without_time_has_that_of_conversation_then_file(
+    ingest: Ingest, knowledge: Knowledge, tmp_path: Path
+) -> None:
+    message = {"uuid": "m", "text": "I drive a Saab.", "sender": "human", "created_at": None, "attachments": []}
+    talk = {"uuid": "c", "name": "T", "created_at": "2025-03-03T09:59:00Z", "chat_messages": [message]}
+    export = tmp_path / "conversations.json"
+    export.write_text(json.dumps([talk]), "utf-8")
+    await ingest.file(export)
+    chat = _write_chat(tmp_path / "chat.jsonl", {"role": "user", "content": "I like tea."})
+    os.utime(chat, (86_400, 86_400))
+    await ingest.file(chat)
+    said = {turn.content: turn.observed_at for turn in await knowledge.episodes.valid()}
+    assert said == {
+        "I drive a Saab.": datetime(2025, 3, 3, 9, 59, tzinfo=UTC),
+        "I like tea.": datetime(1970, 1, 2, tzinfo=UTC),
+    }

@@ -50,9 +50,9 @@ def test_each_line_of_a_chat_is_a_turn_and_its_words_for_things_are_understood(t
     assert isinstance(chat, Conversation)
     assert list(chat.turns) == [
         Turn("Tea, please", "unknown", "Ada", BEGUN),
-        Turn("Green\nor black?", "assistant"),
+        Turn("Green\nor black?", "assistant", "", BEGUN),
         Turn("Black \ufffd \ufffd", "person", "Bob", BEGUN),
-        Turn("They drink", "unknown", "narrator"),
+        Turn("They drink", "unknown", "narrator", BEGUN),
     ]
     assert (chat.title, chat.said_at) == ("chat.jsonl", BEGUN)
 
@@ -161,7 +161,7 @@ def test_of_a_claude_export_turns_and_attached_texts_are_taken(tmp_path: Path) -
     ]  # fmt: skip
     export = {"uuid": "u-1", "name": "Tea", "created_at": "2026-01-05T09:30:00Z", "chat_messages": messages}
     chat, attached = parts(tmp_path, "conversations.json", {"conversations": [export]})
-    turns = [Turn("Look at this", "user", "", BEGUN), Turn("Fine.", "assistant")]
+    turns = [Turn("Look at this", "user", "", BEGUN), Turn("Fine.", "assistant", "", BEGUN)]
     assert chat == Conversation("Tea", "claude:u-1", turns, BEGUN)
     assert attached == Document("# Tea", "tea.md", said_at=BEGUN)
 

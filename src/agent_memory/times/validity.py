@@ -6,12 +6,12 @@ import re
 from datetime import datetime, time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.times.reading.reading import times_in
+from agent_memory.times.mentions import times_in
 
 if TYPE_CHECKING:
     from datetime import date
 
-    from agent_memory.times.reading.mention import TimeMention
+    from agent_memory.times.mentions import TimeMention
 
 _FROM: Final = re.compile(r"(?:\bfrom|\bab|\bvon|\bdesde|\bdepuis|\bd\u00e8s)\s+$", re.IGNORECASE)
 _BEGINS: Final = re.compile(

@@ -1,0 +1,175 @@
+"""Rules over tokens: which kinds stand in which order, and what that means.
+
+Each kind of token is one character, so that a rule is a short regular expression over a string of such characters.
+Patterns have no unbounded repetition, and at each token the longest rule wins: time is linear in the number of tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import date, datetime, time
+
+    from agent_memory.times.days import Days
+
+_KINDS: Final = re.findall(
+    r"\w+",
+    """
+    OTHER PLURAL NAME BREAK COMMA DASH SLASH DOT DIGITS COUNT YEAR DATE DATE_PAIR PAIR YEAR_MONTH CLOCK SPREAD NTH
+    NTH_DIGITS DECADE YEAR_PART MONTH NAME_MONTH VERB_MONTH LOW_MONTH WEEKDAY SHORT_WEEKDAY UNIT TIME_UNIT SEASON
+    PART_OF_YEAR REL COMING WEEK_OF REST DAY_NAME NUM TENS VAGUE PART AGO AGO_BEFORE LATER EARLIER A THE OF IN ON AT FOR
+    FROM TO UNTIL SINCE BEFORE AFTER BY BETWEEN AND OR MORE LESS THAN NO END EARLY LATE MID END_OF CALENDAR_WEEK OCLOCK
+    EVERY MEASURE LABEL NOW QUOTE DAY_NODE NODE BOUND
+    """,
+)
+CHARS: Final = {kind: chr(0x100 + number) for number, kind in enumerate(_KINDS)}
+_CLASSES: Final = {
+    "DAY": "DIGITS NTH NTH_DIGITS NUM TENS",
+    "NUMBER": "DIGITS COUNT NUM TENS A",
+    "ANY_MONTH": "MONTH NAME_MONTH VERB_MONTH",
+    "SURE_MONTH": "MONTH NAME_MONTH",
+    "ANY_WEEKDAY": "WEEKDAY SHORT_WEEKDAY",
+    "ORDINAL": "NTH NTH_DIGITS",
+    "SPAN": "NODE DAY_NODE",
+    "ANY_REL": "REL COMING",
+    "UP_TO": "TO UNTIL DASH",
+    "LEAD": "IN OF SINCE UNTIL BEFORE AFTER BETWEEN EARLY LATE MID THAN END",
+}
+_ELEMENT: Final = re.compile(r"(?:([a-z]\w*):)?([A-Z][A-Z_]*)")
+
+
+class Node(NamedTuple):
+    """Days that words name.
+
+    Attributes:
+        days: The days.
+        again: Returns the same days of a given year, if the words name no year.
+        bound, named, clock: See `TimeMention`.
+        rule: Name of the rule.
+    """
+
+    days: Days
+    again: Callable[[int], Days] | None = None
+    bound: str = "at"
+    named: tuple[Days, ...] = ()
+    clock: tuple[time, ...] = ()
+    rule: str = ""
+
+
+@dataclass(slots=True)
+class Token:
+    """A token or node: its span in the text, kind and value."""
+
+    start: int
+    end: int
+    kind: str
+    value: Any = None
+
+
+class Viewpoint(NamedTuple):
+    """The point from which words are understood.
+
+    Attributes:
+        moment: When they were said.
+        ahead: True if they are about the future.
+        day_first: True if 3/4 is in April.
+        variant: True for the second meaning of words on which people differ, such as "next Friday".
+    """
+
+    moment: datetime
+    ahead: bool
+    day_first: bool
+    variant: bool
+
+    @property
+    def today(self) -> date:
+        """The day of saying."""
+        return self.moment.date()
+
+
+@dataclass(frozen=True, eq=False)  # tuples of rules are keys
+class Rule:
+    """A pattern of kinds and its meaning; `read` gets the named values and returns None to refuse."""
+
+    name: str
+    pattern: str
+    read: Callable[..., Node | None]
+
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        """The pattern over characters of kinds, compiled at the first use."""
+        return re.compile(_ELEMENT.sub(_replace_element, self.pattern).replace(" ", ""))
+
+
+def _replace_element(match: re.Match[str]) -> str:
+    name, kind = match.groups()
+    chars = "".join(CHARS[part] for part in _CLASSES.get(kind, kind).split())
+    return f"(?P<{name}>[{chars}])" if name else f"[{chars}]"
+
+
+def apply_rules(tokens: list[Token], rules: tuple[Rule, ...], get_view: Callable[[int], Viewpoint]) -> list[Token]:
+    """Return the tokens with each group that a rule reads as one token."""
+    row = "".join(CHARS[token.kind] for token in tokens)
+    made: list[Token] = []
+    done = 0
+    for begin in _BEGIN.finditer(row):
+        at = begin.start()
+        if at < done:
+            continue
+        stop = _INERT.search(row, at, at + _REACH)
+        fits = _find_fits(rules, row[max(0, at - _REACH_BEFORE) : at], row[at : stop.end() if stop else at + _REACH])
+        token, length = _read_fits(tokens, at, fits, get_view) if fits else (None, 0)
+        if token is not None:
+            made += [*tokens[done:at], token]
+            done = at + length
+    return made + tokens[done:]
+
+
+_BEGIN: Final = re.compile(
+    f"[^{''.join(CHARS[kind] for kind in ('OTHER', 'PLURAL', 'NAME', 'BREAK', 'COMMA', 'DOT'))}]"
+)
+"""Finds kinds with which a rule may begin."""
+_INERT: Final = re.compile(f"[{''.join(CHARS[kind] for kind in ('OTHER', 'PLURAL', 'NAME', 'BREAK'))}]")
+"""Finds kinds that no rule reads over."""
+_REACH_BEFORE, _REACH = 3, 20
+
+
+class Fit(NamedTuple):
+    """A rule that fits: the number of tokens, and the place of each value."""
+
+    rule: Rule
+    length: int
+    values: tuple[tuple[str, int], ...]
+
+
+@lru_cache(maxsize=4_096)
+def _find_fits(rules: tuple[Rule, ...], before: str, row: str) -> tuple[Fit, ...]:
+    """Return the rules that fit at the beginning of a row, the longest first; the same few rows come often."""
+    text, at = before + row[:_REACH], len(before)
+    fits = [
+        Fit(rule, match.end() - at, tuple((name, match.start(name) - at) for name in match.groupdict() if match[name]))
+        for rule in rules
+        if (match := rule.regex.match(text, at)) and match.end() > at
+    ]
+    return tuple(sorted(fits, key=lambda fit: -fit.length))
+
+
+def _read_fits(
+    tokens: list[Token], at: int, fits: Iterable[Fit], get_view: Callable[[int], Viewpoint]
+) -> tuple[Token | None, int]:
+    for rule, length, places in fits:
+        values = {name: tokens[at + place].value for name, place in places}
+        try:
+            node = rule.read(get_view(tokens[at].start), **values)
+        except (ValueError, OverflowError):  # 31 February, 9,000 years ago
+            continue
+        if node is not None and node.days.first < node.days.behind:
+            node = node if node.rule else node._replace(rule=rule.name)
+            kind = "BOUND" if node.bound != "at" else "DAY_NODE" if node.days.length == 1 else "NODE"
+            return Token(tokens[at].start, tokens[at + length - 1].end, kind, node), length
+    return None, 0

@@ -1,0 +1,154 @@
+"""Periods that a question names: "last week", "before June", "between 20 and 31 July", "on 24.07.2026"."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time
+from typing import Final, NamedTuple
+
+from agent_memory.times.days import Days, add_days, unit_at
+from agent_memory.times.mentions import TimeMention, times_in
+from agent_memory.times.period import Period
+
+_MAX_CHARS: Final = 2_000
+_MAX_PERIODS: Final = 4
+"""Each period is searched by itself."""
+_DATED: Final = re.compile(
+    r"\d{4}|\d[./-]\d|\b[qh][1-4]\b|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE
+)
+"""Finds words that a stored text may hold as well, unlike "last week"."""
+_HAS_YEAR: Final = re.compile(r"\d{4}")
+_COUNTED: Final = re.compile(r"\b(?:day|week|month|year)s?\b", re.IGNORECASE)
+_DAY: Final = re.compile(r"\d")
+_LEADS_UP: Final = re.compile(
+    r"(?:^|\s)(?:(?:in|on|of|since|until|till|during|before|prior|earlier|than|after|following|later|by|from|between"
+    r"|and|to|up|through|starting|as|early|late|mid|the|end)[\s-]{1,20}){1,12}$",
+    re.IGNORECASE,
+)
+_BETWEEN: Final = re.compile(r"^(?:the|from|between|since|until|before|after|by|on)\s+", re.IGNORECASE)
+_OUTSIDE: Final = re.compile(
+    r"\b(?:except|excluding|every|each|besides|without|other\s+than|apart\s+from|outside|not|n['\u2019]t)"
+    r"\s+(?:(?:in|on|for|from|of|during|until|the)\s+)*$",
+    re.IGNORECASE,
+)
+_ON_A_DAY: Final = re.compile(r"\b(?:on|from|or|and|to|until|between)\s+(?:the\s+)?$", re.IGNORECASE)
+_REACH: Final = 60
+"""Characters before a period that may lead up to it."""
+_AGO_UNIT: Final = re.compile(r"(week|month|quarter|year)", re.IGNORECASE)
+_AT_LEAST: Final = re.compile(r"\b(?:more|longer|older)\s+than\s+$", re.IGNORECASE)
+_AT_MOST: Final = re.compile(r"\b(?:less|fewer)\s+than\s+$", re.IGNORECASE)
+
+
+Bounds = tuple[date | None, date | None]
+
+
+class Reading(NamedTuple):
+    """What a question says of time.
+
+    Attributes:
+        periods: The first periods it names, each once; what it asks for may be in any.
+        rest: The question without them and without the words that lead up to them.
+        kept: The question without those that depend on the moment of asking, such as "last week".
+        dates: The words of days, which a text may hold.
+    """
+
+    periods: tuple[Period, ...]
+    rest: str
+    kept: str
+    dates: str
+
+
+def named_periods(question: str, now: datetime) -> tuple[Period, ...]:
+    """Return the first periods that a question names."""
+    return read_periods(question, now).periods
+
+
+def read_periods(question: str, now: datetime) -> Reading:
+    """Read the periods of a question.
+
+    A month, day or season without a year is the latest that has begun. A date such as 3/4/2026 is both days. Days to
+    come are no period: nothing is stored about them.
+
+    Args:
+        question: Any text; one of more than 2,000 characters has no periods.
+        now: Aware moment of asking; bounds are whole days in its zone.
+    """
+    if len(question) > _MAX_CHARS:
+        return Reading((), question, question, "")
+    asked = [
+        (mention, bounds)
+        for mention in times_in(question, now, is_ahead=False)
+        if (bounds := _find_bounds(question, mention, now.date()))
+    ]
+    if not asked:
+        return Reading((), question, question, "")
+    periods = dict.fromkeys(_make_period(*bounds, now) for _, pairs in asked for bounds in pairs)
+    mentions = [mention for mention, _ in asked]
+    words = [question[mention.start : mention.end] for mention in mentions]
+    relative = [mention for mention, text in zip(mentions, words, strict=True) if not _DATED.search(text)]
+    dates = " ".join(
+        _BETWEEN.sub("", text)
+        for mention, text in zip(mentions, words, strict=True)
+        if _DATED.search(text) and _DAY.search(text) and all(days.length == 1 for days in mention.named)
+    )
+    return Reading(tuple(periods)[:_MAX_PERIODS], _leave_out(question, mentions), _leave_out(question, relative), dates)
+
+
+def _find_bounds(question: str, mention: TimeMention, today: date) -> list[Bounds]:
+    """Return first day and day after the last for each reading that is not in the future; none if not asked for."""
+    lead = question[max(0, mention.start - _REACH) : mention.start]
+    words, after = question[mention.start : mention.end], question[mention.end : mention.end + 2]
+    is_habit = mention.rule == "weekday" and not _ON_A_DAY.search(lead)
+    is_deadline = words[:3].lower() == "by " and not _DATED.search(words)
+    is_path = (
+        lead[-1:] in {*"/\\_-.@#$"} or after[:1] in {*"/\\_@'\u2019"} or (after[:1] == "." and after[1:].isalnum())
+    )
+    if is_habit or is_deadline or is_path or (None, None) in mention.readings or _OUTSIDE.search(lead):
+        return []
+    now = today if mention.rule == "weekday" else add_days(today, 1)
+    has_year = _HAS_YEAR.search(words) is not None
+    readings = mention.readings[:1] if mention.rule == "vague" else mention.readings
+    bounds = [_widen(words, lead, mention.rule, reading, today) for reading in readings]
+    return [
+        (first, behind)
+        for first, behind in bounds
+        if has_year or (first < now if first else behind is not None and behind <= now)
+    ]
+
+
+def _widen(words: str, lead: str, rule: str, bounds: Bounds, today: date) -> Bounds:
+    """Return the days that a question means by "two weeks ago", "the last three days"; else the same."""
+    first, behind = bounds
+    if rule in {"ago", "vague"} and first and behind:
+        first, behind = _widen_ago(words, first, behind)
+        if _AT_LEAST.search(lead):
+            return None, behind
+        return first, None if _AT_MOST.search(lead) else behind
+    if rule == "units" and first:
+        return add_days(first, 1) if _COUNTED.search(words) else first, add_days(today, 1)
+    return bounds
+
+
+def _widen_ago(words: str, first: date, behind: date) -> tuple[date, date]:
+    """Return the week of "two weeks ago", the month of "a month ago"."""
+    unit = _AGO_UNIT.search(words)
+    if unit is None:
+        return first, behind
+    days = Days(unit_at(first, unit[1].lower()).first, unit_at(add_days(behind, -1), unit[1].lower()).behind)
+    return days.first, days.behind
+
+
+def _leave_out(question: str, mentions: list[TimeMention]) -> str:
+    """Return the question without mentions and the words that lead up to them."""
+    kept, end = "", 0
+    for mention in mentions:
+        piece = question[end : mention.start]
+        lead = _LEADS_UP.search(piece, max(0, len(piece) - _REACH))
+        kept += f"{piece[: lead.start()]} " if lead is not None else piece
+        end = mention.end
+    return " ".join((kept + question[end:]).split()) if mentions else question
+
+
+def _make_period(first: date | None, behind: date | None, now: datetime) -> Period:
+    start, end = (None if day is None else datetime.combine(day, time.min, now.tzinfo) for day in (first, behind))
+    return Period(start, end)
