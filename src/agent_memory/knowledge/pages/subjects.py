@@ -1,0 +1,192 @@
+"""Subjects of pages that are no declared topics: documents, conversations, and people who speak."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.knowledge.items.by_model import MODEL
+from agent_memory.knowledge.items.drawn import is_passage, sources_of
+from agent_memory.knowledge.passages.sections import SEPARATOR
+from agent_memory.models import DIGEST, EPISODE, RESOURCE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Episode, Memory, Resource, Topic
+
+ENTITY: Final = "entity"
+"""`source.detail` of a topic of names in items, which earlier versions made."""
+HIDDEN: Final = "hidden_entity"
+KEPT: Final = "kept_entity"
+"""`source.detail` of such a topic since this version: hidden, or shown because a person edited or pinned something."""
+DOCUMENT: Final = "document"
+TALK: Final = "conversation"
+PERSON: Final = "person"
+DERIVED: Final = frozenset({ENTITY, HIDDEN, KEPT, DOCUMENT, TALK, PERSON})
+KEY: Final = "of"
+"""Key of a topic's metadata that has the ID of its document or conversation, or the name of the speaker."""
+LEAST_SAID: Final = 5
+"""Items that a person said before there is a page."""
+_LEAST_TURNS: Final = 3
+_LEAST_SPEAKERS: Final = 2
+_NO_PAGE: Final = "feedback"
+"""Type of resources that are single notes."""
+_MOST_NAMED: Final = 6
+_MOST_DESCRIBED: Final = 500
+_MOST_SUFFIX: Final = 6
+
+
+@dataclass(slots=True)
+class PageSubject:
+    """A document, a conversation or a person, with the items of its page.
+
+    Attributes:
+        kind: `DOCUMENT`, `TALK` or `PERSON`.
+        key: ID of the first version of the document or of the conversation, or name of the person.
+        label: Name of the file, title of the conversation, or name of the person.
+        group: Group of the document or conversation.
+        is_import: Whether it was read from a file.
+        members: Items, oldest first.
+        speakers: Who speaks; the names that are names have True.
+        turns: Turns of a conversation.
+    """
+
+    kind: str
+    key: str
+    label: str
+    group: str = ""
+    is_import: bool = False
+    members: list[Memory] = field(default_factory=list)
+    speakers: dict[str, bool] = field(default_factory=dict)
+    turns: set[str] = field(default_factory=set)
+
+    @property
+    def has_page(self) -> bool:
+        """Whether there is enough for a page."""
+        if self.kind == PERSON:
+            return len(self.members) >= LEAST_SAID
+        is_meeting = self.is_import or sum(self.speakers.values()) >= _LEAST_SPEAKERS
+        return self.kind == DOCUMENT or (len(self.turns) >= _LEAST_TURNS and is_meeting)
+
+    @property
+    def title(self) -> str:
+        """Title of the page: of a document the heading above its passages, else the name of its file."""
+        if self.kind == DOCUMENT:
+            tops = {_read_path(item)[0] for item in self.members if item.metadata.get("heading")}
+            if len(tops) == 1:
+                return tops.pop()
+        return self.stem or f"{self.kind.title()} of {_get_days(self.members)}"
+
+    @property
+    def stem(self) -> str:
+        """Label without the suffix of a file name."""
+        path = PurePath(self.label)
+        is_file = self.kind != PERSON and 1 < len(path.suffix) <= _MOST_SUFFIX and path.suffix[1:].isalnum()
+        return self.label[: -len(path.suffix)] if is_file else self.label
+
+    @property
+    def description(self) -> str:
+        """What the page covers."""
+        return describe(self.kind, self.title, self.members, [*self.speakers])
+
+
+def is_derived(topic: Topic) -> bool:
+    """Return True if a topic was not declared."""
+    return topic.source.detail in DERIVED
+
+
+def is_legacy(topic: Topic) -> bool:
+    """Return True if an earlier version made a topic of names in items."""
+    return topic.source.detail in {ENTITY, HIDDEN, KEPT}
+
+
+def describe(kind: str, title: str, members: Sequence[Memory], speakers: Sequence[str] = ()) -> str:
+    """Return what a page covers: of a document its headings, of a conversation who and when."""
+    if kind == PERSON:
+        return f"What {title} said, with the questions it answers."[:_MOST_DESCRIBED]
+    days = _get_days(members)
+    if kind == TALK:
+        return f"Conversation of {days} with {_join_names(speakers)}."[:_MOST_DESCRIBED]
+    paths = [_read_path(item) for item in members if item.metadata.get("heading")]
+    headings = dict.fromkeys(path[1] if len(path) > 1 and path[0] == title else path[0] for path in paths)
+    headings.pop(title, None)
+    listed = f": {', '.join(headings)}" if headings else ""
+    return f"Document of {days}{listed}."[:_MOST_DESCRIBED]
+
+
+def speaker_of(item: Memory) -> str:
+    """Return the name of who says an item of talk; empty for a role."""
+    name = str(item.metadata.get("speaker", ""))
+    return name if name and f"\n{name}: " in f"\n{item.content}" else ""
+
+
+async def find_subjects(knowledge: Knowledge, items: Iterable[Memory]) -> list[PageSubject]:
+    """Return the documents, conversations and people of passages and statements, in this order.
+
+    Raises:
+        StorageError: The sources cannot be read.
+    """
+    own = [item for item in items if is_passage(item) or item.source.detail in {DIGEST, MODEL}]
+    sources = {source for item in own for source in sources_of(item)}
+    turns = await knowledge.episodes.valid_among([source for source in sources if source.startswith(EPISODE.prefix)])
+    homes = {turn.conversation for turn in turns.values() if turn.conversation is not None}
+    homes |= {source for source in sources if source.startswith(RESOURCE.prefix)}
+    resources = await knowledge.resources.valid_among(sorted(homes))
+    first = {resource.id: await _find_first(knowledge, resource) for resource in resources.values()}
+    subjects: dict[tuple[str, str], PageSubject] = {}
+    for item in own:
+        for source in reversed(sources_of(item)):  # a question precedes its answer
+            turn = turns.get(source)
+            resource = resources.get((turn.conversation or "") if turn is not None else source)
+            if resource is not None and resource.resource_type != _NO_PAGE:
+                _add_item(subjects, item, resource, first[resource.id], turn)
+        if name := speaker_of(item):
+            subjects.setdefault((PERSON, name), PageSubject(PERSON, name, name)).members.append(item)
+    found = [subject for subject in subjects.values() if subject.has_page]
+    return sorted(found, key=lambda subject: (DOCUMENT, TALK, PERSON).index(subject.kind))
+
+
+def _add_item(
+    subjects: dict[tuple[str, str], PageSubject], item: Memory, resource: Resource, key: str, turn: Episode | None
+) -> None:
+    """Add an item to its document or conversation."""
+    kind = TALK if resource.resource_type == "conversation" else DOCUMENT
+    new = PageSubject(kind, key, resource.title, resource.group, resource.source.kind == "import")
+    subject = subjects.setdefault((kind, key), new)
+    if item not in subject.members[-1:]:
+        subject.members.append(item)
+    if turn is not None:
+        subject.turns.add(turn.id)
+        subject.speakers.setdefault(turn.speaker or f"the {turn.role}", bool(turn.speaker))
+    elif name := speaker_of(item):
+        subject.turns |= {item.id} if item.content.startswith(f"{name}: ") else {item.id, f"{item.id} asked"}
+        subject.speakers.setdefault(name, True)
+
+
+async def _find_first(knowledge: Knowledge, resource: Resource) -> str:
+    """Return the ID of the first version of a document."""
+    versions = {resource.id}
+    older = await knowledge.resources.get(resource.supersedes) if resource.supersedes else None
+    while older is not None and older.id not in versions:
+        resource = older
+        versions.add(older.id)
+        older = await knowledge.resources.get(older.supersedes) if older.supersedes else None
+    return resource.id
+
+
+def _read_path(item: Memory) -> list[str]:
+    return str(item.metadata.get("heading", "")).split(SEPARATOR)
+
+
+def _get_days(members: Sequence[Memory]) -> str:
+    """Return the first and the last day of items."""
+    days = sorted({(item.observed_at or item.timestamp).date().isoformat() for item in members})
+    return days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+
+
+def _join_names(names: Sequence[str]) -> str:
+    shown = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} others"] if len(names) > _MOST_NAMED else [])]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)
