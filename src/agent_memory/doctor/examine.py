@@ -16,6 +16,7 @@ from agent_memory.doctor import (
     checks_journal,
     checks_speakers,
     checks_tasks,
+    checks_topics,
 )
 from agent_memory.doctor.context import Case, cases_of
 from agent_memory.doctor.findings import AgentReport, Finding, HomeReport, by_area
@@ -52,6 +53,7 @@ _OF_A_JOURNAL: Final[dict[str, Check]] = {
     "blobs": checks_blobs.examine_blobs,
     "tasks": checks_tasks.examine_tasks,
     "speakers": checks_speakers.examine_speakers,
+    "hidden_topics": checks_topics.examine_topics,
 }
 _DERIVED: Final[dict[str, Check]] = {
     "scratchpad": checks_files.examine_scratchpad,

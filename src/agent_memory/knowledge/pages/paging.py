@@ -116,7 +116,7 @@ def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, Passage | No
         return TopicItem(memory.id, words or path, note, own, None, (1, 0, note.source, note.start), memory.trust)
     said = memory.observed_at or memory.timestamp
     heading = heading_of(memory.category)
-    if is_passage(memory) and memory.category == _NOTE:
+    if memory.is_item and memory.category == _NOTE:
         heading = {TALK: _EXCHANGES, PERSON: f"{said:%Y-%m}"}.get(topic.source.detail or "", heading)
     text = memory.content if is_passage(memory) else flatten(memory.content)
     moment = memory.observed_at.timestamp() if memory.observed_at else float("inf")

@@ -10,6 +10,7 @@ from agent_memory.knowledge.items.by_model import MODEL
 from agent_memory.knowledge.items.drawn import is_passage, sources_of
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.models import DIGEST, EPISODE, RESOURCE
+from agent_memory.models.digest_statements import PASSAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -30,6 +31,7 @@ KEY: Final = "of"
 """Key of a topic's metadata that has the ID of its document or conversation, or the name of the speaker."""
 LEAST_SAID: Final = 5
 """Items that a person said before there is a page."""
+_PRESENT: Final = frozenset({PASSAGE, DIGEST, MODEL})
 _LEAST_TURNS: Final = 3
 _LEAST_SPEAKERS: Final = 2
 _NO_PAGE: Final = "feedback"
@@ -129,7 +131,10 @@ async def find_subjects(knowledge: Knowledge, items: Iterable[Memory]) -> list[P
     Raises:
         StorageError: The sources cannot be read.
     """
-    own = [item for item in items if is_passage(item) or item.source.detail in {DIGEST, MODEL}]
+    drawn = [item for item in items if item.is_item]
+    cut = {source for item in drawn if is_passage(item) for source in sources_of(item)}
+    # Items of earlier versions are read where their source has no passage, which would say the same.
+    own = [item for item in drawn if item.source.detail in _PRESENT or cut.isdisjoint(sources_of(item))]
     sources = {source for item in own for source in sources_of(item)}
     turns = await knowledge.episodes.valid_among([source for source in sources if source.startswith(EPISODE.prefix)])
     homes = {turn.conversation for turn in turns.values() if turn.conversation is not None}
