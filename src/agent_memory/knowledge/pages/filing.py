@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.knowledge.pages.subjects import HIDDEN, KEY, find_subjects, is_derived, is_legacy
 from agent_memory.knowledge.topics.assignment import Declared, build_name, nearest
 from agent_memory.models import EVERYTHING, TOPIC, Listing, SearchFilters, Source, Topic, derived_id
+from agent_memory.redaction import SecretRedactor, redact_label
 from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 
 _MOST_TITLE: Final = 300
+_REDACTOR: Final = SecretRedactor()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,16 +157,22 @@ def _build_topic(knowledge: Knowledge, subject: PageSubject, known: Topic | None
         "group": subject.group,
         "metadata": {"title": subject.title[:_MOST_TITLE], KEY: subject.key},
     }
-    new_id = derived_id(TOPIC.prefix, subject.kind, subject.key)
-    name = build_name(subject.stem or subject.title) or f"{subject.kind}_{new_id.removeprefix(TOPIC.prefix)}"
+    name = build_name(subject.stem or subject.title)
+    if not name or _is_secret(name):
+        name = subject.kind
     if known is None and name in names and is_legacy(names[name]):
         known = names[name]
     if known is not None:
         return known.model_copy(update=fields)
     free, number = name, 1
-    while free in names:
+    while free in names or _is_secret(free):
         number += 1
         free = f"{name}_{number}"
     trust = lowest(*(memory.trust for memory in subject.members))
-    now = knowledge.clock()
+    new_id, now = derived_id(TOPIC.prefix, subject.kind, subject.key), knowledge.clock()
     return Topic(agent_id=knowledge.agent_id, id=new_id, name=free, timestamp=now, trust=trust, **fields)
+
+
+def _is_secret(name: str) -> bool:
+    """Return True if the redactor takes a name for a secret, as it does some with numbers."""
+    return bool(redact_label(name, _REDACTOR)[1])
