@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -63,10 +64,9 @@ async def file_all(knowledge: Knowledge, service: MemoryService, topics: Sequenc
         if name:
             members.setdefault(by_name[name], {})[memory.id] = memory
     known = {(topic.source.detail or "", str(topic.metadata.get(KEY, ""))): topic for topic in topics}
-    names, derived = {topic.name: topic for topic in topics}, list[Topic]()
+    names, derived = _TopicNames(topics), list[Topic]()
     for subject in await find_subjects(knowledge, memories):
         topic = _build_topic(knowledge, subject, known.get((subject.kind, subject.key)), names)
-        names[topic.name] = topic
         derived.append(topic)
         members.setdefault(topic.id, {}).update({memory.id: memory for memory in subject.members})
     places = {memory.id: place for place, memory in enumerate(memories)}
@@ -142,14 +142,40 @@ async def _guess_all(service: MemoryService, items: Sequence[Memory], topics: Se
     return [names[item.id] for item in items]
 
 
-def _build_topic(knowledge: Knowledge, subject: PageSubject, known: Topic | None, names: Mapping[str, Topic]) -> Topic:
+class _TopicNames:
+    """Names of all topics.
+
+    Args:
+        topics: All topics of the agent, hidden ones included.
+    """
+
+    def __init__(self, topics: Sequence[Topic]) -> None:
+        self._topics = {topic.name: topic for topic in topics}
+        self._taken, self._numbers = set(self._topics), Counter[str]()
+
+    def find_legacy(self, name: str) -> Topic | None:
+        """Return the topic of this name that an earlier version made, if it is free."""
+        topic = self._topics.pop(name, None)
+        return topic if topic is not None and is_legacy(topic) else None
+
+    def take(self, name: str) -> str:
+        """Return a free name: this one, or with a number."""
+        free = name
+        while free in self._taken or _is_secret(free):
+            self._numbers[name] += 1
+            free = f"{name}_{self._numbers[name] + 1}"
+        self._taken.add(free)
+        return free
+
+
+def _build_topic(knowledge: Knowledge, subject: PageSubject, known: Topic | None, names: _TopicNames) -> Topic:
     """Return the topic of a subject: the known one with its present title, or a new one.
 
     Args:
         knowledge: Records of the agent.
         subject: Subject of the topic.
         known: Stored topic of the subject.
-        names: All topics by their names.
+        names: Names of all topics.
     """
     fields: dict[str, Any] = {
         "description": subject.description,
@@ -157,20 +183,14 @@ def _build_topic(knowledge: Knowledge, subject: PageSubject, known: Topic | None
         "group": subject.group,
         "metadata": {"title": subject.title[:_MOST_TITLE], KEY: subject.key},
     }
-    name = build_name(subject.stem or subject.title)
-    if not name or _is_secret(name):
-        name = subject.kind
-    if known is None and name in names and is_legacy(names[name]):
-        known = names[name]
+    name = "" if known is not None else build_name(subject.stem or subject.title)
+    known = known or names.find_legacy(name)
     if known is not None:
         return known.model_copy(update=fields)
-    free, number = name, 1
-    while free in names or _is_secret(free):
-        number += 1
-        free = f"{name}_{number}"
-    trust = lowest(*(memory.trust for memory in subject.members))
     new_id, now = derived_id(TOPIC.prefix, subject.kind, subject.key), knowledge.clock()
-    return Topic(agent_id=knowledge.agent_id, id=new_id, name=free, timestamp=now, trust=trust, **fields)
+    trust = lowest(*(memory.trust for memory in subject.members))
+    name = names.take(subject.kind if not name or _is_secret(name) else name)
+    return Topic(agent_id=knowledge.agent_id, id=new_id, name=name, timestamp=now, trust=trust, **fields)
 
 
 def _is_secret(name: str) -> bool:
