@@ -87,7 +87,7 @@ async def topic(
 
 
 async def _build_unknown(run: Run, pages: Pages, name: str) -> UnknownIdError:
-    """Return the error for a topic without a page: how many passages mention it, and what to do."""
+    """Return the error for a name that has no page."""
     passages = await count_mentions(run.service, name)
     word = shlex.quote(one_line(name))
     recovery = f"Run `agent-memory search {word}` to read them, or" if passages else "Run"

@@ -41,7 +41,7 @@ async def rebuild(
     runner: Runner,
     progress: Callable[[int, int], object],
 ) -> RebuildResult:
-    """Read all stored documents and conversations again; go on where a rebuild was stopped.
+    """Read all stored documents and conversations again, or go on with it.
 
     What was forgotten stays forgotten, and what a person edited or pinned stays. No language model is asked.
 

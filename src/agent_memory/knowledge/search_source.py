@@ -194,7 +194,7 @@ class KnowledgeSource(SearchSource):
     # -- pages --------------------------------------------------------------------------------------------------------
 
     async def _add_pages(self, results: SearchResults, asked: WideRequest) -> None:
-        """Add the best page of a declared topic; passages say what other pages say, which are found if asked for."""
+        """Add the best page of a declared topic; all if asked for."""
         from agent_memory.knowledge.pages.subjects import is_derived  # only for those who have pages
 
         answer = await self._opened().topics.answer(asked.elsewhere())

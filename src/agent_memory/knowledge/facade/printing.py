@@ -100,7 +100,7 @@ def not_found(error: CategoryNotFoundError) -> str:
 
 
 def describe_mentions(name: str, passages: int) -> str:
-    """Return that a name has no page, and how many passages mention it."""
+    """Return how many passages mention a name without a page."""
     count = counted(passages, "passage mentions", "passages mention") if passages else "No passage mentions"
     return f'No page "{visible(name)}". {count} it.'
 

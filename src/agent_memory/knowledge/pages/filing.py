@@ -1,4 +1,4 @@
-"""Topics of items: the topic they name, a declared one that they are like, their document, conversation and speaker."""
+"""Topics of items: declared ones, documents, conversations, speakers."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ async def unfiled_of(service: MemoryService, topics: Sequence[Topic]) -> int:
 
 
 async def count_mentions(service: MemoryService, name: str, group: str | None = None) -> int:
-    """Return how many passages have all words of a name in a row."""
+    """Return how many passages have the words of a name."""
     words = r"[\W_]+".join(re.findall(r"[^\W_]+", name))
     if not words:
         return 0
@@ -104,7 +104,7 @@ def declared_of(topics: Sequence[Topic]) -> list[Declared]:
 
 
 async def guessed(service: MemoryService, texts: Sequence[str], topics: Sequence[Topic]) -> list[str]:
-    """Return for each text the declared topic that it belongs to; an empty text for none or several alike."""
+    """Return the declared topic of each text, or an empty text."""
     declared = declared_of(topics)
     if not declared or not texts:
         return [""] * len(texts)
@@ -113,7 +113,7 @@ async def guessed(service: MemoryService, texts: Sequence[str], topics: Sequence
 
 
 async def embed_of(service: MemoryService, texts: Sequence[str], declared: Sequence[Declared]) -> Embed | None:
-    """Return a function for the vectors of these texts and topics; None without an embedder."""
+    """Return a function for vectors of these texts, or None."""
     every = list(dict.fromkeys([*texts, *(phrase for topic in declared for phrase in topic.phrases)]))
     matrix = await service.admin.vectors_of(every)
     if matrix is None:
@@ -127,12 +127,12 @@ async def embed_of(service: MemoryService, texts: Sequence[str], declared: Seque
 
 
 def open_to(group: str, topics: Sequence[Topic]) -> list[Topic]:
-    """Return the topics that may have items of a group, or of none if it is empty."""
+    """Return the topics that may have items of a group."""
     return [topic for topic in topics if topic.group in {"", group}]
 
 
 async def _guess_all(service: MemoryService, items: Sequence[Memory], topics: Sequence[Topic]) -> list[str]:
-    """Return for each item the declared topic that it belongs to, among those of its group and of none."""
+    """Return the declared topic of each item, or an empty text."""
     groups = {topic.group for topic in topics if topic.group and not is_derived(topic)}
     names = dict.fromkeys((item.id for item in items), "")
     for group in ("", *sorted(groups)):
@@ -154,7 +154,7 @@ class _TopicNames:
         self._taken, self._numbers = set(self._topics), Counter[str]()
 
     def find_legacy(self, name: str) -> Topic | None:
-        """Return the topic of this name that an earlier version made, if it is free."""
+        """Return the free topic of an earlier version with this name."""
         topic = self._topics.pop(name, None)
         return topic if topic is not None and is_legacy(topic) else None
 
@@ -169,7 +169,7 @@ class _TopicNames:
 
 
 def _build_topic(knowledge: Knowledge, subject: PageSubject, known: Topic | None, names: _TopicNames) -> Topic:
-    """Return the topic of a subject: the known one with its present title, or a new one.
+    """Return the known topic of a subject as of now, or a new one.
 
     Args:
         knowledge: Records of the agent.
@@ -194,5 +194,5 @@ def _build_topic(knowledge: Knowledge, subject: PageSubject, known: Topic | None
 
 
 def _is_secret(name: str) -> bool:
-    """Return True if the redactor takes a name for a secret, as it does some with numbers."""
+    """Return True if the redactor takes a name for a secret."""
     return bool(redact_label(name, _REDACTOR)[1])

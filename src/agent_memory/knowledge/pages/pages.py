@@ -14,11 +14,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import BusyError
+from agent_memory.knowledge.pages.hidden_topics import is_hidden
 from agent_memory.knowledge.pages.paging import page_of, rendered_of, shortened, title_of
 from agent_memory.knowledge.pages.rereading import OnlyNew
 from agent_memory.knowledge.pages.shortening import PageShortener
 from agent_memory.knowledge.pages.sources import sources_of
-from agent_memory.knowledge.pages.subjects import DOCUMENT, ENTITY, HIDDEN, KEPT, KEY, describe, is_derived
+from agent_memory.knowledge.pages.subjects import DOCUMENT, HIDDEN, KEPT, KEY, describe, is_derived
 from agent_memory.knowledge.topics.assignment import build_name
 from agent_memory.knowledge.topics.consolidation import INTERVAL
 from agent_memory.knowledge.topics.escaping import escaped
@@ -109,7 +110,7 @@ class Pages:
         return await asyncio.to_thread(lambda: [topic for topic in topics if not is_hidden(topic, self._files)])
 
     async def list_all(self) -> list[Topic]:
-        """Return all topics, by name, also those of earlier versions that are hidden."""
+        """Return all topics by name, hidden ones included."""
         return sorted((await self._knowledge.topics.browse(Listing())).records, key=lambda topic: topic.name)
 
     async def topic(self, name: str) -> Topic | None:
@@ -117,14 +118,14 @@ class Pages:
         return next((topic for topic in await self.topics() if topic.name == name), None)
 
     async def find(self, name: str) -> Topic | None:
-        """Return a topic by its name, or by the title that only one topic has."""
+        """Return a topic by its name or its unique title."""
         topics, wanted = await self.topics(), build_name(name)
         named = [topic for topic in topics if topic.name in {name, wanted}]
         titled = [topic for topic in topics if title_of(topic).casefold() == name.strip().casefold()]
         return named[0] if named else titled[0] if len(titled) == 1 else None
 
     async def declare(self, declared: Redacted[Topic]) -> Topic:
-        """Store a declared topic; a hidden one of its name becomes this one.
+        """Store a declared topic, in place of a hidden one.
 
         Raises:
             StorageError: Nothing was stored.
@@ -138,7 +139,7 @@ class Pages:
         return await self._knowledge.topics.update(hidden.id, {name: getattr(topic, name) for name in names})
 
     async def decide(self, topic: Topic) -> None:
-        """Hide a topic of an earlier version; keep it if a person edited its page or pinned an item of it.
+        """Hide a topic of an earlier version, unless edited or pinned.
 
         Raises:
             StorageError: It is as it was.
@@ -172,7 +173,7 @@ class Pages:
         return len(set(members) - known) >= enough
 
     async def describe(self, topic: Topic, members: Sequence[Memory]) -> Topic:
-        """Return the topic of a document with a description of these items, stored if it is new."""
+        """Describe a document by its present items, and return its topic."""
         description = describe(topic.source.detail or "", title_of(topic), members)
         if description == topic.description:
             return topic
@@ -271,7 +272,7 @@ class Pages:
         return made
 
     async def remove(self, topic: Topic) -> None:
-        """Remove a derived topic that has no items any more, with its page.
+        """Remove a derived topic without items, with its page.
 
         Of one whose file a person edited the file stays, and the topic without the page as it was rendered.
         """
@@ -317,7 +318,7 @@ class Pages:
 
 
 async def _without(pages: Pages, topic: Topic, short: PageShortener | None) -> list[Made]:
-    """Shorten a page, or rebuild it; a derived topic without items is removed."""
+    """Shorten, rebuild or remove a page that has lost items."""
     began, is_document = time.perf_counter(), topic.source.detail == DOCUMENT
     if short is not None and not is_document and (changed := await short.cut(topic)) is not None:
         return [Made(changed, changed.body, len(changed.item_ids), 1000 * (time.perf_counter() - began))]
@@ -331,7 +332,7 @@ async def _without(pages: Pages, topic: Topic, short: PageShortener | None) -> l
 
 
 async def requoted(pages: Pages, resources: Collection[str]) -> list[Made]:
-    """Rebuild the pages whose footnotes name resources that have another title now; return these.
+    """Rebuild the pages that name resources with another title now.
 
     The page of such a conversation is removed. The next background work builds it with the new title.
 
@@ -345,13 +346,6 @@ async def requoted(pages: Pages, resources: Collection[str]) -> list[Made]:
         elif not topic.edited_by and any(resource in topic.body for resource in resources):
             made.append(await pages.make(topic, await pages.members_of(topic)))
     return made
-
-
-def is_hidden(topic: Topic, files: TopicFiles) -> bool:
-    """Return True if an earlier version made a topic of names in items, and no person edited its page."""
-    if topic.source.detail != ENTITY:
-        return topic.source.detail == HIDDEN
-    return not topic.edited_by and not files.kept(topic.name).is_edited
 
 
 async def page_for(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]) -> str:

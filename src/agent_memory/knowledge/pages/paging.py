@@ -104,7 +104,7 @@ def build_items(topic: Topic, memories: Sequence[Memory], sources: Mapping[str, 
 
 
 def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, Passage | None], place: int) -> TopicItem:
-    """Return a memory as a page needs it; `place` is its place among the others."""
+    """Return a memory as a page needs it."""
     note = _note(memory, sources)
     if is_passage(memory) and "speaker" not in memory.metadata:
         path = str(memory.metadata.get("heading", ""))

@@ -39,7 +39,7 @@ class PageShortener:
         self._through = (await self._knowledge.topics.changed_after(0)).last
 
     async def cut(self, topic: Topic) -> Topic | None:
-        """Write the record of a topic without the items and return it; None where the page is to be rebuilt.
+        """Write a topic without the items; None if it must be rebuilt.
 
         Raises:
             StorageError: The record is as it was.

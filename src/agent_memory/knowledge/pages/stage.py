@@ -138,7 +138,7 @@ class Publishing:
         await self._pages.write_index()
 
     async def _store(self, known: Topic | None, topic: Topic) -> Topic:
-        """Store a derived topic as it should be, if it is not yet; return it."""
+        """Store a derived topic if it is new or changed."""
         if known is None:
             await self._knowledge.topics.store(topic)
             return topic

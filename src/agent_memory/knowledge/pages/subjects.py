@@ -1,4 +1,4 @@
-"""Subjects of pages that are no declared topics: documents, conversations, and people who speak."""
+"""Subjects of pages: documents, conversations, people who speak."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MOST_SUFFIX: Final = 6
 
 @dataclass(slots=True)
 class PageSubject:
-    """A document, a conversation or a person, with the items of its page.
+    """A document, conversation or person with the items of its page.
 
     Attributes:
         kind: `DOCUMENT`, `TALK` or `PERSON`.
@@ -75,7 +75,7 @@ class PageSubject:
 
     @property
     def title(self) -> str:
-        """Title of the page: of a document the heading above its passages, else the name of its file."""
+        """Title: the heading above all passages of a document, else the label."""
         if self.kind == DOCUMENT:
             tops = {_read_path(item)[0] for item in self.members if item.metadata.get("heading")}
             if len(tops) == 1:
@@ -101,12 +101,12 @@ def is_derived(topic: Topic) -> bool:
 
 
 def is_legacy(topic: Topic) -> bool:
-    """Return True if an earlier version made a topic of names in items."""
+    """Return True if an earlier version made a topic of names."""
     return topic.source.detail in {ENTITY, HIDDEN, KEPT}
 
 
 def describe(kind: str, title: str, members: Sequence[Memory], speakers: Sequence[str] = ()) -> str:
-    """Return what a page covers: of a document its headings, of a conversation who and when."""
+    """Return a description: headings of a document, speakers of a conversation."""
     if kind == PERSON:
         return f"What {title} said, with the questions it answers."[:_MOST_DESCRIBED]
     days = _get_days(members)
@@ -120,13 +120,13 @@ def describe(kind: str, title: str, members: Sequence[Memory], speakers: Sequenc
 
 
 def speaker_of(item: Memory) -> str:
-    """Return the name of who says an item of talk; empty for a role."""
+    """Return the name of the speaker of an item, or nothing."""
     name = str(item.metadata.get("speaker", ""))
     return name if name and f"\n{name}: " in f"\n{item.content}" else ""
 
 
 async def find_subjects(knowledge: Knowledge, items: Iterable[Memory]) -> list[PageSubject]:
-    """Return the documents, conversations and people of passages and statements, in this order.
+    """Return the documents, conversations and people of items.
 
     Raises:
         StorageError: The sources cannot be read.

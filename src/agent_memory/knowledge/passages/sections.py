@@ -116,7 +116,7 @@ def find_cut(text: str, start: int, end: int) -> int:
 
 
 def _is_markup(text: str, passage: TextPassage) -> bool:
-    """Return True if all lines of a passage are link targets, images or tags, which say nothing to a reader."""
+    """Return True if a passage has only link targets, images and tags."""
     lines = text[passage.start : passage.end].split("\n")
     return all(not line.strip() or _MARKUP.fullmatch(line.strip()) is not None for line in lines)
 

@@ -1,4 +1,4 @@
-"""What must be the same where two texts say the same: their numbers, and whether they deny something. Pure."""
+"""Numbers and denials, which two texts share that say the same. Pure."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def nearest(texts: Sequence[str], declared: Sequence[Declared], embed: Embed | N
 
 
 def build_name(title: str) -> str:
-    """Return a title as the name of a topic, `project_tidewater`; empty if nothing is left of it."""
+    """Return the topic name of a title, `project_tidewater`, or nothing."""
     name = _PLAIN.sub("_", title.casefold()).strip("_")[:_MAX_NAME_CHARS].strip("_")
     return name if name[:1].isalpha() else f"n_{name}"[:_MAX_NAME_CHARS].strip("_") if name else ""
 

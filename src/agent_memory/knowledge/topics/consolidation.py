@@ -1,4 +1,4 @@
-"""A topic's page rebuilt from its items, with nothing of the page before lost without a reason. Pure."""
+"""A topic's page rebuilt from its items, without silent loss. Pure."""
 
 from __future__ import annotations
 

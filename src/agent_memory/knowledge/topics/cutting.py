@@ -1,4 +1,4 @@
-"""A rendered page without some items: only the lines that name them change. Pure.
+"""Removal of items from a rendered page, line by line. Pure.
 
 What is left keeps its place, its heading and the numbers of its footnotes until the page is rebuilt.
 """
@@ -25,12 +25,12 @@ _EMPTY_BLOCK: Final = re.compile(rf"(?<=\n\n)(?:{_NOTHING}\n)+\n")
 
 
 def list_items(text: str) -> set[str]:
-    """Return the IDs of the items with a footnote on a rendered page."""
+    """Return the IDs of the items on a rendered page."""
     return {note[4] for note in _notes(text.split("\n")).values() if note[4]}
 
 
 def without(text: str, gone: Collection[str]) -> str | None:
-    """Return a page without some items: their footnotes and claims, and headings left empty.
+    """Return a page without the footnotes and claims of some items.
 
     Args:
         text: Rendered page, with front matter or without it.
@@ -66,6 +66,6 @@ def _notes(lines: Sequence[str]) -> dict[str, re.Match[str]]:
 
 
 def _references(line: str) -> list[str]:
-    """Return the numbers of the footnotes of a rendered claim; none of any other line."""
+    """Return the numbers of the footnotes of a rendered claim."""
     claim = _CLAIM.fullmatch(line) if line.startswith("- ") and line.endswith("]") else None
     return _NUMBER.findall(claim[1]) if claim else []

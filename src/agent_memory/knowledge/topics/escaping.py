@@ -48,7 +48,7 @@ def escaped(text: str) -> str:
 
 
 def unfold(page: str) -> str:
-    """Return a page with the line breaks in its claims as hard breaks."""
+    """Return a page with hard breaks in its claims."""
     return _CLAIM.sub(lambda claim: _FOLDED.sub("\\\\\n  ", claim[0]), page)
 
 

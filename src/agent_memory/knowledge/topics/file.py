@@ -86,7 +86,7 @@ def read_page_file(text: str) -> PageFile:
 
 
 def shortened_file(text: str, gone: Collection[str]) -> str | None:
-    """Return a rendered file without some items; None where it is to be rendered again."""
+    """Return a rendered file without some items, or None."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     front = _FRONT.match(text)
     mark = _RENDERED.search(front[0]) if front else None

@@ -1,4 +1,4 @@
-"""What a page is made of: an item with the place of its words. Pure."""
+"""Items as lines of a page, with their sources. Pure."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def heading_of(category: str) -> str:
 
 
 def rank_of(title: str) -> int:
-    """Return the place of a heading: none, those of categories, then all others, then the rest."""
+    """Return the rank of a heading: categories, others, the rest."""
     titles = ["", *(heading.title for heading in HEADINGS)]
     if title in titles:
         return titles.index(title)

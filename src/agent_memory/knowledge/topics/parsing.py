@@ -129,7 +129,7 @@ def _title(lines: list[str]) -> tuple[str, list[str]]:
 
 
 def _read_first(lines: list[str], pattern: re.Pattern[str]) -> tuple[re.Match[str] | None, list[str]]:
-    """Return the match of the first line that is not empty, and the lines behind it."""
+    """Return the match of the first line with text, and the rest."""
     for place, line in enumerate(lines):
         if line.strip():
             match = pattern.fullmatch(line.strip())
