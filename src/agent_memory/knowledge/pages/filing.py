@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.pages.subjects import HIDDEN, KEY, find_subjects, is_derived, is_legacy
+from agent_memory.knowledge.pages.subjects import HIDDEN, KEY, find_subjects, is_derived, is_legacy, load_sources
 from agent_memory.knowledge.topics.assignment import Declared, build_name, nearest
 from agent_memory.models import EVERYTHING, TOPIC, Listing, SearchFilters, Source, Topic, derived_id
 from agent_memory.redaction import SecretRedactor, redact_label
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from agent_memory.embeddings.protocol import Matrix
-    from agent_memory.knowledge.pages.subjects import PageSubject
+    from agent_memory.knowledge.pages.subjects import ItemSources, PageSubject
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.knowledge.topics.assignment import Embed
     from agent_memory.models import Memory
@@ -55,17 +55,30 @@ async def file_all(knowledge: Knowledge, service: MemoryService, topics: Sequenc
     """
     memories = (await service.admin.browse(Listing("oldest", EVERYTHING))).records
     by_name = {topic.name: topic.id for topic in topics if topic.source.detail != HIDDEN}
-    members: dict[str, dict[str, Memory]] = {}
-    for memory in memories:
-        if memory.topic in by_name:
-            members.setdefault(by_name[memory.topic], {})[memory.id] = memory
-    free = [memory for memory in memories if memory.is_item and memory.topic not in by_name]
+    named = {memory.id: by_name[memory.topic] for memory in memories if memory.topic in by_name}
+    free = [memory for memory in memories if memory.is_item and memory.id not in named]
     for memory, name in zip(free, await _guess_all(service, free, topics), strict=True):
         if name:
-            members.setdefault(by_name[name], {})[memory.id] = memory
+            named[memory.id] = by_name[name]
+    sources = await load_sources(knowledge, memories)
+    return await asyncio.to_thread(_build_filing, knowledge, memories, topics, named, sources)
+
+
+def _build_filing(
+    knowledge: Knowledge,
+    memories: Sequence[Memory],
+    topics: Sequence[Topic],
+    named: Mapping[str, str],
+    sources: ItemSources,
+) -> Filing:
+    """Return the items of all topics; `named` has the ID of the topic of memories."""
+    members: dict[str, dict[str, Memory]] = {}
+    for memory in memories:
+        if memory.id in named:
+            members.setdefault(named[memory.id], {})[memory.id] = memory
     known = {(topic.source.detail or "", str(topic.metadata.get(KEY, ""))): topic for topic in topics}
     names, derived = _TopicNames(topics), list[Topic]()
-    for subject in await find_subjects(knowledge, memories):
+    for subject in find_subjects(sources):
         topic = _build_topic(knowledge, subject, known.get((subject.kind, subject.key)), names)
         derived.append(topic)
         members.setdefault(topic.id, {}).update({memory.id: memory for memory in subject.members})
@@ -183,7 +196,7 @@ def _build_topic(knowledge: Knowledge, subject: PageSubject, known: Topic | None
         "group": subject.group,
         "metadata": {"title": subject.title[:_MOST_TITLE], KEY: subject.key},
     }
-    name = "" if known is not None else build_name(subject.stem or subject.title)
+    name = "" if known is not None else build_name(subject.name)
     known = known or names.find_legacy(name)
     if known is not None:
         return known.model_copy(update=fields)

@@ -105,13 +105,14 @@ class Pages:
     # -- which there are ----------------------------------------------------------------------------------------------
 
     async def topics(self) -> list[Topic]:
-        """Return the topics that are shown, by name."""
+        """Return the topics that are shown, declared ones first, by name."""
         topics = await self.list_all()
         return await asyncio.to_thread(lambda: [topic for topic in topics if not is_hidden(topic, self._files)])
 
     async def list_all(self) -> list[Topic]:
-        """Return all topics by name, hidden ones included."""
-        return sorted((await self._knowledge.topics.browse(Listing())).records, key=lambda topic: topic.name)
+        """Return all topics, declared ones first, by name, hidden ones included."""
+        topics = (await self._knowledge.topics.browse(Listing())).records
+        return sorted(topics, key=lambda topic: (is_derived(topic), topic.name))
 
     async def topic(self, name: str) -> Topic | None:
         """Return a topic by its name."""

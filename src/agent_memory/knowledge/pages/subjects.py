@@ -13,7 +13,7 @@ from agent_memory.models import DIGEST, EPISODE, RESOURCE
 from agent_memory.models.digest_statements import PASSAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Episode, Memory, Resource, Topic
@@ -33,7 +33,6 @@ LEAST_SAID: Final = 5
 """Items that a person said before there is a page."""
 _PRESENT: Final = frozenset({PASSAGE, DIGEST, MODEL})
 _LEAST_TURNS: Final = 3
-_LEAST_SPEAKERS: Final = 2
 _NO_PAGE: Final = "feedback"
 """Type of resources that are single notes."""
 _MOST_NAMED: Final = 6
@@ -50,9 +49,8 @@ class PageSubject:
         key: ID of the first version of the document or of the conversation, or name of the person.
         label: Name of the file, title of the conversation, or name of the person.
         group: Group of the document or conversation.
-        is_import: Whether it was read from a file.
         members: Items, oldest first.
-        speakers: Who speaks; the names that are names have True.
+        speakers: Names and roles of who speaks, in order.
         turns: Turns of a conversation.
     """
 
@@ -60,18 +58,16 @@ class PageSubject:
     key: str
     label: str
     group: str = ""
-    is_import: bool = False
     members: list[Memory] = field(default_factory=list)
-    speakers: dict[str, bool] = field(default_factory=dict)
+    speakers: dict[str, None] = field(default_factory=dict)
     turns: set[str] = field(default_factory=set)
 
     @property
     def has_page(self) -> bool:
         """Whether there is enough for a page."""
-        if self.kind == PERSON:
-            return len(self.members) >= LEAST_SAID
-        is_meeting = self.is_import or sum(self.speakers.values()) >= _LEAST_SPEAKERS
-        return self.kind == DOCUMENT or (len(self.turns) >= _LEAST_TURNS and is_meeting)
+        if self.kind == TALK:
+            return len(self.turns) >= _LEAST_TURNS
+        return self.kind == DOCUMENT or len(self.members) >= LEAST_SAID
 
     @property
     def title(self) -> str:
@@ -81,6 +77,12 @@ class PageSubject:
             if len(tops) == 1:
                 return tops.pop()
         return self.stem or f"{self.kind.title()} of {_get_days(self.members)}"
+
+    @property
+    def name(self) -> str:
+        """Label for the name of the topic, with the kind before a date."""
+        label = self.stem or self.title
+        return f"{self.kind} {label}" if label[:1].isdigit() else label
 
     @property
     def stem(self) -> str:
@@ -125,29 +127,51 @@ def speaker_of(item: Memory) -> str:
     return name if name and f"\n{name}: " in f"\n{item.content}" else ""
 
 
-async def find_subjects(knowledge: Knowledge, items: Iterable[Memory]) -> list[PageSubject]:
-    """Return the documents, conversations and people of items.
+@dataclass(frozen=True, slots=True)
+class ItemSources:
+    """Passages and statements with their sources.
+
+    Attributes:
+        items: Passages and statements, oldest first.
+        turns: Turns by their IDs.
+        resources: Current documents and conversations by their IDs.
+        first: ID of the first version of each.
+    """
+
+    items: Sequence[Memory]
+    turns: Mapping[str, Episode]
+    resources: Mapping[str, Resource]
+    first: Mapping[str, str]
+
+
+async def load_sources(knowledge: Knowledge, memories: Iterable[Memory]) -> ItemSources:
+    """Return the passages and statements among memories with their sources.
 
     Raises:
         StorageError: The sources cannot be read.
     """
-    drawn = [item for item in items if item.is_item]
+    drawn = [memory for memory in memories if memory.is_item]
     cut = {source for item in drawn if is_passage(item) for source in sources_of(item)}
     # Items of earlier versions are read where their source has no passage, which would say the same.
-    own = [item for item in drawn if item.source.detail in _PRESENT or cut.isdisjoint(sources_of(item))]
-    sources = {source for item in own for source in sources_of(item)}
+    items = [item for item in drawn if item.source.detail in _PRESENT or cut.isdisjoint(sources_of(item))]
+    sources = {source for item in items for source in sources_of(item)}
     turns = await knowledge.episodes.valid_among([source for source in sources if source.startswith(EPISODE.prefix)])
     homes = {turn.conversation for turn in turns.values() if turn.conversation is not None}
     homes |= {source for source in sources if source.startswith(RESOURCE.prefix)}
     resources = await knowledge.resources.valid_among(sorted(homes))
     first = {resource.id: await _find_first(knowledge, resource) for resource in resources.values()}
+    return ItemSources(items, turns, resources, first)
+
+
+def find_subjects(sources: ItemSources) -> list[PageSubject]:
+    """Return the documents, conversations and people of items."""
     subjects: dict[tuple[str, str], PageSubject] = {}
-    for item in own:
+    for item in sources.items:
         for source in reversed(sources_of(item)):  # a question precedes its answer
-            turn = turns.get(source)
-            resource = resources.get((turn.conversation or "") if turn is not None else source)
+            turn = sources.turns.get(source)
+            resource = sources.resources.get((turn.conversation or "") if turn is not None else source)
             if resource is not None and resource.resource_type != _NO_PAGE:
-                _add_item(subjects, item, resource, first[resource.id], turn)
+                _add_item(subjects, item, resource, sources.first[resource.id], turn)
         if name := speaker_of(item):
             subjects.setdefault((PERSON, name), PageSubject(PERSON, name, name)).members.append(item)
     found = [subject for subject in subjects.values() if subject.has_page]
@@ -159,16 +183,16 @@ def _add_item(
 ) -> None:
     """Add an item to its document or conversation."""
     kind = TALK if resource.resource_type == "conversation" else DOCUMENT
-    new = PageSubject(kind, key, resource.title, resource.group, resource.source.kind == "import")
+    new = PageSubject(kind, key, resource.title, resource.group)
     subject = subjects.setdefault((kind, key), new)
-    if item not in subject.members[-1:]:
+    if item.id not in {member.id for member in subject.members[-1:]}:
         subject.members.append(item)
     if turn is not None:
         subject.turns.add(turn.id)
-        subject.speakers.setdefault(turn.speaker or f"the {turn.role}", bool(turn.speaker))
+        subject.speakers.setdefault(turn.speaker or f"the {turn.role}")
     elif name := speaker_of(item):
         subject.turns |= {item.id} if item.content.startswith(f"{name}: ") else {item.id, f"{item.id} asked"}
-        subject.speakers.setdefault(name, True)
+        subject.speakers.setdefault(name)
 
 
 async def _find_first(knowledge: Knowledge, resource: Resource) -> str:

@@ -58,8 +58,9 @@ def folder(root: Path) -> Path:
 
 
 async def talk_of(ingest: Ingest, *said: str, speaker: str = "Lea", key: str = "s-1") -> None:
-    talk = await ingest.conversation(key, title="Chat")
+    """Ingest two turns a conversation, which is too few for a page of its own."""
     for order, words in enumerate(said):
+        talk = await ingest.conversation(f"{key} {order // 2}", title="Chat")
         await ingest.turn(Turn(words, "person", speaker), conversation=talk.record.id, order=order)
 
 
@@ -76,7 +77,7 @@ async def test_what_five_items_speak_of_gets_a_page_whose_footnotes_lead_to_the_
 ) -> None:
     await talk_of(ingest, *SAID)
     ran = await runner_of(knowledge, service).run()
-    assert ran.done == {"items": 7, "pages": 1}
+    assert ran.done == {"items": 9, "pages": 1}
     assert sorted(path.name for path in folder.iterdir()) == ["index.md", "lea.md"]
     assert (
         "[Lea](lea.md) - What Lea said, with the questions it answers. (6 items)" in (folder / "index.md").read_text()
@@ -273,8 +274,8 @@ async def test_the_manager_shows_what_the_file_shows_and_deleting_a_resource_tak
     page.write_text(page.read_text() + "\nMine.\n")
     assert "Mine." in await manager.get_category_content("lea")
     assert "Mine." in await manager.consolidate_category("lea", force=True)
-    (resource,) = await manager.resource_layer.list_recent()
-    await manager.delete_resource(resource.resource_id)
+    for resource in await manager.resource_layer.list_recent():
+        await manager.delete_resource(resource.resource_id)
     assert "cello" not in all_text(folder)
     assert "Mine." in page.read_text()
     await manager.close()
