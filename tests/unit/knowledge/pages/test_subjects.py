@@ -171,9 +171,7 @@ async def test_page_is_found_by_title(ingest: Ingest, knowledge: Knowledge, serv
 async def test_mentions_are_passages_with_all_words_of_a_name(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
-    await ingest.resource(
-        "We run on Kubernetes.\n\n# Old\n\nThe kubernetes-cluster is blue.\n\n# Else\n\nA kubernet."
-    )
+    await ingest.resource("We run on Kubernetes.\n\n# Old\n\nThe kubernetes-cluster is blue.\n\n# Else\n\nA kubernet.")
     await runner_of(knowledge, service).run()
     assert await count_mentions(service, "Kubernetes") == 2
     assert await count_mentions(service, "kubernetes_cluster") == 1
