@@ -15,7 +15,6 @@ from agent_memory.knowledge.topics.page import Footnote
 from agent_memory.models import derived_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 LEAST_CHARS: Final = 25
@@ -29,12 +28,11 @@ _CATCH_ALL: Final = frozenset({"small_talk", "meta"})
 
 @dataclass
 class Talk:
-    """A conversation: its statements as items, the texts they stand in, and of whom each speaks by its makers."""
+    """A conversation: the statements of each speaker as items, and the texts of its turns."""
 
     name: str
-    items: list[TopicItem] = field(default_factory=list)
+    speakers: dict[str, list[TopicItem]] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
-    persons: dict[str, set[str]] = field(default_factory=dict)
 
 
 def load_talks(path: Path) -> list[Talk]:
@@ -46,9 +44,6 @@ def _talk(data: dict[str, Any]) -> Talk:
     talk = Talk(data["sample_id"])
     speakers = data["conversation"]["speaker_a"], data["conversation"]["speaker_b"]
     resource, label = derived_id("res-", talk.name), f"conversation of {speakers[0]} and {speakers[1]}"
-    observed: dict[str, set[str]] = {}
-    for person, evidence in _observations(data):
-        observed.setdefault(evidence, set()).add(person)
     for session in filter(_SESSION.fullmatch, data["conversation"]):
         said_at = _moment(data["conversation"][f"{session}_date_time"])
         for turn in data["conversation"][session]:
@@ -62,20 +57,10 @@ def _talk(data: dict[str, Any]) -> Talk:
                 item = derived_id("mem-", source, start)
                 note = Footnote(source, start, start + len(quote), quote, label, resource, item)
                 text = f"{turn['speaker']}: {quote}"
-                talk.items.append(
-                    TopicItem(item, text, note, said_at=said_at, speaker=turn["speaker"], order=len(talk.texts))
+                talk.speakers.setdefault(turn["speaker"], []).append(
+                    TopicItem(item, text, note, f"{said_at:%Y-%m}", said_at, (said_at.timestamp(), len(talk.texts)))
                 )
-                if turn["dia_id"] in observed:
-                    talk.persons[item] = observed[turn["dia_id"]]
     return talk
-
-
-def _observations(data: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for session in data["observation"].values():
-        for person, facts in session.items():
-            for _, evidence in facts:
-                for each in [evidence] if isinstance(evidence, str) else evidence:
-                    yield person, each
 
 
 def _moment(text: str) -> datetime:

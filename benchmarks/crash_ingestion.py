@@ -194,9 +194,9 @@ async def problems_of_pages(root: Path, knowledge: Knowledge, service: MemorySer
     """Return what is wrong with the pages, a sentence each."""
     await runner_of(knowledge, service, at_once=True).run()  # few new items wait for more
     topics, files = await Pages(knowledge, service).topics(), TopicFiles(root / "bob" / "topics")
-    filed, problems = await file_all(service, topics), list[str]()
+    filed, problems = await file_all(knowledge, service, topics), list[str]()
     for topic in topics:
-        members, saved = {each.id for each in filed.members.get(topic.name, ())}, files.read(topic.name)
+        members, saved = {each.id for each in filed.members.get(topic.id, ())}, files.read(topic.name)
         if saved is None or saved.is_edited:
             problems.append(f"page {topic.name}: {'is not there' if saved is None else 'taken for edited'}")
             continue
@@ -206,10 +206,10 @@ async def problems_of_pages(root: Path, knowledge: Knowledge, service: MemorySer
         if difference := _first_difference(render(saved.page), topic.body):
             problems.append(f"page {topic.name}: file and record differ: {difference}")
             continue
-        sources = await sources_of(knowledge, filed.members[topic.name])
+        sources = await sources_of(knowledge, filed.members[topic.id])
         for note in saved.page.notes:
             passage = sources.get(note.source)
-            if passage is None or passage.text[note.start : note.end] != note.quote:
+            if passage is None or note.quote not in {"", passage.text[note.start : note.end]}:
                 problems.append(f"page {topic.name}: a footnote leads nowhere")
     if len({topic.name for topic in topics}) < len(topics):
         problems.append(f"{len(topics)} topics")

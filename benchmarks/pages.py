@@ -2,25 +2,22 @@
 
     python -m benchmarks.pages --locomo FILE [--clinc FOLDER] [--rounds 20] [--seed 14] [--json]
 
-**Pages.** The statements of each conversation are filed under topics without a model. Each page is made anew again and
-again, through its files, while items are added, changed, superseded and their sources forgotten at random, and a person
-edits it now and then and takes what is proposed:
+**Pages.** The statements of each speaker of a conversation have a page. Each page is rebuilt again and again, through
+its files, while items are added, changed, superseded and their sources forgotten at random, and a person edits it now
+and then and takes what is proposed:
 
 - lost: items of the page before, or of the topic, that are neither on the page nor named as dropped
 - unresolved: footnotes whose quote is not what stands at their place in a source that lives
 - by hand: lines a person wrote that are gone
-- alike: the share of claims that are nearly an earlier one of their page (difflib ratio of .9, not our own rule)
 - parts above the tokens of one
 
-**Filing.** Of a conversation: statements that its makers named as evidence for what they noted of a person; right is a
-first topic that is this person. With `--clinc`, 300 requests of CLINC150 (github.com/clinc/oos-eval, CC BY 3.0): 250 of
+**Filing.** With `--clinc`, 300 requests of CLINC150 (github.com/clinc/oos-eval, CC BY 3.0): 250 of
 its domains, 50 of none; right is the domain, or none for those. The floor was chosen on the half `seen`.
 """
 
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 import random
 import tempfile
@@ -31,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.embeddings import LocalEmbedder
-from agent_memory.knowledge.topics.assignment import UNFILED, assign, nearest
+from agent_memory.knowledge.topics.assignment import nearest
 from agent_memory.knowledge.topics.consolidation import consolidate
 from agent_memory.knowledge.topics.page import Page
 from agent_memory.knowledge.topics.rendering import MAX_TOKENS, split, tokens_of
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.topics.assignment import Embed
     from agent_memory.knowledge.topics.items import TopicItem
 
-ALIKE: Final = 0.9
 EDITED_EVERY: Final = 7
 _NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -108,7 +104,6 @@ def rewritten(world: World, title: str, rounds: int, folder: Path) -> Counter[st
         _look(files, world, own, counts)
         page = rendered = made.page
     counts["claims"] += len(page.claims)
-    counts["alike"] += _alike(page)
     return counts
 
 
@@ -128,39 +123,17 @@ def _look(files: TopicFiles, world: World, own: list[str], counts: Counter[str])
     counts["too long"] += sum(tokens_of(part) > MAX_TOKENS and len(part.claims) > 1 for part in split(page))
 
 
-def _alike(page: Page) -> int:
-    found, lines = 0, [claim.text.casefold() for claim in page.claims]
-    for at, line in enumerate(lines):
-        matcher = difflib.SequenceMatcher(b=line, autojunk=False)
-        for other in lines[:at]:
-            matcher.set_seq1(other)
-            if matcher.real_quick_ratio() >= ALIKE and matcher.quick_ratio() >= ALIKE and matcher.ratio() >= ALIKE:
-                found += 1
-                break
-    return found
-
-
 def pages_of(talk: Talk, rounds: int, seed: int) -> Counter[str]:
-    """Return the counts over all pages of a conversation."""
+    """Return the counts over the pages of all speakers of a conversation."""
     total = Counter[str]()
-    items = {item.id: item for item in talk.items}
-    for name, members in assign(talk.items).members().items():
-        if name == UNFILED:
-            continue
+    for name, items in talk.speakers.items():
         chance = random.Random(f"{seed} {talk.name} {name}")
-        waiting = [items[member] for member in members]
+        waiting = list(items)
         chance.shuffle(waiting)
         with tempfile.TemporaryDirectory() as folder:
             total += rewritten(World(waiting, dict(talk.texts), chance), name, rounds, Path(folder))
         total["pages"] += 1
     return total
-
-
-def filing_of(talk: Talk) -> dict[str, float]:
-    """Return how many statements with a label were filed under the person that they are about."""
-    topics = assign(talk.items).topics
-    firsts = [(topics[item][0], {person.casefold() for person in persons}) for item, persons in talk.persons.items()]
-    return _shares([first in persons for first, persons in firsts], [first == UNFILED for first, _ in firsts])
 
 
 def requests_filed(folder: Path, phrases: int, embed: Embed | None) -> dict[str, dict[str, float]]:
@@ -193,7 +166,6 @@ def main() -> None:
     report: dict[str, object] = {}
     for talk in load_talks(options.locomo):
         report[f"pages {talk.name}"] = dict(pages_of(talk, options.rounds, options.seed))
-        report[f"filing {talk.name}"] = filing_of(talk)
     if options.clinc:
         embedder = LocalEmbedder()
         for phrases in (6, 15):

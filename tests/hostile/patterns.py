@@ -44,7 +44,6 @@ _ONLY_FULLMATCH = frozenset[str]()
 """Modules that apply what they compile in a function to a whole text or at one place, never by searching."""
 _AT_A_LINE = (r"\s*(?:", r"\W*(?:")
 """Beginnings of the patterns of capture that are only applied where a line begins."""
-_LONGEST_NAME = 120
 _LONGEST_RUN = 159
 _LONGEST_QUESTION = 2_000
 
@@ -57,7 +56,6 @@ def _break_runs(longest: int) -> Callable[[str], str]:
 
 _APPLIED: dict[str, Callable[[str], str]] = {
     "agent_memory.entities.identifiers": _break_runs(_LONGEST_RUN),
-    "agent_memory.knowledge.topics.entities": _break_runs(_LONGEST_NAME),
     "agent_memory.times.questions": lambda text: text[:_LONGEST_QUESTION],
     "agent_memory.capture.rules": lambda text: text[:MAX_SENTENCE_CHARS],
 }

@@ -93,6 +93,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
             "entities",
             "List what was said and what happened, the newest first; or one conversation, in its order.",
         ),
+        "knowledge": _Entry("rebuild", "Look after what is made of documents and conversations.", None),
         "summaries": _Entry("summaries", "List summaries of conversations, the newest first; or those of one."),
     },
     "Take along": {

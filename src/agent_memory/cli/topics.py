@@ -1,21 +1,23 @@
 """Commands about what was made of what an agent was given: topics, and the page of one."""
 
 import asyncio
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from agent_memory.cli.knowledge import opened_knowledge, work
 from agent_memory.cli.running import Run, command
-from agent_memory.cli.text import minute
+from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import CategoryExistsError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.pages.filing import is_entity, unfiled_of
+from agent_memory.knowledge.facade.printing import describe_mentions
+from agent_memory.knowledge.pages.filing import count_mentions, unfiled_of
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.paging import title_of
+from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import TOPIC, Topic, to_text, visible
-from agent_memory.redaction import quoted
 from agent_memory.storage.cleaning import make_record
 
 if TYPE_CHECKING:
@@ -44,8 +46,8 @@ async def topics(run: Run) -> None:
         run.screen.show(topic.description, indent=2, max_lines=2)
     if not found:
         run.screen.hint(
-            f"{run.service.agent_id} has no topics yet. `agent-memory ingest FILE` makes pages of what five items "
-            "speak of; `agent-memory topic NAME --declare TEXT` begins one."
+            f"{run.service.agent_id} has no topics yet. Run `agent-memory ingest FILE` for pages of documents, "
+            "conversations and people, or `agent-memory topic NAME --declare TEXT` for a topic of your own."
         )
     if unfiled:
         told = f"{counted(unfiled, 'item')} on no page; `agent-memory search` finds them, too."
@@ -65,19 +67,15 @@ async def topic(
     """Show the page of a topic, or declare one."""
     async with opened_knowledge(run) as knowledge:
         pages = Pages(knowledge, run.service)
-        known = await pages.topic(own := name.strip().lower().replace(" ", "_"))
         if declare is not None:
-            if known is not None:
+            own = name.strip().lower().replace(" ", "_")
+            if await pages.topic(own) is not None:
                 raise CategoryExistsError(own)
             await _declare(run, knowledge, own, declare)
             return
+        known = await pages.find(name)
         if known is None:
-            there = [each.name for each in await pages.topics()]
-            some = ", ".join(there[:_NAMED]) + (" …" if len(there) > _NAMED else "")
-            raise UnknownIdError(
-                f"There is no topic {quoted(name)}.",
-                recovery=f"There are: {some}." if there else "`agent-memory ingest FILE` makes pages.",
-            )
+            raise await _build_unknown(run, pages, name)
         page, kept = await pages.shown(known), await pages.kept(known)
     run.screen.document({**_document(known, kept), "page": page})
     for line in page.splitlines():
@@ -86,6 +84,18 @@ async def topic(
         run.screen.note(f"{known.name} has no page yet: nothing is filed there.")
     elif kept.proposed is not None:
         run.screen.note(f"This page was changed by hand. What would be written now lies in {kept.proposed.name}.")
+
+
+async def _build_unknown(run: Run, pages: Pages, name: str) -> UnknownIdError:
+    """Return the error for a name that has no page."""
+    passages = await count_mentions(run.service, name)
+    word = shlex.quote(one_line(name))
+    recovery = f"Run `agent-memory search {word}` to read them, or" if passages else "Run"
+    recovery += f" `agent-memory topic {word} --declare TEXT` to give it a page."
+    names = [topic.name for topic in await pages.topics()]
+    if names:
+        recovery += f" Pages: {', '.join(names[:_NAMED])}{' …' if len(names) > _NAMED else ''}."
+    return UnknownIdError(describe_mentions(one_line(name), passages), recovery=recovery)
 
 
 async def _declare(run: Run, knowledge: Knowledge, name: str, description: str) -> None:
@@ -98,7 +108,7 @@ async def _declare(run: Run, knowledge: Knowledge, name: str, description: str) 
         )
     values = {"name": name, "description": description, "timestamp": to_text(knowledge.clock())}
     declared = await asyncio.to_thread(make_record, TOPIC, values, run.service.agent_id)
-    await knowledge.topics.store(declared)
+    await Pages(knowledge, run.service).declare(declared)
     run.screen.note(f"Declared {declared.value.name}. What is like its description is filed there.", style="")
     worked = await work(run, knowledge)
     run.screen.document({"agent_id": run.service.agent_id, "declared": declared.value.name, **worked})
@@ -111,7 +121,7 @@ def _document(topic: Topic, kept: "Kept") -> dict[str, Any]:
         "title": title_of(topic),
         "description": topic.description,
         "items": len(topic.item_ids),
-        "declared": not is_entity(topic),
+        "declared": not is_derived(topic),
         "trust": topic.trust,
         "consolidated_at": None if topic.consolidated_at is None else to_text(topic.consolidated_at),
         "edited": kept.is_edited or bool(topic.edited_by),

@@ -18,6 +18,7 @@ from agent_memory.doctor import (
     checks_journal,
     checks_speakers,
     checks_tasks,
+    checks_topics,
 )
 from agent_memory.doctor.context import Case, cases_of
 from agent_memory.doctor.findings import AgentReport, Finding, HomeReport, by_area
@@ -56,6 +57,7 @@ _OF_A_JOURNAL: Final[dict[str, Check]] = {
     "speakers": checks_speakers.examine_speakers,
     "hidden_conflicts": checks_conflicts.examine_conflicts,
     "entities": checks_entities.examine_guesses,
+    "hidden_topics": checks_topics.examine_topics,
 }
 _DERIVED: Final[dict[str, Check]] = {
     "scratchpad": checks_files.examine_scratchpad,

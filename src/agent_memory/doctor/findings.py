@@ -205,6 +205,7 @@ _AREAS: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
     "topics": {
         "topics": (OK, "pages of topics"),
         "topics_odd": (NOTE, "what lies among the pages and can be none"),
+        "topics_hidden": (NOTE, "topics that an earlier version made of words in items, and that are hidden"),
         "topics_aside": (NOTE, "what was no page and was moved out of the place of one"),
         "topics_unusable": (WARNING, "`topics` is no folder: no page is written"),
     },

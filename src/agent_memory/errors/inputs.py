@@ -82,20 +82,24 @@ class CategoryNotFoundError(UnknownIdError):
     Args:
         category_name: The name.
         available: The names that there are.
+        passages: Number of passages that mention the name.
     """
 
     number = "MEM-002"
     default_code = "category_not_found"
     default_recovery = "Create the category with create_category()."
 
-    def __init__(self, category_name: str, available: list[str] | None = None) -> None:
-        super().__init__(f"Category {category_name!r} not found.")
+    def __init__(self, category_name: str, available: list[str] | None = None, passages: int = 0) -> None:
+        verb = "mentions" if passages == 1 else "mention"
+        mentions = f" {passages:,} passage{'s' * (passages != 1)} {verb} it." if passages else ""
+        super().__init__(f"Category {category_name!r} not found.{mentions}")
         self.category_name = category_name
         self.available = available
+        self.passages = passages
 
     def __reduce__(self) -> tuple[object, ...]:
         """Return what makes it again in another process."""
-        return type(self), (self.category_name, self.available)
+        return type(self), (self.category_name, self.available, self.passages)
 
     @property
     def context(self) -> dict[str, object]:

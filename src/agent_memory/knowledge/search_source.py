@@ -196,12 +196,15 @@ class KnowledgeSource(SearchSource):
     # -- pages --------------------------------------------------------------------------------------------------------
 
     async def _add_pages(self, results: SearchResults, asked: WideRequest) -> None:
-        """Add the best page; its claims are found as passages."""
+        """Add the best page of a declared topic; all if asked for."""
+        from agent_memory.knowledge.pages.subjects import is_derived  # only for those who have pages
+
         answer = await self._opened().topics.answer(asked.elsewhere())
         topics, most = self._get_topics(asked.caller), asked.request.limit if asked.kinds == {"page"} else 1
         results.words = results.words or answer.ranking.words
         for hit, topic in zip(answer.ranking.hits, answer.records, strict=True):
-            page = await self._page(topic, topics, answer.ranking.words) if most else None
+            is_wanted = most and (asked.kinds == {"page"} or not is_derived(topic))
+            page = await self._page(topic, topics, answer.ranking.words) if is_wanted else None
             graded = None if page is None else _grade(hit, page.content, answer.ranking.words)
             if page is not None and graded is not None:
                 results.append(build_hit(page, HitOrigin("page", topic.name), graded))

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import StorageError, UnknownIdError
-from agent_memory.knowledge.pages.filing import is_entity
+from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.lifecycle.archive import Archive, archive_exists
 from agent_memory.models import (
     ACCESS,
@@ -352,7 +352,7 @@ def _why(record: Record, rests: list[Step]) -> str:
         told = "more than what names it now" if one is None else f"as {one.id}, which names it"
         return f"it is trusted {told}; what each text says of it has the trust of that text"
     words = [each for each in rests if each.depth == 1 and (each.rel in {FROM, COVERS, "item"} or rests_on(each.rel))]
-    if isinstance(record, Topic) and not is_entity(record):
+    if isinstance(record, Topic) and not is_derived(record):
         words = []  # its name and its description are the words of who declared it; each line of its page has its own
     if known := [each for each in words if each.trust is not None]:
         return _why_drawn(record, known)

@@ -14,7 +14,7 @@ from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import StorageError
 from agent_memory.journal import texts_in
 from agent_memory.journal.reader import JournalReader
-from agent_memory.knowledge.pages.filing import ENTITY as OF_ENTITY
+from agent_memory.knowledge.pages.subjects import DERIVED
 from agent_memory.models import (
     DIGEST,
     ENTITY,
@@ -93,7 +93,7 @@ class _Known:
         if isinstance(source := data.get("source"), dict):
             self.is_item = source.get("kind") == _EXTRACTION
             self.detail = str(source.get("detail") or "") if self.is_item else ""
-            self.is_made = change.kind == TOPIC.name and source.get("detail") == OF_ENTITY
+            self.is_made = change.kind == TOPIC.name and source.get("detail") in DERIVED
         if change.op == "put":
             self.is_title = data.get("resource_type") == "conversation" and not data.get("chars")
         if isinstance(metadata := data.get("metadata"), dict):

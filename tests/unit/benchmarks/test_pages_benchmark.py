@@ -47,10 +47,6 @@ def test_a_page_that_loses_is_found_out(tmp_path: Path, monkeypatch: pytest.Monk
     assert pages.pages_of(talk(tmp_path), rounds=4, seed=1)["lost"] > 0
 
 
-def test_statements_are_filed_under_the_person_their_makers_named(tmp_path: Path) -> None:
-    assert pages.filing_of(talk(tmp_path)) == {"labelled": 3, "right": 1.0, "unfiled": 0.0}
-
-
 def test_requests_come_with_their_domains(tmp_path: Path) -> None:
     domains = {"banking": ["pay_bill", "transfer"], "meta": ["repeat"]}
     data = {"test": [[f"please pay bill {at}", "pay_bill"] for at in range(260)], "oos_test": [["why", "oos"]] * 60}

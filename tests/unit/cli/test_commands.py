@@ -348,7 +348,7 @@ def test_every_command_takes_root_and_json_and_has_a_help() -> None:
     for name in set(names) - {"help"}:
         _, command, _ = group.resolve_command(context, [name])
         of_no_agent = name in {"agents", "workspace"}
-        for each in command.commands.values() if name in {"workspace", "archive"} else [command]:
+        for each in command.commands.values() if name in {"workspace", "archive", "knowledge"} else [command]:
             options = {option for parameter in each.params for option in parameter.opts}
             assert {"--root", "--json"} <= options, (name, each.name)
             assert "--agent" in options or of_no_agent

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from amplifier_core.testing import MockCoordinator
 
+from agent_memory.errors import CategoryNotFoundError
 from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.facade import printing
 from agent_memory.models import MAX_TEXT_CHARS
@@ -94,21 +95,24 @@ async def test_after_a_strangers_text_the_answer_has_low_trust_and_the_users_wor
     assert [each.trust for each in await talk.episodes()] == ["high", "low"]
 
 
-async def test_what_five_statements_speak_of_has_a_page_with_the_very_words_behind_the_answer(
-    talk: Talk, root: Path
-) -> None:
+async def test_name_in_five_statements_has_no_page_unless_declared(talk: Talk, root: Path) -> None:
     facts = "Vera paints boats on Sundays. In spring Vera sold her old car. At night Vera studies Greek. "
     facts += "I gave Vera two cats. The house that Vera bought stands in Thun."
     for fact in facts.split(". "):
         await talk.whole(f"{fact.rstrip('.')}.")
     manager = MemoryManager(root, agent_id="bob", settings=ServiceSettings(embedder="none"))
-    listed, page = await printing.listed(manager), await printing.page_of(manager, "vera")
+    with pytest.raises(CategoryNotFoundError) as missing:
+        await printing.page_of(manager, "vera")
+    listed = await printing.listed(manager)
+    assert "Memory Categories (1):\n\n1. conversation" in listed
     await manager.close()
-    assert listed == "Memory Categories (1):\n\n1. vera\n   What is known of Vera.\n   Items: 5"
-    said = (await talk.episodes())[2]
-    assert "- (" in page
-    assert f", {said.id} at 0-32, mem-" in page
-    assert said.content == "In spring Vera sold her old car."
+    assert printing.not_found(missing.value).splitlines() == [
+        "Category 'vera' not found.",
+        "",
+        f"Available categories: {listed.splitlines()[2].removeprefix('1. ')}",
+        "",
+        'No page "vera". 5 passages mention it. Read them with recall or memory_search.',
+    ]
 
 
 async def test_the_wish_for_an_agent_is_no_statement(begin: Begin) -> None:

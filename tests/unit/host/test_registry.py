@@ -20,12 +20,12 @@ async def test_what_a_session_forgets_is_on_no_page(tmp_path: Path) -> None:
     settings = ServiceSettings(storage_root=str(tmp_path), embedder="none")
     share, knowledge = ServiceShare(), Knowledge("bob", settings)
     service = await share.opened("s-1", "bob", settings, lambda _: None)
-    talk = await Ingest(knowledge).conversation("s-1")
-    for order, what in enumerate(("canoe", "cello", "bicycle", "kettle", "violin", "ladder")):
-        turn = Turn(f"I sold the old {what} in Bergen last week.", speaker="Lea")
+    talk = await Ingest(knowledge).conversation("s-1", title="Sales")
+    for order, what in enumerate(("piano", "canoe", "cello", "bicycle", "kettle", "violin", "ladder")):
+        turn = Turn(f"I sold the old {what} in Bergen last week.", speaker="Lea" if order else "Tom")
         await Ingest(knowledge).turn(turn, conversation=talk.record.id, order=order)
     await runner_of(knowledge, service).run()
-    pages = [tmp_path / "bob" / "topics" / f"{name}.md" for name in ("lea", "bergen")]
+    pages = [tmp_path / "bob" / "topics" / f"{name}.md" for name in ("lea", "sales")]
     assert all("kettle" in page.read_text() for page in pages)
     item = next(each for each in await service.admin.everything() if "kettle" in each.content)
     await service.forget(item.id)

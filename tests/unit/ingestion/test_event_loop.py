@@ -34,7 +34,7 @@ READERS: tuple[tuple[Any, str], ...] = (
     (entity_extractor, "drawn"),
     (entities, "resolve"),
     (summaries, "quotes_of"),
-    (filing, "_assigned_all"),
+    (filing, "_build_filing"),
 )
 
 

@@ -106,12 +106,12 @@ async def test_with_a_document_goes_all_that_was_made_of_it(given: Given) -> Non
 async def test_with_a_talk_go_its_turns_items_names_summaries_and_pages(given: Given) -> None:
     made = create_backup(given.service.admin.folder, clock=given.clock)
     words = "ninety-one", "Contoso", "Hamburg", "Clara"
-    assert "clara.md" in given.holding("Clara")["Clara"]
+    assert "bob.md" in given.holding("Clara")["Clara"]
     receipt = await given.purge(given.talk)
     assert receipt.is_clean
     assert given.holding(*words) == {}
     assert [each async for each in given.knowledge.episodes.iter_all()] == []
-    assert [each async for each in given.knowledge.topics.iter_all()] == []
+    assert [topic.name async for topic in given.knowledge.topics.iter_all()] == ["payroll"]
     assert {each.content.partition("\n")[0] for each in await given.items()} == {"Payroll"}
     assert verify_backup(made.path).problems == ()
 
@@ -121,7 +121,7 @@ async def test_with_one_turn_goes_what_says_it_and_the_others_stay(given: Given)
     assert receipt.is_clean
     assert given.holding("ninety-one", "Contoso") == {}
     assert len([each async for each in given.knowledge.episodes.iter_all()]) == len(TALK) - 1
-    assert "clara.md" in given.holding("Clara")["Clara"]
+    assert "bob.md" in given.holding("Clara")["Clara"]
 
 
 async def test_of_an_item_the_words_in_its_source_go_too(given: Given) -> None:

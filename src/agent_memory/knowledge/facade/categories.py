@@ -50,8 +50,8 @@ class CategoryLayer:
             fields = {"name": name, "description": description, "group": self._seen.group or ""}
             values = {**fields, "timestamp": to_text(self._knowledge.clock()), "trust": self._seen.trust}
             topic = await asyncio.to_thread(make_record, TOPIC, values, self._knowledge.agent_id)
-            await self._knowledge.topics.store(topic)
-        return category_of(topic.value)
+            declared = await self._seen.pages.declare(topic)
+        return category_of(declared)
 
     async def topic(self, name: str) -> Topic | None:
         """Return the record of a topic by its name."""

@@ -10,10 +10,10 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import CategoryNotFoundError, ValidationError
-from agent_memory.knowledge.pages.filing import is_entity
+from agent_memory.knowledge.pages.filing import count_mentions
 from agent_memory.knowledge.pages.pages import page_for
 from agent_memory.knowledge.pages.paging import title_of, unsaid
-from agent_memory.knowledge.topics.entities import LEAST_ITEMS
+from agent_memory.knowledge.pages.subjects import LEAST_SAID, PERSON, is_derived
 from agent_memory.models import Topic, sees
 from agent_memory.service.trust import lowest
 
@@ -80,7 +80,8 @@ class SeenTopics:
         if topic is None:
             every = await self.topics()
             theirs = await self.of_strangers(every)
-            raise CategoryNotFoundError(name, [each.name for each in every if each.name not in theirs])
+            passages = await count_mentions(self.pages.service, name, self.group)
+            raise CategoryNotFoundError(name, [each.name for each in every if each.name not in theirs], passages)
         return topic
 
     async def of_others(self, name: str) -> Topic | None:
@@ -122,7 +123,7 @@ class SeenTopics:
         if not nameless:
             return
         for topic in sorted(await self.pages.topics(), key=lambda each: len(each.item_ids), reverse=True):
-            if self.group is None or (not is_entity(topic) and topic.group in {"", self.group}):
+            if self.group is None or (not is_derived(topic) and topic.group in {"", self.group}):
                 filed = set(topic.item_ids)
                 for item in nameless:
                     item.category = topic.name if item.item_id in filed else item.category
@@ -147,7 +148,7 @@ class SeenTopics:
         """Return a topic as it is told to who asks; `members` are those of its items that are there for them."""
         if self.group is None:
             return topic
-        own = topic.description if is_entity(topic) or topic.group in {"", self.group} else ""
+        own = topic.description if is_derived(topic) or topic.group in {"", self.group} else ""
         description = _described(topic).get(self.group) or own or unsaid(title_of(topic))
         ids = [one for one in topic.item_ids if one in ids_of(members)]
         body = topic.body if own and ids == topic.item_ids else ""
@@ -158,8 +159,8 @@ class SeenTopics:
     def _is_there(self, topic: Topic, members: Collection[Memory]) -> bool:
         if is_described_by(self.group, topic):
             return True
-        if is_entity(topic):
-            return len(members) >= LEAST_ITEMS
+        if is_derived(topic):
+            return len(members) >= (LEAST_SAID if topic.source.detail == PERSON else 1)
         return topic.group in {"", self.group} or bool(members)
 
 
@@ -192,7 +193,7 @@ def check_own(group: str | None, topic: Topic) -> None:
     Raises:
         ValidationError: The session is bound to a group, and that did not declare the topic.
     """
-    if group is not None and (is_entity(topic) or topic.group != group):
+    if group is not None and (is_derived(topic) or topic.group != group):
         raise ValidationError(
             f"Nothing was changed: this session's group did not declare {topic.name}.",
             code="not_of_this_group",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.files.wording import counted
 from agent_memory.knowledge.llm.port import NO_MODEL, fenced
 from agent_memory.models import flatten, visible
 
@@ -90,7 +91,18 @@ async def page_of(manager: MemoryManager, name: str) -> str:
 def not_found(error: CategoryNotFoundError) -> str:
     """Return what get_category prints where there is no such topic."""
     there = ", ".join(error.available or ()) or "none"
-    return f"Category '{error.category_name}' not found.\n\nAvailable categories: {there}"
+    lines = [f"Category '{error.category_name}' not found.", f"Available categories: {there}"]
+    if error.passages:
+        lines.append(
+            f"{describe_mentions(error.category_name, error.passages)} Read them with recall or memory_search."
+        )
+    return "\n\n".join(lines)
+
+
+def describe_mentions(name: str, passages: int) -> str:
+    """Return how many passages mention a name without a page."""
+    count = counted(passages, "passage mentions", "passages mention") if passages else "No passage mentions"
+    return f'No page "{visible(name)}". {count} it.'
 
 
 async def _source(manager: MemoryManager, item: MemoryItem) -> str:

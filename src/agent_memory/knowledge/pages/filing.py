@@ -1,71 +1,90 @@
-"""Where items are filed: the topic they name, a declared one that they are like, those they speak of, or none."""
+"""Topics of items: declared ones, documents, conversations, speakers."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.pages.paging import title_of, topic_item
-from agent_memory.knowledge.topics.assignment import UNFILED, Assignment, Declared, assign, nearest
-from agent_memory.knowledge.topics.entities import LEAST_ITEMS
-from agent_memory.models import EVERYTHING, Listing
+from agent_memory.knowledge.pages.subjects import HIDDEN, KEY, find_subjects, is_derived, is_legacy, load_sources
+from agent_memory.knowledge.topics.assignment import Declared, build_name, nearest
+from agent_memory.models import EVERYTHING, TOPIC, Listing, SearchFilters, Source, Topic, derived_id
+from agent_memory.redaction import SecretRedactor, redact_label
+from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from agent_memory.embeddings.protocol import Matrix
+    from agent_memory.knowledge.pages.subjects import ItemSources, PageSubject
+    from agent_memory.knowledge.records import Knowledge
     from agent_memory.knowledge.topics.assignment import Embed
-    from agent_memory.models import Memory, Topic
+    from agent_memory.models import Memory
     from agent_memory.service import MemoryService
 
-ENTITY: Final = "entity"
-"""`source.detail` of a topic that nobody declared: it is made of what items speak of."""
+
+_MOST_TITLE: Final = 300
+_REDACTOR: Final = SecretRedactor()
 
 
 @dataclass(frozen=True, slots=True)
-class Filed:
-    """What belongs together.
+class Filing:
+    """Items by topic.
 
     Attributes:
-        members: The memories of each topic by its name, the oldest first; also of names that have no topic yet.
-        titles: How names are written that nobody declared.
-        unfiled: Items that belong to no topic.
-        total: All items.
+        members: Memories of each topic by its ID, oldest first.
+        derived: Topics of documents, conversations and people as they should be; some are new.
     """
 
     members: Mapping[str, Sequence[Memory]]
-    titles: Mapping[str, str]
-    unfiled: int
-    total: int
+    derived: Sequence[Topic]
 
 
-def is_entity(topic: Topic) -> bool:
-    """Tell whether a topic was made of what items speak of, rather than declared."""
-    return topic.source.detail == ENTITY
+async def file_all(knowledge: Knowledge, service: MemoryService, topics: Sequence[Topic]) -> Filing:
+    """File all memories.
 
-
-async def file_all(service: MemoryService, topics: Sequence[Topic]) -> Filed:
-    """File everything: an item that names a topic there, others by the rules of `topics.assignment`.
+    Args:
+        knowledge: Documents and conversations of the agent.
+        service: Memories of the agent.
+        topics: All topics of the agent, hidden ones included.
 
     Raises:
         StorageError: They cannot be read.
     """
     memories = (await service.admin.browse(Listing("oldest", EVERYTHING))).records
-    names = {topic.name for topic in topics}
-    free = [each for each in memories if each.is_item and each.topic not in names]
-    declared = declared_of(topics)
-    embed = await embed_of(service, [each.content for each in free], declared)
-    made = await asyncio.to_thread(_assigned_all, free, topics, embed)
-    few = {name for name, own in made.members().items() if len(own) < LEAST_ITEMS and name not in names}
-    members: dict[str, list[Memory]] = {}
-    for each in memories:
-        own = (each.topic,) if each.topic in names else made.topics.get(each.id, ())
-        for name in [one for one in own if one not in few] or ([UNFILED] if each.is_item else []):
-            members.setdefault(name, []).append(each)
-    unfiled = len(members.pop(UNFILED, ()))
-    titles = {topic.name: title_of(topic) for topic in topics} | dict(made.titles)
-    return Filed(members, titles, unfiled, sum(each.is_item for each in memories))
+    by_name = {topic.name: topic.id for topic in topics if topic.source.detail != HIDDEN}
+    named = {memory.id: by_name[memory.topic] for memory in memories if memory.topic in by_name}
+    free = [memory for memory in memories if memory.is_item and memory.id not in named]
+    for memory, name in zip(free, await _guess_all(service, free, topics), strict=True):
+        if name:
+            named[memory.id] = by_name[name]
+    sources = await load_sources(knowledge, memories)
+    return await asyncio.to_thread(_build_filing, knowledge, memories, topics, named, sources)
+
+
+def _build_filing(
+    knowledge: Knowledge,
+    memories: Sequence[Memory],
+    topics: Sequence[Topic],
+    named: Mapping[str, str],
+    sources: ItemSources,
+) -> Filing:
+    """Return the items of all topics; `named` has the ID of the topic of memories."""
+    members: dict[str, dict[str, Memory]] = {}
+    for memory in memories:
+        if memory.id in named:
+            members.setdefault(named[memory.id], {})[memory.id] = memory
+    known = {(topic.source.detail or "", str(topic.metadata.get(KEY, ""))): topic for topic in topics}
+    names, derived = _TopicNames(topics), list[Topic]()
+    for subject in find_subjects(sources):
+        topic = _build_topic(knowledge, subject, known.get((subject.kind, subject.key)), names)
+        derived.append(topic)
+        members.setdefault(topic.id, {}).update({memory.id: memory for memory in subject.members})
+    places = {memory.id: place for place, memory in enumerate(memories)}
+    ordered = {name: sorted(own.values(), key=lambda memory: places[memory.id]) for name, own in members.items()}
+    return Filing(ordered, derived)
 
 
 async def unfiled_of(service: MemoryService, topics: Sequence[Topic]) -> int:
@@ -74,20 +93,31 @@ async def unfiled_of(service: MemoryService, topics: Sequence[Topic]) -> int:
     Raises:
         StorageError: They cannot be read.
     """
-    filed = {one for topic in topics for one in topic.item_ids}
+    filed = {item_id for topic in topics for item_id in topic.item_ids}
     live = await service.admin.valid_among(filed)
     total = (await service.admin.browse(Listing(filters=EVERYTHING, limit=0))).total
     notes = (await service.admin.browse(Listing(limit=0))).total
-    return max(0, total - notes - sum(each.is_item for each in live.values()))
+    return max(0, total - notes - sum(memory.is_item for memory in live.values()))
+
+
+async def count_mentions(service: MemoryService, name: str, group: str | None = None) -> int:
+    """Return how many passages have the words of a name."""
+    words = r"[\W_]+".join(re.findall(r"[^\W_]+", name))
+    if not words:
+        return 0
+    pattern = re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
+    filters = SearchFilters(include_items=True, group=group)
+    memories = (await service.admin.browse(Listing(filters=filters))).records
+    return sum(memory.is_item and pattern.search(memory.content) is not None for memory in memories)
 
 
 def declared_of(topics: Sequence[Topic]) -> list[Declared]:
-    """Return the topics that somebody declared."""
-    return [Declared(topic.name, topic.description) for topic in topics if not is_entity(topic)]
+    """Return the declared ones of some topics."""
+    return [Declared(topic.name, topic.description) for topic in topics if not is_derived(topic)]
 
 
 async def guessed(service: MemoryService, texts: Sequence[str], topics: Sequence[Topic]) -> list[str]:
-    """Return for each text the declared topic that it belongs to; an empty text where it is none, or several alike."""
+    """Return the declared topic of each text, or an empty text."""
     declared = declared_of(topics)
     if not declared or not texts:
         return [""] * len(texts)
@@ -96,14 +126,12 @@ async def guessed(service: MemoryService, texts: Sequence[str], topics: Sequence
 
 
 async def embed_of(service: MemoryService, texts: Sequence[str], declared: Sequence[Declared]) -> Embed | None:
-    """Return what gives these texts and the phrases of topics their vectors; None where words have to do."""
-    if not declared or not texts:
-        return None
+    """Return a function for vectors of these texts, or None."""
     every = list(dict.fromkeys([*texts, *(phrase for topic in declared for phrase in topic.phrases)]))
     matrix = await service.admin.vectors_of(every)
     if matrix is None:
         return None
-    rows = {text: at for at, text in enumerate(every)}
+    rows = {text: row for row, text in enumerate(every)}
 
     def embed(some: list[str]) -> Matrix:
         return matrix[[rows[text] for text in some]]
@@ -111,21 +139,73 @@ async def embed_of(service: MemoryService, texts: Sequence[str], declared: Seque
     return embed
 
 
-def _assigned_all(items: Sequence[Memory], topics: Sequence[Topic], embed: Embed | None) -> Assignment:
-    """Assign items; a topic that a group declared takes in what that group gave alone."""
-    made = _assigned(items, declared_of(open_to("", topics)), embed)
-    found = dict(made.topics)
-    for group in sorted({topic.group for topic in topics if topic.group and not is_entity(topic)}):
-        own = [each for each in items if each.belongs_to == group]
-        names = nearest([each.content for each in own], declared_of(open_to(group, topics)), embed) if own else []
-        found |= {each.id: (name,) for each, name in zip(own, names, strict=True) if name}
-    return replace(made, topics=found)
-
-
 def open_to(group: str, topics: Sequence[Topic]) -> list[Topic]:
-    """Return the topics under which what belongs to a group may be filed; an empty one is none."""
-    return [each for each in topics if each.group in {"", group}]
+    """Return the topics that may have items of a group."""
+    return [topic for topic in topics if topic.group in {"", group}]
 
 
-def _assigned(items: Sequence[Memory], declared: Sequence[Declared], embed: Embed | None) -> Assignment:
-    return assign([topic_item(each, {}, order) for order, each in enumerate(items)], declared, embed)
+async def _guess_all(service: MemoryService, items: Sequence[Memory], topics: Sequence[Topic]) -> list[str]:
+    """Return the declared topic of each item, or an empty text."""
+    groups = {topic.group for topic in topics if topic.group and not is_derived(topic)}
+    names = dict.fromkeys((item.id for item in items), "")
+    for group in ("", *sorted(groups)):
+        own = [item for item in items if (item.belongs_to if item.belongs_to in groups else "") == group]
+        found = await guessed(service, [item.content for item in own], open_to(group, topics))
+        names |= dict(zip((item.id for item in own), found, strict=True))
+    return [names[item.id] for item in items]
+
+
+class _TopicNames:
+    """Names of all topics.
+
+    Args:
+        topics: All topics of the agent, hidden ones included.
+    """
+
+    def __init__(self, topics: Sequence[Topic]) -> None:
+        self._topics = {topic.name: topic for topic in topics}
+        self._taken, self._numbers = set(self._topics), Counter[str]()
+
+    def find_legacy(self, name: str) -> Topic | None:
+        """Return the free topic of an earlier version with this name."""
+        topic = self._topics.pop(name, None)
+        return topic if topic is not None and is_legacy(topic) else None
+
+    def take(self, name: str) -> str:
+        """Return a free name: this one, or with a number."""
+        free = name
+        while free in self._taken or _is_secret(free):
+            self._numbers[name] += 1
+            free = f"{name}_{self._numbers[name] + 1}"
+        self._taken.add(free)
+        return free
+
+
+def _build_topic(knowledge: Knowledge, subject: PageSubject, known: Topic | None, names: _TopicNames) -> Topic:
+    """Return the known topic of a subject as of now, or a new one.
+
+    Args:
+        knowledge: Records of the agent.
+        subject: Subject of the topic.
+        known: Stored topic of the subject.
+        names: Names of all topics.
+    """
+    fields: dict[str, Any] = {
+        "description": subject.description,
+        "source": Source(kind="assistant", detail=subject.kind),
+        "group": subject.group,
+        "metadata": {"title": subject.title[:_MOST_TITLE], KEY: subject.key},
+    }
+    name = "" if known is not None else build_name(subject.name)
+    known = known or names.find_legacy(name)
+    if known is not None:
+        return known.model_copy(update=fields)
+    new_id, now = derived_id(TOPIC.prefix, subject.kind, subject.key), knowledge.clock()
+    trust = lowest(*(memory.trust for memory in subject.members))
+    name = names.take(subject.kind if not name or _is_secret(name) else name)
+    return Topic(agent_id=knowledge.agent_id, id=new_id, name=name, timestamp=now, trust=trust, **fields)
+
+
+def _is_secret(name: str) -> bool:
+    """Return True if the redactor takes a name for a secret."""
+    return bool(redact_label(name, _REDACTOR)[1])

@@ -14,11 +14,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import BusyError
-from agent_memory.knowledge.pages.filing import is_entity
+from agent_memory.knowledge.pages.hidden_topics import is_hidden
 from agent_memory.knowledge.pages.paging import page_of, rendered_of, shortened, title_of
 from agent_memory.knowledge.pages.rereading import OnlyNew
-from agent_memory.knowledge.pages.shortening import Shortening
+from agent_memory.knowledge.pages.shortening import PageShortener
 from agent_memory.knowledge.pages.sources import sources_of
+from agent_memory.knowledge.pages.subjects import DOCUMENT, HIDDEN, KEPT, KEY, describe, is_derived
+from agent_memory.knowledge.topics.assignment import build_name
 from agent_memory.knowledge.topics.consolidation import INTERVAL
 from agent_memory.knowledge.topics.escaping import escaped
 from agent_memory.knowledge.topics.parsing import parse
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.topics.saves import Kept
     from agent_memory.models import Memory, Topic
     from agent_memory.service import MemoryService
+    from agent_memory.storage.cleaning import Redacted
 
 log = get_logger(__name__)
 
@@ -97,12 +100,50 @@ class Pages:
     # -- which there are ----------------------------------------------------------------------------------------------
 
     async def topics(self) -> list[Topic]:
-        """Return all topics, by name."""
-        return sorted((await self._knowledge.topics.browse(Listing())).records, key=lambda topic: topic.name)
+        """Return the topics that are shown, declared ones first, by name."""
+        topics = await self.list_all()
+        return await asyncio.to_thread(lambda: [topic for topic in topics if not is_hidden(topic, self._files)])
+
+    async def list_all(self) -> list[Topic]:
+        """Return all topics, declared ones first, by name, hidden ones included."""
+        topics = (await self._knowledge.topics.browse(Listing())).records
+        return sorted(topics, key=lambda topic: (is_derived(topic), topic.name))
 
     async def topic(self, name: str) -> Topic | None:
         """Return a topic by its name."""
-        return next((one for one in await self.topics() if one.name == name), None)
+        return next((topic for topic in await self.topics() if topic.name == name), None)
+
+    async def find(self, name: str) -> Topic | None:
+        """Return a topic by its name or its unique title."""
+        topics, wanted = await self.topics(), build_name(name)
+        named = [topic for topic in topics if topic.name in {name, wanted}]
+        titled = [topic for topic in topics if title_of(topic).casefold() == name.strip().casefold()]
+        return named[0] if named else titled[0] if len(titled) == 1 else None
+
+    async def declare(self, declared: Redacted[Topic]) -> Topic:
+        """Store a declared topic, in place of a hidden one.
+
+        Raises:
+            StorageError: Nothing was stored.
+        """
+        topic = declared.value
+        hidden = next((known for known in await self.list_all() if known.name == topic.name), None)
+        if hidden is None:
+            await self._knowledge.topics.store(declared)
+            return topic
+        names = ("description", "source", "group", "trust", "metadata")
+        return await self._knowledge.topics.update(hidden.id, {name: getattr(topic, name) for name in names})
+
+    async def decide(self, topic: Topic) -> None:
+        """Hide a topic of an earlier version, unless edited or pinned.
+
+        Raises:
+            StorageError: It is as it was.
+        """
+        live = await self.service.admin.valid_among(topic.item_ids)
+        is_kept = topic.edited_by or (await self.kept(topic)).is_edited or any(item.pinned for item in live.values())
+        source = topic.source.model_copy(update={"detail": KEPT if is_kept else HIDDEN})
+        await self._knowledge.topics.update(topic.id, {"source": source})
 
     async def members_of(self, topic: Topic) -> list[Memory]:
         """Return what a topic's page would be made of now: what it was made of and lives, and what names the topic."""
@@ -126,6 +167,13 @@ class Pages:
         known = set(topic.item_ids)
         enough = self._interval if self._interval <= 1 else max(self._interval, len(known) // _SHARE)
         return len(set(members) - known) >= enough
+
+    async def describe(self, topic: Topic, members: Sequence[Memory]) -> Topic:
+        """Describe a document by its present items, and return its topic."""
+        description = describe(topic.source.detail or "", title_of(topic), members)
+        if description == topic.description:
+            return topic
+        return await self._knowledge.topics.update(topic.id, {"description": description})
 
     # -- making -------------------------------------------------------------------------------------------------------
 
@@ -161,7 +209,7 @@ class Pages:
         if not saved.done:
             return topic, topic.body, saved
         changes: dict[str, Any] = {"item_ids": [each.id for each in members], "body": saved.body}
-        if members and is_entity(topic):
+        if members and is_derived(topic):
             changes["trust"] = lowest(*(each.trust for each in members))
         if not made.is_proposal:
             changes["consolidated_at"] = made.page.consolidated_at
@@ -190,7 +238,7 @@ class Pages:
         Raises:
             StorageError: As for `withdraw`.
         """
-        filed = {one for topic in await self.topics() for one in topic.item_ids}
+        filed = {item_id for topic in await self.list_all() for item_id in topic.item_ids}
         gone = filed.difference(await self.service.admin.valid_among(filed))
         return await self.withdraw(gone) if gone else []
 
@@ -202,11 +250,11 @@ class Pages:
         Raises:
             StorageError: Some were not made; the next background work makes them.
         """
-        gone, made, short = set(gone), list[Made](), Shortening(self._knowledge, self.service, gone)
+        gone, made = set(gone), list[Made]()
+        short = PageShortener(self._knowledge, gone, await self.service.admin.valid_among(gone))
         await short.begin()
-        topics = [topic for topic in await self.topics() if not topic.edited_by]
-        await short.look(topics)
-        touched = await asyncio.to_thread(self._files.withdraw, gone, partial(_claims_of, topics), short.words)
+        topics = [topic for topic in await self.list_all() if not topic.edited_by]
+        touched = await asyncio.to_thread(self._files.withdraw, gone, partial(_claims_of, topics))
         for topic in topics:
             if gone.intersection(topic.item_ids) or topic.name in touched:
                 made += await _without(self, topic, short if touched.get(topic.name, True) else None)
@@ -215,7 +263,7 @@ class Pages:
         return made
 
     async def remove(self, topic: Topic) -> None:
-        """Remove a topic of an entity that nothing speaks of any more, with its page.
+        """Remove a derived topic without items, with its page.
 
         Of one whose file a person edited the file stays, and the topic without the page as it was rendered.
         """
@@ -260,27 +308,35 @@ class Pages:
         return await asyncio.to_thread(render, saved.page) if is_newer or not topic.body else topic.body
 
 
-async def _without(pages: Pages, topic: Topic, short: Shortening | None) -> list[Made]:
-    """Shorten a page, or make it anew; one of an entity that nothing speaks of any more is removed."""
-    began = time.perf_counter()
-    if short is not None and (changed := await short.cut(topic)) is not None:
+async def _without(pages: Pages, topic: Topic, short: PageShortener | None) -> list[Made]:
+    """Shorten, rebuild or remove a page that has lost items."""
+    began, is_document = time.perf_counter(), topic.source.detail == DOCUMENT
+    if short is not None and not is_document and (changed := await short.cut(topic)) is not None:
         return [Made(changed, changed.body, len(changed.item_ids), 1000 * (time.perf_counter() - began))]
     members = await pages.members_of(topic)
-    if members or not is_entity(topic):
-        return [await pages.make(topic, members)]
-    await pages.remove(topic)
-    return []
+    if not members and is_derived(topic):
+        await pages.remove(topic)
+        return []
+    if is_document:
+        topic = await pages.describe(topic, members)
+    return [await pages.make(topic, members)]
 
 
 async def requoted(pages: Pages, resources: Collection[str]) -> list[Made]:
-    """Make the pages anew whose footnotes name resources that have another title now; return these.
+    """Rebuild the pages that name resources with another title now.
+
+    The page of such a conversation is removed. The next background work builds it with the new title.
 
     Raises:
         StorageError: As for `Pages.withdraw`.
     """
-    topics = await pages.topics() if resources else []
-    named = [one for one in topics if not one.edited_by and any(each in one.body for each in resources)]
-    return [await pages.make(topic, await pages.members_of(topic)) for topic in named]
+    made = list[Made]()
+    for topic in await pages.list_all() if resources else []:
+        if topic.metadata.get(KEY) in resources:
+            await pages.remove(topic)
+        elif not topic.edited_by and any(resource in topic.body for resource in resources):
+            made.append(await pages.make(topic, await pages.members_of(topic)))
+    return made
 
 
 async def page_for(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]) -> str:

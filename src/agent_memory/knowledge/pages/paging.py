@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.knowledge.facade.shapes import source_of
 from agent_memory.knowledge.items.drawn import is_passage, place_of
 from agent_memory.knowledge.llm.grounding import place_of as words_at
+from agent_memory.knowledge.pages.subjects import DOCUMENT, PERSON, TALK, is_derived
+from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.topics.consolidation import Consolidation, consolidate
-from agent_memory.knowledge.topics.items import NORMAL, TopicItem
-from agent_memory.knowledge.topics.page import Footnote, Page
+from agent_memory.knowledge.topics.items import TopicItem, heading_of
+from agent_memory.knowledge.topics.page import SOURCES, Footnote, Page
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.topics.rewording import keep_words
+from agent_memory.models import flatten
+from agent_memory.models.digest_statements import PASSAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,9 +26,10 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.topics.saves import SavedPage
     from agent_memory.models import Memory, Topic
 
-_MOST_IN_NAME: Final = 60
+_EXCHANGES: Final = "Exchanges"
+_NOTE: Final = "note"
 _MOST_QUOTED: Final = 500
-"""Characters of a text that is quoted whole: as many as a paragraph that is one item."""
+"""Characters of a text that is quoted whole."""
 
 
 def page_of(
@@ -43,19 +48,21 @@ def page_of(
         now: When it is made.
         saved: The page as it lies there; if a person changed it, what is returned is a proposal.
     """
-    rendered = rendered_of(topic)
-    items = [topic_item(each, sources, order) for order, each in enumerate(memories)]
+    rendered = replace(rendered_of(topic), title=title_of(topic))
+    items, about = build_items(topic, memories, sources), topic.description if is_derived(topic) else ""
     if saved is None:
-        return consolidate(rendered, items, now=now)
-    return consolidate(saved.page, items, now=now, rendered=rendered if saved.is_edited else None)
+        return consolidate(rendered, items, now=now, about=about)
+    if saved.is_edited:
+        return consolidate(saved.page, items, now=now, rendered=rendered, about=about)
+    return consolidate(replace(saved.page, title=rendered.title), items, now=now, about=about)
 
 
 def shortened(topic: Topic, memories: Sequence[Memory], sources: Mapping[str, Passage | None]) -> Page:
     """Return the page as it was rendered last, without what is gone: what a person's changes are told from."""
     rendered = rendered_of(topic)
     on_it = set(rendered.items)
-    items = [topic_item(each, sources, order) for order, each in enumerate(memories) if each.id in on_it]
-    made = consolidate(rendered, items, now=rendered.consolidated_at or topic.timestamp)
+    items = build_items(topic, [memory for memory in memories if memory.id in on_it], sources)
+    made = consolidate(rendered, items, now=rendered.consolidated_at or topic.timestamp, about=rendered.about)
     return replace(keep_words(made.page, rendered), consolidated_at=rendered.consolidated_at)
 
 
@@ -75,35 +82,44 @@ def title_of(topic: Topic) -> str:
     return title if isinstance(title, str) and title else topic.name.replace("_", " ").title()
 
 
-def topic_item(memory: Memory, sources: Mapping[str, Passage | None], order: int) -> TopicItem:
-    """Return a memory as a page needs it.
+def build_items(topic: Topic, memories: Sequence[Memory], sources: Mapping[str, Passage | None]) -> list[TopicItem]:
+    """Return memories as a page needs them, statements next to their passages.
 
     Args:
-        memory: It.
-        sources: As for `page_of`; without any, what it says is its quote.
-        order: Its place among the others.
+        topic: Topic of the page.
+        memories: Memories of the topic, oldest first.
+        sources: As for `page_of`.
     """
-    return TopicItem(
-        memory.id,
-        memory.content,
-        _note(memory, sources),
-        memory.category,
-        memory.observed_at,
-        NORMAL if memory.importance is None else memory.importance,
-        _speaker(memory),
-        order,
-        memory.trust,
-        is_passage(memory) and not memory.metadata.get("speaker"),
-    )
+    items: dict[str, TopicItem] = {}
+    for place, memory in enumerate(memories):
+        items[memory.id] = _build_item(topic, memory, sources, place)
+    for memory in memories:
+        passage = items.get(str(memory.metadata.get(PASSAGE, "")))
+        if passage is not None:
+            item = items[memory.id]
+            order = (*passage.order, item.note.start)
+            items[memory.id] = replace(item, heading=passage.heading, said_at=passage.said_at, order=order)
+    return list(items.values())
 
 
-def _speaker(memory: Memory) -> str:
-    """Return who said it: items of turns begin with the name, or have it in front of their last line."""
-    if is_passage(memory):
-        name = str(memory.metadata.get("speaker", ""))
-        return name if name and f"\n{name}: " in f"\n{memory.content}" else ""
-    name, found, _ = memory.content.partition(": ")
-    return name if found and len(name) <= _MOST_IN_NAME and source_of(memory).startswith("epi-") else ""
+def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, Passage | None], place: int) -> TopicItem:
+    """Return a memory as a page needs it."""
+    note = _note(memory, sources)
+    if is_passage(memory) and "speaker" not in memory.metadata:
+        path = str(memory.metadata.get("heading", ""))
+        words = memory.content.removeprefix(path).strip("\n") if path else memory.content
+        heading = flatten(path or note.label)
+        if topic.source.detail == DOCUMENT:  # the title of the page is above all
+            heading = flatten(path).removeprefix(title_of(topic)).removeprefix(SEPARATOR)
+        own = heading if heading != SOURCES else f"{title_of(topic)}{SEPARATOR}{heading}"
+        return TopicItem(memory.id, words or path, note, own, None, (1, 0, note.source, note.start), memory.trust)
+    said = memory.observed_at or memory.timestamp
+    heading = heading_of(memory.category)
+    if memory.is_item and memory.category == _NOTE:
+        heading = {TALK: _EXCHANGES, PERSON: f"{said:%Y-%m}"}.get(topic.source.detail or "", heading)
+    text = memory.content if is_passage(memory) else flatten(memory.content)
+    moment = memory.observed_at.timestamp() if memory.observed_at else float("inf")
+    return TopicItem(memory.id, text, note, heading, memory.observed_at, (0, moment, "", place), memory.trust)
 
 
 def _note(memory: Memory, sources: Mapping[str, Passage | None]) -> Footnote:
@@ -113,9 +129,12 @@ def _note(memory: Memory, sources: Mapping[str, Passage | None]) -> Footnote:
     passage = sources.get(source)
     start, end = _place(memory, source, "" if passage is None else passage.text)
     if passage is None:
-        return Footnote(source, start, end, memory.content, "deleted since", item=memory.id)
+        return Footnote(source, start, end, flatten(memory.content), "deleted since", item=memory.id)
     resource = passage.resource if passage.resource != source else ""
-    return Footnote(source, start, end, passage.text[start:end], passage.label, resource, memory.id)
+    quote = passage.text[start:end]
+    # A passage has the words of its source, so the page need not say them twice.
+    quote = "" if is_passage(memory) and quote.strip() in memory.content else quote
+    return Footnote(source, start, end, quote, passage.label, resource, memory.id)
 
 
 def _place(memory: Memory, source: str, text: str) -> tuple[int, int]:

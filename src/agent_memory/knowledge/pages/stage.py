@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError
-from agent_memory.knowledge.pages.filing import ENTITY, file_all, is_entity
-from agent_memory.knowledge.pages.paging import unsaid
+from agent_memory.knowledge.pages.filing import file_all
+from agent_memory.knowledge.pages.subjects import ENTITY, is_derived, is_legacy
 from agent_memory.logs import get_logger
-from agent_memory.models import TOPIC, Source, Topic, derived_id, sees
+from agent_memory.models import sees
 from agent_memory.tasks.marks import Marks, moved
 from agent_memory.tasks.stage import Backlog
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.pages.pages import Made, Pages
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Memory
+    from agent_memory.models import Mark, Memory, Topic
     from agent_memory.service import Caller, MemoryService
 
 log = get_logger(__name__)
@@ -45,7 +45,7 @@ class Publishing:
     """
 
     name = "pages"
-    version = 1
+    version = 2
     source = "item"
 
     def __init__(
@@ -69,7 +69,7 @@ class Publishing:
     async def portions(self) -> AsyncGenerator[tuple[int, int], None]:
         """See `Whole.portions`."""
         waiting, last = await self._waiting()
-        mark = await self._marks.of(self)
+        mark, is_older = await self._mark(), (await self._marks.of(self)).version < self.version
         if last == mark.through and not self._at_once:  # else some may wait for more
             return
         is_soon = bool(waiting) and not self._at_once and _RARELY * len(waiting) < await self._service.admin.count()
@@ -80,56 +80,64 @@ class Publishing:
             return
         failed = 0
         if waiting or self._at_once or not mark.through:
-            async for is_made in self._every():
+            async for is_made in self._every(is_older=is_older):
                 failed += not is_made
                 yield int(is_made), int(not is_made)
         if not failed:
             await self._marks.keep(moved(mark, last, {}, (), self._knowledge.clock()))
+
+    async def _mark(self) -> Mark:
+        """Return the mark; that of an earlier version begins again."""
+        mark = await self._marks.of(self)
+        is_older = mark.version < self.version
+        return mark.model_copy(update={"version": self.version, "through": 0}) if is_older else mark
 
     async def _without_gone(self, through: int, waiting: Sequence[Memory], *, is_soon: bool) -> list[Made]:
         """Make the pages anew on which something stands that is gone: all are looked at when all items are."""
         if not is_soon:
             return await self._pages.catch_up()
         gone = await self._service.admin.gone_after(through) | {each.supersedes for each in waiting if each.supersedes}
-        filed = {one for topic in await self._pages.topics() for one in topic.item_ids}
+        filed = {item_id for topic in await self._pages.list_all() for item_id in topic.item_ids}
         return await self._pages.withdraw(gone & filed) if gone & filed else []
 
     async def _waiting(self) -> tuple[list[Memory], int]:
         """Return the items that came or changed since all were filed, and the number of the last change."""
-        mark = await self._marks.of(self)
+        mark = await self._mark()
         changed = await self._service.admin.changed_after(mark.through)
         if mark.through > changed.last:  # an older copy of the journal
             changed = await self._service.admin.changed_after(0)
         found = await self._service.admin.valid_among([one for _, one in changed.records])
         return [each for each in found.values() if each.is_item], changed.last
 
-    async def _every(self) -> AsyncGenerator[bool, None]:
-        """File everything and make what is due; yield for each page whether it was made."""
-        topics = {topic.name: topic for topic in await self._pages.topics()}
-        filed = await file_all(self._service, list(topics.values()))
-        for name in sorted({*filed.members, *topics}):
-            members, topic = filed.members.get(name, ()), topics.get(name)
-            if topic is None:
-                topic = await self._begin(name, filed.titles[name])
-            if not members and is_entity(topic):
+    async def _every(self, *, is_older: bool) -> AsyncGenerator[bool, None]:
+        """File everything and make what is due; yield for each page whether it was made.
+
+        Args:
+            is_older: An earlier version made the pages: make all again.
+        """
+        known = {topic.id: topic for topic in await self._pages.list_all()}
+        filing = await file_all(self._knowledge, self._service, list(known.values()))
+        topics = known | {topic.id: await self._store(known.get(topic.id), topic) for topic in filing.derived}
+        for topic in sorted(topics.values(), key=lambda topic: topic.name):
+            members = filing.members.get(topic.id, ())
+            if topic.source.detail == ENTITY:
+                await self._pages.decide(topic)
+            elif is_legacy(topic) and not members:
+                continue
+            elif not members and is_derived(topic):
                 await self._pages.remove(topic)
-            elif self._pages.is_due(topic, [each.id for each in members]):
+            elif self._pages.is_due(topic, [memory.id for memory in members]) or (is_older and not topic.edited_by):
                 yield await self._make(topic, members)
         await self._pages.write_index()
 
-    async def _begin(self, name: str, title: str) -> Topic:
-        """Begin the topic of an entity; its id is made of its name."""
-        topic = Topic(
-            agent_id=self._knowledge.agent_id,
-            id=derived_id(TOPIC.prefix, ENTITY, name),
-            name=name,
-            description=unsaid(title)[:500],
-            timestamp=self._knowledge.clock(),
-            source=Source(kind="assistant", detail=ENTITY),
-            metadata={"title": title},
-        )
-        await self._knowledge.topics.store(topic)
-        return topic
+    async def _store(self, known: Topic | None, topic: Topic) -> Topic:
+        """Store a derived topic if it is new or changed."""
+        if known is None:
+            await self._knowledge.topics.store(topic)
+            return topic
+        names = ("description", "source", "group", "metadata")
+        changes = {name: getattr(topic, name) for name in names if getattr(topic, name) != getattr(known, name)}
+        return await self._knowledge.topics.update(topic.id, changes) if changes else known
 
     async def _make(self, topic: Topic, members: Sequence[Memory]) -> bool:
         try:

@@ -6,6 +6,7 @@ off repeats them, so that a reader sees whether a thing is allowed or forbidden.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +26,13 @@ _MOST_LEAD: Final = 250
 _MOST_ABOVE: Final = 250
 """Characters of a heading, a heading path, a lead sentence, and the items above a nested one, in a passage."""
 _SENTENCE_ENDS: Final = (". ", "! ", "? ", ".\n", "!\n", "?\n", "。", "\uff01", "\uff1f")
+_MARKUP: Final = re.compile(
+    r"\[[^\]\n]+\]:\s*\S+"  # [name]: address
+    r"|\([\w.-]+\)=|\.\. _[^:\n]+:"  # (name)= of MyST, .. _name: of reStructuredText
+    r"|(?:\[?!\[[^\]\n]*\]\([^)\n]*\)(?:\]\([^)\n]*\))?\s*)+"  # images, badges
+    r"|(?:</?[a-z][^>\n]*>\s*)+"
+)
+"""A line without words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +75,8 @@ def cut_passages(text: str, *, most: int = MOST_CHARS, is_settings: bool = False
         if block is not None:
             titles = [*((level, title) for level, title in titles if level < block.level), (block.level, block.title)]
         section, heading = [], block
-    return [passage for passage in passages if passage.text]
+    passages = [passage for passage in passages if passage.text]
+    return passages if is_settings else [passage for passage in passages if not _is_markup(text, passage)]
 
 
 def leave_out(passage: TextPassage, text: str, unwanted: Sequence[str]) -> list[TextPassage]:
@@ -104,6 +113,12 @@ def find_cut(text: str, start: int, end: int) -> int:
         if cut >= 0:
             return cut
     return end
+
+
+def _is_markup(text: str, passage: TextPassage) -> bool:
+    """Return True if a passage has only link targets, images and tags."""
+    lines = text[passage.start : passage.end].split("\n")
+    return all(not line.strip() or _MARKUP.fullmatch(line.strip()) is not None for line in lines)
 
 
 def _join_path(titles: Sequence[str]) -> str:

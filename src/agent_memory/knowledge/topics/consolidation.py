@@ -1,32 +1,24 @@
-"""A topic's page made anew from its items, with nothing of the page before lost without a reason. Pure."""
+"""A topic's page rebuilt from its items, without silent loss. Pure."""
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.topics.alike import adds_nothing, alike
 from agent_memory.knowledge.topics.escaping import escaped
-from agent_memory.knowledge.topics.items import REST, TopicItem, heading_of, rank_of
+from agent_memory.knowledge.topics.items import rank_of
 from agent_memory.knowledge.topics.page import Line, OwnText, Page, PageClaim, with_lines
-from agent_memory.knowledge.topics.subjects import subjects_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.models import Trust
+    from agent_memory.knowledge.topics.items import TopicItem
 
 INTERVAL: Final = 10
 """New items after which a page is made anew."""
-MAX_NOTES: Final = 3
-"""Footnotes of one claim: said more often, the last ones stand."""
 GONE: Final = "its item is kept no longer"
-MOST_NOTES: Final = 15
-"""Claims of no kind in particular below one heading; more are sorted by subject."""
 TAKEN_OUT: Final = "taken out by hand"
-_TRUSTS: Final[Sequence[Trust]] = ("high", "medium", "low")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +53,7 @@ def consolidate(
     *,
     now: datetime,
     rendered: Page | None = None,
+    about: str = "",
 ) -> Consolidation:
     """Return the page of these items.
 
@@ -72,6 +65,7 @@ def consolidate(
         items: All items of the topic that live, in any order.
         now: The present.
         rendered: The page as it was rendered last, if a person changed it since: `before` is what they made of it.
+        about: Description of the page below its title, empty for none.
     """
     if rendered is not None:
         before = _with_edits(before, rendered)
@@ -79,14 +73,14 @@ def consolidate(
     dropped = [Dropped(item.line, item.id, TAKEN_OUT) for item in items if item.id in before.taken_out]
     kept, by_hand = _kept_by_hand(before, live, dropped)
     ordered = sorted((item for item in live.values() if item.id not in by_hand), key=_order)
-    claims = _joined_claims(ordered, _headings(ordered, before.title), dropped)
+    claims = [(item.heading, _make_claim(item)) for item in ordered]
     for claim in before.claims:
         dropped += [
             Dropped(claim.text, item, GONE)
             for item in claim.items
             if item not in live and item not in before.taken_out and not claim.is_by_hand
         ]
-    page = with_lines(replace(before, consolidated_at=now.replace(microsecond=0)), _arranged(kept, claims))
+    page = with_lines(replace(before, about=about, consolidated_at=now.replace(microsecond=0)), _arranged(kept, claims))
     was = {*before.items, *before.taken_out}
     added = tuple(item for item in page.items if item not in was)
     return Consolidation(page, tuple(dropped), added, is_proposal=rendered is not None)
@@ -126,65 +120,24 @@ def _kept_by_hand(
     return kept, items
 
 
-def _order(item: TopicItem) -> tuple[float, int, str, int, str]:
-    """As it was said."""
-    said = item.said_at.timestamp() if item.said_at else float("inf")
-    return said, item.order, item.note.source, item.note.start, item.id
+def _order(item: TopicItem) -> tuple[tuple[int | float | str, ...], str]:
+    return item.order, item.id
 
 
-def _joined_claims(
-    ordered: Sequence[TopicItem], headings: Mapping[str, str], dropped: list[Dropped]
-) -> list[tuple[str, PageClaim]]:
-    """Return one claim for items that say the same, with the footnotes of the last ones and the words of the last."""
-    claims = []
-    for group in sorted(_groups(ordered), key=lambda each: _order(each[-1])):
-        last, shown = group[-1], group[-MAX_NOTES:]
-        dropped += [Dropped(item.line, item.id, f"near-identical to {last.id}") for item in group[:-MAX_NOTES]]
-        said = last.said_at.date() if last.said_at else None
-        notes, is_untrusted = tuple(item.note for item in shown), last.trust == "low"
-        claims.append((headings[last.id], PageClaim(last.line, notes, said, is_untrusted=is_untrusted)))
-    return claims
-
-
-def _groups(items: Sequence[TopicItem]) -> Iterator[list[TopicItem]]:
-    """Yield the items that are one claim: those that say the same and are trusted alike.
-
-    Before them stand those trusted less that say nothing else, but no stranger's; the words are those of the last.
-    """
-    ranked = sorted(items, key=lambda item: _TRUSTS.index(item.trust))
-    groups: dict[int, list[TopicItem]] = {}
-    for item, first in zip(ranked, alike([_said(item) for item in ranked]), strict=True):
-        groups.setdefault(first, []).append(item)
-    for group in groups.values():
-        best = [item for item in group if item.trust == group[0].trust]
-        less = [
-            item for item in group[len(best) :] if item.trust != "low" and adds_nothing(_said(item), _said(best[-1]))
-        ]
-        yield [*less, *best]
-        if others := [item for item in group[len(best) :] if item not in less]:
-            yield from _groups(others)
-
-
-def _said(item: TopicItem) -> str:
-    return f"{item.speaker} {item.line}"
-
-
-def _headings(items: Sequence[TopicItem], title: str) -> dict[str, str]:
-    """Return below which heading each item stands; what is of no kind in particular goes by subject, if it is much."""
-    headings = {item.id: heading_of(item.category) for item in items}
-    rest = {item.id: item.note.quote or item.text for item in items if headings[item.id] == REST}
-    if len(rest) > MOST_NOTES:
-        headings |= subjects_of(rest, [title, *{item.speaker for item in items}])
-    return headings
+def _make_claim(item: TopicItem) -> PageClaim:
+    said = item.said_at.date() if item.said_at else None
+    return PageClaim(item.line, (item.note,), said, is_untrusted=item.trust == "low")
 
 
 def _arranged(kept: Sequence[tuple[str, Line]], claims: Sequence[tuple[str, PageClaim]]) -> list[tuple[str, Line]]:
     """Return the lines under their headings, a person's lines first in their section."""
     # A person's lines keep their section; those without a heading stand first.
     titles = list(dict.fromkeys(title for title, _ in kept))
-    sizes = Counter(title for title, _ in claims)
-    for title in sorted(sizes, key=lambda each: (rank_of(each), -sizes[each], each)):
+    for title in sorted(dict.fromkeys(title for title, _ in claims), key=rank_of):
         if title not in titles:
-            later = [at for at, other in enumerate(titles) if other and rank_of(other) > rank_of(title)]
+            later = [place for place, known in enumerate(titles) if known and rank_of(known) > rank_of(title)]
             titles.insert(later[0] if later else len(titles), title)
-    return [(title, line) for title in titles for own in (kept, claims) for where, line in own if where == title]
+    lines: dict[str, list[Line]] = {title: [] for title in titles}
+    for title, line in (*kept, *claims):
+        lines[title].append(line)
+    return [(title, line) for title in titles for line in lines[title]]

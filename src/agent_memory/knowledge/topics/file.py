@@ -17,9 +17,8 @@ from agent_memory.knowledge.topics.rendering import render
 from agent_memory.models import to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
-    from agent_memory.knowledge.topics.cutting import Words
     from agent_memory.knowledge.topics.page import Page
 
 INDEX: Final = "index.md"
@@ -86,20 +85,14 @@ def read_page_file(text: str) -> PageFile:
     return PageFile(parse(text[front.end() :] if front else text), is_edited)
 
 
-def shortened_file(text: str, gone: Collection[str], words: Mapping[str, Words]) -> str | None:
-    """Return a file as it was rendered without items that are gone; None where it is to be rendered anew.
-
-    Args:
-        text: All of it.
-        gone: Ids of the items.
-        words: As for `cutting.without`.
-    """
+def shortened_file(text: str, gone: Collection[str]) -> str | None:
+    """Return a rendered file without some items, or None."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     front = _FRONT.match(text)
     mark = _RENDERED.search(front[0]) if front else None
     if mark is None or _checksum(text[: mark.start()] + text[mark.end() :]) != mark[1]:
         return None
-    short = without(text[: mark.start()] + text[mark.end() :], gone, words)
+    short = without(text[: mark.start()] + text[mark.end() :], gone)
     return None if short is None else _marked(short)
 
 

@@ -1,11 +1,9 @@
-"""What a page is made of: an item with where its words stand. Pure."""
+"""Items as lines of a page, with their sources. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
-
-from agent_memory.models import flatten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,41 +12,34 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.topics.page import Footnote
     from agent_memory.models import Trust
 
-NORMAL: Final = 0.5
-
 
 @dataclass(frozen=True, slots=True)
 class TopicItem:
     """An item, as a page needs it.
 
     Attributes:
-        id: The item's (mem-).
-        text: It stands by itself.
-        note: Where its words stand; `note.item` is `id`.
-        category: What kind of statement it is.
-        said_at: When it was said or written.
-        importance: 0 to 1.
-        speaker: Who said it, if it was said.
-        order: The place of its source in the conversation.
-        trust: Of who said it.
-        is_document: Whether it is a passage of a document.
+        id: ID of the item (mem-).
+        text: Words of its line.
+        note: Place of its words; `note.item` is `id`.
+        heading: Heading of its section.
+        said_at: When it was said; None for documents.
+        order: Place on the page; statements follow the place of their passage.
+        trust: Trust of its source.
     """
 
     id: str
     text: str
     note: Footnote
-    category: str = "note"
+    heading: str
     said_at: datetime | None = None
-    importance: float = NORMAL
-    speaker: str = ""
-    order: int = 0
+    order: tuple[int | float | str, ...] = ()
     trust: Trust = "medium"
-    is_document: bool = False
 
     @property
     def line(self) -> str:
-        """The text as one line that a person can read."""
-        return flatten(self.text) or "-"
+        """Text without empty lines, tabs, and spaces at the ends of lines."""
+        lines = (line.rstrip() for line in self.text.expandtabs(4).strip().split("\n"))
+        return "\n".join(filter(None, lines)) or "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +55,20 @@ HEADINGS: Final = (
     Heading("Decisions", ("decision", "pattern")),
     Heading("To do and open questions", ("task", "question")),
     Heading("Findings", ("discovery", "insight", "bugfix")),
-    Heading("Facts", ()),
 )
-"""In the order of a page; what no heading names stands below the last, or below a subject of its own."""
-REST: Final = HEADINGS[-1].title
+"""In the order of a page."""
+REST: Final = "Facts"
+"""Last heading, of what has no other one."""
 
 
 def heading_of(category: str) -> str:
-    """Return below which heading an item of this category stands."""
-    return next((each.title for each in HEADINGS if category in each.categories), REST)
+    """Return the heading for items of a category."""
+    return next((heading.title for heading in HEADINGS if category in heading.categories), REST)
 
 
 def rank_of(title: str) -> int:
-    """Return where a heading stands on a page: kinds of statements, then subjects, then the rest."""
-    titles = [each.title for each in HEADINGS]
-    if title == REST:
-        return len(titles)
-    return titles.index(title) if title in titles else len(titles) - 1
+    """Return the rank of a heading: categories, others, the rest."""
+    titles = ["", *(heading.title for heading in HEADINGS)]
+    if title in titles:
+        return titles.index(title)
+    return len(titles) + (title == REST)

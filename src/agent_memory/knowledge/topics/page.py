@@ -20,10 +20,10 @@ class Footnote:
     """Where the words of a claim stand.
 
     Attributes:
-        source: Id of the episode or resource: `its text[start:end] == quote`.
+        source: Id of the episode or resource: `its text[start:end]` is the quote.
         start: First character of the quote there.
         end: Behind its last.
-        quote: The very words.
+        quote: The very words; empty if the claim has them.
         label: What the source is, for a reader: "conversation with Lea".
         resource: Id of the resource that the source is part of; empty if it is one itself, or has none.
         item: Id of the item that the claim was; empty where no item is kept.
@@ -128,6 +128,7 @@ class Page:
         part: Which part, from 1.
         parts: Of how many.
         taken_out: Ids of items that a person took off the page: they do not come back.
+        about: What the page covers, one line below its title; empty for none.
     """
 
     title: str
@@ -136,6 +137,7 @@ class Page:
     part: int = 1
     parts: int = 1
     taken_out: tuple[str, ...] = ()
+    about: str = ""
 
     def __post_init__(self) -> None:
         """Check what cannot be told from the rest of a page.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Final
 
-from agent_memory.knowledge.topics.escaping import escaped, unescaped
+from agent_memory.knowledge.topics.escaping import escaped, fold, unescaped
 from agent_memory.knowledge.topics.page import SOURCES, Footnote, Line, OwnText, Page, PageClaim, Section
 from agent_memory.knowledge.topics.rendering import EDITED, NONE_YET, UNTRUSTED
 
@@ -20,14 +20,15 @@ _FOOTER: Final = re.compile(
 _TAKEN_OUT: Final = re.compile(rf"^\*Taken out by hand: ({_ID}(?:, {_ID})*)\*$", re.MULTILINE)
 _SOURCES: Final = re.compile(rf"^(?:---\n+)?## {SOURCES}$", re.MULTILINE)
 _NOTE: Final = re.compile(
-    rf"\[\^(\d+)\]: Extracted from (?:((?:[^\\(\n]|\\.)+) )?\((?:({_ID}), )?({_ID}) at (\d+)-(\d+)(?:, ({_ID}))?\): "
-    r'"((?:[^\\"\n]|\\.)*)"'
+    rf"\[\^(\d+)\]: Extracted from (?:((?:[^\\(\n]|\\.)+) )?\((?:({_ID}), )?({_ID}) at (\d+)-(\d+)(?:, ({_ID}))?\)"
+    r'(?:: "((?:[^\\"\n]|\\.)*)")?'
 )
 _CLAIM: Final = re.compile(
     rf"- (?:\((\d{{4}}-\d\d-\d\d)\) )?({_SEEN}(?:[^\\\s]|\\.))( {re.escape(UNTRUSTED)})?(?: ((?:\[\^\d+\])+))?"
     rf"( {re.escape(EDITED)})?"
 )
 _NUMBER: Final = re.compile(r"\[\^(\d+)\]")
+_ABOUT: Final = re.compile(r"\*About: (.+)\*")
 _PART: Final = re.compile(r"\*Part (\d+) of (\d+)\.\*")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 
@@ -62,13 +63,14 @@ def parse(text: str) -> Page:
     Of a text that `render` made it is the very page. A person may have changed anything: lines that are no claims are
     kept as text of theirs, in their place.
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = fold(text.replace("\r\n", "\n").replace("\r", "\n"))
     text, moment = _cut(text, _FOOTER)
     text, taken_out = _cut(text, _TAKEN_OUT)
     body, notes, rest = _sources(text)
     lines = body.split("\n")
     title, lines = _title(lines)
-    part, parts, lines = _parts(lines)
+    about, lines = _read_first(lines, _ABOUT)
+    part, lines = _read_first(lines, _PART)
     reading = _Reading(notes)
     lines = [*lines, "", *rest]
     fenced = _fenced(lines)
@@ -82,9 +84,10 @@ def parse(text: str) -> Page:
         title=title,
         sections=sections,
         consolidated_at=_moment(moment[1]) if moment else None,
-        part=part,
-        parts=parts,
+        part=int(part[1]) if part else 1,
+        parts=int(part[2]) if part else 1,
         taken_out=tuple(taken_out[1].split(", ")) if taken_out else (),
+        about=unescaped(about[1]) if about else "",
     )
 
 
@@ -112,7 +115,9 @@ def _sources(text: str) -> tuple[str, dict[int, Footnote], list[str]]:
 
 def _footnote(found: re.Match[str]) -> Footnote:
     _, label, resource, source, start, end, item, quote = found.groups()
-    return Footnote(source, int(start), int(end), unescaped(quote), unescaped(label or ""), resource or "", item or "")
+    return Footnote(
+        source, int(start), int(end), unescaped(quote or ""), unescaped(label or ""), resource or "", item or ""
+    )
 
 
 def _title(lines: list[str]) -> tuple[str, list[str]]:
@@ -123,12 +128,13 @@ def _title(lines: list[str]) -> tuple[str, list[str]]:
     return "", []
 
 
-def _parts(lines: list[str]) -> tuple[int, int, list[str]]:
-    for at, line in enumerate(lines):
+def _read_first(lines: list[str], pattern: re.Pattern[str]) -> tuple[re.Match[str] | None, list[str]]:
+    """Return the match of the first line with text, and the rest."""
+    for place, line in enumerate(lines):
         if line.strip():
-            found = _PART.fullmatch(line.strip())
-            return (int(found[1]), int(found[2]), lines[at + 1 :]) if found else (1, 1, lines)
-    return 1, 1, []
+            match = pattern.fullmatch(line.strip())
+            return match, lines[place + 1 :] if match else lines
+    return None, lines
 
 
 def _fenced(lines: list[str]) -> set[int]:

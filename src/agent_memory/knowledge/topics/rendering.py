@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.topics.escaping import escaped
+from agent_memory.knowledge.topics.escaping import escaped, unfold
 from agent_memory.knowledge.topics.page import SOURCES, Footnote, Line, OwnText, Page, PageClaim, with_lines
 from agent_memory.scratchpad import estimate_tokens
 
@@ -26,6 +26,8 @@ _MOMENT: Final = "%Y-%m-%d %H:%M:%S"
 def render(page: Page) -> str:
     """Return the page as Markdown; `parse` returns the page again."""
     blocks = [f"# {escaped(page.title)}".rstrip()]
+    if page.about:
+        blocks.append(f"*About: {escaped(page.about)}*")
     if page.parts > 1:
         blocks.append(f"*Part {page.part} of {page.parts}.*")
     numbers = iter(range(1, len(page.notes) + 1))
@@ -44,7 +46,7 @@ def render(page: Page) -> str:
             f"---\n*Last consolidated: {page.consolidated_at:{_MOMENT}}*\n"
             f"*Items: {len(page.items)} | Resources: {len(page.resources)}*"
         )
-    return "\n\n".join(blocks) + "\n"
+    return unfold("\n\n".join(blocks) + "\n")
 
 
 def tokens_of(page: Page) -> int:
@@ -156,7 +158,8 @@ def _note(number: int, note: Footnote) -> str:
     ids = ", ".join(filter(None, (note.resource, note.source)))
     item = f", {note.item}" if note.item else ""
     label = f"{_LABEL_PART.sub(_without_bracket, escaped(note.label))} " if note.label else ""
-    return f'[^{number}]: Extracted from {label}({ids} at {note.start}-{note.end}{item}): "{escaped(note.quote)}"'
+    quote = f': "{escaped(note.quote)}"' if note.quote else ""
+    return f"[^{number}]: Extracted from {label}({ids} at {note.start}-{note.end}{item}){quote}"
 
 
 def _without_bracket(part: re.Match[str]) -> str:

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from agent_memory.knowledge.topics.consolidation import Consolidation
-    from agent_memory.knowledge.topics.cutting import Words
     from agent_memory.knowledge.topics.page import Page
 
 log = get_logger(__name__)
@@ -165,15 +164,12 @@ class TopicFiles:
         gone = [self._remove(name, content) for name, content in saved.contents.items()]
         return all(gone)
 
-    def withdraw(
-        self, gone: Collection[str], rendered: Callable[[], Collection[str]], words: Mapping[str, Words]
-    ) -> dict[str, bool]:
+    def withdraw(self, gone: Collection[str], rendered: Callable[[], Collection[str]]) -> dict[str, bool]:
         """Take the words of items that are gone out of all files, what people changed and proposals among them.
 
         Args:
             gone: Ids of the items.
             rendered: Returns the claims as they were rendered: see `topics.withdrawing`.
-            words: What claims say that have lost a footnote: see `topics.cutting`.
 
         Returns:
             The topics in whose files such words stood, and whether they are out: else the page is to be made anew.
@@ -191,7 +187,7 @@ class TopicFiles:
             text, topic, is_out = contents[name].decode("utf-8", "replace"), topic_of(name), False
             if name.endswith(PROPOSED):
                 (self._folder / name).unlink(missing_ok=True)
-            elif (short := shortened_file(text, gone, words)) is not None:
+            elif (short := shortened_file(text, gone)) is not None:
                 is_out = self._replace(name, short.encode(), contents[name])
             elif _is_changed(topic, contents):  # no part of such a page is rendered anew
                 self._replace(name, without_items(text, gone, rendered()).encode(), contents[name])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.knowledge.topics.escaping import fold, unfold
 from agent_memory.knowledge.topics.rendering import EDITED
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-_NOTE: Final = re.compile(r"\[\^(\d+)\]: .*? at \d+-\d+, (mem-[0-9a-f]{12})\): ")
+_NOTE: Final = re.compile(r"\[\^(\d+)\]: .*? at \d+-\d+, (mem-[0-9a-f]{12})\)")
 _REFERENCE: Final = re.compile(r"\[\^(\d+)\]")
 _CLAIM: Final = re.compile(r"- (?:\(\d{4}-\d\d-\d\d\) )?(.*?)(?: (?:\[\^\d+\])+)?(?<!\s)\s*")
 
@@ -25,12 +26,12 @@ def without_items(text: str, gone: Collection[str], rendered: Collection[str]) -
         gone: Ids of the items.
         rendered: The claims as they were rendered, in Markdown: what is none of them, a person wrote.
     """
-    lines = text.split("\n")
+    lines = fold(text).split("\n")
     notes = {found[1] for line in lines if (found := _NOTE.match(line)) and found[2] in gone}
     if not notes:
         return text
     kept = (_without(line, notes, rendered) for line in lines if not _is_note(line, notes))
-    return "\n".join(line for line in kept if line is not None)
+    return unfold("\n".join(line for line in kept if line is not None))
 
 
 def _is_note(line: str, notes: Collection[str]) -> bool:

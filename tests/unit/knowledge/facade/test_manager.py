@@ -134,8 +134,9 @@ async def test_the_full_workflow_runs_as_it_is_written(
     assert "degraded" not in said
     assert content.startswith("# Product Knowledge\n\n## Facts\n\n- User: Which tariff do we have")
     assert f"[^1]: Extracted from conversation ({resource.resource_id}" in content
-    notes = parse(content).notes
-    assert [resource.content[note.start : note.end] for note in notes] == [note.quote for note in notes]
+    page = parse(content)
+    notes = page.notes
+    assert all(resource.content[claim.notes[0].start : claim.notes[0].end] in claim.text for claim in page.claims)
     assert [note.item for note in notes] == [item.item_id for item in items]
     assert content.endswith("*Items: 2 | Resources: 1*\n")
     assert (stats.total_resources, stats.total_items, stats.total_categories) == (1, 2, 1)
@@ -416,8 +417,8 @@ async def test_of_turns_that_came_one_by_one_each_item_leads_to_its_own_turn(
     assert quotes == said
     assert [memory.trust for memory in memories] == ["medium", "medium"]
     page = parse(await manager.consolidate_category("boats"))
-    assert {(note.source, note.quote) for note in page.notes} == {
-        (turn.id, quote) for turn, quote in zip(turns, quotes, strict=True)
+    assert {(claim.notes[0].source, claim.text) for claim in page.claims} == {
+        (turn.id, f"Ann: {quote}") for turn, quote in zip(turns, quotes, strict=True)
     }
     assert await manager.delete_resource(talk.id)
     assert manager.get_stats().total_items == 0

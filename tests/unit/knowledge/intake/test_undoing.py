@@ -34,13 +34,13 @@ async def test_a_page_says_nothing_of_items_whose_forgetting_was_cut_short(tmp_p
     await Ingest(knowledge).file(file)
     await runner_of(knowledge, service, at_once=True).run()
     pages = Pages(knowledge, service)
-    assert {topic.name for topic in await pages.topics()} >= {"lyon"}
+    assert {topic.name for topic in await pages.topics()} >= {"ada", "talk"}
     items = [each.id for each in await service.admin.everything()]
     await service.requests.many(items)  # as of a process that died before it told anybody
     [resource] = await taken_from(knowledge, file.name)
     await undo(knowledge, service, [resource.id], NOBODY)
     assert [topic.name for topic in await pages.topics() if topic.item_ids] == []
-    assert list(knowledge.folder.topics.glob("lyon*")) == []
+    assert list(knowledge.folder.topics.glob("ada*")) == []
     assert await taken_from(knowledge, file.name) == []
     await knowledge.close()
     await service.close()
@@ -102,7 +102,7 @@ async def test_a_page_that_a_person_changed_keeps_no_words_of_items_that_are_gon
     file.write_text("\n".join(f'{{"speaker": "Ada", "text": "The shelf {at} holds tea in Lyon."}}' for at in range(8)))
     await Ingest(knowledge).file(file)
     await runner_of(knowledge, service, at_once=True).run()
-    page = knowledge.folder.topics / "lyon.md"
+    page = knowledge.folder.topics / "ada.md"
     page.write_text(page.read_text() + "\nA line by hand.\n")
     [resource] = await taken_from(knowledge, file.name)
     await undo(knowledge, service, [resource.id], NOBODY)
@@ -111,7 +111,7 @@ async def test_a_page_that_a_person_changed_keeps_no_words_of_items_that_are_gon
     left = {
         topic.name: (topic.item_ids, "holds tea" in topic.body) for topic in await Pages(knowledge, service).topics()
     }
-    assert left["lyon"] == ([], False)
+    assert left["ada"] == ([], False)
     await knowledge.close()
     await service.close()
 
@@ -131,7 +131,7 @@ async def test_deleting_a_resource_takes_who_and_what_it_names(tmp_path: Path) -
     await service.close()
 
 
-async def test_a_footnote_quotes_the_words_of_the_source_that_is_left(tmp_path: Path) -> None:
+async def test_footnote_names_the_place_in_the_source_that_is_left(tmp_path: Path) -> None:
     manager = MemoryManager(tmp_path, settings=ServiceSettings(embedder="none"))
     said = "The boat is moored at pier four."
     first = await manager.store_resource(said, "document")
@@ -139,11 +139,11 @@ async def test_a_footnote_quotes_the_words_of_the_source_that_is_left(tmp_path: 
     for resource in (first, second):
         await manager.extract_and_store(resource.resource_id, category_hint="boats")
     await manager.delete_resource(first.resource_id)
-    quotes = {
-        claim.text: [note.quote for note in claim.notes]
+    places = {
+        claim.text: [(note.source, note.start, note.end) for note in claim.notes]
         for claim in parse(await manager.consolidate_category("boats")).claims
     }
-    assert quotes[said] == [said]
+    assert places[said] == [(second.resource_id, 0, len(said))]
     await manager.close()
 
 
@@ -186,7 +186,7 @@ async def test_a_title_with_words_of_what_was_forgotten_goes_with_them(tmp_path:
     await service.forget(walnuts.id)
     titles = [(await knowledge.resources.valid_among(talks))[one].title for one in talks]
     assert titles == ["2026-01-02 09:30", "Moving to Lyon"]
-    page = (knowledge.folder.topics / "lyon.md").read_text()
+    page = (knowledge.folder.topics / "ada.md").read_text()
     assert ("allergy" in page, "conversation 2026-01-02 09:30" in page, "Moving to Lyon" in page) == (False, True, True)
     await knowledge.close()
     await service.close()

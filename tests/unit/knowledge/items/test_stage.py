@@ -54,7 +54,7 @@ async def test_what_was_said_and_written_becomes_items_that_lead_back_to_the_ver
     page = await ingest.resource(Document(f"# Garden\n\n{CABLE}\n"))
     await ingest.turn(Turn("A page that says much about many things.", "tool"), conversation=talk.record.id, order=2)
     ran = await runner_of(knowledge, service, Caller("s-1")).run()
-    assert (ran.done, ran.failed) == ({"items": 4}, 0)
+    assert (ran.done, ran.failed) == ({"items": 4, "pages": 1}, 0)
     items = {item.content: item for item in await items_of(service)}
     assert items.keys() == {f"Ada: {ROUTER}", f"Garden\n\n{CABLE}"}
     ada, cable = items[f"Ada: {ROUTER}"], items[f"Garden\n\n{CABLE}"]
@@ -266,7 +266,7 @@ async def test_a_long_text_that_is_gone_fails_alone_and_says_why(
     await ingest.resource(CABLE)
     (knowledge.folder.blobs / long.record.blob).unlink()
     ran = await runner_of(knowledge, service).run()
-    assert (ran.done, ran.failed) == ({"items": 1}, 1)
+    assert (ran.done, ran.failed) == ({"items": 1, "pages": 1}, 1)
     assert (await runner_of(knowledge, service).backlog())[0].codes == ("blob_missing",)
     assert [each.content for each in await items_of(service)] == [CABLE]
 

@@ -159,3 +159,25 @@ def test_no_word_is_lost_or_moved() -> None:
     assert places == sorted(places)
     words = [word for start, end in places for word in text[start:end].split()]
     assert words == text.replace("# Retry policy\n", "").split()
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        "[a]: https://a.example\n[b c]: https://b.example/x",
+        "(rename-event)=",
+        ".. _api:",
+        "[![CI](https://ci.example/x.svg)](https://ci.example) ![logo](logo.png)",
+        '<p align="center">\n<img src="x.png" alt="x">\n</p>',
+    ],
+)
+def test_cut_passages_of_markup_alone_returns_none(markup: str) -> None:
+    passages = cut_passages(f"# Guide\n\nPress the red button.\n\n## Links\n\n{markup}\n")
+
+    assert [passage.text for passage in passages] == ["Guide\n\nPress the red button."]
+
+
+def test_cut_passages_of_words_next_to_markup_keeps_both() -> None:
+    (passage,) = cut_passages("[a]: https://a.example\nSee [a] for the plan.")
+
+    assert passage.text == "[a]: https://a.example\nSee [a] for the plan."

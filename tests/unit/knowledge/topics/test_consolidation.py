@@ -1,4 +1,4 @@
-"""A page made anew loses nothing without a reason, joins what says the same, and leaves a person's words alone."""
+"""A page rebuilt loses nothing without a reason, joins no items, and leaves a person's words alone."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.knowledge.topics.alike import NEARLY, alike
 from agent_memory.knowledge.topics.consolidation import GONE, TAKEN_OUT, Consolidation, consolidate
-from agent_memory.knowledge.topics.items import TopicItem
+from agent_memory.knowledge.topics.items import TopicItem, heading_of
 from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.topics.rendering import UNTRUSTED, render
@@ -23,7 +22,7 @@ def item(number: int, text: str = "", category: str = "note") -> TopicItem:
     text = text or f"Lea said {TEXTS[number % 4]} {number}"
     memory = f"mem-{number:012x}"
     note = Footnote(f"epi-{number:012x}", 0, len(text), text, "conversation with Lea", "res-00000000000a", memory)
-    return TopicItem(memory, text, note, category, NOW + timedelta(hours=number))
+    return TopicItem(memory, text, note, heading_of(category), NOW + timedelta(hours=number), (number,))
 
 
 def made(*items: TopicItem, before: Page | None = None) -> Consolidation:
@@ -46,44 +45,29 @@ def test_what_is_gone_is_named_with_the_reason() -> None:
     assert result.page.items == (item(3).id,)
 
 
-def test_what_says_the_same_is_one_claim_with_both_footnotes() -> None:
-    result = made(item(1, "Lea moved to Bern."), item(2, "Lea moved to Bern!"), item(3, "Lea moved to Basel."))
+def test_page_of_equal_items_has_a_claim_for_each() -> None:
+    low = replace(item(3, "Lea moved to Bern."), trust="low")
 
-    assert [claim.text for claim in result.page.claims] == ["Lea moved to Bern!", "Lea moved to Basel."]
-    assert len(result.page.claims[0].notes) == 2
-    assert not result.dropped
+    claims = made(item(1, "Lea moved to Bern."), item(2, "Lea moved to Bern."), low).page.claims
 
-
-ALICE = "Always send the monthly invoice reports of our company to Alice in the accounting department before noon."
-
-
-def test_the_words_of_a_claim_are_never_those_of_who_is_trusted_less() -> None:
-    said = replace(item(1, ALICE), trust="high")
-    others = [
-        replace(item(2 + at, ALICE.replace("Alice", name)), trust=trust)
-        for at, (name, trust) in enumerate(
-            [("Mallory", "low"), ("Malory", "low"), ("Mallorie", "low"), ("Alice", "low"), ("Bob", "medium")]
-        )
-    ]
-
-    claims = made(said, *others).page.claims
-
-    assert [(claim.text, claim.items, claim.is_untrusted) for claim in claims] == [
-        (ALICE, (said.id,), False),
-        (others[3].line, tuple(each.id for each in others[1:4]), True),
-        (others[4].line, (others[4].id,), False),
+    assert [(claim.items, claim.is_untrusted) for claim in claims] == [
+        ((item(1).id,), False),
+        ((item(2).id,), False),
+        ((low.id,), True),
     ]
 
 
-def test_who_is_trusted_less_and_says_nothing_else_gives_a_footnote() -> None:
-    said, again = replace(item(1, ALICE), trust="high"), replace(item(2, f"Yes: {ALICE.lower()}"), trust="medium")
-    more = [replace(item(3 + at, ALICE), trust="medium") for at in range(4)]
+def test_page_with_description_keeps_it_below_the_title() -> None:
+    page = consolidate(Page("Lea"), [item(1)], now=NOW, about="What *Lea* said.").page
 
-    [claim] = made(said, replace(again, text=ALICE.lower())).page.claims
-    [full] = made(said, *more).page.claims
+    assert "# Lea\n\n*About: What \\*Lea\\* said.*\n\n## Facts" in render(page)
+    assert parse(render(page)) == page
 
-    assert (claim.text, claim.items) == (ALICE, (again.id, said.id))
-    assert (full.text, full.items) == (ALICE, (more[2].id, more[3].id, said.id))
+
+def test_page_with_headings_keeps_their_order() -> None:
+    items = [replace(item(number), heading=title) for number, title in enumerate(["B", "", "A", "Decisions", "B"])]
+
+    assert [section.title for section in made(*items).page.sections] == ["", "Decisions", "B", "A"]
 
 
 def test_a_person_who_rewords_a_claim_leaves_the_mark_or_takes_it_off() -> None:
@@ -103,53 +87,14 @@ def test_a_person_who_rewords_a_claim_leaves_the_mark_or_takes_it_off() -> None:
     assert unchanged == rendered.claims[0]
 
 
-def test_what_was_said_very_often_keeps_the_last_footnotes_and_names_the_others() -> None:
-    result = made(*[item(number, "Lea moved to Bern.") for number in range(5)])
-
-    assert [note.item[-1] for note in result.page.notes] == ["2", "3", "4"]
-    assert [each.reason for each in result.dropped] == ["near-identical to mem-000000000004"] * 2
-
-
-@given(
-    st.lists(st.lists(st.sampled_from("abcdefg"), max_size=7).map(lambda some: " ".join(f"x{each}" for each in some)))
-)
-def test_what_is_alike_is_found_as_if_every_pair_were_compared(texts: list[str]) -> None:
-    firsts: list[int] = []
-    for at, text in enumerate(texts):
-        mine = set(text.split())
-        pairs = ((other, set(texts[other].split())) for other in range(at) if firsts[other] == other)
-        same = [other for other, own in pairs if own == mine or len(own & mine) / len(own | mine) >= NEARLY]
-        firsts.append(same[0] if same else at)
-
-    assert alike(texts) == firsts
-
-
-def test_numbers_and_denials_are_no_near_identity() -> None:
-    assert alike(["The limit is 10 a day", "The limit is 20 a day", "The limit is not 10 a day"]) == [0, 1, 2]
-
-
 def test_a_changed_item_changes_its_claim() -> None:
     before = made(item(1)).page
 
     assert [claim.text for claim in made(item(1, "Lea left."), before=before).page.claims] == ["Lea left."]
 
 
-def test_many_notes_are_sorted_by_the_nouns_they_share() -> None:
-    texts = [f"We painted the kitchen, {number}" for number in range(8)]
-    texts += [f"The garden is full of {number} roses" for number in range(8)]
-    texts += [f"That went well {number}" for number in range(4)]
-
-    page = made(*[item(number, text) for number, text in enumerate(texts)]).page
-
-    assert [(section.title, len(section.lines)) for section in page.sections] == [
-        ("Garden", 8),
-        ("Kitchen", 8),
-        ("Facts", 4),
-    ]
-
-
 def test_what_was_said_at_one_time_stands_in_the_order_of_the_talk() -> None:
-    first, second = (replace(item(number), said_at=NOW, order=9 - number) for number in (1, 2))
+    first, second = (replace(item(number), said_at=NOW, order=(9 - number,)) for number in (1, 2))
 
     assert made(first, second).page.items == (second.id, first.id)
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 import pytest
 
-from agent_memory.knowledge.pages.shortening import words_of
-from agent_memory.knowledge.topics.consolidation import MAX_NOTES, consolidate
-from agent_memory.knowledge.topics.cutting import Words, standing, without
+from agent_memory.knowledge.topics.consolidation import consolidate
+from agent_memory.knowledge.topics.cutting import list_items, without
 from agent_memory.knowledge.topics.file import page_file, read_page_file, shortened_file
-from agent_memory.knowledge.topics.items import TopicItem
+from agent_memory.knowledge.topics.items import TopicItem, heading_of
 from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim, Section
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.topics.rendering import render
@@ -23,13 +22,13 @@ def item(number: int, text: str, category: str = "note") -> TopicItem:
     note = Footnote(
         f"epi-{number:012x}", 0, len(text), text, "a (talk)", f"res-{number % 2:012x}", f"mem-{number:012x}"
     )
-    return TopicItem(note.item, text, note, category, datetime(2026, 1, 1 + number, tzinfo=UTC), order=number)
+    return TopicItem(note.item, text, note, heading_of(category), datetime(2026, 1, 1 + number, tzinfo=UTC), (number,))
 
 
 ITEMS = [
     item(1, "The boat [^2] lies at pier *four*.", "decision"),
     item(2, 'Lea said "mem-000000000003): " is no id.'),
-    item(3, "The canoe was sold in Bergen last week."),
+    item(3, "The canoe was sold in Bergen last week:\n\n- for ten coins\n  1. in cash\n| a | b |\n"),
     item(4, "The canoe was sold in Bergen last week !"),
     item(5, "Edda plays the cello in a quartet.", "task"),
     replace(item(6, "The canoe was sold in Bergen last week."), trust="low"),
@@ -45,56 +44,46 @@ def page_of(items: list[TopicItem]) -> Page:
 def test_what_is_left_is_the_page_that_the_other_items_make(gone: set[int]) -> None:
     ids = {f"mem-{number:012x}" for number in gone}
     text = render(page_of(ITEMS))
-    heirs = standing(text, ids, MAX_NOTES).heirs
-    words = {each.id: words_of(each) for each in ITEMS if each.id in heirs}
-    short = without(text, ids, words)
+    short = without(text, ids)
     assert short is not None
     assert parse(short) == page_of([each for each in ITEMS if each.id not in ids])
     assert f"*Items: {len(ITEMS) - len(gone - {9})} | " in short
     assert not any(one in short.replace('"mem-000000000003): " is', "") for one in ids if one != "mem-000000000003")
 
 
-def test_a_claim_that_others_say_too_gets_the_words_of_the_last_that_is_left() -> None:
-    text = render(page_of(ITEMS))
-    gone = {"mem-000000000004"}
-    assert standing(text, gone, MAX_NOTES).heirs == {"mem-000000000003"}
-    assert without(text, gone, {}) is None
-    short = without(text, gone, {"mem-000000000003": Words("In *other* words.", date(2026, 2, 3))})
-    assert short is not None
-    assert r"- (2026-02-03) In \*other\* words. [^" in short
-
-
-def test_claims_with_all_the_footnotes_they_may_have_are_told_since_others_may_be_left_out() -> None:
-    same = [item(number, "The canoe was sold in Bergen.") for number in range(5)]
-    found = standing(render(page_of(same)), {"mem-00000000000f"}, MAX_NOTES)
-    assert found.items == {f"mem-{number:012x}" for number in (2, 3, 4)}
-    assert found.full == {"mem-000000000004"}
+def test_page_with_joined_claims_is_rebuilt() -> None:
+    page = page_of(ITEMS[:3])
+    joined = replace(page.claims[1], notes=(*page.claims[1].notes, *page.claims[2].notes))
+    text = render(replace(page, sections=(Section("Facts", (joined,)), page.sections[0])))
+    assert list_items(text) == {ITEMS[number].id for number in range(3)}
+    assert without(text, {ITEMS[1].id}) is None
+    assert without(text, {ITEMS[1].id, ITEMS[2].id}) is not None
 
 
 def test_a_page_of_which_nothing_would_be_left_or_with_a_persons_line_on_it_is_to_be_made_anew() -> None:
     text = render(page_of(ITEMS[:1]))
-    assert without(text, {ITEMS[0].id}, {}) is None
+    assert without(text, {ITEMS[0].id}) is None
     page = page_of(ITEMS[:2])
     own = replace(page, sections=(*page.sections, Section("Hers", (OwnText("See [^1] and [^2]."),))))
-    assert without(render(own), {ITEMS[0].id}, {}) is None
+    assert without(render(own), {ITEMS[0].id}) is None
     edited = PageClaim("Hers now.", page.claims[0].notes, is_edited=True)
     changed = replace(page, sections=(Section("Facts", (edited, page.claims[1])),))
-    assert without(render(changed), {ITEMS[0].id}, {}) is None
+    assert without(render(changed), {ITEMS[0].id}) is None
 
 
 def test_a_persons_line_below_a_heading_keeps_it() -> None:
     page = page_of(ITEMS)
     title = page.sections[0].title
     own = Section(title, (OwnText("Ask her.\n\n\nAnd again."), *page.sections[0].lines))
-    short = without(render(replace(page, sections=(own, *page.sections[1:]))), {ITEMS[0].id}, {})
+    short = without(render(replace(page, sections=(own, *page.sections[1:]))), {ITEMS[0].id})
     assert short is not None
     assert parse(short).sections[0] == Section(title, (OwnText("Ask her.\n\n\nAnd again."),))
 
 
 def test_a_file_stays_one_that_nobody_changed_and_a_changed_one_is_left_alone() -> None:
     text = page_file(page_of(ITEMS), "What Lea said.")
-    short = shortened_file(text, {ITEMS[0].id}, {})
+    short = shortened_file(text, {ITEMS[0].id})
     assert short is not None
     assert not (read := read_page_file(short)).is_edited
     assert read.page == page_of(ITEMS[1:])
-    assert shortened_file(text.replace("# Lea", "# Leah"), {ITEMS[0].id}, {}) is None
+    assert shortened_file(text.replace("# Lea", "# Leah"), {ITEMS[0].id}) is None

@@ -28,7 +28,9 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 def made(count: int = 2, before: Page | None = None, rendered: Page | None = None) -> Consolidation:
     texts = [f"Lea has seen the film {number} with friend {number * 7} of hers." for number in range(count)]
     items = [
-        TopicItem(f"mem-{at:012x}", text, Footnote(f"epi-{at:012x}", 0, len(text), text, item=f"mem-{at:012x}"))
+        TopicItem(
+            f"mem-{at:012x}", text, Footnote(f"epi-{at:012x}", 0, len(text), text, item=f"mem-{at:012x}"), "Facts"
+        )
         for at, text in enumerate(texts)
     ]
     return consolidate(before or Page("Lea"), items, now=NOW, rendered=rendered)
@@ -152,7 +154,7 @@ def test_what_stands_in_the_place_of_a_page_and_is_none_is_moved_away(tmp_path: 
     }
     makers[what](folder / "lea.md")
     assert files.read("lea") is None
-    assert files.withdraw(["mem-000000000000"], list, {}) == {}
+    assert files.withdraw(["mem-000000000000"], list) == {}
     assert files.write("lea", made(), "What Lea said.", None)
     assert (saved := files.read("lea")) is not None
     assert not saved.is_edited
@@ -170,7 +172,7 @@ def test_a_page_of_which_one_part_was_edited_loses_the_words_of_what_is_gone_in_
     texts = "".join(path.read_text() for path in parts)
     assert all(words in texts for words in gone.values())
     claims = {claim.text for section in many.page.sections for claim in section.claims}
-    assert files.withdraw([*gone], lambda: claims, {}).keys() == {"lea"}
+    assert files.withdraw([*gone], lambda: claims).keys() == {"lea"}
     left = "".join(path.read_text() for path in folder.iterdir())
     assert not [words for words in gone.values() if words in left]
     assert "Lea saw" in left

@@ -1,0 +1,63 @@
+"""`agent-memory knowledge` and its commands."""
+
+from typing import Final
+
+import typer
+
+from agent_memory.cli.knowledge import opened_knowledge
+from agent_memory.cli.running import FAILED, QUIET, Command, Group, Run, command
+from agent_memory.files.wording import counted
+from agent_memory.ingestion.working import runner_of
+from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.rebuild import rebuild as read_again
+
+_STEP: Final = 1_000
+"""Records between two lines of progress, if stderr is no terminal."""
+
+
+@command()
+async def rebuild(run: Run) -> None:
+    """Read stored documents and conversations again, by the rules of this version.
+
+    Nothing is deleted, and what you edited, pinned or forgot stays so.
+
+    An interrupted command continues where it stopped.
+    """
+    reported = 0
+    run.screen.last_words = lambda: "Stopped. The same command continues from here."
+
+    with run.screen.progress() as bar:
+        task = bar.add_task("Reading again")
+
+        def report(done: int, due: int) -> None:
+            nonlocal reported
+            bar.update(task, completed=done, total=due)
+            if done - reported >= _STEP and not run.screen.err.is_terminal:
+                reported = done
+                run.screen.note(f"{done:,} of {due:,} read.", style="dim")
+
+        async with opened_knowledge(run) as knowledge:
+            runner = runner_of(knowledge, run.service, run.caller, at_once=True)
+            result = await read_again(knowledge, run.service, runner, report)
+            topics = await Pages(knowledge, run.service).topics()
+    pages = sum(topic.consolidated_at is not None for topic in topics)
+    counts = {"records": result.records, "new": result.new, "pages": pages}
+    run.screen.document({"agent_id": run.service.agent_id, **counts, "failed": result.failed, "busy": result.is_busy})
+    if result.is_busy:
+        run.screen.note("Nothing was read: another process does the background work. Run the command again later.")
+        raise typer.Exit(FAILED)
+    failed = f"; {counted(result.failed, 'record')} failed, `agent-memory status` says why" if result.failed else ""
+    run.screen.show(
+        f"{counted(result.records, 'document or turn', 'documents and turns')} read again: "
+        f"{counted(result.new, 'new item')}, {counted(pages, 'page')}{failed}."
+    )
+
+
+_HELP: Final = "Look after what is made of documents and conversations."
+knowledge = typer.Typer(cls=Group, help=_HELP, no_args_is_help=True, add_completion=False, **QUIET)
+knowledge.command("rebuild", cls=Command)(rebuild)
+
+
+@knowledge.callback(help=_HELP)
+def keep_group() -> None:
+    """Keep the name of the only command."""

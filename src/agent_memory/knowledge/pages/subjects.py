@@ -1,0 +1,222 @@
+"""Subjects of pages: documents, conversations, people who speak."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.knowledge.items.drawn import is_passage, sources_of
+from agent_memory.knowledge.passages.sections import SEPARATOR
+from agent_memory.models import DIGEST, EPISODE, RESOURCE
+from agent_memory.models.digest_statements import PASSAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Episode, Memory, Resource, Topic
+
+ENTITY: Final = "entity"
+"""`source.detail` of a topic of names in items, which earlier versions made."""
+HIDDEN: Final = "hidden_entity"
+KEPT: Final = "kept_entity"
+"""`source.detail` of such a topic since this version: hidden, or shown because a person edited or pinned something."""
+DOCUMENT: Final = "document"
+TALK: Final = "conversation"
+PERSON: Final = "person"
+DERIVED: Final = frozenset({ENTITY, HIDDEN, KEPT, DOCUMENT, TALK, PERSON})
+KEY: Final = "of"
+"""Key of a topic's metadata that has the ID of its document or conversation, or the name of the speaker."""
+LEAST_SAID: Final = 5
+"""Items that a person said before there is a page."""
+_BY_MODEL: Final = "model"
+"""`source.detail` of items that a model drew for earlier versions."""
+_PRESENT: Final = frozenset({PASSAGE, DIGEST, _BY_MODEL})
+_LEAST_TURNS: Final = 3
+_NO_PAGE: Final = "feedback"
+"""Type of resources that are single notes."""
+_MOST_NAMED: Final = 6
+_MOST_DESCRIBED: Final = 500
+_MOST_SUFFIX: Final = 6
+
+
+@dataclass(slots=True)
+class PageSubject:
+    """A document, conversation or person with the items of its page.
+
+    Attributes:
+        kind: `DOCUMENT`, `TALK` or `PERSON`.
+        key: ID of the first version of the document or of the conversation, or name of the person.
+        label: Name of the file, title of the conversation, or name of the person.
+        group: Group of the document or conversation.
+        members: Items, oldest first.
+        speakers: Names and roles of who speaks, in order.
+        turns: Turns of a conversation.
+    """
+
+    kind: str
+    key: str
+    label: str
+    group: str = ""
+    members: list[Memory] = field(default_factory=list)
+    speakers: dict[str, None] = field(default_factory=dict)
+    turns: set[str] = field(default_factory=set)
+
+    @property
+    def has_page(self) -> bool:
+        """Whether there is enough for a page."""
+        if self.kind == TALK:
+            return len(self.turns) >= _LEAST_TURNS
+        return self.kind == DOCUMENT or len(self.members) >= LEAST_SAID
+
+    @property
+    def title(self) -> str:
+        """Title: the heading above all passages of a document, else the label."""
+        if self.kind == DOCUMENT:
+            tops = {_read_path(item)[0] for item in self.members if item.metadata.get("heading")}
+            if len(tops) == 1:
+                return tops.pop()
+        return self.stem or f"{self.kind.title()} of {_get_days(self.members)}"
+
+    @property
+    def name(self) -> str:
+        """Label for the name of the topic, with the kind before a date."""
+        label = self.stem or self.title
+        return f"{self.kind} {label}" if label[:1].isdigit() else label
+
+    @property
+    def stem(self) -> str:
+        """Label without the suffix of a file name."""
+        path = PurePath(self.label)
+        is_file = self.kind != PERSON and 1 < len(path.suffix) <= _MOST_SUFFIX and path.suffix[1:].isalnum()
+        return self.label[: -len(path.suffix)] if is_file else self.label
+
+    @property
+    def description(self) -> str:
+        """What the page covers."""
+        return describe(self.kind, self.title, self.members, [*self.speakers])
+
+
+def is_derived(topic: Topic) -> bool:
+    """Return True if a topic was not declared."""
+    return topic.source.detail in DERIVED
+
+
+def is_legacy(topic: Topic) -> bool:
+    """Return True if an earlier version made a topic of names."""
+    return topic.source.detail in {ENTITY, HIDDEN, KEPT}
+
+
+def describe(kind: str, title: str, members: Sequence[Memory], speakers: Sequence[str] = ()) -> str:
+    """Return a description: headings of a document, speakers of a conversation."""
+    if kind == PERSON:
+        return f"What {title} said, with the questions it answers."[:_MOST_DESCRIBED]
+    days = _get_days(members)
+    if kind == TALK:
+        return f"Conversation of {days} with {_join_names(speakers)}."[:_MOST_DESCRIBED]
+    paths = [_read_path(item) for item in members if item.metadata.get("heading")]
+    headings = dict.fromkeys(path[1] if len(path) > 1 and path[0] == title else path[0] for path in paths)
+    headings.pop(title, None)
+    listed = f": {', '.join(headings)}" if headings else ""
+    return f"Document of {days}{listed}."[:_MOST_DESCRIBED]
+
+
+def speaker_of(item: Memory) -> str:
+    """Return the name of the speaker of an item, or nothing."""
+    name = str(item.metadata.get("speaker", ""))
+    return name if name and f"\n{name}: " in f"\n{item.content}" else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSources:
+    """Passages and statements with their sources.
+
+    Attributes:
+        items: Passages and statements, oldest first.
+        turns: Turns by their IDs.
+        resources: Current documents and conversations by their IDs.
+        first: ID of the first version of each.
+    """
+
+    items: Sequence[Memory]
+    turns: Mapping[str, Episode]
+    resources: Mapping[str, Resource]
+    first: Mapping[str, str]
+
+
+async def load_sources(knowledge: Knowledge, memories: Iterable[Memory]) -> ItemSources:
+    """Return the passages and statements among memories with their sources.
+
+    Raises:
+        StorageError: The sources cannot be read.
+    """
+    drawn = [memory for memory in memories if memory.is_item]
+    cut = {source for item in drawn if is_passage(item) for source in sources_of(item)}
+    # Items of earlier versions are read where their source has no passage, which would say the same.
+    items = [item for item in drawn if item.source.detail in _PRESENT or cut.isdisjoint(sources_of(item))]
+    sources = {source for item in items for source in sources_of(item)}
+    turns = await knowledge.episodes.valid_among([source for source in sources if source.startswith(EPISODE.prefix)])
+    homes = {turn.conversation for turn in turns.values() if turn.conversation is not None}
+    homes |= {source for source in sources if source.startswith(RESOURCE.prefix)}
+    resources = await knowledge.resources.valid_among(sorted(homes))
+    first = {resource.id: await _find_first(knowledge, resource) for resource in resources.values()}
+    return ItemSources(items, turns, resources, first)
+
+
+def find_subjects(sources: ItemSources) -> list[PageSubject]:
+    """Return the documents, conversations and people of items."""
+    subjects: dict[tuple[str, str], PageSubject] = {}
+    for item in sources.items:
+        for source in reversed(sources_of(item)):  # a question precedes its answer
+            turn = sources.turns.get(source)
+            resource = sources.resources.get((turn.conversation or "") if turn is not None else source)
+            if resource is not None and resource.resource_type != _NO_PAGE:
+                _add_item(subjects, item, resource, sources.first[resource.id], turn)
+        if name := speaker_of(item):
+            subjects.setdefault((PERSON, name), PageSubject(PERSON, name, name)).members.append(item)
+    found = [subject for subject in subjects.values() if subject.has_page]
+    return sorted(found, key=lambda subject: (DOCUMENT, TALK, PERSON).index(subject.kind))
+
+
+def _add_item(
+    subjects: dict[tuple[str, str], PageSubject], item: Memory, resource: Resource, key: str, turn: Episode | None
+) -> None:
+    """Add an item to its document or conversation."""
+    kind = TALK if resource.resource_type == "conversation" else DOCUMENT
+    new = PageSubject(kind, key, resource.title, resource.group)
+    subject = subjects.setdefault((kind, key), new)
+    if item.id not in {member.id for member in subject.members[-1:]}:
+        subject.members.append(item)
+    if turn is not None:
+        subject.turns.add(turn.id)
+        subject.speakers.setdefault(turn.speaker or f"the {turn.role}")
+    elif name := speaker_of(item):
+        subject.turns |= {item.id} if item.content.startswith(f"{name}: ") else {item.id, f"{item.id} asked"}
+        subject.speakers.setdefault(name)
+
+
+async def _find_first(knowledge: Knowledge, resource: Resource) -> str:
+    """Return the ID of the first version of a document."""
+    versions = {resource.id}
+    older = await knowledge.resources.get(resource.supersedes) if resource.supersedes else None
+    while older is not None and older.id not in versions:
+        resource = older
+        versions.add(older.id)
+        older = await knowledge.resources.get(older.supersedes) if older.supersedes else None
+    return resource.id
+
+
+def _read_path(item: Memory) -> list[str]:
+    return str(item.metadata.get("heading", "")).split(SEPARATOR)
+
+
+def _get_days(members: Sequence[Memory]) -> str:
+    """Return the first and the last day of items."""
+    days = sorted({(item.observed_at or item.timestamp).date().isoformat() for item in members})
+    return days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+
+
+def _join_names(names: Sequence[str]) -> str:
+    shown = [*names[:_MOST_NAMED], *([f"{len(names) - _MOST_NAMED} others"] if len(names) > _MOST_NAMED else [])]
+    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)
