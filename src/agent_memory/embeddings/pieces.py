@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _TEXTS: Final = 8
-"""Peak memory grows with the batch: 165 MB in all at 8, 400 MB at 64, and no faster."""
+"""Peak memory grows with the batch; larger batches are no faster."""
 
 _BYTES: Final = 2000
 _OF_ONE_TEXT: Final = 1000
