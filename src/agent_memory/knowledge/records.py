@@ -33,8 +33,8 @@ class Knowledge:
         agent_id: Whose.
         settings: Where the folder is, ranking and embedder; the defaults when omitted.
         clock: Source of the present.
-        embedder: One of the caller's own, instead of that of `settings`. Only with it do turns and summaries get vectors:
-            else their passages have them.
+        embedder: One of the caller's own, instead of that of `settings`. Only with it do turns and summaries get
+            vectors: else their passages have them.
         grace: How long what was forgotten or replaced can be brought back.
 
     Attributes:
