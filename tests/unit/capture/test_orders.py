@@ -12,6 +12,8 @@ BLUE = "When deploying the billing service, always use the blue pipeline"
 BLAU = "Wir nutzen für Rechnungen immer die blaue Pipeline"
 BLEU = "Nous déployons la facturation par le pipeline bleu"
 AZUL = "Desplegamos la facturación con el canal azul"
+
+
 @pytest.mark.parametrize(
     "prompt",
     [f"Correct {ID}: reviews are optional.", f"{ID} ist falsch.", f"Could you please update {ID}?"],
@@ -26,7 +28,6 @@ def test_names_memory_sentence_with_id_returns_true(prompt: str) -> None:
 )
 def test_names_memory_other_sentences_return_false(prompt: str) -> None:
     assert not names_memory(prompt, ID)
-
 
 
 @pytest.mark.parametrize(
