@@ -35,14 +35,10 @@ from agent_memory.redaction import quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from agent_memory.tasks.stage import Ran
-
 _ID: Final = re.compile(r"res-[0-9a-f]{12}")
 _COLUMNS: Final = ("id", "resource_type", "timestamp", "chars", "title")
 _SHOWN: Final = 20
 _NAMED: Final = 5
-_NOTED_EVERY: Final = 2_000
-"""Steps of background work between two lines of progress, where no bar is shown."""
 
 _WHY: Final = {
     "damaged_part": "is damaged",
@@ -342,8 +338,8 @@ async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict
     if not due:
         await runner.run()  # new items of pages that wait for more
         return {"items": 0, "due": 0, **await _count_all(run, knowledge, is_shown=is_shown)}
-    with _show_work(run, due) as show:
-        ran = await runner.run(progress=show)
+    with run.screen.show_steps("Drawing items, writing pages", due) as show:
+        ran = await runner.run(progress=lambda so_far: show(sum(so_far.done.values())))
     if ran.is_busy:
         run.screen.note("Another process extracts the items; nothing is left to do here.")
     backlog = await runner.backlog()
@@ -354,24 +350,6 @@ async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict
         lost = counted(max(each.failed for each in backlog), "text")
         run.screen.hint(f"{lost} could not be worked on; `agent-memory status` says why.")
     return {"items": drawn, "due": left, **await _count_all(run, knowledge, is_shown=is_shown)}
-
-
-@contextmanager
-def _show_work(run: Run, due: int) -> "Iterator[Callable[[Ran], object]]":
-    """Yield what shows progress: a bar, or lines without a terminal."""
-    before = 0
-
-    def show(so_far: "Ran") -> None:
-        nonlocal before
-        completed = sum(so_far.done.values())
-        bar.update(task, completed=completed)
-        if completed // _NOTED_EVERY > before // _NOTED_EVERY and not run.screen.err.is_terminal:
-            run.screen.note(f"{completed:,} of {due:,} steps of background work are done.", style="dim")
-        before = completed
-
-    with run.screen.progress() as bar:
-        task = bar.add_task("Drawing items, writing pages", total=due)
-        yield show
 
 
 async def _work_again(run: Run, knowledge: Knowledge, resources: list[str]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.cli import screen
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Resource
@@ -555,8 +556,8 @@ def test_listed_turns_have_no_forgotten_words(cli: Run, chat: str) -> None:
 
 
 def test_ingest_many_turns_prints_progress_on_pipe(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_memory.cli.knowledge._NOTED_EVERY", 10)
+    monkeypatch.setattr(screen, "NOTED_EVERY", 10)
     turns = [{"speaker": "Ada", "text": f"The cellar number {number} is dry."} for number in range(30)]
     (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, turns)))
     done = cli("ingest", "-a", "eve", str(tmp_path / "talk.jsonl"))
-    assert "steps of background work are done." in done.stderr
+    assert "steps are done." in done.stderr
