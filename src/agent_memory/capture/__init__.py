@@ -1,7 +1,7 @@
 """What a conversation says: what is worth a memory, what the user orders, a session's bookkeeping. Stores nothing."""
 
 from agent_memory.capture.extractor import Extractor
-from agent_memory.capture.orders import asks_to_keep, orders_change, says
+from agent_memory.capture.orders import asks_to_keep, names_memory, says
 from agent_memory.capture.sameness import is_near_duplicate
 from agent_memory.capture.turns import CaptureLedger, TurnBuffer
 from agent_memory.capture.typed_quotes import find_quote, share_topic
@@ -15,7 +15,7 @@ __all__ = [
     "find_quote",
     "is_near_duplicate",
     "is_wished",
-    "orders_change",
+    "names_memory",
     "says",
     "share_topic",
 ]

@@ -7,7 +7,6 @@ The words are in `patterns/orders.yaml`.
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -18,7 +17,7 @@ from agent_memory.capture.spoken import is_question, own_sentences
 from agent_memory.retrieval import query_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection
 
 _any: Final = functools.partial(any_of, "orders")
 
@@ -26,7 +25,6 @@ _VERBATIM: Final = re.compile(r"(?<![^\s,;()\"'])[^\s,;()\"']*[\d@/\\][^\s,;()\"
 """Numbers, addresses, paths: these have to be equal character by character, not by their stems."""
 _HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _MIN_STEM: Final = 4
-_MOST: Final = 2 / 3
 _MIN_SHARED: Final = 2
 _FEW_WORDS: Final = 3
 UNSPACED: Final = "\u2e80"
@@ -40,10 +38,6 @@ CLAUSE: Final = re.compile(
 )
 """Where a clause ends; a comma before "that" does not end one."""
 
-_NEW_PHRASE: Final = re.compile(r"[:.!?()\uff1a\u3002\uff01\uff1f]|\s[-\u2013\u2014]\s")
-_CODE: Final = re.compile(r"(?<![^\s,;()\"'])[^\s,;()\"']*\w[._/\\#]\w[^\s,;()\"']*")
-"""Names of files, of parts of a program, addresses: "main.py" is not the "main" of a memory."""
-
 _VAGUE: Final = frozenset(
     query_terms(
         "forget unlearn delete remove erase update change correct replace fix edit pin promote scratchpad memory "
@@ -54,37 +48,13 @@ _VAGUE: Final = frozenset(
 """Words of ordering and pointing: they do not say which memory is meant."""
 
 
-def orders_change(prompt: str, memory_id: str, texts: Iterable[str], *, was_shown: bool = False) -> bool:
-    """Return True if the user orders to change this memory.
-
-    They do by its id; or in a clause that orders it and is about this memory: by most of its words, by a word for
-    something remembered that goes with a word of it ("the rule on reviews"), or by speaking of what they said. Ordinary
-    work is ordered in the same verbs, so a shared word alone does not count. A clause that only points ("correct that")
-    counts after one that is about the memory, and for a memory that was shown to the model in the turn before.
-
-    Args:
-        prompt: What the user typed in this turn.
-        memory_id: The memory's.
-        texts: What it says: content first, then tags, category.
-        was_shown: Whether the turn before brought it up.
-    """
-    memory = _Memory(tuple(texts))
-    was_about = False
-    for sentence in own_sentences(prompt):
-        is_asked = is_question(sentence) and not _any("request").search(sentence)
-        clauses = _clauses(sentence)
-        is_order = not is_asked and any(is_ordering for _, is_ordering in clauses)
-        if memory_id in sentence.lower() and (is_order or not (is_asked or _any("denies").search(sentence))):
-            return True
-        points = not any(_telling(clause) for clause, _ in clauses)
-        for clause, is_ordering in clauses:
-            about = _is_about(clause, memory)
-            if is_order and is_ordering and (about or (was_about and not _telling(clause))):
-                return True
-            was_about = about
-        if is_order and points and was_shown:
-            return True
-    return False
+def names_memory(prompt: str, memory_id: str) -> bool:
+    """Return True if a typed sentence has the ID of a memory and neither asks nor denies."""
+    sentences = [sentence for sentence in own_sentences(prompt) if memory_id in sentence.lower()]
+    return any(
+        not _any("denies").search(sentence) and (_any("request").search(sentence) or not is_question(sentence))
+        for sentence in sentences
+    )
 
 
 def denies(sentence: str) -> bool:
@@ -95,79 +65,6 @@ def denies(sentence: str) -> bool:
 def supposes(sentence: str) -> bool:
     """Return True if a sentence supposes or limits ("if", "only")."""
     return _any("supposes").search(sentence) is not None
-
-
-class _Memory:
-    """A memory's telling words: of its content, and of all that it says."""
-
-    def __init__(self, texts: tuple[str, ...]) -> None:
-        self.content = word_set(texts[0]) - _VAGUE if texts else frozenset()
-        self.all = frozenset[str]().union(*map(word_set, texts)) - _VAGUE
-
-    def is_most_of(self, words: frozenset[str]) -> bool:
-        """Return True if `words` hold most of the content."""
-        shared = len(self.content & words)
-        return shared >= _MIN_SHARED and shared >= _MOST * len(self.content)
-
-    def is_topic(self, words: frozenset[str]) -> bool:
-        """Return True if more than half of `words` are the memory's."""
-        return len(words & self.all) > len(words) / 2
-
-
-def _is_about(clause: str, memory: _Memory) -> bool:
-    words = _telling(clause)
-    if memory.is_most_of(words):
-        return True
-    if _any("remembering").search(clause) and words & memory.all:
-        return True
-    if (_any("told").search(clause) or _any("ended").search(clause)) and memory.is_topic(words):
-        return True
-    return _names_memory(_bare(clause), memory)
-
-
-def _names_memory(clause: str, memory: _Memory) -> bool:
-    """Return True if a word for something remembered stands next to a word of this memory, and to no other.
-
-    "The review rule" and "the rule on reviews" name a memory about reviews; "the release notes on main" name none
-    about main, nor does "the memory leak in main".
-    """
-    for match in _any("nouns").finditer(clause):
-        before, after = _NEW_PHRASE.split(clause[: match.start()])[-1], _NEW_PHRASE.split(clause[match.end() :])[0]
-        nearest = [words for piece in reversed(before.split()) if (words := list_telling_words(piece))]
-        following = [(words, not at) for at, piece in enumerate(after.split()) if (words := list_telling_words(piece))]
-        adjacent = [words for piece in before.split()[-1:] if (words := list_telling_words(piece))]
-        adjacent += [words for words, is_next in following[:1] if is_next and match[0] < UNSPACED]
-        beside = [*nearest[:1], *(words for words, _ in following[:1])]
-        if all(words & memory.all for words in adjacent) and any(words & memory.all for words in beside):
-            return True
-    return False
-
-
-def _clauses(sentence: str) -> list[tuple[str, bool]]:
-    """Return the clauses of a sentence, and of each whether it orders this."""
-    orders_at = _ordered_at(sentence)
-    cuts = [0, *(match.end() for match in CLAUSE.finditer(sentence)), len(sentence)]
-    return [
-        (sentence[start:end], any(start <= at < end for at in orders_at)) for start, end in itertools.pairwise(cuts)
-    ]
-
-
-def _bare(clause: str) -> str:
-    """Return a clause without code and paths, and without the words by which it orders."""
-    clause = _CODE.sub(" ", clause)
-    clause = _any("told").sub(" ", clause)
-    for key in ("change", "changed", "request"):
-        clause = _any(key).sub(_cut_short, clause)
-    return clause
-
-
-def _cut_short(match: re.Match[str]) -> str:
-    """Cut out words of ordering, but not those between two of them ("keep the review rule on top")."""
-    return " " if len(match[0].split()) <= _FEW_WORDS else match[0]
-
-
-def _telling(clause: str) -> frozenset[str]:
-    return list_telling_words(_bare(clause))
 
 
 def list_telling_words(text: str) -> frozenset[str]:
@@ -346,16 +243,3 @@ def _small_words() -> tuple[frozenset[str], tuple[frozenset[str], ...]]:
     data = read_patterns("orders")
     languages = tuple(frozenset(query_terms(words)) for words in data["function_words"])
     return frozenset(query_terms(" ".join(data["asking"]))), languages
-
-
-def _ordered_at(sentence: str) -> list[int]:
-    """Return where in the sentence this is ordered."""
-    if _any("contrary_anywhere").search(sentence):
-        return []
-    changed = [match.start() for match in _any("changed").finditer(sentence)]
-    return changed + [
-        match.start()
-        for match in _any("change").finditer(sentence)
-        if not _any("contrary_before").search(sentence[: match.start()])
-        and not _any("contrary_after").search(sentence[match.end() :])
-    ]

@@ -338,9 +338,8 @@ async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict
     if not due:
         await runner.run()  # new items of pages that wait for more
         return {"items": 0, "due": 0, **await _count_all(run, knowledge, is_shown=is_shown)}
-    with run.screen.progress() as bar:
-        task = bar.add_task("Drawing items, writing pages", total=due)
-        ran = await runner.run(progress=lambda so_far: bar.update(task, completed=sum(so_far.done.values())))
+    with run.screen.show_steps("Drawing items, writing pages", due) as show:
+        ran = await runner.run(progress=lambda so_far: show(sum(so_far.done.values())))
     if ran.is_busy:
         run.screen.note("Another process extracts the items; nothing is left to do here.")
     backlog = await runner.backlog()

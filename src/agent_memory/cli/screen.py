@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import sys
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 _MAX_WIDTH: Final = 100
 """Longer lines are hard to read, however wide the terminal."""
 _MIN_WIDTH: Final = 20
+NOTED_EVERY: Final = 2_000
+"""Steps between two lines of progress, where no bar is shown."""
 
 
 Form = Literal["text", "table", "csv", "jsonl", "json"]
@@ -176,6 +179,26 @@ class Screen:
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining())
         return Progress(*columns, console=self.err, transient=True, disable=not self.err.is_terminal)
+
+    @contextmanager
+    def show_steps(self, label: str, total: int) -> Iterator[Callable[[int], object]]:
+        """Yield what shows completed steps: a bar, or lines on stderr without a terminal.
+
+        Args:
+            label: Name of the work next to the bar.
+            total: Number of all steps.
+        """
+        noted = {0}
+
+        def show(completed: int) -> None:
+            bar.update(task, completed=completed)
+            if completed // NOTED_EVERY not in noted and not self.err.is_terminal:
+                noted.add(completed // NOTED_EVERY)
+                self.note(f"{completed:,} of {total:,} steps are done.", style="dim")
+
+        with self.progress() as bar:
+            task = bar.add_task(label, total=total)
+            yield show
 
     def wrapped(self, text: str, indent: int) -> list[Text]:
         """Return `text` in lines that fit after `indent` columns on a terminal; whole lines for a pipe."""

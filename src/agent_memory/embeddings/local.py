@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from agent_memory.embeddings.pieces import pieces
 from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider, checked_matrix
-from agent_memory.embeddings.runtime import foreign_code, import_quietly
+from agent_memory.embeddings.runtime import foreign_code, import_quietly, release_free_memory
 from agent_memory.errors import EmbeddingError
 from agent_memory.installing import advice
 
@@ -161,6 +161,7 @@ class _OnnxModel:
         with foreign_code():
             self._tokenizer = _tokenizer(folder)
             self._session = _session(weights, threads, weights_path)
+            release_free_memory()
         self.lately: dict[str, Vector] = {}
         self._inputs = {model_input.name for model_input in self._session.get_inputs()}
         self.dimension = len(self.run(["dimension"])[0])
@@ -287,7 +288,6 @@ def _session(weights: bytes, threads: int, path: Path) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.enable_cpu_mem_arena = False  # the arena keeps the largest batch's memory for ever
     options.log_severity_level = 4
     # Idle threads must sleep: spinning would take a core from the agent.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")

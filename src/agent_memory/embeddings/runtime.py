@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import os
 import sys
 import threading
@@ -53,6 +54,17 @@ def import_quietly() -> Any:
     if came_first and _version(onnxruntime.__version__) >= _REPORTS_FROM:
         _problems.add(_TOO_LATE)
     return onnxruntime
+
+
+def release_free_memory() -> None:
+    """Return freed memory to the system where the C library keeps it.
+
+    Loading MiniLM leaves 70 MB of freed memory with glibc.
+    """
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
 
 
 def opt_out() -> None:

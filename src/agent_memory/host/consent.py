@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agent_memory.capture import asks_to_keep, orders_change
+from agent_memory.capture import asks_to_keep, names_memory, says
 from agent_memory.errors import ValidationError
 from agent_memory.privacy.consent_modes import strictest
 from agent_memory.privacy.inbox import opened_inbox
@@ -143,16 +143,20 @@ async def check_rewording(session: MemorySession, memory: Memory, changes: Mappi
     mode = strictest([mode_of(session, category) for category in categories])
     if not texts or mode == "autonomous" or (mode == "manual" and not turn.is_heard):
         return
-    if texts.keys() == {"content"} and await asyncio.to_thread(asks_to_keep, turn.prompt, texts["content"]):
+    if texts.keys() == {"content"} and await asyncio.to_thread(_is_said, turn.prompt, texts["content"]):
         return
-    memory_texts, was_shown = (memory.content, *memory.tags, memory.category), memory.id in turn.shown_before
-    if await asyncio.to_thread(orders_change, turn.prompt, memory.id, memory_texts, was_shown=was_shown):
+    if await asyncio.to_thread(names_memory, turn.prompt, memory.id):
         return
     raise ValidationError(
         f"{memory.id} was not changed: memory is in mode {mode} here, and the user has not asked for it in this turn.",
         code="needs_user",
         recovery=f"Ask the user; it is done in a turn in which they say, for instance: correct {memory.id}.",
     )
+
+
+def _is_said(prompt: str, content: str) -> bool:
+    """Return True if typed words ask to keep a text, or say it."""
+    return asks_to_keep(prompt, content) or says(prompt, content)
 
 
 async def is_purge_ordered(session: MemorySession, memories: Iterable[Memory]) -> bool:

@@ -87,8 +87,6 @@ class Conversation:
         """Note what our tools showed the model; a memory of low trust brings its stranger's words back."""
         memories = list(memories)
         self.turn.note_returned(memories)
-        if self._root is not None:
-            self._root.turn.shown |= {memory.id for memory in memories}
         if any(memory.trust == "low" for memory in memories):
             self.taint.note(LOW_TRUST)
 

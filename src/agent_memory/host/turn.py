@@ -22,8 +22,6 @@ class TurnState:
         prompt_before: Prompt of the turn before.
         stored: Contents the model stored by tool in this turn, but for those of low trust: they replace no candidate.
         returned: Contents our tools returned in this session, the newest last.
-        shown: Ids of what they returned in this turn.
-        shown_before: The same of the turn before: what a user can point at.
         is_heard: Whether a prompt came at all; a session without one has no user to ask.
     """
 
@@ -31,22 +29,17 @@ class TurnState:
     prompt_before: str = ""
     stored: list[str] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
-    shown: set[str] = field(default_factory=set)
-    shown_before: frozenset[str] = frozenset()
     is_heard: bool = False
 
     def begin(self, prompt: str) -> None:
         """Start a new turn."""
         self.prompt_before, self.prompt = self.prompt, prompt
         self.stored = []
-        self.shown_before, self.shown = frozenset(self.shown), set()
         self.is_heard = True
 
     def note_returned(self, memories: Iterable[Memory]) -> None:
         """Note what the model was shown from memory, so that capture does not take it for news."""
-        memories = list(memories)
         self.returned = [*self.returned, *(memory.content for memory in memories)][-_REMEMBERED_TEXTS:]
-        self.shown |= {memory.id for memory in memories}
 
 
 def text_of(data: Any, key: str) -> str:

@@ -33,7 +33,8 @@ class Knowledge:
         agent_id: Whose.
         settings: Where the folder is, ranking and embedder; the defaults when omitted.
         clock: Source of the present.
-        embedder: One of the caller's own, instead of that of `settings`.
+        embedder: One of the caller's own, instead of that of `settings`. Only with it do turns and summaries get
+            vectors: else their passages have them.
         grace: How long what was forgotten or replaced can be brought back.
 
     Attributes:
@@ -73,11 +74,12 @@ class Knowledge:
             return RecordStorage(files.backend(files.open))
 
         self.resources: RecordStorage[Resource] = opened(RESOURCE, settings)
-        self.episodes: RecordStorage[Episode] = opened(EPISODE, settings)
-        without = settings.model_copy(update={"embedder": "none"})  # their items are found, and nobody looks for marks
+        without = settings.model_copy(update={"embedder": "none"})  # their passages have vectors; marks need none
+        own = without if embedder is None else settings
+        self.episodes: RecordStorage[Episode] = opened(EPISODE, own)
         self.topics: RecordStorage[Topic] = opened(TOPIC, without)
         self.marks: RecordStorage[Mark] = opened(MARK, without)
-        self.summaries: RecordStorage[Summary] = opened(SUMMARY, settings)
+        self.summaries: RecordStorage[Summary] = opened(SUMMARY, own)
         self.entities: RecordStorage[Entity] = opened(ENTITY, without)
         self.mentions: RecordStorage[Mentions] = opened(MENTIONS, without)
         self.relations: RecordStorage[Relation] = opened(RELATION, without)

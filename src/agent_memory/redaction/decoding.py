@@ -52,6 +52,8 @@ _BASE64: Final = re.compile(
 )
 _HEX: Final = re.compile(r"(?<![\w])(?:0x)?((?:[0-9A-Fa-f]{2}[ :]?){10,8192})(?![\w])")
 _LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t"}
+_NEAR: Final = 4_000
+"""Characters next to an encoded letter that are read decoded: a private key is shorter."""
 _SHORT: Final = 3
 _LOOK: Final = 24
 _GZIP: Final = "H4sI"
@@ -88,6 +90,26 @@ def decoded(text: str) -> Decoded | None:
     parts.append(text[position:])
     places += range(position, len(text) + 1)
     return Decoded("".join(parts), places)
+
+
+def iter_decoded_regions(text: str) -> Iterator[tuple[int, int, int, Decoded]]:
+    """Yield the regions of a text around its encoded letters, decoded.
+
+    A text far from any of them is the same decoded, and is read as it stands.
+
+    Yields:
+        Place of the region, first and last place in the text at which findings count, and its decoded form.
+    """
+    regions: list[list[int]] = []
+    for start, end, _ in sorted(_edits(text)):
+        if regions and start - _NEAR <= regions[-1][1]:
+            regions[-1][1] = max(regions[-1][1], end + _NEAR)
+        else:
+            regions.append([start - _NEAR, end + _NEAR])
+    for first, last in regions:
+        begin = max(0, first - _NEAR)
+        if (view := decoded(text[begin : last + _NEAR])) is not None:
+            yield begin, first, last, view
 
 
 def encoded_parts(text: str) -> Iterator[tuple[int, int, str]]:

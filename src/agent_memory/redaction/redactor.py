@@ -44,11 +44,14 @@ def _find(text: str) -> list[Finding]:
     """Return what is found in `text` as it stands and in its decoded form."""
     if len(text) < _MIN_CHARS:
         return []
-    from agent_memory.redaction.decoding import decoded
+    from agent_memory.redaction.decoding import iter_decoded_regions
 
     found = _with_encoded(text)
-    if (view := decoded(text)) is not None:
-        found += [Finding(*view.span(start, end), kind) for start, end, kind in _with_encoded(view.text)]
+    for begin, first, last, view in iter_decoded_regions(text):
+        for finding in _with_encoded(view.text):
+            start, end = view.span(finding.start, finding.end)
+            if begin + end > first and begin + start < last:
+                found.append(Finding(begin + start, begin + end, finding.kind))
     return found
 
 

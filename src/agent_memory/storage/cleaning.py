@@ -51,6 +51,11 @@ _SESSIONS: Final = frozenset({"created_by_session", "group"})
 """Fields that name sessions, or a person and a session."""
 _PATHS: Final = frozenset({"path", "path_parts"})
 """Keys of metadata that have the absolute path of a file, as a text or as its names."""
+_FIXED_LABEL: Final = re.compile(
+    r"rel|id|said|kind|detail|[a-z]{3}-[0-9a-f]{12}|user|assistant|tool|import|extraction"
+    r"|from|part_of|covers|names|subject|object|quotes|rules|passage"
+)
+"""Names of fields in links and sources, IDs of records, and words that this package writes there."""
 _ROOT: Final = re.compile(r"[/~]|[A-Za-z]:[/\\]")
 _SESSION: Final = re.compile(
     # UUIDs, hex with an agent's name, ULIDs: generated, but not to keep anything secret
@@ -216,9 +221,11 @@ def _without_secrets(
             cleaned[name], secret_kinds = redact_value(value, redactor)
         elif name in _names(kind):
             cleaned[name], secret_kinds = _name(value, _names(kind)[name])
+        elif name in _SESSIONS:
+            cleaned[name], secret_kinds = redact_session(value, redactor)
         else:
-            clean = redact_session if name in _SESSIONS else redact_label
-            cleaned[name], secret_kinds = clean(value, redactor)
+            known = _FIXED_LABEL if name in {"links", "source"} else None
+            cleaned[name], secret_kinds = redact_label(value, redactor, known)
         if name == kind.text and secret_kinds and _is_only_secret(str(cleaned[name])):
             raise ValidationError(
                 f"That is nothing but a secret ({', '.join(secret_kinds)}); secrets are never stored.",

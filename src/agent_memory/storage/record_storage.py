@@ -148,6 +148,16 @@ class WithLists(Threaded[R], Generic[R]):
 
         return await self._look(of)
 
+    async def get_many(self, record_ids: Collection[str]) -> dict[str, R]:
+        """Return the known records among some IDs, superseded and expired ones too."""
+        check_texts(record_ids, "ids")
+
+        def of(state: State[R]) -> dict[str, R]:
+            found = ((record_id, state.get(record_id)) for record_id in record_ids)
+            return {record_id: record for record_id, record in found if record is not None}
+
+        return await self._look(of)
+
     async def surroundings(self, record_ids: Collection[str], group: str | None = None) -> dict[str, Surroundings]:
         """See `Versioned.surroundings`."""
         check_texts(record_ids, "ids")

@@ -187,8 +187,7 @@ class Runner:
 
     async def _batch(self, source: RecordStorage[Any], batch_ids: Portion, mark: Mark) -> Batch:
         """Return a batch of records for a step."""
-        stored = [await source.get(record_id) for _, record_id in batch_ids]
-        records = [record for record in stored if record is not None]
+        records = list((await source.get_many([record_id for _, record_id in batch_ids])).values())
         return Batch(records, await self._before(source, batch_ids), frozenset(mark.never))
 
     async def _attempt(self, stage: Stage, batch: Batch, quarantined: frozenset[str]) -> dict[str, str]:
@@ -242,8 +241,8 @@ class Runner:
         if first <= 1:
             return []
         earlier = (await source.changed_after(max(0, first - 1 - _BEFORE))).records
-        found = [await source.get(one) for seq, one in earlier if seq < first]
-        return [record for record in found[-_BEFORE:] if record is not None]
+        before = await source.get_many([record_id for seq, record_id in earlier if seq < first][-_BEFORE:])
+        return list(before.values())
 
     async def _backlog_of(self, stage: Stage) -> Backlog:
         source, mark = self._source(stage.source), await self._marks.of(stage)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.capture.orders import orders_change, says
+from agent_memory.capture.orders import names_memory, says
 
 ID = "mem-a3f2c1b4e5d6"
 DEPLOY = "when you deploy the billing service always use the blue pipeline"
@@ -12,110 +12,22 @@ BLUE = "When deploying the billing service, always use the blue pipeline"
 BLAU = "Wir nutzen für Rechnungen immer die blaue Pipeline"
 BLEU = "Nous déployons la facturation par le pipeline bleu"
 AZUL = "Desplegamos la facturación con el canal azul"
-PUSH = ("Never push to main without a review", "git", "decision")
-
-ORDERS: list[str] = [
-    "Correggi la regola della review",
-    "Onthoud dat review nodig is",
-    "Запомни: review обязателен",
-    "Update the review rule: we may push on Fridays.",
-    "Correct that: the review of main is done by Ana.",
-    "We no longer need a review",
-    "Remember that the review is optional",
-    "Korrigiere die Regel zum Review",
-    "Corrige la règle de review",
-    "Actualiza la regla de review",
-    "Atualize a regra de review",
-    "把 review 规则改成可选",
-    "review のルールを変更して",
-    "We never push to main without a review. That is no longer true.",
-    "From now on we push to main without a review",
-    "Your note on reviews is outdated",
-]
-EVERYDAY = [
-    "Delete the old branch and push to main.",
-    "Please remove unused imports in main.py",
-    "Please remove the debug flag, then push.",
-    "Fix the review comments in PR 12",
-    "Read the page, then fix the review comments in PR 12",
-    "update the review checklist",
-    "Drop the review column from the table",
-    "Please edit main.py",
-    "change the main menu colour",
-    "Replace the push button with a link",
-    "Erase the whiteboard after the review",
-    "I wonder who deleted the main page",
-    "You forget to push",
-    "Could you summarise the review page and fix typos",
-    "The review was wrong",
-    "push to staging instead",
-    "fix the failing review bot",
-    "Rename main to trunk in the README",
-    "correct the spelling on the main page",
-    "The reviewer said to delete main.",
-    "if the review fails, delete the branch main",
-    "forget the old branch, use main",
-    "Forget that branch and push to main",
-    "Forget about the old branch, push to main",
-    "Fix the memory leak in main",
-    "Fix the main memory leak",
-    "Update the release notes on main",
-    "Remove the lint rule from main.css",
-    "Remove the firewall rule for git",
-    "Remember to fix the review comments",
-    "Note that main is red; fix the tests",
-    "Edit the CODEOWNERS file so that each push needs two people",
-    "Delete the git hooks before the push",
-    "We no longer need main.css, remove it",
-    "The build is wrong on main, correct it",
-    "Pin the version of the review bot",
-    "Pin the main dependency in git",
-    "Always show the review button on the main page",
-    "I moved main into src, update the imports",
-    "Remove the facts table and push",
-    "Change the memory limit of the review app",
-    "Reset main, then drop the stash",
-    "Bitte lösche den alten Review-Ordner",
-    "Lösche den alten Branch und pushe auf main",
-    "Ändere die Farbe der main-Seite",
-    "Korrigiere die Kommentare im Review",
-    "supprime la branche main",
-    "Corrige les commentaires de la review",
-    "Borra la rama main y haz push",
-    "Corrige los comentarios de la review",
-    "删除 main 分支",
-    "修改 review 页面的颜色",
-    "main ブランチを削除して",
-    "review のコメントを修正して",
-    "Elimina il ramo main",
-    "Удали ветку main",
-]
-NO_ORDERS: list[str] = [
-    "Forget the review rule",
-    "what does the review rule say",
-]
 
 
-@pytest.mark.parametrize("prompt", ORDERS)
-def test_an_order_is_seen(prompt: str) -> None:
-    assert orders_change(prompt, ID, PUSH)
+@pytest.mark.parametrize(
+    "prompt",
+    [f"Correct {ID}: reviews are optional.", f"{ID} ist falsch.", f"Could you please update {ID}?"],
+)
+def test_names_memory_sentence_with_id_returns_true(prompt: str) -> None:
+    assert names_memory(prompt, ID)
 
 
-@pytest.mark.parametrize("prompt", NO_ORDERS)
-def test_what_only_looks_like_an_order_is_none(prompt: str) -> None:
-    assert not orders_change(prompt, ID, PUSH)
-
-
-@pytest.mark.parametrize("prompt", EVERYDAY)
-def test_ordinary_work_is_no_order_to_a_memory_that_shares_a_word_with_it(prompt: str) -> None:
-    assert not orders_change(prompt, ID, PUSH)
-
-
-def test_pointing_counts_for_what_was_shown_in_the_turn_before() -> None:
-    assert orders_change("Please correct that.", ID, PUSH, was_shown=True)
-    assert orders_change("change the second one", ID, PUSH, was_shown=True)
-    assert not orders_change("change the colour of the car", ID, PUSH, was_shown=True)
-    assert not orders_change("thanks", ID, PUSH, was_shown=True)
+@pytest.mark.parametrize(
+    "prompt",
+    ["Update the review rule.", f"What does {ID} say?", f"Do not change {ID}.", f"> Correct {ID}, please.", "yes"],
+)
+def test_names_memory_other_sentences_return_false(prompt: str) -> None:
+    assert not names_memory(prompt, ID)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.cli import screen
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.records import Knowledge
@@ -580,3 +581,11 @@ def test_listed_turns_have_no_forgotten_words(cli: Run, chat: str) -> None:
     cli("forget", "-a", "eve", first["id"], "--yes")
     for command in (("episodes",), ("resources", "chat.jsonl")):
         assert words not in cli(*command, "-a", "eve").stdout
+
+
+def test_ingest_many_turns_prints_progress_on_pipe(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screen, "NOTED_EVERY", 10)
+    turns = [{"speaker": "Ada", "text": f"The cellar number {number} is dry."} for number in range(30)]
+    (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, turns)))
+    done = cli("ingest", "-a", "eve", str(tmp_path / "talk.jsonl"))
+    assert "steps are done." in done.stderr

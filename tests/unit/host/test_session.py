@@ -182,16 +182,12 @@ def test_what_the_model_was_shown_is_remembered_within_bounds() -> None:
     assert turn.returned[-1] == "fact 599"
 
 
-def test_a_turn_forgets_what_belonged_to_the_one_before_but_for_what_it_showed() -> None:
+def test_turn_begin_clears_the_turn_before() -> None:
     turn = TurnState()
     turn.begin("one")
     turn.stored.append("x")
-    shown = memory_of("tea")
-    turn.note_returned([shown])
     turn.begin("two")
-    assert (turn.prompt, turn.stored, turn.shown, turn.shown_before) == ("two", [], set(), {shown.id})
-    turn.begin("three")
-    assert turn.shown_before == frozenset()
+    assert (turn.prompt, turn.prompt_before, turn.stored) == ("two", "one", [])
 
 
 async def test_without_the_key_of_an_encrypted_memory_it_is_off_and_says_so_once(

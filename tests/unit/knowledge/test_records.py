@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.doctor.examine import examine_agent
+from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import ConfigurationError, StorageError
 from agent_memory.files.blobs import Swept
 from agent_memory.files.layout import folder_of
@@ -94,3 +95,14 @@ async def test_a_page_of_a_topic_lies_beside_the_resources(knowledge: Knowledge)
 def test_a_server_keeps_memories_alone(root: Path) -> None:
     with pytest.raises(ConfigurationError, match="files"):
         Knowledge("bob", ServiceSettings(storage_root=str(root), backend="server", qdrant_url="http://127.0.0.1:1"))
+
+
+async def test_knowledge_turns_have_vectors_only_with_own_embedder(tmp_path: Path) -> None:
+    for embedder, expected in ((None, False), (HashEmbedder(), True)):
+        knowledge = Knowledge("bob", ServiceSettings(storage_root=str(tmp_path)), embedder=embedder)
+        has_vectors = []
+        for storage in (knowledge.episodes, knowledge.summaries):
+            await storage.valid()
+            has_vectors.append(storage.embedding_status()["status"] != "off")
+        assert has_vectors == [expected, expected]
+        await knowledge.close()

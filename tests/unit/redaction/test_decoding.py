@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.redaction import SecretRedactor
-from agent_memory.redaction.decoding import decoded, encoded_parts
+from agent_memory.redaction.decoding import decoded, encoded_parts, iter_decoded_regions
 
 
 @pytest.mark.parametrize(
@@ -96,3 +96,19 @@ def test_other_ways_of_writing_a_secret_are_read(text: str) -> None:
 @pytest.mark.parametrize("text", ["a b c d e f g", "this that then when what with", "10,20,30,40,50,60,70,80,90"])
 def test_single_letters_short_words_and_numbers_stay(text: str) -> None:
     assert SecretRedactor().redact(text).text == text
+
+
+def test_decoded_regions_far_text_is_left_out() -> None:
+    text = "plain words. " * 4_000 + "pass\u200bword: hunter2hunter9 " + "more words. " * 4_000
+    ((begin, first, last, view),) = iter_decoded_regions(text)
+    place = text.index("\u200b")
+    assert first < place < last
+    assert begin < first
+    assert len(view.text) < 20_000
+    assert SecretRedactor().redact(text).kinds == SecretRedactor().redact(text[place - 40 : place + 40]).kinds != ()
+
+
+def test_decoded_regions_whole_short_text() -> None:
+    ((begin, _, _, view),) = iter_decoded_regions("pass\u200bword is set, and r\u00e9sum\u00e9 &amp; more")
+    assert begin == 0
+    assert view.text == decoded("pass\u200bword is set, and r\u00e9sum\u00e9 &amp; more").text  # type: ignore[union-attr]

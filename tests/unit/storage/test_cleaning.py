@@ -180,3 +180,12 @@ def test_text_of_a_label_and_its_secret_is_refused(text: str) -> None:
 )
 def test_text_that_says_more_than_its_secret_is_stored(text: str) -> None:
     assert "[redacted:" in redact_record(MEMORY, memory_of(text)).value.content
+
+
+def test_make_record_secret_as_link_name_is_redacted() -> None:
+    token = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    values = {"content": "The cellar is dry.", "links": [{"rel": token, "id": "mem-0123456789ab"}]}
+    record = make_record(MEMORY, values, "bob")
+    assert record.kinds
+    assert token not in record.value.links[0].rel
+    assert record.value.links[0].id == "mem-0123456789ab"

@@ -1,35 +1,25 @@
 """What a conversation says in few sentences, each of them a quote. Pure, no model.
 
-A sentence counts by what it tells (`sentence_value.worth`), less where its turn is quoted already, and by
-the root of its length: what is long must tell more.
+The next sentence is the one with the most words that the summary does not have: a matter is quoted once.
 """
 
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.ingestion.summaries.sentence_value import (
-    ASKS,
-    BEFORE,
-    WIDE,
-    WORD,
-    Situation,
-    bare,
-    is_courtesy,
-    situation_of,
-    worth,
-)
+from agent_memory.ingestion.summaries.sentence_value import ASKS, WORD, get_value, weigh_words
 from agent_memory.knowledge.items.sentences import spans_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from agent_memory.ingestion.summaries.sentence_value import Passage
 
-_BASE: Final = 1.0
-"""What any sentence counts that tells nothing in particular."""
+_LEAST_WEIGHT: Final = 2.0
+_LEAST_CHARS: Final = 15
+"""Weight of the words and length of a quote: greetings and exclamations have less."""
 _AGAIN: Final = 0.5
 """Of what a sentence counts for each one that its turn has in the summary already."""
 _LOOKED_AT: Final = 50_000
@@ -50,13 +40,13 @@ class Quote:
         return self.passage.text[self.start : self.end]
 
 
-class _Seen(NamedTuple):
-    """A sentence, by the number of its turn, and what it tells."""
+class _Sentence(NamedTuple):
+    """A sentence, by the number of its turn, with the weights of its words."""
 
     turn: int
     start: int
     end: int
-    worth: float
+    weights: Mapping[str, float]
 
 
 def quotes_of(passages: Sequence[Passage], most: int) -> list[Quote]:
@@ -66,33 +56,41 @@ def quotes_of(passages: Sequence[Passage], most: int) -> list[Quote]:
         passages: Its turns.
         most: Characters that `as_lines` makes of them, at most.
     """
-    waiting: list[tuple[float, _Seen, int]] = []
+    speakers = {name.casefold() for passage in passages for name in WORD.findall(passage.speaker)}
+    sentences = [sentence for turn in range(len(passages)) for sentence in _cut_turn(passages, turn, speakers)]
+    chosen: list[_Sentence] = []
     quoted: dict[int, int] = {}
-    for number in range(len(passages)):
-        waiting += [(-_count(each, 0), each, 0) for each in _sentences(passages, number)]
-    heapq.heapify(waiting)
-    chosen: list[_Seen] = []
+    covered: set[str] = set()
     left = most
+
+    def get_rank(sentence: _Sentence) -> float:
+        value = get_value(sentence.weights, covered, sentence.end - sentence.start)
+        return -value * _AGAIN ** quoted.get(sentence.turn, 0)
+
+    waiting = [(get_rank(sentence), place) for place, sentence in enumerate(sentences)]
+    heapq.heapify(waiting)
     while waiting:
-        _, best, before = heapq.heappop(waiting)
-        times = quoted.get(best.turn, 0)
-        if times != before:  # its turn was quoted since it was weighed
-            heapq.heappush(waiting, (-_count(best, times), best, times))
-        elif (cost := _cost(passages, best, times)) <= left:
+        rank, place = heapq.heappop(waiting)
+        best = sentences[place]
+        if (now := get_rank(best)) > rank:  # its words, or its turn, were quoted since it was weighed
+            if now < 0:
+                heapq.heappush(waiting, (now, place))
+        elif (cost := _get_cost(passages, best, is_first=best.turn not in quoted)) <= left:
             chosen.append(best)
-            quoted[best.turn] = times + 1
+            quoted[best.turn] = quoted.get(best.turn, 0) + 1
+            covered |= best.weights.keys()
             left -= cost
-    return [Quote(passages[each.turn], each.start, each.end) for each in sorted(chosen)]
+    return [Quote(passages[turn], start, end) for turn, start, end, _ in sorted(chosen, key=lambda one: one[:2])]
 
 
 def as_lines(quotes: Iterable[Quote]) -> str:
     """Return quotes as text, a line for each turn: who speaks, and the sentences."""
     lines: dict[str, list[str]] = {}
     who: dict[str, str] = {}
-    for each in quotes:
-        lines.setdefault(each.passage.id, []).append(" ".join(each.text.split()))
-        who[each.passage.id] = each.passage.speaker
-    return "\n".join(f"{who[one]}: {' '.join(said)}" if who[one] else " ".join(said) for one, said in lines.items())
+    for quote in quotes:
+        lines.setdefault(quote.passage.id, []).append(" ".join(quote.text.split()))
+        who[quote.passage.id] = quote.passage.speaker
+    return "\n".join(f"{who[key]}: {' '.join(words)}" if who[key] else " ".join(words) for key, words in lines.items())
 
 
 def lines_of(summaries: Sequence[str], most: int) -> str:
@@ -103,44 +101,34 @@ def lines_of(summaries: Sequence[str], most: int) -> str:
         most: Characters at most; one line of each stays even where these are more.
     """
     lines = [(number, line) for number, text in enumerate(summaries) for line in text.splitlines() if line.strip()]
-    ranked = sorted(range(len(lines)), key=lambda at: -_worth_of_line(lines[at][1]))
-    first = {lines[at][0]: at for at in reversed(ranked)}.values()
-    kept = set(first)
-    left = most - sum(len(lines[at][1]) + 1 for at in kept)
-    for at in ranked:
-        if at not in kept and len(lines[at][1]) + 1 <= left:
-            kept.add(at)
-            left -= len(lines[at][1]) + 1
-    return "\n".join(lines[at][1] for at in sorted(kept))
+    ranked = sorted(range(len(lines)), key=lambda place: -_get_line_value(lines[place][1]))
+    first = {lines[place][0]: place for place in reversed(ranked)}.values()
+    chosen = set(first)
+    left = most - sum(len(lines[place][1]) + 1 for place in chosen)
+    for place in ranked:
+        if place not in chosen and len(lines[place][1]) + 1 <= left:
+            chosen.add(place)
+            left -= len(lines[place][1]) + 1
+    return "\n".join(lines[place][1] for place in sorted(chosen))
 
 
-def _sentences(passages: Sequence[Passage], number: int) -> Iterator[_Seen]:
-    """Yield the sentences of a turn that state anything: no questions, no greetings."""
-    passage, earlier = passages[number], passages[max(0, number - BEFORE) : number]
-    situation = situation_of(passage, earlier)
-    for start, end in spans_of(passage.text, 0, min(len(passage.text), _LOOKED_AT)):
-        said = passage.text[start:end]
-        core = bare(said, situation.others)
-        if WIDE.search(core) and not ASKS.search(said):
-            yield _Seen(number, start, end, 0.0)
-            continue
-        if ASKS.search(said) or not WORD.search(core) or is_courtesy(said, core, situation.others):
-            continue
-        here = replace(situation, is_answer=situation.is_answer and not start)
-        yield _Seen(number, start, end, worth(said, core, here))
+def _cut_turn(passages: Sequence[Passage], turn: int, speakers: Collection[str]) -> Iterator[_Sentence]:
+    """Yield the sentences of a turn that tell enough, no questions."""
+    text = passages[turn].text
+    for start, end in spans_of(text, 0, min(len(text), _LOOKED_AT)):
+        sentence = text[start:end]
+        weights = weigh_words(sentence, speakers)
+        is_long = end - start >= _LEAST_CHARS or " " not in sentence  # a word, or writing without spaces
+        if is_long and sum(weights.values()) >= _LEAST_WEIGHT and not ASKS.search(sentence):
+            yield _Sentence(turn, start, end, weights)
 
 
-def _count(seen: _Seen, times: int) -> float:
-    """Return what a sentence counts whose turn is quoted so many times."""
-    return float(max(0.0, _BASE + seen.worth) * _AGAIN**times / (seen.end - seen.start) ** 0.5)
-
-
-def _cost(passages: Sequence[Passage], seen: _Seen, times: int) -> int:
+def _get_cost(passages: Sequence[Passage], sentence: _Sentence, *, is_first: bool) -> int:
     """Return how many characters a sentence adds, who speaks included."""
-    speaker = passages[seen.turn].speaker
-    return seen.end - seen.start + 1 + (0 if times or not speaker else len(speaker) + 2)
+    speaker = passages[sentence.turn].speaker
+    return sentence.end - sentence.start + 1 + (len(speaker) + 2 if is_first and speaker else 0)
 
 
-def _worth_of_line(line: str) -> float:
-    said = line.partition(": ")[2] or line
-    return float(max(0.0, _BASE + worth(said, said, Situation())) / len(line) ** 0.5)
+def _get_line_value(line: str) -> float:
+    words = line.partition(": ")[2] or line
+    return get_value(weigh_words(words), (), len(line))

@@ -46,6 +46,15 @@ def test_a_turn_that_is_quoted_already_waits_behind_others() -> None:
     assert {each.passage.id for each in quotes_of(talk, 80)} == {"1", "2"}
 
 
+def test_quotes_same_matter_again_quotes_it_once() -> None:
+    talk = [
+        Passage("1", "The invoice export fails at midnight on the billing server.", "Ada"),
+        Passage("2", "At midnight the invoice export fails, on the billing server.", "Ben"),
+        Passage("3", "Carla moves the office plants to the third floor tomorrow.", "Carla"),
+    ]
+    assert [quote.passage.id for quote in quotes_of(talk, 10_000)] == ["1", "3"]
+
+
 def test_writing_without_spaces_is_quoted_too() -> None:
     talk = [Passage("1", "周末我们开车去了科莫湖。天气很好。", "Ada")]
     assert as_lines(quotes_of(talk, 40)) == "Ada: 周末我们开车去了科莫湖。 天气很好。"
