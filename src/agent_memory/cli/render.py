@@ -218,8 +218,12 @@ def _summary(memory: Memory, superseded_by: str | None = None, origin: HitOrigin
     is_note = origin.kind == "note"
     when = memory.observed_at if memory.is_item or not is_note else None  # as old as what it was drawn from
     what = memory.category if is_note else origin.kind
-    parts = [(memory.id, "cyan"), (what, "dim"), (day(when or memory.timestamp), "dim")]
-    if said := describe_saying(memory.content, memory.said_at):
+    moment = when or memory.timestamp
+    said = describe_saying(memory.content, memory.said_at)
+    parts = [(memory.id, "cyan"), (what, "dim")]
+    if not said or moment != memory.said_at:
+        parts.append((day(moment), "dim"))
+    if said:
         parts.append((f"said {said}", "dim"))
     parts += [(text, "dim") for text in (origin.source, origin.speaker) if text]
     if not origin.is_confirmed:

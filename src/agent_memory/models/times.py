@@ -35,19 +35,19 @@ def as_utc(moment: datetime) -> datetime:
         raise ValueError(f"{moment!s} cannot be expressed in UTC") from error
 
 
-_OFFSET: Final = "utc_offset"
+OFFSET: Final = "utc_offset"
 """Key of a record's metadata: the offset of a message, such as "-05:00"."""
 
 
 def build_offset(moment: datetime) -> dict[str, str]:
     """Return metadata with the offset of an aware moment; none for UTC."""
-    return {_OFFSET: moment.isoformat()[-6:]} if moment.utcoffset() else {}
+    return {OFFSET: moment.isoformat()[-6:]} if moment.utcoffset() else {}
 
 
 def to_own_zone(moment: datetime, metadata: Mapping[str, object], default: tzinfo | None = UTC) -> datetime:
     """Return the moment of a record with the offset in its metadata, else in a default zone (None: the local one)."""
     try:
-        return moment.astimezone(datetime.fromisoformat(f"2000-01-01T00:00:00{metadata[_OFFSET]}").tzinfo)
+        return moment.astimezone(datetime.fromisoformat(f"2000-01-01T00:00:00{metadata[OFFSET]}").tzinfo)
     except (KeyError, ValueError):
         return moment.astimezone(default)
 

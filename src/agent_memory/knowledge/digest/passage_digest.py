@@ -22,6 +22,7 @@ from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.models import DIGEST, EPISODE, Listing, SearchFilters, get_statement_id, sees, to_text, visible
 from agent_memory.models.digest_statements import FROM
+from agent_memory.models.times import OFFSET
 from agent_memory.redaction import quoted
 from agent_memory.service.seeing import is_seen
 from agent_memory.service.shortening import shorten_line
@@ -366,7 +367,7 @@ def _make_item(
         "passage": passage.id,
         **{name: value for name, value in details.items() if value},
     }
-    for key in ("speaker", "path"):
+    for key in ("speaker", "path", OFFSET):
         if key in passage.metadata:
             metadata[key] = passage.metadata[key]
     text, trust = " ".join(statement.text.split()), lowest(caller.trust, passage.trust, "medium")

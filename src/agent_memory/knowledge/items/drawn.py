@@ -19,6 +19,7 @@ from agent_memory.knowledge.passages.sections import cut_passages, leave_out
 from agent_memory.knowledge.passages.structure import LINE
 from agent_memory.models import DIGEST, EPISODE, MEMORY, Episode, derived_id, is_as_stated, to_text
 from agent_memory.models.digest_statements import ALSO, FROM, PASSAGE
+from agent_memory.models.times import OFFSET
 from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
@@ -215,6 +216,7 @@ def item_of(
     }
     if isinstance(record, Episode):
         values["metadata"].setdefault("speaker", record.speaker or _speaker_of(record))
+        values["metadata"] |= {key: record.metadata[key] for key in [OFFSET] if key in record.metadata}
     return {"id": _id_of(values), **values}
 
 

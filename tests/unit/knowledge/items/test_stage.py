@@ -72,6 +72,17 @@ async def test_what_was_said_and_written_becomes_items_that_lead_back_to_the_ver
     assert await runner_of(knowledge, service).backlog() == [Backlog("items", "resource"), Backlog("items", "episode")]
 
 
+async def test_item_of_turn_with_offset_has_the_day_of_its_speaker(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    talk = await ingest.conversation("s-1", title="Boats")
+    said_at = datetime.fromisoformat("2025-03-31T23:15:00-06:00")
+    await ingest.turn(Turn("I bought the boat yesterday.", "user", "Noa", said_at=said_at), conversation=talk.record.id)
+    await runner_of(knowledge, service, Caller("s-1")).run()
+    (item,) = await items_of(service)
+    assert f"{item.said_at:%Y-%m-%d %H:%M %z}" == "2025-03-31 23:15 -0600"
+
+
 async def test_doing_it_again_makes_nothing_twice(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> None:
     page = await ingest.resource(f"# Router\n\n{ROUTER}\n\n# Cable\n\n{CABLE}")
     await runner_of(knowledge, service).run()
