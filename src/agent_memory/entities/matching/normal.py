@@ -15,7 +15,7 @@ _DIGRAPHS: Final = str.maketrans(
 _ACCENTS: Final = re.compile(r"(?<=[a-z])[\u0300-\u036f]+")
 _APOSTROPHES: Final = re.compile(r"(?<=[^\W_])['\u2019\u02bc`](?=[^\W_])")
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_WORD: Final = re.compile(r"(?:(?<!\S)\.(?=[^\W\d_]))?[^\W_]+(?:(?<=\d)\.(?=\d)[^\W_]+)*(?:\+\+|(?<=\b[cfj])#)?")
+_WORD: Final = re.compile(r"(?:(?<!\S)\.(?=[^\W\d_]))?[^\W_]+(?:(?<=\d)\.(?=\d)[^\W_]+)*(?:[+#]++(?![^\W_]))?")
 _VERSION: Final = re.compile(r"v?(\d+(?:\.\d+)*)")
 _ROMAN: Final = {"ii": "2", "iii": "3", "iv": "4", "vi": "6", "vii": "7", "viii": "8", "ix": "9"}
 """Without i, v and x, which are letters as often."""

@@ -99,6 +99,7 @@ APART = [
     ("order service", "user service", "service"),
     ("Berlin office", "Munich office", "place"),
     ("C++", "C", ""),
+    ("R+", "R", ""),
     ("C#", "C", ""),
     ("GitHub", "GitLab", "service"),
     ("main.py", "main.rs", "file"),
