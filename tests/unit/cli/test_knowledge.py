@@ -350,11 +350,11 @@ def test_an_export_takes_along_what_was_given_and_an_import_brings_it_back(
     page.write_text(page.read_text() + "\nAsk her.\n")
     file = str(tmp_path / f"all.{suffix}")
     assert (
-        "Exported 7 memories with 2 resources, 6 turns, 1 topic, 2 entities, 1 relation to"
+        "Exported 7 memories with 2 resources, 6 turns, 3 topics, 2 entities, 1 relation to"
         in cli("export", "-a", "eve", file).stdout
     )
     dry = cli("import", "-a", "ben", file, "--trusted", "--dry-run").stdout
-    assert dry == "Would import 7 memories with 2 resources, 6 turns, 1 topic, 2 entities, 1 relation.\n"
+    assert dry == "Would import 7 memories with 2 resources, 6 turns, 3 topics, 2 entities, 1 relation.\n"
     cli("import", "-a", "ben", file, "--trusted")
     theirs, ours = exported(cli, "eve"), exported(cli, "ben")
     assert forgotten not in ours
@@ -368,7 +368,7 @@ def test_an_export_takes_along_what_was_given_and_an_import_brings_it_back(
     assert again["given"] == {
         "resource": {"stored": 0, "present": 2},
         "turn": {"stored": 0, "present": 6},
-        "topic": {"stored": 0, "present": 1},
+        "topic": {"stored": 0, "present": 3},
         "entity": {"stored": 0, "present": 2},
         "relation": {"stored": 0, "present": 1},
         "summary": {"stored": 0, "present": 0},
