@@ -147,12 +147,14 @@ async def show_topics(shelf: Shelf, topics: Sequence[Topic], *, is_ours: bool) -
 
 
 async def resolved(shelf: Shelf, topic: Topic) -> tuple[int, int]:
-    """Return how many footnotes of a page lead to the very words, and how many do not."""
+    """Return how many footnotes of a page lead to the words of their line, and how many do not."""
     right = wrong = 0
-    for note in parse(await shelf.pages.shown(topic)).notes:
-        passage = await shelf.manager.resource_layer.passage(note.source)
-        is_right = passage is not None and passage.text[note.start : note.end] == note.quote
-        right, wrong = right + is_right, wrong + (not is_right)
+    for claim in parse(await shelf.pages.shown(topic)).claims:
+        for note in claim.notes:
+            passage = await shelf.manager.resource_layer.passage(note.source)
+            words = "" if passage is None else " ".join(passage.text[note.start : note.end].split())
+            is_right = bool(words) and words in " ".join((note.quote or claim.text).split())
+            right, wrong = right + is_right, wrong + (not is_right)
     return right, wrong
 
 

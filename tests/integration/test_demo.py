@@ -57,7 +57,7 @@ def test_a_conversation_becomes_pages_and_answers(tmp_path: Path, capsys: pytest
     assert "footnotes on all pages; 0 do not lead to the very words." in said
     assert "[^9]: Extracted from conversation heron (res-" in said
     pages = {path.name for path in (tmp_path / ".amplifier" / "memory" / "crew" / "topics").iterdir()}
-    assert {"index.md", "heron.md", "kettle_lock.md", "nadia.md", "priya.md", "tomas.md"} <= pages
+    assert {"index.md", "heron.md", "nadia.md", "priya.md", "tomas.md"} <= pages
     assert knowledge.main(["--home", str(tmp_path), "--words"]) == 0
     assert "0 new, 81 there already" in capsys.readouterr().out
 
