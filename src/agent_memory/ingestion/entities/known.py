@@ -41,7 +41,7 @@ class KnownEntities:
         self.group = group
         self.evidence, self.gazetteer = NameEvidence(mentions), Gazetteer()
         self._by_id: dict[str, Entity] = {}
-        self._matcher = Matcher(config=matching_of(config))
+        self._matcher = Matcher(config=Matching(**config.model_dump()))
         for entity in entities:
             self.add(entity)
 
@@ -106,15 +106,3 @@ class KnownEntities:
         elif any(self._matcher.contradict(entity, described(each)) for each in others if each.id != match.id):
             told = "it contradicts another name of that one"
         return replace(match, decision="suggest", evidence=(*match.evidence, told)) if told else match
-
-
-def matching_of(config: EntityDeduplicationConfig) -> Matching:
-    """Return the stages that a configuration names."""
-    return Matching(
-        exact_match_enabled=config.exact_match_enabled,
-        fuzzy_match_enabled=config.fuzzy_match_enabled,
-        fuzzy_threshold=config.fuzzy_threshold,
-        embedding_match_enabled=config.embedding_match_enabled,
-        embedding_threshold=config.embedding_threshold,
-        rule_based_enabled=config.rule_based_enabled,
-    )
