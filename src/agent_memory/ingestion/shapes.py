@@ -114,7 +114,7 @@ class ExtractedEntity:
 
 @dataclass(frozen=True, slots=True)
 class EntityExtractionResult:
-    """Entities and relations of an episode, and why declared relations are left out."""
+    """Entities and relations of an episode, and reasons against declared ones."""
 
     entities: list[ExtractedEntity] = field(default_factory=list)
     relationships: list[ExtractedRelationship] = field(default_factory=list)

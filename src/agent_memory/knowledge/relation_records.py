@@ -101,10 +101,10 @@ async def store_relations(
 def find_ends(
     new: Relation, others: Sequence[Relation], same: Collection[str] = ()
 ) -> list[tuple[Relation, datetime, Relation]]:
-    """Return which relations end, when, and by which one: of a functional type the earlier ones by the next.
+    """Return relations that end, with the moment and the one that ends them.
 
-    One of which only the end is known ends no other, and is ended by none. One that says that it is over ends the
-    earlier one of the same object.
+    Of a functional type the next one ends the earlier ones. One of which only the end is known
+    ends no other, and is ended by none. One that says that it is over ends the earlier one of the same object.
 
     Args:
         new: A new relation.
@@ -133,7 +133,7 @@ def find_ends(
 
 
 def _get_validity(relation: ExtractedRelationship, said: datetime | str) -> tuple[datetime | None, datetime | None]:
-    """Return from when to when a relation holds: as declared, else from when it was said.
+    """Return beginning and end as declared, else from when it was said.
 
     Of one that was over when it was said the beginning is unknown. One that is declared as over holds at no time.
     """
@@ -147,7 +147,7 @@ def _get_validity(relation: ExtractedRelationship, said: datetime | str) -> tupl
 
 
 def _find_end(new: Relation, other: Relation) -> list[tuple[Relation, datetime, Relation]]:
-    """Return which of two relations of the same entities ends, if one says that it is over."""
+    """Return the relation that ends if the other one says so."""
     end, open_one = (new, other) if _is_end(new) else (other, new)
     begun, over = open_one.valid_from or open_one.timestamp, end.valid_from or end.timestamp
     is_open = not _is_end(open_one) and begun <= over and (open_one.valid_to is None or open_one.valid_to > over)

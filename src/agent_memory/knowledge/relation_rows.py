@@ -77,7 +77,7 @@ class ExtractedRelationship(BaseModel):
 
 
 def read_relations(rows: object, text: str) -> tuple[list[ExtractedRelationship], list[str]]:
-    """Return the declared relations whose names are in a text, and why others are left out.
+    """Return declared relations of names in a text, and reasons against others.
 
     Args:
         rows: Value of `RELATIONS` in metadata, None for none.

@@ -373,7 +373,7 @@ def _check_details(statement: QuotedStatement, content: str) -> str:
 
 
 def _check_relations(statement: QuotedStatement, place: QuotedPlace, passage: Memory) -> str:
-    """Return a reason if a relation has a name or a date that its quote does not have."""
+    """Return a reason if a quote lacks a name or date of its relation."""
     relations, left_out = read_relations(list(statement.relations), f"{place.quote}\n{statement.text}")
     said = to_own_zone(passage.observed_at or passage.timestamp, passage.metadata)
     days = {said.date()}.union(*((mention.first, mention.behind) for mention in times_in(place.sentence, said)))
