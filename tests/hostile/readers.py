@@ -28,7 +28,7 @@ from agent_memory.retrieval.excerpts import excerpt
 from agent_memory.retrieval.tokens import query_terms
 from agent_memory.service.owners import list_names, read_ownership, read_request_ownership
 from agent_memory.settings import CaptureSettings
-from agent_memory.times import read_periods, times_in, valid_times
+from agent_memory.times import read_periods, times_in
 from tests.hostile.pumps import LIMIT, PumpedText, is_suspicious, measure_slope
 from tests.support import NOON, memory_of
 
@@ -68,7 +68,6 @@ READERS: dict[str, Callable[[str], object]] = {
     "transcript": lambda text: transcript_in(text, "a"),
     "topic page": parse,
     "times": lambda text: times_in(text, NOON),
-    "validity": lambda text: valid_times(text, NOON),
     "periods asked for": lambda text: read_periods(text, NOON),
     "identifiers": lambda text: list(find_identifiers(text)),
     "mentions": find_mentions,

@@ -96,6 +96,23 @@ def merges_of(entity: Entity) -> Merges:
     )
 
 
+def find_root(entity: Entity, by_id: Mapping[str, Entity]) -> Entity:
+    """Return the entity that one was merged into at last, itself if into none."""
+    seen = {entity.id}
+    while (into := entity.merged_into) is not None and into not in seen and into in by_id:
+        seen.add(into)
+        entity = by_id[into]
+    return entity
+
+
+def list_cluster(entity_id: str, by_id: Mapping[str, Entity]) -> list[str]:
+    """Return the IDs of all entities that are the same as one, that one among them."""
+    if entity_id not in by_id:
+        return [entity_id]
+    root = find_root(by_id[entity_id], by_id)
+    return [entity.id for entity in by_id.values() if find_root(entity, by_id) is root]
+
+
 def _said(value: str, entity: Entity) -> Said:
     return Said(value=value, trust=entity.trust, by=entity.id)
 

@@ -21,16 +21,10 @@ if TYPE_CHECKING:
     from agent_memory.ingestion.entity_extractor import EntityDeduplicator, EntityExtractor
     from agent_memory.ingestion.ingestor import MemoryIngestor
     from agent_memory.ingestion.queues.in_memory import InMemoryQueue, Queue
-    from agent_memory.ingestion.shapes import (
-        EntityExtractionResult,
-        Episode,
-        ExtractedEntity,
-        ExtractedRelationship,
-        Session,
-        Turn,
-    )
+    from agent_memory.ingestion.shapes import EntityExtractionResult, Episode, ExtractedEntity, Session, Turn
     from agent_memory.ingestion.summarizer import ConversationSummarizer
     from agent_memory.ingestion.working import runner_of
+    from agent_memory.knowledge.relation_rows import ExtractedRelationship
     from agent_memory.models import Entity, Relation
 
 __all__ = [
@@ -73,9 +67,10 @@ __getattr__, __dir__ = _offer(
         "ingestion.entity_extractor": "EntityDeduplicator EntityExtractor",
         "ingestion.ingestor": "MemoryIngestor",
         "ingestion.queues.in_memory": "InMemoryQueue Queue",
-        "ingestion.shapes": "EntityExtractionResult Episode ExtractedEntity ExtractedRelationship Session Turn",
+        "ingestion.shapes": "EntityExtractionResult Episode ExtractedEntity Session Turn",
         "ingestion.summarizer": "ConversationSummarizer",
         "ingestion.working": "runner_of",
+        "knowledge.relation_rows": "ExtractedRelationship",
         "models": "Entity Relation",
     },
 )

@@ -14,6 +14,7 @@ from agent_memory.ingestion.config import EntityDeduplicationConfig, EntityExtra
 from agent_memory.ingestion.entities.drawing import drawn
 from agent_memory.ingestion.entities.known import KnownEntities
 from agent_memory.ingestion.shapes import EntityExtractionResult, checked_group
+from agent_memory.knowledge.relation_rows import RELATIONS
 from agent_memory.logs import get_logger
 from agent_memory.signals import span
 
@@ -30,7 +31,7 @@ log = get_logger(__name__)
 
 
 class EntityExtractor:
-    """Extractor of entities and relations by rules, without a time limit.
+    """Extractor of entities and declared relations, without a time limit.
 
     Args:
         config: Kinds to extract.
@@ -46,7 +47,8 @@ class EntityExtractor:
 
         The text of an episode above 8,192 characters is its beginning.
         """
-        draw = partial(asyncio.to_thread, drawn, episode.content, least=self.config.min_confidence)
+        relations = {**episode.source_metadata, **episode.metadata}.get(RELATIONS)
+        draw = partial(asyncio.to_thread, drawn, episode.content, least=self.config.min_confidence, relations=relations)
         return await self._draw(episode.id, draw)
 
     async def extract_batch(self, episodes: Sequence[Episode]) -> list[EntityExtractionResult]:
@@ -77,7 +79,8 @@ class EntityExtractor:
         speaker = str(getattr(source, "speaker", ""))
         # a name that was seen once is kept, hidden until another text has it
         least: Confidence = "high" if self.config.min_confidence == "high" else "low"
-        draw = partial(run, drawn, text, speaker=speaker, gazetteer=gazetteer, least=least)
+        relations = source.metadata.get(RELATIONS)
+        draw = partial(run, drawn, text, speaker=speaker, gazetteer=gazetteer, least=least, relations=relations)
         return await self._draw(source.id, draw)
 
     async def _draw(
@@ -93,6 +96,8 @@ class EntityExtractor:
         metrics.EXTRACTION_LATENCY.observe(spent, operation="entity_extract")
         for each in result.entities:
             metrics.ENTITIES_EXTRACTED.add(entity_type=each.entity_type)
+        for reason in result.left_out:
+            log.warning("relation_left_out", episode_id=episode_id, reason=reason)
         log.info(
             "entities_extracted",
             episode_id=episode_id,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from agent_memory.errors import AgentMemoryError, IngestionError
@@ -181,6 +182,7 @@ class MemoryIngestor:
                 code="nothing_said",
                 recovery="Give a text of the user, of the agent, or of both.",
             )
+        said[0] = replace(said[0], metadata=turn.metadata)
         begun = await self._ingest.conversation(session_id, group=group_id, caller=self._caller)
         conversation = begun.record.id
         async with self._placing:

@@ -11,8 +11,10 @@ from agent_memory.knowledge.tool_settings import GROUP
 from agent_memory.models import utc_now
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
+    from agent_memory.knowledge.relation_rows import ExtractedRelationship
     from agent_memory.models import Episode as EpisodeRecord
     from agent_memory.models import Summary, Trust
     from agent_memory.models.entities import EntityType
@@ -22,9 +24,8 @@ ContentType = Literal["message", "event", "summary", "meta_summary"]
 SummaryType = Literal["window", "meta"]
 Confidence = Literal["high", "medium", "low"]
 
-MODEL: Final = "model"
 SPEAKER: Final = "speaker"
-"""Rules of entities that a language model named, and of people who speak."""
+"""Rule of people who speak."""
 _GROUP: Final = re.compile(GROUP)
 _SOURCES: Final[dict[str, EpisodeSource]] = {"user": "user", "assistant": "agent"}
 _CONFIDENT: Final[tuple[tuple[Confidence, float], ...]] = (("high", 0.8), ("medium", 0.5), ("low", 0.0))
@@ -45,12 +46,16 @@ class Session(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a user said and what the agent answered; either may be empty, not both."""
+    """What a user said and what the agent answered; either may be empty, not both.
+
+    `metadata` is that of the first text that is not empty; `relations` in it declares relations of names in that text.
+    """
 
     user_message: str = ""
     agent_response: str = ""
     id: str = ""
     timestamp: datetime = field(default_factory=utc_now)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,55 +99,26 @@ class ExtractedEntity:
         name: As it stands there.
         entity_type: One of the closed list.
         confidence: By name; `score` is the number.
-        attributes: What is said of it.
-        start, end: Where the name stands; 0 and 0 where a language model drew it and it does not stand there so.
-        rule: Rule that found the name, or `MODEL`.
+        start, end: Place of the name in the text; 0 and 0 of a speaker whose name is not in it.
+        rule: Rule that found the name.
     """
 
     name: str
     entity_type: EntityType = "other"
     confidence: Confidence = "medium"
     score: float = 0.5
-    attributes: dict[str, str] = field(default_factory=dict)
     start: int = 0
     end: int = 0
     rule: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class ExtractedRelationship:
-    """That one entity has to do with another, by their names.
-
-    Attributes:
-        from_name, to_name: Of which it is said, and the other.
-        relation_type: Such as `works_at`.
-        quote: The words that say so.
-        is_functional: Whether one of them has one at a time: a later one ends it.
-        valid_from, valid_to: When it holds, as far as the words say.
-        confidence: By name; `score` is the number.
-        is_over: Whether the words say that it ended: it ends what was told of it before.
-    """
-
-    from_name: str
-    to_name: str
-    relation_type: str
-    quote: str = ""
-    is_functional: bool = False
-    valid_from: datetime | None = None
-    valid_to: datetime | None = None
-    confidence: Confidence = "medium"
-    score: float = 0.5
-    attributes: dict[str, str] = field(default_factory=dict)
-    is_over: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class EntityExtractionResult:
-    """What was drawn from one episode; `form` says by what: rules or model."""
+    """Entities and relations of an episode, and reasons against declared ones."""
 
     entities: list[ExtractedEntity] = field(default_factory=list)
     relationships: list[ExtractedRelationship] = field(default_factory=list)
-    form: str = "rules"
+    left_out: list[str] = field(default_factory=list)
 
 
 def group_id_of(session: Session) -> str:

@@ -4,16 +4,13 @@ from agent_memory.times.mentions import TimeMention, times_in
 from agent_memory.times.period import Period
 from agent_memory.times.questions import Reading, named_periods, read_periods
 from agent_memory.times.saying import describe_saying
-from agent_memory.times.validity import Validity, valid_times
 
 __all__ = [
     "Period",
     "Reading",
     "TimeMention",
-    "Validity",
     "describe_saying",
     "named_periods",
     "read_periods",
     "times_in",
-    "valid_times",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import logging
-import re
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -106,23 +105,14 @@ async def test_the_log_of_a_failed_call_has_its_request_id(
     assert "no group" not in str(raised.value)
 
 
-async def relating(prompt: str) -> str:
-    """Name the two sides of "works at", and relate them."""
-    match = re.search(r"(?P<one>Tobias Reuter) works at (?P<other>[A-Z][A-Za-z ]+)[.]", prompt)
-    if match is None or not prompt.startswith("Name the entities"):
-        return "[]"
-    names: list[dict[str, object]] = [{"name": match["one"], "type": "person"}]
-    names.append({"name": match["other"], "type": "organisation"})
-    relation = {"from": match["one"], "relation": "works_at", "to": match["other"], "quote": match[0], "single": True}
-    return json.dumps([*names, relation])
-
-
 async def test_a_turn_becomes_episodes_entities_relations_in_time_and_a_summary(
     knowledge: Knowledge, service: MemoryService
 ) -> None:
-    ingestor = ingestion.MemoryIngestor(knowledge=knowledge, service=service, model=relating)
-    for number, text in enumerate(["Tobias Reuter works at Initech.", "Tobias Reuter works at Globex Corp."]):
-        turn = ingestion.Turn(text, "Noted.", timestamp=SAID + timedelta(days=number))
+    ingestor = ingestion.MemoryIngestor(knowledge=knowledge, service=service)
+    for number, firm in enumerate(["Initech", "Globex Corp"]):
+        relation = {"from": "Tobias Reuter", "type": "works_at", "to": firm, "single": True}
+        text, said_at = f"Tobias Reuter works at {firm}.", SAID + timedelta(days=number)
+        turn = ingestion.Turn(text, "Noted.", timestamp=said_at, metadata={"relations": [relation]})
         episode = await ingestor.ingest_turn(turn, SESSION)
         assert (episode.group_id, episode.source, episode.content_type) == (GROUP, "user", "message")
     for number in range(18):
@@ -142,6 +132,22 @@ async def test_a_turn_becomes_episodes_entities_relations_in_time_and_a_summary(
     await ingestor.background.settle()
     (summary,) = await knowledge.summaries.valid()
     assert (summary.group, summary.level, len(summary.covers)) == (GROUP, "window", 20)
+    await ingestor.close()
+
+
+async def test_ingestor_model_declares_relations_of_statements(knowledge: Knowledge, service: MemoryService) -> None:
+    quote = "Tobias Reuter has worked at Initech since March 2025."
+    relation = {"from": "Tobias Reuter", "type": "works_at", "to": "Initech", "valid_from": "2025-03-01"}
+
+    async def answer(_prompt: str) -> str:
+        return json.dumps([{"quote": quote, "text": quote, "relations": [relation]}])
+
+    ingestor = ingestion.MemoryIngestor(knowledge=knowledge, service=service, model=answer)
+    await ingestor.ingest_turn(ingestion.Turn(quote, "Noted.", timestamp=SAID), SESSION)
+    await ingestor.background.settle()
+    entities = Entities(knowledge, GROUP)
+    (related,) = await entities.relations(await entities.get("Tobias Reuter"))
+    assert (related.relation_type, related.valid_from) == ("works_at", datetime(2025, 3, 1, tzinfo=UTC))
     await ingestor.close()
 
 

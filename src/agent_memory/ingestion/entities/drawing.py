@@ -1,11 +1,15 @@
-"""What rules draw from one text: who and what it names. Pure."""
+"""Entities that rules find in one text, and relations that its metadata declares. Pure."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from agent_memory.entities import find_mentions
+from agent_memory.entities.name_reader import BY_NAME
 from agent_memory.ingestion.shapes import SPEAKER, EntityExtractionResult, ExtractedEntity, confidence_name, least_score
+from agent_memory.knowledge.llm.grounding import place_of
+from agent_memory.knowledge.relation_records import DECLARED
+from agent_memory.knowledge.relation_rows import read_relations
 
 if TYPE_CHECKING:
     from agent_memory.entities import Gazetteer
@@ -13,15 +17,21 @@ if TYPE_CHECKING:
 
 
 def drawn(
-    text: str, *, speaker: str = "", gazetteer: Gazetteer | None = None, least: Confidence = "medium"
+    text: str,
+    *,
+    speaker: str = "",
+    gazetteer: Gazetteer | None = None,
+    least: Confidence = "medium",
+    relations: object = None,
 ) -> EntityExtractionResult:
-    """Return what a text names, and who speaks; rules read no relations.
+    """Return the entities of a text and its declared relations.
 
     Args:
         text: Whole text.
         speaker: Name of the person who speaks, empty if unknown.
         gazetteer: Names that are known.
         least: Least confidence of what is returned.
+        relations: Relations that metadata declares, None for none.
     """
     mentions = find_mentions(text, gazetteer=gazetteer, speaker=speaker)
     entities = [
@@ -39,4 +49,14 @@ def drawn(
     ]
     if speaker and speaker not in {entity.name for entity in entities}:
         entities.append(ExtractedEntity(speaker, "person", "high", 1.0, rule=SPEAKER))
-    return EntityExtractionResult(entities)
+    relationships, left_out = read_relations(relations, text)
+    certain = {entity.name for entity in entities if entity.rule not in BY_NAME}
+    names = dict.fromkeys(name for relation in relationships for name in relation.names if name not in certain)
+    declared = [_make_declared(name, text) for name in names]
+    return EntityExtractionResult([*declared, *entities], relationships, left_out)
+
+
+def _make_declared(name: str, text: str) -> ExtractedEntity:
+    """Return the entity of a name that a declared relation has."""
+    start, end = place_of(name, text) or (0, 0)
+    return ExtractedEntity(name, "name", "high", 1.0, start=start, end=end, rule=DECLARED)

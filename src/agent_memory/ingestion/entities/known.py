@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from agent_memory.entities import Gazetteer, Matching, described
 from agent_memory.entities.entity_ids import list_entity_ids
 from agent_memory.entities.matching import Matcher, full_form
+from agent_memory.entities.merging import list_cluster
 from agent_memory.entities.name_reader import BY_CAPITALS
 from agent_memory.ingestion.entities.evidence import NameEvidence
 from agent_memory.models.entities import UNTYPED
@@ -40,7 +41,7 @@ class KnownEntities:
         self.group = group
         self.evidence, self.gazetteer = NameEvidence(mentions), Gazetteer()
         self._by_id: dict[str, Entity] = {}
-        self._matcher = Matcher(config=matching_of(config))
+        self._matcher = Matcher(config=Matching(**config.model_dump()))
         for entity in entities:
             self.add(entity)
 
@@ -86,19 +87,7 @@ class KnownEntities:
 
     def cluster(self, entity_id: str) -> list[str]:
         """Return the ids of all that are the same as one, that one among them."""
-        entity = self._by_id.get(entity_id)
-        if entity is None:
-            return [entity_id]
-        root = self.same(entity)
-        return [each.id for each in self._by_id.values() if self.same(each) is root]
-
-    def same(self, entity: Entity) -> Entity:
-        """Return what an entity is the same as; itself where it is one of its own."""
-        seen = {entity.id}
-        while (into := entity.merged_into) is not None and into not in seen and into in self._by_id:
-            seen.add(into)
-            entity = self._by_id[into]
-        return entity
+        return list_cluster(entity_id, self._by_id)
 
     def match(self, entity: Described, trust: Trust) -> Match | None:
         """Return the known one that a description is likely of, and whether it is surely so.
@@ -117,15 +106,3 @@ class KnownEntities:
         elif any(self._matcher.contradict(entity, described(each)) for each in others if each.id != match.id):
             told = "it contradicts another name of that one"
         return replace(match, decision="suggest", evidence=(*match.evidence, told)) if told else match
-
-
-def matching_of(config: EntityDeduplicationConfig) -> Matching:
-    """Return the stages that a configuration names."""
-    return Matching(
-        exact_match_enabled=config.exact_match_enabled,
-        fuzzy_match_enabled=config.fuzzy_match_enabled,
-        fuzzy_threshold=config.fuzzy_threshold,
-        embedding_match_enabled=config.embedding_match_enabled,
-        embedding_threshold=config.embedding_threshold,
-        rule_based_enabled=config.rule_based_enabled,
-    )

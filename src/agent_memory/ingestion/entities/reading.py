@@ -8,15 +8,15 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.entities.matching import full_form, normal_form
-from agent_memory.entities.merging import merge
+from agent_memory.entities.merging import find_root, merge
 from agent_memory.entities.removed_rules import is_by_removed_rules, is_declared, is_guessed_relation
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.ingestion.entities.evidence import NameEvidence, is_common_use
 from agent_memory.ingestion.entities.forgetting import forget_entity
-from agent_memory.ingestion.entities.resolving import FROM
 from agent_memory.knowledge.intake.undoing import SUMMARIES
 from agent_memory.knowledge.items.sentences import MAX_CHARS, spans_of
 from agent_memory.models import EPISODE, MERGED_INTO, RESOURCE, Link
+from agent_memory.models.digest_statements import FROM
 from agent_memory.redaction import quoted
 from agent_memory.tasks.marks import Marks
 
@@ -32,8 +32,6 @@ _LEAST_CHARS: Final = 16
 """Beside the name, of what is shown of a text, if there are as many."""
 _ALIKE: Final = 0.7
 """How much of a mistyped name must be that of an entity."""
-_MOST_STEPS: Final = 100
-"""Merges that are followed from one entity: more of them are a circle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +98,7 @@ class _View:
         return list({_source_of(record.links): record for record in ordered}.values())
 
     def same(self, entity: Entity) -> Entity:
-        for _ in range(_MOST_STEPS):
-            into = self.by_id.get(entity.merged_into or "")
-            if into is None:
-                break
-            entity = into
-        return entity
+        return find_root(entity, self.by_id)
 
 
 class Entities:

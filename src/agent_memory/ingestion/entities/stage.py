@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from agent_memory.entities.entity_ids import list_entity_ids
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import metrics
 from agent_memory.ingestion.entities.forgetting import STAGE
 from agent_memory.ingestion.entities.known import KnownEntities
-from agent_memory.ingestion.entities.resolving import ENDED_BY, FROM, Drafts, ends_of, resolve
-from agent_memory.models import Episode, to_text
+from agent_memory.ingestion.entities.resolving import Drafts, resolve
+from agent_memory.knowledge.relation_records import store_relations
+from agent_memory.models import Episode
 from agent_memory.signals import span
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Collection, Mapping
 
     from agent_memory.ingestion.config import MemoryIngestionConfig
     from agent_memory.ingestion.entity_extractor import EntityExtractor
     from agent_memory.ingestion.shapes import EntityExtractionResult
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Relation, Resource
+    from agent_memory.models import Resource
     from agent_memory.tasks.stage import Batch
 
 _OF_ONE: Final = frozenset({"blob_missing", "blob_damaged"})
@@ -96,9 +96,9 @@ class EntityStage:
             drafts = await asyncio.to_thread(resolve, record, result, known, self._knowledge.clock())
         for stage in drafts.merged:
             metrics.DEDUPLICATION_MATCHES.add(stage=stage)
-        await self._keep(drafts)
+        await self._keep(drafts, known)
 
-    async def _keep(self, drafts: Drafts) -> None:
+    async def _keep(self, drafts: Drafts, known: KnownEntities) -> None:
         """Store what is new, entities before what names them."""
         knowledge = self._knowledge
         if drafts.entities:
@@ -109,39 +109,9 @@ class EntityStage:
             before = await knowledge.mentions.get(each.value.id)
             if before is None:
                 await knowledge.mentions.store_many([each])
-        for relation in drafts.relations:
-            if not await self._is_kept(relation.value):
-                await knowledge.relations.store_many([relation])
-                metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.value.relation_type)
-                await self._end(relation.value)
+        for relation in await store_relations(knowledge, drafts.relations, known.cluster):
+            metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.relation_type)
         self._seen = await knowledge.entities.last_change() or ""
-
-    async def _is_kept(self, new: Relation) -> bool:
-        """Whether a relation is there, by its id or by its words.
-
-        The id counts the relations of a source before it. There are more of them once more names are known.
-        """
-        if await self._knowledge.relations.get(new.id) is not None:
-            return True
-        linked = await self._knowledge.relations.linked_to(new.from_id)
-        return any(_told_by(each) == _told_by(new) for each in linked)
-
-    async def _end(self, new: Relation) -> None:
-        """End what a functional relation ends."""
-        if not new.metadata.get("functional"):
-            return
-        known = self._known[new.group]
-        subjects = known.cluster(new.from_id)
-        linked = {each.id: each for one in subjects for each in await self._knowledge.relations.linked_to(one)}
-        others = [
-            each
-            for each in linked.values()
-            if each.id != new.id
-            and each.relation_type == new.relation_type
-            and each.group == new.group
-            and each.from_id in subjects
-        ]
-        await end_relations(self._knowledge, ends_of(new, others, known.cluster(new.to_id)))
 
 
 def _without_forgotten(result: EntityExtractionResult, group: str, never: Collection[str]) -> EntityExtractionResult:
@@ -150,17 +120,3 @@ def _without_forgotten(result: EntityExtractionResult, group: str, never: Collec
         return result
     entities = [each for each in result.entities if not any(one in never for one in list_entity_ids(each.name, group))]
     return replace(result, entities=entities)
-
-
-def _told_by(relation: Relation) -> tuple[str, ...]:
-    """Return of what a relation is, and what says it."""
-    source = next((link.id for link in relation.links if link.rel == FROM), "")
-    return source, relation.relation_type, relation.from_id, relation.to_id, relation.content
-
-
-async def end_relations(knowledge: Knowledge, ends: Sequence[tuple[Relation, datetime, Relation]]) -> None:
-    """Give relations the end that another one makes, with a link to that."""
-    for relation, moment, by in ends:
-        links = [link.model_dump() for link in relation.links if link.rel != ENDED_BY]
-        changes: dict[str, Any] = {"valid_to": to_text(moment), "links": [*links, {"rel": ENDED_BY, "id": by.id}]}
-        await knowledge.relations.update(relation.id, changes)

@@ -1,12 +1,15 @@
-"""Entities that digested statements name."""
+"""Entities and relations of digested statements."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.entities.entity_ids import get_entity_id
+from agent_memory.entities.merging import list_cluster
 from agent_memory.entities.name_reader import BY_CAPITALS
 from agent_memory.entities.removed_rules import REMOVED_RULES
+from agent_memory.knowledge.relation_records import make_relations, store_relations
+from agent_memory.knowledge.relation_rows import RELATIONS, ExtractedRelationship
 from agent_memory.models import DIGEST, ENTITY, EPISODE, MARK, MENTIONS, NAMES, RESOURCE, derived_id
 from agent_memory.storage.cleaning import make_record, with_fields
 
@@ -20,7 +23,7 @@ _MAY_BE_HIDDEN: Final = frozenset({BY_CAPITALS, REMOVED_RULES})
 
 
 async def note_entities(knowledge: Knowledge, items: Iterable[Mapping[str, Any]]) -> None:
-    """Store the owner and the entities of stored statements, unless a user forgot them.
+    """Store owner, entities and relations of stored statements, unless a user forgot them.
 
     Args:
         knowledge: Records of the agent.
@@ -33,8 +36,10 @@ async def note_entities(knowledge: Knowledge, items: Iterable[Mapping[str, Any]]
     forgotten = {record_id for mark in marks if mark is not None for record_id in mark.never}
     for item in items:
         details = item["metadata"]
+        relations = [ExtractedRelationship.model_validate(row) for row in details.get(RELATIONS, ())]
+        declared = {name for relation in relations for name in relation.names}
         names = {" ".join(name.split()) for name in (details.get("owner", ""), *details.get("entities", ()))} - {""}
-        ids = {name: get_entity_id(name, item["group"]) for name in sorted(names)}
+        ids = {name: get_entity_id(name, item["group"]) for name in sorted(names | declared)}
         ids = {name: entity_id for name, entity_id in ids.items() if entity_id not in forgotten}
         for name, entity_id in ids.items():
             await _note_entity(knowledge, name, entity_id, item)
@@ -44,6 +49,19 @@ async def note_entities(knowledge: Knowledge, items: Iterable[Mapping[str, Any]]
             values = {**_head(item), "links": links, "content": "\n".join(ids), "at": [details["at"][0]] * len(ids)}
             record = make_record(MENTIONS, values, knowledge.agent_id)
             await knowledge.mentions.store_many([with_fields(record, id=mentions_id)])
+        if relations:
+            await _note_relations(knowledge, relations, ids, item)
+
+
+async def _note_relations(
+    knowledge: Knowledge, relations: Iterable[ExtractedRelationship], ids: Mapping[str, str], item: Mapping[str, Any]
+) -> None:
+    """Store the relations that a statement declares."""
+    quoted = [relation.model_copy(update={"quote": item["content"]}) for relation in relations]
+    source = (item["id"], item["links"][0]["id"])
+    records = make_relations(_head(item), knowledge.agent_id, quoted, ids, source)
+    by_id = {entity.id: entity for entity in await knowledge.entities.valid() if entity.group == item["group"]}
+    await store_relations(knowledge, records, lambda entity_id: list_cluster(entity_id, by_id))
 
 
 async def _note_entity(knowledge: Knowledge, name: str, entity_id: str, item: Mapping[str, Any]) -> None:

@@ -20,13 +20,25 @@ from agent_memory.knowledge.intake.document_index import get_path, is_at
 from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.llm.grounding import place_of as words_at
-from agent_memory.models import DIGEST, EPISODE, Listing, SearchFilters, get_statement_id, sees, to_text, visible
+from agent_memory.knowledge.relation_rows import RELATIONS, read_relations
+from agent_memory.models import (
+    DIGEST,
+    EPISODE,
+    Listing,
+    SearchFilters,
+    get_statement_id,
+    sees,
+    to_own_zone,
+    to_text,
+    visible,
+)
 from agent_memory.models.digest_statements import FROM
 from agent_memory.models.times import OFFSET
 from agent_memory.redaction import quoted
 from agent_memory.service.seeing import is_seen
 from agent_memory.service.shortening import shorten_line
 from agent_memory.service.trust import lowest
+from agent_memory.times import times_in
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -68,6 +80,7 @@ class QuotedStatement:
         owner: Who is to do it; a name in the passage.
         date: When it is due, as in the quote.
         entities: Names that it is about; names in the passage.
+        relations: Relations that it declares, as `relation_rows` reads them.
     """
 
     passage: str
@@ -77,6 +90,7 @@ class QuotedStatement:
     owner: str = ""
     date: str = ""
     entities: Sequence[str] = ()
+    relations: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(slots=True)
@@ -280,6 +294,7 @@ class PassageDigest:
                 continue
             quoted_place = _locate(text, quote, passage)
             reason = check_statement(statement.text, quoted_place) or _check_details(statement, passage.content)
+            reason = reason or _check_relations(statement, quoted_place, passage)
             if reason:
                 return {}, reason
             is_decision = statement.is_decision and tells_decision(quoted_place)
@@ -358,10 +373,27 @@ def _check_details(statement: QuotedStatement, content: str) -> str:
     return ""
 
 
+def _check_relations(statement: QuotedStatement, place: QuotedPlace, passage: Memory) -> str:
+    """Return a reason if a quote lacks a name or date of its relation."""
+    relations, left_out = read_relations(list(statement.relations), f"{place.quote}\n{statement.text}")
+    said = to_own_zone(passage.observed_at or passage.timestamp, passage.metadata)
+    days = {said.date()}.union(*((mention.first, mention.behind) for mention in times_in(place.sentence, said)))
+    for relation in relations:
+        dates = (relation.valid_from, relation.valid_to)
+        if missing := [date for date in dates if date is not None and date.date() not in days]:
+            left_out.append(f"the quote of a relation does not name the day {missing[0]:%Y-%m-%d}")
+    return next(iter(left_out), "")
+
+
 def _make_item(
     statement: QuotedStatement, passage: Memory, source: str, place: tuple[int, int], caller: Caller, now: str
 ) -> dict[str, Any]:
-    details = {"owner": statement.owner.strip(), "due": statement.date.strip(), "entities": list(statement.entities)}
+    details: dict[str, Any] = {
+        "owner": statement.owner.strip(),
+        "due": statement.date.strip(),
+        "entities": list(statement.entities),
+        RELATIONS: [dict(row) for row in statement.relations],
+    }
     metadata: dict[str, Any] = {
         "at": [*place],
         "passage": passage.id,

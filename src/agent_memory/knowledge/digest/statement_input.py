@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from agent_memory.models.arguments import ToolArguments
@@ -17,3 +19,4 @@ class StatementInput(ToolArguments):
     owner: str = Field("", max_length=100)
     date: str = Field("", max_length=100)
     entities: list[str] = Field(default_factory=list, max_length=20)
+    relations: list[dict[str, Any]] = Field(default_factory=list, max_length=5)

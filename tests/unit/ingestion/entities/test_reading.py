@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -12,8 +10,16 @@ import pytest
 
 from agent_memory.entities.entity_ids import get_entity_id
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.ingestion import EntityDeduplicator, EntityExtractionConfig, EntityExtractor, MemoryIngestor, Turn
+from agent_memory.ingestion import (
+    EntityDeduplicator,
+    EntityExtractionConfig,
+    EntityExtractor,
+    Episode,
+    MemoryIngestor,
+    Turn,
+)
 from agent_memory.ingestion.entities.reading import Entities
+from agent_memory.knowledge.intake.drafting import Document
 from agent_memory.knowledge.intake.drafting import Turn as Said
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import undo
@@ -31,77 +37,59 @@ SAID = datetime(2026, 3, 14, 12, tzinfo=UTC)
 GROUP, OTHER = "acme:7f3a", "umbrella:1"
 
 
-KINDS = {
-    **dict.fromkeys(
-        ("Tobias M. Reuter", "Tobias Reuter", "TOBIAS REUTER", "Toby Reuter", "Tobsen Maier", "Bob Miller"), "person"
-    ),
-    **dict.fromkeys(("Ada Lovelace", "Alice Meyer", "\u0410lice Meyer"), "person"),
-    **dict.fromkeys(("Berlin", "Hamburg", "London"), "place"),
-    **dict.fromkeys(("Acme Corp", "Acme GmbH", "Acme", "Globex Inc", "Initech", "Mallory Ltd"), "organisation"),
-    "PostgreSQL": "product",
-}
-VERBS = {" works at ": ("works_at", False), " has worked at ": ("works_at", False), " left ": ("works_at", True),
-         " reports to ": ("reports_to", False)}  # fmt: skip
+def row(subject: str, related: str, relation: str = "works_at", **details: object) -> dict[str, object]:
+    """Return a declared relation; by default a subject has one of its type at a time."""
+    return {"from": subject, "type": relation, "to": related, "single": relation == "works_at", **details}
 
 
-async def scripted(prompt: str) -> str:
-    """Name what `KINDS` has, and relate what `VERBS` has between two names."""
-    if not prompt.startswith("Name the entities"):
-        return "[]"
-    said = prompt.partition("<text>")[2].rpartition("</text>")[0]
-    text = json.loads(said[said.index("{") : said.rindex("}") + 1])["text"]
-    rows: list[dict[str, object]] = []
-    left = text
-    for name, kind in KINDS.items():
-        if name in left:
-            rows.append({"name": name, "type": kind, "confidence": "high"})
-            left = left.replace(name, " ")
-    names = "|".join(map(re.escape, KINDS))
-    for verb, (relation, is_over) in VERBS.items():
-        for match in re.finditer(f"(?P<one>{names}){verb}(?P<other>{names})[^.]*[.]", text):
-            ends = {"from": match["one"], "relation": relation, "to": match["other"], "quote": match[0]}
-            rows.append({**ends, "single": True, "ended": is_over})
-    return json.dumps(rows)
+MEETING = ("I met Tobias Reuter in Berlin.", row("Tobias Reuter", "Berlin", "met_in"))
+NICKNAME = ("We call him Tobsen Maier, he lives in Hamburg.", row("Tobsen Maier", "Hamburg", "lives_in"))
+AT_INITECH = ("Tobias Reuter works at Initech.", row("Tobias Reuter", "Initech"))
+AT_ACME = ("Tobias Reuter works at Acme GmbH.", row("Tobias Reuter", "Acme GmbH"))
+AT_GLOBEX = ("Tobias Reuter works at Globex Inc.", row("Tobias Reuter", "Globex Inc"))
 
 
 @pytest.fixture
 async def ingestor(knowledge: Knowledge, service: MemoryService) -> AsyncIterator[MemoryIngestor]:
-    """Return an ingestor with a scripted model, which names and relates."""
-    opened = MemoryIngestor(knowledge=knowledge, service=service, model=scripted)
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
-async def plain(knowledge: Knowledge, service: MemoryService) -> AsyncIterator[MemoryIngestor]:
     """Return an ingestor without a model."""
     opened = MemoryIngestor(knowledge=knowledge, service=service)
     yield opened
     await opened.close()
 
 
-async def say(ingestor: MemoryIngestor, *texts: str, group: str = GROUP) -> None:
-    """Take in what a user says, a day apart, and have it worked on."""
+def make_turn(words: str | tuple[object, ...], days: int = 0) -> Turn:
+    """Return a turn of a text, or of a text with its declared relations."""
+    text, *rows = (words,) if isinstance(words, str) else words
+    metadata = {"relations": rows} if rows else {}
+    return Turn(str(text), timestamp=SAID + timedelta(days=days), metadata=metadata)
+
+
+async def say(ingestor: MemoryIngestor, *turns: str | tuple[object, ...], group: str = GROUP) -> None:
+    """Ingest what a user says, a day apart, and work on it."""
     tenant, _, session = group.partition(":")
-    for number, text in enumerate(texts):
-        turn = Turn(text, timestamp=SAID + timedelta(days=number))
-        await ingestor.ingest_turn(turn, SimpleNamespace(tenant_id=tenant, id=session))
+    for number, words in enumerate(turns):
+        await ingestor.ingest_turn(make_turn(words, number), SimpleNamespace(tenant_id=tenant, id=session))
+    await ingestor.background.settle()
+
+
+async def read(ingestor: MemoryIngestor, knowledge: Knowledge, said: Said) -> None:
+    """Ingest a text of an untrusted source, and work on it."""
+    await Ingest(knowledge).turn(said, conversation="res-0123456789ab", order=9, group=GROUP)
+    await ingestor.background.tell()
     await ingestor.background.settle()
 
 
 async def test_what_is_named_is_an_entity_of_its_group_with_where_it_was_named(
     ingestor: MemoryIngestor, knowledge: Knowledge
 ) -> None:
-    await say(ingestor, "I met Tobias Reuter in Berlin.", "Tobias Reuter runs api.example.org.")
+    await say(ingestor, MEETING, "Tobias Reuter runs api.example.org.")
     entities = Entities(knowledge, GROUP)
     known = {each.entity.name: each for each in await entities.all()}
     assert {"Tobias Reuter", "Berlin", "api.example.org"} <= known.keys()
     assert known["Tobias Reuter"].mentions == 2
-    assert {known["Tobias Reuter"].entity.entity_type, known["Berlin"].entity.entity_type} == {"person", "place"}
+    assert {known["Tobias Reuter"].entity.entity_type, known["Berlin"].entity.entity_type} == {"name"}
     moments = await entities.timeline(known["Berlin"])
-    assert [(each.what, each.text, each.at) for each in moments] == [
-        ("mention", "I met Tobias Reuter in Berlin.", SAID)
-    ]
+    assert [(each.what, each.text, each.at) for each in moments] == [("met_in", "I met Tobias Reuter in Berlin.", SAID)]
     source = await knowledge.episodes.get(moments[0].source)
     assert source is not None
     assert "Berlin" in source.content
@@ -110,30 +98,35 @@ async def test_what_is_named_is_an_entity_of_its_group_with_where_it_was_named(
 
 
 @pytest.mark.parametrize(
-    ("text", "first", "last"),
+    ("details", "first", "last"),
     [
-        ("Tobias Reuter has worked at Initech since March 2025.", datetime(2025, 3, 1, tzinfo=UTC), None),
+        ({"valid_from": "2025-03-01"}, datetime(2025, 3, 1, tzinfo=UTC), None),
         (
-            "Tobias Reuter works at Acme GmbH from May to July 2023.",
+            {"valid_from": "2023-05-01", "valid_to": "2023-08-01T00:00:00Z"},
             datetime(2023, 5, 1, tzinfo=UTC),
             datetime(2023, 8, 1, tzinfo=UTC),
         ),
-        ("Tobias Reuter works at Acme GmbH until March 2024.", None, datetime(2024, 3, 1, tzinfo=UTC)),
-        ("Tobias Reuter works at Acme GmbH until 1 May 2026.", SAID, datetime(2026, 5, 2, tzinfo=UTC)),
-        ("Tobias Reuter works at Initech.", SAID, None),
+        ({"valid_to": "2024-03-01"}, None, datetime(2024, 3, 1, tzinfo=UTC)),
+        ({"valid_to": "2026-05-02"}, SAID, datetime(2026, 5, 2, tzinfo=UTC)),
+        ({}, SAID, None),
     ],
 )
-async def test_a_relation_holds_as_long_as_its_sentence_says(
-    ingestor: MemoryIngestor, knowledge: Knowledge, text: str, first: datetime | None, last: datetime | None
+async def test_declared_relation_has_its_dates_else_that_of_saying(
+    ingestor: MemoryIngestor,
+    knowledge: Knowledge,
+    details: dict[str, str],
+    first: datetime | None,
+    last: datetime | None,
 ) -> None:
-    await say(ingestor, text)
+    await say(ingestor, (AT_INITECH[0], row("Tobias Reuter", "Initech", **details)))
     entities = Entities(knowledge, GROUP)
     (relation,) = await entities.relations(await entities.get("Tobias Reuter"))
     assert (relation.relation_type, relation.valid_from, relation.valid_to) == ("works_at", first, last)
+    assert relation.content == "Tobias Reuter works at Initech."
 
 
 async def test_what_was_over_already_ends_nothing_that_holds(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
-    await say(ingestor, "Tobias Reuter works at Initech.", "Tobias Reuter works at Acme GmbH until March 2024.")
+    await say(ingestor, AT_INITECH, (AT_ACME[0], row("Tobias Reuter", "Acme GmbH", valid_to="2024-03-01")))
     entities = Entities(knowledge, GROUP)
     relations = await entities.relations(await entities.get("Tobias Reuter"))
     over = datetime(2024, 3, 1, tzinfo=UTC)
@@ -143,11 +136,11 @@ async def test_what_was_over_already_ends_nothing_that_holds(ingestor: MemoryIng
 async def test_working_again_makes_nothing_twice(
     ingestor: MemoryIngestor, knowledge: Knowledge, service: MemoryService
 ) -> None:
-    await say(ingestor, "I met Tobias Reuter in Berlin.")
+    await say(ingestor, MEETING)
     counts = [await each.count() for each in (knowledge.entities, knowledge.mentions, knowledge.relations)]
     mark = next(each for each in await knowledge.marks.valid() if each.stage == "entities" and each.through)
     await knowledge.marks.update(mark.id, {"through": 0})
-    again = MemoryIngestor(knowledge=knowledge, service=service, model=scripted)
+    again = MemoryIngestor(knowledge=knowledge, service=service)
     await again.background.tell()
     await again.background.settle()
     assert [await each.count() for each in (knowledge.entities, knowledge.mentions, knowledge.relations)] == counts
@@ -155,13 +148,13 @@ async def test_working_again_makes_nothing_twice(
 
 
 async def test_a_person_merges_and_splits(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
-    await say(ingestor, "I met Tobias Reuter in Berlin.", "We call him Tobsen Maier, he lives in Hamburg.")
+    await say(ingestor, MEETING, NICKNAME)
     entities = Entities(knowledge, GROUP)
     one, other = await entities.get("Tobias Reuter"), await entities.get("Tobsen Maier")
     await entities.merge(other, one)
     both = await entities.get("tobsen maier")
     assert (both.entity.id, both.names, both.mentions) == (one.entity.id, ("Tobias Reuter", "Tobsen Maier"), 2)
-    assert [each.text for each in await entities.timeline(both) if each.what == "mention"] != []
+    assert [each.what for each in await entities.timeline(both)] == ["met_in", "lives_in"]
     assert [each.name for each in await entities.split(both)] == ["Tobsen Maier"]
     assert (await entities.get("Tobsen Maier")).entity.id == other.entity.id
     with pytest.raises(ValidationError, match="same already"):
@@ -171,7 +164,7 @@ async def test_a_person_merges_and_splits(ingestor: MemoryIngestor, knowledge: K
 async def test_who_is_forgotten_stays_forgotten_and_the_others_stay(
     ingestor: MemoryIngestor, knowledge: Knowledge
 ) -> None:
-    await say(ingestor, "I met Tobias Reuter in Berlin.", "Tobias Reuter works at Initech.", "Tobias Reuter called.")
+    await say(ingestor, MEETING, AT_INITECH, "Tobias Reuter called.")
     entities = Entities(knowledge, GROUP)
     gone = await entities.forget(await entities.get("Tobias Reuter"))
     assert (gone.entities, gone.mentions) == (1, 3)
@@ -182,14 +175,14 @@ async def test_who_is_forgotten_stays_forgotten_and_the_others_stay(
     berlin = await entities.get("Berlin")
     assert [each.text for each in await entities.timeline(berlin)] == ["I met Tobias Reuter in Berlin."]
     assert berlin.mentions == 1
-    await say(ingestor, "Tobias Reuter lives in Hamburg now.")
+    await say(ingestor, ("Tobias Reuter lives in Hamburg.", row("Tobias Reuter", "Hamburg", "lives_in")))
     assert {each.entity.name for each in await entities.all()} == {"Berlin", "Initech", "Hamburg"}
     assert await knowledge.relations.valid() == []
     assert all("Reuter" not in each.content for each in await knowledge.mentions.valid())
 
 
 async def test_who_was_merged_is_forgotten_whole(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
-    await say(ingestor, "I met Tobias Reuter in Berlin.", "We call him Tobsen Maier, he lives in Hamburg.")
+    await say(ingestor, MEETING, NICKNAME)
     entities = Entities(knowledge, GROUP)
     await entities.merge(await entities.get("Tobsen Maier"), await entities.get("Tobias Reuter"))
     assert (await entities.forget(await entities.get("Tobias Reuter"))).entities == 2
@@ -206,8 +199,8 @@ async def test_a_name_that_is_nobody_is_told_with_what_to_do(ingestor: MemoryIng
 async def test_undoing_takes_what_nothing_else_names(
     ingestor: MemoryIngestor, knowledge: Knowledge, service: MemoryService
 ) -> None:
-    await say(ingestor, "I met Tobias Reuter in Berlin.")
-    await say(ingestor, "Tobias Reuter called.", group="acme:2")
+    await say(ingestor, MEETING)
+    await say(ingestor, "Tobias Reuter called, and then Tobias Reuter left.", group="acme:2")
     conversations = {each.group: each.id for each in await knowledge.resources.valid()}
     await undo(knowledge, service, [conversations[GROUP]], NOBODY)
     assert await Entities(knowledge, GROUP).all() == []
@@ -215,7 +208,7 @@ async def test_undoing_takes_what_nothing_else_names(
 
 
 async def test_a_duplicate_is_looked_for_in_its_group_alone(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
-    await say(ingestor, "PostgreSQL runs on db-1.example.org.")
+    await say(ingestor, ("PostgreSQL runs on db-1.", row("PostgreSQL", "db-1", "runs_on")))
     new = Entity(agent_id="bob", name="postgresql", entity_type="product", group=GROUP)
     deduplicator = EntityDeduplicator(knowledge)
     found = await deduplicator.find_duplicate(new, GROUP)
@@ -241,7 +234,7 @@ async def test_a_batch_keeps_its_order(ingestor: MemoryIngestor) -> None:
 async def test_a_later_relation_ends_the_one_before_it_and_both_are_told_in_time(
     ingestor: MemoryIngestor, knowledge: Knowledge
 ) -> None:
-    await say(ingestor, "Tobias Reuter works at Acme GmbH.", "Nothing new.", "Tobias Reuter works at Globex Inc.")
+    await say(ingestor, AT_ACME, "Nothing new.", AT_GLOBEX)
     entities = Entities(knowledge, GROUP)
     tobias = await entities.get("Tobias Reuter")
     first, second = await entities.relations(tobias)
@@ -256,9 +249,8 @@ async def test_a_later_relation_ends_the_one_before_it_and_both_are_told_in_time
 async def test_an_older_statement_that_comes_later_ends_when_the_newer_one_began(
     ingestor: MemoryIngestor, knowledge: Knowledge
 ) -> None:
-    await say(ingestor, "Tobias Reuter works at Acme GmbH.")
-    turn = Turn("Tobias Reuter works at Globex Inc.", timestamp=SAID - timedelta(days=30))
-    await ingestor.ingest_turn(turn, SimpleNamespace(tenant_id="acme", id="7f3a"))
+    await say(ingestor, AT_ACME)
+    await ingestor.ingest_turn(make_turn(AT_GLOBEX, -30), SimpleNamespace(tenant_id="acme", id="7f3a"))
     await ingestor.background.settle()
     entities = Entities(knowledge, GROUP)
     older, newer = await entities.relations(await entities.get("Tobias Reuter"))
@@ -267,12 +259,10 @@ async def test_an_older_statement_that_comes_later_ends_when_the_newer_one_began
 
 
 async def test_a_stranger_ends_nothing_that_a_user_said(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
-    await say(ingestor, "Tobias Reuter works at Acme GmbH.")
-    (conversation,) = await knowledge.resources.valid()
-    read = Said("Tobias Reuter works at Mallory Ltd.", role="tool", said_at=SAID + timedelta(days=1))
-    await Ingest(knowledge).turn(read, conversation=conversation.id, order=9, group=GROUP)
-    await ingestor.background.tell()
-    await ingestor.background.settle()
+    await say(ingestor, AT_ACME)
+    text, relation = "Tobias Reuter works at Mallory Ltd.", row("Tobias Reuter", "Mallory Ltd")
+    said = Said(text, role="tool", said_at=SAID + timedelta(days=1), metadata={"relations": [relation]})
+    await read(ingestor, knowledge, said)
     known = {each.trust: each for each in await knowledge.relations.valid()}
     assert known.keys() == {"high", "low"}
     assert known["high"].valid_to is None
@@ -283,18 +273,13 @@ async def test_a_stranger_gives_no_name_to_what_a_user_speaks_of(
     ingestor: MemoryIngestor, knowledge: Knowledge, order: str
 ) -> None:
     """Nor does a name that a stranger gave stand for what a user names: it may be the same, and a person says so."""
-
-    async def read() -> None:
-        said = Said("Tobias M. Reuter pays in Bitcoin.", role="tool", said_at=SAID)
-        await Ingest(knowledge).turn(said, conversation="res-0123456789ab", order=9, group=GROUP)
-        await ingestor.background.tell()
-        await ingestor.background.settle()
-
+    relation = row("Tobias M. Reuter", "Bitcoin", "pays_in")
+    said = Said("Tobias M. Reuter pays in Bitcoin.", role="tool", said_at=SAID, metadata={"relations": [relation]})
     if order == "stranger first":
-        await read()
-    await say(ingestor, "Tobias Reuter works at Initech.")
+        await read(ingestor, knowledge, said)
+    await say(ingestor, AT_INITECH)
     if order == "user first":
-        await read()
+        await read(ingestor, knowledge, said)
     entities = Entities(knowledge, GROUP)
     own, foreign = await entities.get("Tobias Reuter"), await entities.get("Tobias M. Reuter")
     assert (own.entity.trust, own.names) == ("high", ("Tobias Reuter",))
@@ -305,28 +290,27 @@ async def test_a_stranger_gives_no_name_to_what_a_user_speaks_of(
 async def test_a_user_gives_the_spelling_of_what_a_stranger_named_first(
     ingestor: MemoryIngestor, knowledge: Knowledge
 ) -> None:
-    said = Said("We saw TOBIAS REUTER at the fair.", role="tool", said_at=SAID)
-    await Ingest(knowledge).turn(said, conversation="res-0123456789ab", order=9, group=GROUP)
-    await ingestor.background.tell()
-    await ingestor.background.settle()
+    relation = row("TOBIAS REUTER", "Berlin", "met_in")
+    said = Said("We saw TOBIAS REUTER in Berlin.", role="tool", said_at=SAID, metadata={"relations": [relation]})
+    await read(ingestor, knowledge, said)
     assert (await Entities(knowledge, GROUP).get("Tobias Reuter")).entity.name == "TOBIAS REUTER"
-    await say(ingestor, "Tobias Reuter works at Initech.")
+    await say(ingestor, AT_INITECH)
     known = await Entities(knowledge, GROUP).get("Tobias Reuter")
-    assert (known.entity.name, known.entity.trust, known.entity.entity_type) == ("Tobias Reuter", "high", "person")
+    assert (known.entity.name, known.entity.trust) == ("Tobias Reuter", "high")
 
 
 @pytest.mark.parametrize(
     "order",
     [
-        ("Acme Corp pays late.", "We sell to Acme GmbH now.", "I talked to Acme today."),
-        ("I talked to Acme today.", "We sell to Acme GmbH now.", "Acme Corp pays late."),
-        ("We sell to Acme GmbH now.", "I talked to Acme today.", "Acme Corp pays late."),
+        ("Acme Corp", "Acme GmbH", "Acme"),
+        ("Acme", "Acme GmbH", "Acme Corp"),
+        ("Acme GmbH", "Acme", "Acme Corp"),
     ],
 )
 async def test_firms_of_two_legal_forms_stay_two_though_a_third_name_fits_both(
     ingestor: MemoryIngestor, knowledge: Knowledge, order: tuple[str, ...]
 ) -> None:
-    await say(ingestor, *order)
+    await say(ingestor, *((f"We sell to {name} in Turin.", row(name, "Turin", "buys_in")) for name in order))
     entities = Entities(knowledge, GROUP)
     one, other = await entities.get("Acme GmbH"), await entities.get("Acme Corp")
     assert one.entity.id != other.entity.id
@@ -337,7 +321,7 @@ async def test_firms_of_two_legal_forms_stay_two_though_a_third_name_fits_both(
 async def test_a_relation_is_ended_by_one_of_another_thing_and_not_by_another_name_of_the_same(
     ingestor: MemoryIngestor, knowledge: Knowledge
 ) -> None:
-    await say(ingestor, "Tobias Reuter works at Acme GmbH.", "Tobias Reuter works at Acme.")
+    await say(ingestor, AT_ACME, ("Tobias Reuter works at Acme.", row("Tobias Reuter", "Acme")))
     entities = Entities(knowledge, GROUP)
     assert (await entities.get("Acme")).names == ("Acme GmbH", "Acme")
     assert [each.valid_to for each in await entities.relations(await entities.get("Tobias Reuter"))] == [None, None]
@@ -346,15 +330,15 @@ async def test_a_relation_is_ended_by_one_of_another_thing_and_not_by_another_na
 async def test_a_relation_told_under_another_name_of_somebody_ends_the_one_before(
     ingestor: MemoryIngestor, knowledge: Knowledge, clock: FrozenClock
 ) -> None:
-    await say(ingestor, "Toby Reuter works at Acme GmbH.", "I met Tobias Reuter in Berlin.")
+    await say(ingestor, ("Toby Reuter works at Acme GmbH.", row("Toby Reuter", "Acme GmbH")), MEETING)
     entities = Entities(knowledge, GROUP)
     clock.advance(seconds=1)
     await entities.merge(await entities.get("Toby Reuter"), await entities.get("Tobias Reuter"))
-    turn = Turn("Tobias Reuter works at Initech.", timestamp=SAID + timedelta(days=9))
-    await ingestor.ingest_turn(turn, SimpleNamespace(tenant_id="acme", id="7f3a"))
+    await ingestor.ingest_turn(make_turn(AT_INITECH, 9), SimpleNamespace(tenant_id="acme", id="7f3a"))
     await ingestor.background.settle()
     known = await entities.get("Tobias Reuter")
-    told = {each.content: each.valid_to for each in await entities.relations(known)}
+    relations = [each for each in await entities.relations(known) if each.relation_type == "works_at"]
+    told = {each.content: each.valid_to for each in relations}
     assert told == {
         "Toby Reuter works at Acme GmbH.": SAID + timedelta(days=9),
         "Tobias Reuter works at Initech.": None,
@@ -379,7 +363,8 @@ async def test_what_is_too_long_or_a_part_of_a_program_is_no_entity(
 async def test_a_name_in_letters_of_another_alphabet_is_not_the_name_it_looks_like(
     ingestor: MemoryIngestor, knowledge: Knowledge
 ) -> None:
-    await say(ingestor, "Alice Meyer works at Initech.", "\u0410lice Meyer works at Acme GmbH.")
+    own, foreign = "Alice Meyer", "\u0410lice Meyer"
+    await say(ingestor, *((f"{name} works at Initech.", row(name, "Initech")) for name in (own, foreign)))
     known = await Entities(knowledge, GROUP).get("Alice Meyer")
     assert (known.names, known.mentions) == (("Alice Meyer",), 1)
 
@@ -396,16 +381,15 @@ async def test_a_duplicate_of_less_trust_is_not_sure(knowledge: Knowledge) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "over"),
-    [
-        ("Tobias Reuter left Initech yesterday.", datetime(2026, 3, 14, tzinfo=UTC)),
-        ("Tobias Reuter left Initech.", SAID + timedelta(days=1)),
-    ],
+    ("details", "over"),
+    [({"valid_to": "2026-03-14"}, datetime(2026, 3, 14, tzinfo=UTC)), ({}, SAID + timedelta(days=1))],
 )
 async def test_what_is_said_to_be_over_holds_no_more(
-    ingestor: MemoryIngestor, knowledge: Knowledge, text: str, over: datetime
+    ingestor: MemoryIngestor, knowledge: Knowledge, details: dict[str, str], over: datetime
 ) -> None:
-    await say(ingestor, "Tobias Reuter has worked at Initech since March 2025.", text)
+    began = row("Tobias Reuter", "Initech", valid_from="2025-03-01", single=False)
+    left = row("Tobias Reuter", "Initech", ended=True, single=False, **details)
+    await say(ingestor, (AT_INITECH[0], began), ("Tobias Reuter left Initech.", left))
     entities = Entities(knowledge, GROUP)
     known = await entities.get("Tobias Reuter")
     before, end = await entities.relations(known)
@@ -420,15 +404,48 @@ async def test_an_end_that_is_known_first_ends_what_began_before_it(
 ) -> None:
     await say(
         ingestor,
-        "Tobias Reuter left Initech on 1 March 2026.",
-        "Tobias Reuter has worked at Initech since March 2025.",
-        "Tobias Reuter works at Acme GmbH since June 2025.",
+        ("Tobias Reuter left Initech.", row("Tobias Reuter", "Initech", ended=True, valid_to="2026-03-01")),
+        (AT_INITECH[0], row("Tobias Reuter", "Initech", valid_from="2025-03-01")),
+        (AT_ACME[0], row("Tobias Reuter", "Acme GmbH", valid_from="2025-06-01")),
     )
     entities = Entities(knowledge, GROUP)
     found = await entities.relations(await entities.get("Tobias Reuter"))
     told = {(each.valid_from, each.valid_to) for each in found}
     assert (datetime(2025, 3, 1, tzinfo=UTC), datetime(2025, 6, 1, tzinfo=UTC)) in told
     assert (datetime(2025, 6, 1, tzinfo=UTC), None) in told
+
+
+async def test_relations_bad_row_is_left_out_with_reason(
+    ingestor: MemoryIngestor, knowledge: Knowledge, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = "Tobias Reuter works at Initech."
+    bad = row("Tobias Reuter", "Init")
+    await say(ingestor, (text, bad, row("Tobias Reuter", "Initech", since="May"), row("Tobias Reuter", "Initech")))
+    (relation,) = await knowledge.relations.valid()
+    assert relation.content == text
+    assert "relation 1: to is not in the text" in caplog.text
+    assert "relation 2: since is not known" in caplog.text
+    assert "Tobias" not in caplog.text
+
+
+async def test_document_metadata_declares_relations(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
+    document = Document("The billing service.\n\nbilling-api depends on Redis.", title="Services")
+    declared = {"relations": [row("billing-api", "Redis", "depends_on")]}
+    await Ingest(knowledge).resource(document, metadata=declared)
+    await ingestor.background.tell()
+    await ingestor.background.settle()
+    entities = Entities(knowledge)
+    (relation,) = await entities.relations(await entities.get("billing-api"))
+    assert (relation.relation_type, relation.content) == ("depends_on", "billing-api depends on Redis.")
+
+
+async def test_extractor_episode_metadata_gives_relations() -> None:
+    text, relation = AT_INITECH
+    episode = Episode("epi-0123456789ab", GROUP, str(text), metadata={"relations": [relation]})
+    result = await EntityExtractor().extract(episode)
+    (related,) = result.relationships
+    assert (related.from_name, related.relation_type, related.to_name) == ("Tobias Reuter", "works_at", "Initech")
+    assert [entity.name for entity in result.entities if entity.confidence == "high"] == ["Tobias Reuter", "Initech"]
 
 
 async def test_a_greeting_is_shown_with_what_is_said_behind_it_in_the_order_of_the_talk(
@@ -448,30 +465,32 @@ async def names_shown(knowledge: Knowledge) -> dict[str, str]:
     return {each.entity.name: each.entity.entity_type for each in await Entities(knowledge, GROUP).all()}
 
 
-async def test_entities_name_seen_twice_is_shown_with_both_texts(plain: MemoryIngestor, knowledge: Knowledge) -> None:
-    await say(plain, "I met Tobias Reuter in Berlin.")
+async def test_entities_name_seen_twice_is_shown_with_both_texts(
+    ingestor: MemoryIngestor, knowledge: Knowledge
+) -> None:
+    await say(ingestor, "I met Tobias Reuter in Berlin.")
     assert await names_shown(knowledge) == {}
-    await say(plain, "We called Tobias Reuter again.")
+    await say(ingestor, "We called Tobias Reuter again.")
     assert await names_shown(knowledge) == {"Tobias Reuter": "name"}
     entities = Entities(knowledge, GROUP)
     known = await entities.get("Tobias Reuter")
     assert (known.mentions, len(await entities.timeline(known))) == (2, 2)
 
 
-async def test_entities_name_twice_in_one_text_is_shown(plain: MemoryIngestor, knowledge: Knowledge) -> None:
-    await say(plain, "I met Tobias Reuter, and later Tobias Reuter left.")
+async def test_entities_name_twice_in_one_text_is_shown(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
+    await say(ingestor, "I met Tobias Reuter, and later Tobias Reuter left.")
     assert await names_shown(knowledge) == {"Tobias Reuter": "name"}
 
 
-async def test_entities_word_in_small_letters_is_not_shown(plain: MemoryIngestor, knowledge: Knowledge) -> None:
-    await say(plain, "I love Pilates.", "I do pilates daily.", "I met Pilates fans, she likes Pilates.")
+async def test_entities_word_in_small_letters_is_not_shown(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
+    await say(ingestor, "I love Pilates.", "I do pilates daily.", "I met Pilates fans, she likes Pilates.")
     assert await names_shown(knowledge) == {}
 
 
 async def test_entities_read_again_counts_a_source_once(
-    plain: MemoryIngestor, knowledge: Knowledge, service: MemoryService
+    ingestor: MemoryIngestor, knowledge: Knowledge, service: MemoryService
 ) -> None:
-    await say(plain, "I met Tobias Reuter in Berlin.")
+    await say(ingestor, "I met Tobias Reuter in Berlin.")
     for mark in [each for each in await knowledge.marks.valid() if each.stage == "entities" and each.through]:
         await knowledge.marks.update(mark.id, {"through": 0})
     again = MemoryIngestor(knowledge=knowledge, service=service)
@@ -481,21 +500,13 @@ async def test_entities_read_again_counts_a_source_once(
     assert await names_shown(knowledge) == {}
 
 
-async def test_entities_form_gives_the_type_at_first_sight(plain: MemoryIngestor, knowledge: Knowledge) -> None:
-    await say(plain, "See src/app/main.py, PROJ-12 and https://acme.dev/x, or ask bob@acme.com.")
+async def test_entities_form_gives_the_type_at_first_sight(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
+    await say(ingestor, "See src/app/main.py, PROJ-12 and https://acme.dev/x, or ask bob@acme.com.")
     assert await names_shown(knowledge) == {
         "src/app/main.py": "file", "PROJ-12": "issue", "https://acme.dev/x": "url", "bob@acme.com": "mail",
     }  # fmt: skip
 
 
-async def test_entities_model_names_after_rules_gives_the_type(
-    plain: MemoryIngestor, knowledge: Knowledge, ingestor: MemoryIngestor
-) -> None:
-    await say(plain, "I met Tobias Reuter.")
-    await say(ingestor, "Tobias Reuter called.")
-    assert await names_shown(knowledge) == {"Tobias Reuter": "person"}
-
-
-async def test_entities_sentence_alone_makes_no_relation(plain: MemoryIngestor, knowledge: Knowledge) -> None:
-    await say(plain, "I think Tobias Reuter works at Initech.", "No, Tobias Reuter left Initech, I think.")
+async def test_entities_sentence_alone_makes_no_relation(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
+    await say(ingestor, "I think Tobias Reuter works at Initech.", "No, Tobias Reuter left Initech, I think.")
     assert await knowledge.relations.valid() == []

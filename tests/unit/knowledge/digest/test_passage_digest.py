@@ -13,6 +13,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.passage_digest import DIGEST, DigestOutcome, PassageDigest, QuotedStatement
 from agent_memory.knowledge.facade import printing
 from agent_memory.knowledge.intake.drafting import Document, Turn
+from agent_memory.knowledge.intake.undoing import undo
 from agent_memory.knowledge.items.drawn import is_as_drawn
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
@@ -300,3 +301,38 @@ async def test_digested_statement_forgotten_entity_stays_forgotten(digest: Passa
     statement = QuotedStatement(contacts.id, "Ada owns the database.", "Ada owns the database.", owner="Ada")
     await digest.take_back([statement], [], NOBODY)
     assert await knowledge.entities.valid() == []
+
+
+OWNS = {"from": "Ada", "type": "owns", "to": "database", "single": True}
+QUOTE = "Ada owns the database."
+
+
+async def test_digested_statement_declares_relation_once(
+    digest: PassageDigest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    _, contacts = (await digest.hand_out("runbook", NOBODY)).passages
+    for _ in range(2):
+        await digest.take_back([QuotedStatement(contacts.id, QUOTE, QUOTE, relations=[OWNS])], [], NOBODY)
+    named = {entity.id: entity.name for entity in await knowledge.entities.valid()}
+    (relation,) = await knowledge.relations.valid()
+    assert (named[relation.from_id], relation.relation_type, named[relation.to_id]) == ("Ada", "owns", "database")
+    assert (relation.content, relation.trust) == (QUOTE, "medium")
+    await undo(knowledge, service, [relation.links[-1].id], NOBODY)
+    assert await knowledge.relations.valid() == []
+
+
+@pytest.mark.parametrize(
+    ("row", "reason"),
+    [
+        ({**OWNS, "to": "cluster"}, "relation 1: to is not in the text"),
+        ({**OWNS, "type": "is the owner of"}, "relation 1: type is not a name of lower-case letters"),
+        ({**OWNS, "valid_from": "2024-05-01"}, "the quote of a relation does not name the day 2024-05-01"),
+    ],
+)
+async def test_digested_relation_that_its_quote_lacks_is_refused(
+    digest: PassageDigest, knowledge: Knowledge, row: dict[str, object], reason: str
+) -> None:
+    _, contacts = (await digest.hand_out("runbook", NOBODY)).passages
+    outcome = await digest.take_back([QuotedStatement(contacts.id, QUOTE, QUOTE, relations=[row])], [], NOBODY)
+    assert outcome.refused[0][1].startswith(reason)
+    assert await knowledge.relations.valid() == []
