@@ -146,8 +146,8 @@ def test_each_journal_is_named_with_what_is_in_it(cli: Cli, bob: Path, tmp_path:
     (tmp_path / "more.md").write_text("The router is upstairs.")
     cli("ingest", "-a", "bob", str(tmp_path / "more.md"))
     cli("ingest", "-a", "bob", "--undo", "--yes", "more.md")
-    told = " ".join(cli("doctor", "-v", "-a", "bob").stdout.split())
-    assert "1 record of knowledge.yaml, 1 forgotten (its text stays for 30 days), in " in told
+    told = " ".join(cli("doctor", "-v", "-a", "bob").stdout.split())  # the document and its page are forgotten
+    assert "1 record of knowledge.yaml, 2 forgotten (their text stays for 30 days), in " in told
     assert "1 episode of episodes.yaml, in " in told
     assert " records of entities.yaml, in " in told
     assert " marks of tasks.yaml, in " in told
