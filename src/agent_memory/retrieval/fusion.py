@@ -45,13 +45,6 @@ been so then, too, while what came after it was not."""
 PLACES: Final[dict[Place, float]] = {"within": 1.0, "before": 0.9, "outside": 0.8}
 """What a similarity keeps."""
 
-CHANGED: Final = 1.05
-"""What a text gains that says how something has changed, where a question is about the present.
-
-Of two notes that answer alike, the one that speaks of the other as gone is current. MRR of a coding agent's notes gains
-.015; at 1.1 it gains .025, and that of plain facts loses .003. Turns, facts drawn from them and user messages stay
-within .003 both times."""
-
 _SECONDS_A_DAY: Final = 86_400.0
 
 
@@ -202,11 +195,6 @@ def place_of(moment: float, periods: Collection[Period], now: float) -> Place:
     if not bounds or any(start <= moment < end for start, end in bounds):
         return "within"
     return "before" if all(moment < end <= now for _, end in bounds) else "outside"
-
-
-def changed(*, tells_change: bool, asks_how_it_is: bool) -> float:
-    """Return the gain of a text that says how something has changed, 1 or more."""
-    return CHANGED if tells_change and asks_how_it_is else 1.0
 
 
 def access(count: int, settings: RankingSettings) -> float:

@@ -30,7 +30,7 @@ from agent_memory.retrieval.results import (
     SearchLimits,
 )
 from agent_memory.retrieval.spoken import asks
-from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_change, tells_time
+from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_time
 from agent_memory.retrieval.tokens import query_terms
 from agent_memory.retrieval.turns import Talks
 
@@ -262,7 +262,7 @@ class SearchIndex:
         entry.number = corpus.postings.add(terms, is_item=is_item)
         entry.moment = document.moment.timestamp()
         entry.length_share = fusion.length_share(len(terms))
-        entry.tells_time, entry.tells_change = tells_time(terms), tells_change(terms)
+        entry.tells_time = tells_time(terms)
         entry.asks, entry.length = asks(document.text), len(terms)
         corpus.ids[entry.number] = document.id
         corpus.facets.add(entry.number, document)

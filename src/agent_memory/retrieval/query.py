@@ -14,7 +14,7 @@ from agent_memory.retrieval.dates import named_days
 from agent_memory.retrieval.names import capitalised_in, identifiers_in, named_in, without_names
 from agent_memory.retrieval.results import Question
 from agent_memory.retrieval.tokens import query_terms
-from agent_memory.retrieval.wording import asks_for_anything, asks_how_it_is, is_foreign, is_unlatin, names_in
+from agent_memory.retrieval.wording import asks_for_anything, is_foreign, is_unlatin, names_in
 from agent_memory.times import read_periods
 
 if TYPE_CHECKING:
@@ -67,5 +67,4 @@ def read_question(
         periods=time.periods,
         dates=frozenset(query_terms(time.dates)),
         asks_for_period=bool(time.periods) and asks_for_anything(time.rest),
-        asks_how_it_is=not time.periods and asks_how_it_is(query),
     )

@@ -180,12 +180,11 @@ def _key(search: Search, record_id: str, evidence: Evidence, now: float) -> _Key
 
 
 def _factors(search: Search, indexed: IndexedDocument, now: float) -> dict[str, float]:
-    """Return what a similarity is multiplied by: for its age, for its use, for a change it tells, for its source."""
-    document, settings, asks = indexed.document, search.settings, search.question.asks_how_it_is
+    """Return what a similarity is multiplied by: for its age, for its use, for its source."""
+    document, settings = indexed.document, search.settings
     return {
         "freshness": fusion.freshness(now - indexed.moment, settings),
         "access": fusion.access(document.access_count, settings),
-        "change": fusion.changed(tells_change=indexed.tells_change, asks_how_it_is=asks),
         "trust": fusion.trusted(document.trust),
     }
 

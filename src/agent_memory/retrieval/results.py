@@ -121,7 +121,6 @@ class IndexedDocument:
         moment: `document.moment` in seconds.
         length_share: How near its length is to that of a full turn, 0..1.
         tells_time: Whether it holds a word of time.
-        tells_change: Whether it says that something is not as it was.
         asks: Whether it holds a question.
         length: How many terms it has, repeats included.
     """
@@ -132,7 +131,6 @@ class IndexedDocument:
     moment: float = 0.0
     length_share: float = 0.0
     tells_time: bool = False
-    tells_change: bool = False
     asks: bool = False
     length: int = 0
 
@@ -151,7 +149,6 @@ class Question:
         periods: Stretches of time it names; what it asks for may lie in any.
         dates: Terms of the days among them, which a text may hold.
         asks_for_period: Whether it asks for whatever was in these, and for nothing else.
-        asks_how_it_is: Whether it is about the present, as far as that is plain.
         vector: Its embedding, shape (dimension,); None while it is not computed.
     """
 
@@ -164,7 +161,6 @@ class Question:
     periods: tuple[Period, ...] = ()
     dates: frozenset[str] = frozenset()
     asks_for_period: bool = False
-    asks_how_it_is: bool = False
     vector: Vector | None = None
 
 

@@ -12,7 +12,7 @@ from agent_memory.retrieval import fusion
 from agent_memory.retrieval.results import SEALED_FROM, IndexedDocument
 from agent_memory.retrieval.sealed_words import SealedWords
 from agent_memory.retrieval.turns import NO_SESSION, Standing, talking
-from agent_memory.segments import ASKS, NONE, TELLS_CHANGE, TELLS_TIME, TRUSTS, arrivals
+from agent_memory.segments import ASKS, NONE, TELLS_TIME, TRUSTS, arrivals
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -120,7 +120,6 @@ class SealedRows:
             moment=moment,
             length_share=fusion.length_share(length),
             tells_time=bool(flags & TELLS_TIME),
-            tells_change=bool(flags & TELLS_CHANGE),
             asks=bool(flags & ASKS),
             length=length,
         )

@@ -6,9 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.embeddings import text_hash
-from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_change, tells_time
+from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_time
 from agent_memory.retrieval.turns import said_by
-from agent_memory.segments import ASKS, TELLS_CHANGE, TELLS_TIME
+from agent_memory.segments import ASKS, TELLS_TIME
 
 if TYPE_CHECKING:
     from agent_memory.models import Document
@@ -26,7 +26,7 @@ def searched_fields(document: Document) -> dict[str, Any]:
         "facets": document.facets,
         "access_count": document.access_count,
         "trust": document.trust,
-        "flags": TELLS_TIME * tells_time(terms) | TELLS_CHANGE * tells_change(terms) | ASKS * said.asks,
+        "flags": TELLS_TIME * tells_time(terms) | ASKS * said.asks,
         "session": said.session,
         "speaker": said.speaker,
         "speakers": sorted(said.speakers),

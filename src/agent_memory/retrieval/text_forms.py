@@ -22,8 +22,6 @@ _TIME_WORDS: Final = """
     November December
 """
 
-_CHANGE_WORDS: Final = "now anymore instead replaced replacing switched moved changed"
-
 _PIECE_CHARS: Final = 300
 """A vector of more blurs: on whole sessions (3,000 characters) all@5 is .830 with pieces of 900 characters, which is
 what a local model reads at most, and .845 with 300 or 500."""
@@ -89,16 +87,6 @@ def _parts(text: str) -> Iterator[str]:
 def tells_time(terms: Iterable[str]) -> bool:
     """Tell whether a text's terms hold a word of time, such as a question that begins with "when" looks for."""
     return not _time_terms().isdisjoint(terms)
-
-
-def tells_change(terms: Iterable[str]) -> bool:
-    """Tell whether a text's terms hold a word by which people say that something is not as it was."""
-    return not _change_terms().isdisjoint(terms)
-
-
-@lru_cache(maxsize=1)
-def _change_terms() -> frozenset[str]:
-    return frozenset(index_terms(_CHANGE_WORDS))
 
 
 @lru_cache(maxsize=1)

@@ -24,10 +24,6 @@ _ASKING: Final = frozenset(_OTHER_WORDS.split())
 """Question words of German, Spanish, French, Italian and Portuguese; none is an English word of its own but "comment",
 "come" and "wo", which an English function word beside them outweighs."""
 
-_PAST: Final = re.compile(
-    r"\b(?:was|were|did|had|used to|before|until|ago|when|first|original\w*|former\w*|previous\w*|last)\b",
-    re.IGNORECASE,
-)
 _LATIN_END: Final = "\u0250"
 
 
@@ -97,8 +93,3 @@ def names_in(question: str) -> frozenset[str]:
     if not words or 2 * len(titled) > len(words) or is_foreign(question):
         return frozenset()
     return frozenset([term for word in titled for term in query_terms(word)])
-
-
-def asks_how_it_is(question: str) -> bool:
-    """Tell whether a question is about the present, as far as that is plain: nothing in it speaks of the past."""
-    return _PAST.search(question) is None

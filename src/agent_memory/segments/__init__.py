@@ -17,7 +17,7 @@ from agent_memory.segments.chain import (
 )
 from agent_memory.segments.merging import merge
 from agent_memory.segments.part import Part
-from agent_memory.segments.rows import ASKS, PINNED, TELLS_CHANGE, TELLS_TIME, TRUSTS, Row
+from agent_memory.segments.rows import ASKS, PINNED, TELLS_TIME, TRUSTS, Row
 from agent_memory.segments.segment import NONE, VERSION, About, Segment, facet_key, hash_of, read_about
 from agent_memory.segments.vectors import Vectors, add_vectors, folder_name, remove_unfinished
 from agent_memory.segments.writing import seal
@@ -26,7 +26,6 @@ __all__ = [
     "ASKS",
     "NONE",
     "PINNED",
-    "TELLS_CHANGE",
     "TELLS_TIME",
     "TRUSTS",
     "VERSION",

@@ -14,7 +14,6 @@ TRUSTS: Final = ("high", "medium", "low")
 TELLS_TIME: Final = 1
 PINNED: Final = 2
 ASKS: Final = 4
-TELLS_CHANGE: Final = 8
 
 
 class Row(NamedTuple):
@@ -32,7 +31,7 @@ class Row(NamedTuple):
         promoted, accessed: When it was promoted and last accessed; minus infinity when it never was.
         access_count: How often it was accessed.
         trust: One of `TRUSTS`.
-        flags: `TELLS_TIME`, `PINNED`, `ASKS` and `TELLS_CHANGE`.
+        flags: `TELLS_TIME`, `PINNED` and `ASKS`; 8 in segments of earlier versions, and ignored.
         length: How many terms it has, repeats included.
         terms: How often each term stands in it.
         facets: Names and values.

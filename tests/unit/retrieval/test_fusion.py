@@ -78,10 +78,3 @@ def test_speakers_count_only_when_somebody_is_named() -> None:
 def test_settings_out_of_range_are_refused_by_name(bad: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError, match=next(iter(bad))):
         RankingSettings(**bad)  # type: ignore[arg-type]
-
-
-def test_a_change_counts_only_for_questions_about_the_present() -> None:
-    found = [
-        fusion.changed(tells_change=tells, asks_how_it_is=asks) for tells in (True, False) for asks in (True, False)
-    ]
-    assert found == [fusion.CHANGED, 1, 1, 1]

@@ -64,16 +64,3 @@ def test_an_endless_query_is_cut() -> None:
     question = read_question(" ".join(f"word{number}" for number in range(200_000)), NOW)
     assert len(question.weights) < 2_000
     assert len(question.embedded_text) <= 2_000
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("Where does Mara live?", True),
-        ("Where did Mara live?", False),
-        ("which bucket before", False),
-        ("What changed last week?", False),
-    ],
-)
-def test_questions_about_the_present(text: str, expected: bool) -> None:
-    assert read_question(text, NOW).asks_how_it_is is expected

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_memory.models import MEMORY, Document, Memory
-from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_change, tells_time, title_of
+from agent_memory.retrieval.text_forms import document_terms, embedded_texts, tells_time, title_of
 from agent_memory.retrieval.tokens import index_terms
 
 DAY = datetime(2026, 1, 28, tzinfo=UTC)
@@ -59,14 +59,6 @@ def test_words_of_time(content: str, tells: bool) -> None:
 def test_a_turn_is_embedded_alike_in_any_form() -> None:
     forms = ["Jon: hi", "**Jon:** hi", "[10:02] Jon says: hi", '{"speaker": "Jon", "text": "hi"}']
     assert {text for form in forms for text in embedded_texts(form)} == {"Jon: hi"}
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("Poetry was replaced by uv", True), ("Mara moved", True), ("uv is fast", False), ("", False)],
-)
-def test_a_text_that_tells_of_a_change(text: str, expected: bool) -> None:
-    assert tells_change(index_terms(text)) is expected
 
 
 def test_a_long_text_with_a_title_is_also_found_by_its_title() -> None:
