@@ -1,7 +1,7 @@
 """Match grades: whether a hit is a strong or a weak match for a question.
 
-A grade is read from raw evidence: shared words, shared names and identifiers, and the cosine. It does not depend on
-the other hits, so that hits of different answers can be compared.
+A grade is read from raw evidence: shared words and identifiers, the rarity of words in the memory, and the cosine. It
+does not depend on the other hits, so that hits of different answers can be compared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ STRONG_SHARE: Final = 0.5
 """Share of the question's content words from which a hit is a strong match."""
 
 STRONG_COSINE: Final = 0.35
-"""Cosine of the local model from which a hit is a strong match. `python -m benchmarks.match` measures both limits."""
+"""Cosine of the local model from which a hit is a strong match. `python -m benchmarks.match` measures all limits."""
+
+MAX_MISSING: Final = 0.3
+"""Share of the question that a strong match may lack although other memories have it.
+
+Chosen on one half of the questions of `benchmarks.match` and two worlds of `benchmarks.drift`: at .27 and .35
+precision differs by less than .02."""
 
 LEAST_COSINE: Final = 0.05
 """Floor of the closest results, used if nothing shares a word with the question and nothing passes the embedder's."""
@@ -36,12 +42,16 @@ class MatchEvidence(NamedTuple):
     Attributes:
         share: Share of the question's content words in the hit, 0..1.
         cosine: Cosine between question and hit, -1..1; None without an embedding.
-        has_name: True if the hit has a name or an identifier of the question.
+        has_identifier: True if the hit has an identifier of the question.
+        coverage: As `share`, each word weighted by its rarity; a word that no memory has weighs most.
+        missing: Weighted share of the question's words that other memories have and the hit lacks, 0..1.
     """
 
     share: float
     cosine: float | None = None
-    has_name: bool = False
+    has_identifier: bool = False
+    coverage: float = 0.0
+    missing: float = 0.0
 
     @property
     def strength(self) -> float:
@@ -51,30 +61,36 @@ class MatchEvidence(NamedTuple):
     @property
     def match(self) -> Match:
         """The grade of the hit."""
-        is_near = self.cosine is not None and self.cosine >= STRONG_COSINE
-        return "strong" if self.has_name or self.share >= STRONG_SHARE or is_near else "weak"
+        if self.cosine is None:
+            is_near = self.share >= STRONG_SHARE
+        else:
+            is_near = self.cosine >= STRONG_COSINE or self.coverage >= STRONG_SHARE
+        return "strong" if (is_near or self.has_identifier) and self.missing <= MAX_MISSING else "weak"
 
 
 def get_match_evidence(
-    search: Search, evidence: Mapping[str, Evidence], record_ids: Iterable[str]
+    search: Search, evidence: Mapping[str, Evidence], record_ids: Iterable[str], weights: Mapping[str, float]
 ) -> dict[str, MatchEvidence]:
-    """Return the raw evidence for each of `record_ids`."""
-    question, corpus = search.question, search.corpus
-    numbers = {corpus.documents[record_id].number: record_id for record_id in record_ids}
-    words = {term for term in question.weights if not is_day_term(term)}
+    """Return the raw evidence for each of `record_ids`; `weights` as `weigh_words` returns them."""
+    question, postings = search.question, search.corpus.postings
+    numbers = {search.corpus.documents[record_id].number: record_id for record_id in record_ids}
     shared: dict[str, set[str]] = {record_id: set() for record_id in numbers.values()}
-    for term, postings in corpus.postings.held(words, numbers).items():
-        for number, _ in postings:
+    for term, documents in postings.held(weights, numbers).items():
+        for number, _ in documents:
             shared[numbers[number]].add(term)
+    total = sum(weights.values()) or 1.0
+    known = {term for term in weights if postings.frequency(term)}
     has_no_cosine = question.is_unlatin and search.latin_alone
     result = {}
     for record_id, terms in shared.items():
         hit = evidence[record_id]
-        share = len(terms) / len(words) if words else 0.0
-        if question.asks_for_period and hit.place == "within":
-            share = 1.0
         cosine = None if has_no_cosine else hit.cosine
-        result[record_id] = MatchEvidence(share, cosine, not terms.isdisjoint(question.names))
+        share, has_identifier = len(terms) / max(1, len(weights)), not terms.isdisjoint(question.identifiers)
+        coverage = sum(weights[term] for term in terms) / total
+        missing = sum(weights[term] for term in known - terms) / total
+        result[record_id] = MatchEvidence(share, cosine, has_identifier, coverage, missing)
+        if question.asks_for_period and hit.place == "within":
+            result[record_id] = MatchEvidence(1.0, cosine, coverage=1.0)
     return result
 
 

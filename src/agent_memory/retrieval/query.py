@@ -14,7 +14,7 @@ from agent_memory.retrieval.dates import named_days
 from agent_memory.retrieval.names import capitalised_in, identifiers_in, named_in, without_names
 from agent_memory.retrieval.results import Question
 from agent_memory.retrieval.tokens import query_terms
-from agent_memory.retrieval.wording import asks_for_anything, is_foreign, is_unlatin, names_in
+from agent_memory.retrieval.wording import asks_for_anything, is_foreign, is_unlatin
 from agent_memory.times import read_periods
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def read_question(
         named,
         asks_time=_ASKS_TIME.match(query) is not None,
         embedded_text=without_names(time.kept, named | silent)[:_MAX_EMBEDDED_CHARS],
-        names=names_in(time.kept) | identifiers_in(time.kept),
+        identifiers=identifiers_in(time.kept),
         is_unlatin=is_unlatin(query),
         periods=time.periods,
         dates=frozenset(query_terms(time.dates)),

@@ -144,7 +144,7 @@ class Question:
         speakers: Folded names of people who speak in remembered talks and are named here.
         asks_time: Whether the answer is a point or stretch of time.
         embedded_text: The text to embed; empty when there is nothing to embed.
-        names: Terms of its proper names and identifiers.
+        identifiers: Terms of its identifiers.
         is_unlatin: Whether it is mostly in another script than the Latin, or in no letters at all.
         periods: Stretches of time it names; what it asks for may lie in any.
         dates: Terms of the days among them, which a text may hold.
@@ -156,7 +156,7 @@ class Question:
     speakers: frozenset[str]
     asks_time: bool
     embedded_text: str
-    names: frozenset[str] = frozenset()
+    identifiers: frozenset[str] = frozenset()
     is_unlatin: bool = False
     periods: tuple[Period, ...] = ()
     dates: frozenset[str] = frozenset()

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_TITLE: Final = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")
 _OTHER_WORDS: Final = """
     wie wer wann wo wohin woher warum wieso weshalb welche welcher welches welchen welchem wem wessen
     que qué cual cuál cuales cuáles donde dónde quien quién cuando cuándo como cómo cuanto cuánto cuantos cuántos por
@@ -81,15 +80,3 @@ def is_without_topic(question: str, names: Iterable[str]) -> bool:
 def asks_for_anything(question: str) -> bool:
     """Tell whether a question, its time taken away, names nothing of its own: "what happened", "what did we decide"."""
     return _ANY.issuperset(query_terms(question))
-
-
-def names_in(question: str) -> frozenset[str]:
-    """Return the terms of the proper names that an English question holds: words in title case within it.
-
-    Not its first word, and nothing of a question that is written in title case throughout.
-    """
-    words = _TITLE.findall(question)
-    titled = [word for word in words[1:] if word[0].isupper() and word[1:].islower()]
-    if not words or 2 * len(titled) > len(words) or is_foreign(question):
-        return frozenset()
-    return frozenset([term for word in titled for term in query_terms(word)])

@@ -513,6 +513,21 @@ def test_match_with_shared_identifier_is_strong() -> None:
     assert [(hit.id[-1], hit.match) for hit in answer.hits] == [("1", "strong"), ("2", "weak")]
 
 
+def test_match_without_words_other_memories_have_is_weak() -> None:
+    index = SearchIndex()
+    for number, text in enumerate(["replay buffer holds frames", "replay buffer is flushed", "retry budget is five"]):
+        index.put(make(number, text))
+    assert index.search(asked("replay buffer")).match == "strong"
+    assert index.search(asked("replay buffer retry budget")).match == "weak"
+
+
+def test_match_with_words_no_memory_has_is_strong() -> None:
+    index = SearchIndex()
+    for number, text in enumerate(["replay buffer holds frames", "retry budget is five"]):
+        index.put(make(number, text))
+    assert index.search(asked("replay buffer violin mountain")).match == "strong"
+
+
 def test_match_without_shared_words_is_none(index: SearchIndex) -> None:
     assert index.search(asked("xylophone")).match == "none"
 

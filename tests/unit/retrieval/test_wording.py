@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_memory.retrieval.wording import is_foreign, is_unlatin, names_in
+from agent_memory.retrieval.wording import is_foreign, is_unlatin
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,6 @@ from agent_memory.retrieval.wording import is_foreign, is_unlatin, names_in
 )
 def test_a_question_in_another_language(question: str) -> None:
     assert is_foreign(question)
-    assert names_in(question) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -34,15 +33,6 @@ def test_a_question_in_another_language(question: str) -> None:
 )
 def test_a_question_in_english_or_of_no_language(question: str) -> None:
     assert not is_foreign(question)
-
-
-def test_names_are_words_in_title_case_within_a_question() -> None:
-    assert names_in("What is Mara's phone number in Hamburg?") == {"mara", "hamburg"}
-
-
-@pytest.mark.parametrize("question", ["What does API error E4017 mean?", "Who is on call?", "Release Notes Of May"])
-def test_acronyms_codes_first_words_and_headings_are_no_names(question: str) -> None:
-    assert names_in(question) == frozenset()
 
 
 @pytest.mark.parametrize(
