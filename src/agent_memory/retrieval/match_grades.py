@@ -43,7 +43,7 @@ class MatchEvidence(NamedTuple):
         share: Share of the question's content words in the hit, 0..1.
         cosine: Cosine between question and hit, -1..1; None without an embedding.
         has_identifier: True if the hit has an identifier of the question.
-        coverage: As `share`, each word weighted by its rarity; a word that no memory has weighs most.
+        coverage: As `share`, each word weighted by its rarity; one that no memory has weighs as one of a single memory.
         missing: Weighted share of the question's words that other memories have and the hit lacks, 0..1.
     """
 
@@ -69,17 +69,19 @@ class MatchEvidence(NamedTuple):
 
 
 def get_match_evidence(
-    search: Search, evidence: Mapping[str, Evidence], record_ids: Iterable[str], weights: Mapping[str, float]
+    search: Search, evidence: Mapping[str, Evidence], record_ids: Iterable[str]
 ) -> dict[str, MatchEvidence]:
-    """Return the raw evidence for each of `record_ids`; `weights` as `weigh_words` returns them."""
+    """Return the raw evidence for each of `record_ids`."""
     question, postings = search.question, search.corpus.postings
     numbers = {search.corpus.documents[record_id].number: record_id for record_id in record_ids}
+    frequencies = {term: postings.frequency(term) for term in question.weights if not is_day_term(term)}
+    weights = {term: postings.compute_rarity(max(1, frequency)) for term, frequency in frequencies.items()}
     shared: dict[str, set[str]] = {record_id: set() for record_id in numbers.values()}
     for term, documents in postings.held(weights, numbers).items():
         for number, _ in documents:
             shared[numbers[number]].add(term)
     total = sum(weights.values()) or 1.0
-    known = {term for term in weights if postings.frequency(term)}
+    known = {term for term, frequency in frequencies.items() if frequency}
     has_no_cosine = question.is_unlatin and search.latin_alone
     result = {}
     for record_id, terms in shared.items():

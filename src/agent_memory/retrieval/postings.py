@@ -168,9 +168,13 @@ class Postings:
         known = self._idf.get(term)
         if known is None:
             using = self.frequency(term)
-            known = math.log(1 + (max(0, every - using) + 0.5) / (using + 0.5)) if using else 0.0
+            known = self.compute_rarity(using) if using else 0.0
             self._idf[term] = known
         return known
+
+    def compute_rarity(self, frequency: int) -> float:
+        """Return the inverse document frequency of a term that `frequency` documents hold."""
+        return math.log(1 + (max(0, self.documents - frequency) + 0.5) / (frequency + 0.5))
 
     def scores(self, weights: Mapping[str, float]) -> Scores:
         """Return the BM25 score of every document that holds at least one term.
@@ -224,7 +228,7 @@ class Postings:
 
     def full_score(self, weights: Mapping[str, float]) -> float:
         """Return what a document of average length would score that holds every term once, unknown terms too."""
-        unknown = math.log(1 + (self.documents + 0.5) / 0.5)
+        unknown = self.compute_rarity(0)
         return sum(weight * (self.idf(term) or unknown) for term, weight in weights.items())
 
     def window_scores(self, weights: Mapping[str, float], windows: Mapping[int, tuple[int, ...]]) -> dict[int, float]:

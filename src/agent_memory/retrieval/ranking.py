@@ -46,8 +46,7 @@ def rank(search: Search) -> Ranking:
     scored = sorted([_key(search, record_id, each, now) for record_id, each in evidence.items()])
     # Use can lift a score above 1; one divisor for the whole answer keeps the order.
     scale = max(1.0, -scored[0][0]) if scored else 1.0
-    weights = weigh_words(search)
-    matches = get_match_evidence(search, evidence, [key[2] for key in scored[: max(limit, GRADED)]], weights)
+    matches = get_match_evidence(search, evidence, [key[2] for key in scored[: max(limit, GRADED)]])
     hits = tuple([_hit(search, key, evidence[key[2]], now, scale, matches[key[2]]) for key in scored[:limit]])
     late: Iterable[_Key] = scored[limit : limit + search.limits.rejections] if explain else ()
     rejected = [Rejected(key[2], "beyond_limit", _hit(search, key, evidence[key[2]], now, scale).parts) for key in late]
@@ -59,7 +58,7 @@ def rank(search: Search) -> Ranking:
     first = [replace(hit, pieces=search.pieces_of(hit.id)) for hit in hits[: search.limits.excerpted]]
     hits = (*first, *hits[search.limits.excerpted :])
     match, strength = get_answer_match(list(matches.values())), _get_strength(matches.values())
-    return Ranking(hits, total, mode, tuple(rejected), match, strength, weights)
+    return Ranking(hits, total, mode, tuple(rejected), match, strength, weigh_words(search))
 
 
 def rank_recent(search: Search) -> Ranking:
