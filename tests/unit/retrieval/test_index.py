@@ -515,17 +515,17 @@ def test_match_with_shared_identifier_is_strong() -> None:
 
 def test_match_without_words_other_memories_have_is_weak() -> None:
     index = SearchIndex()
-    for number, text in enumerate(["replay buffer holds frames", "replay buffer is flushed", "retry budget is five"]):
+    for number, text in enumerate(["water the cactus", "ferns live in the lobby"]):
         index.put(make(number, text))
-    assert index.search(asked("replay buffer")).match == "strong"
-    assert index.search(asked("replay buffer retry budget")).match == "weak"
+    assert index.search(asked("water the cactus")).match == "strong"
+    assert index.search(asked("water the ferns")).match == "weak"
 
 
-def test_match_with_words_no_memory_has_is_strong() -> None:
+def test_match_without_words_no_memory_has_is_strong() -> None:
     index = SearchIndex()
-    for number, text in enumerate(["replay buffer holds frames", "retry budget is five"]):
+    for number, text in enumerate(["water the cactus", "ferns live in the lobby"]):
         index.put(make(number, text))
-    assert index.search(asked("replay buffer violin mountain")).match == "strong"
+    assert index.search(asked("water the cactus violin mountain")).match == "strong"
 
 
 def test_match_without_shared_words_is_none(index: SearchIndex) -> None:
