@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from agent_memory.retrieval.facets import Scope
 
 _READY_SHARE: Final = 0.9
-"""Share of texts that need a vector before cosines take part: below it, records with one would outrank the others."""
+"""Share of texts that need a vector before cosines take part: below it, records with one would outrank the others.
+
+Of several texts one may lack its vector, however few they are: it has just been stored."""
 
 _SAMPLED: Final = 1_000
 """Records of several texts that are looked at for a count."""
@@ -125,9 +127,10 @@ class DenseIndex(VectorSource):
 
     @property
     def ready(self) -> bool:
-        """Whether the model is loaded and nine texts in ten have their vector."""
+        """Whether the model is loaded and nine texts in ten, or all but one of several, have their vector."""
         self._absorb()
-        return self._worker.ready and len(self.rows.of) >= _READY_SHARE * len(self.rows.records)
+        texts = len(self.rows.records)
+        return self._worker.ready and len(self.rows.of) >= min(_READY_SHARE * texts, max(1, texts - 1))
 
     def put(self, record_id: str, texts: Iterable[str]) -> None:
         """Let texts stand for a record; their vectors come from the cache or the model in the background."""

@@ -132,6 +132,21 @@ def test_it_is_ready_only_with_a_model_and_nearly_all_vectors(
     assert dense.ready
 
 
+def test_ready_with_one_text_pending_is_true(
+    dense: DenseIndex, worker: EmbeddingWorker, embedder: HashEmbedder
+) -> None:
+    dense.put("a", ["alpha"])
+    assert worker.drain(10)
+    assert dense.ready
+    embedder.gate.clear()
+    dense.put("b", ["beta"])
+    is_ready = dense.ready
+    dense.put("c", ["gamma"])
+    is_ready_with_two = dense.ready
+    embedder.gate.set()
+    assert (is_ready, is_ready_with_two) == (True, False)
+
+
 def test_a_query_of_another_dimension_matches_nothing(dense: DenseIndex, worker: EmbeddingWorker) -> None:
     dense.put("a", ["alpha"])
     assert worker.drain(10)
