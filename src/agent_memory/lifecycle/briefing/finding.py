@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from agent_memory.storage.answer import Answer
 
 _HITS: Final = 20
+_LEAST_STRENGTH: Final = 0.3
+"""Share of the prompt's words or cosine of the best hit, from which hits are read.
+
+A prompt is longer than a question: it has words that other memories hold, so that its match says little."""
 _LOOKED_AT: Final = 8
 """Hits among which a talk has to have two to be looked into; and turns around each of its hits that are read."""
 _LEAST: Final = 2
@@ -82,7 +86,7 @@ async def bearing_on(
     hits: list[_Hit] = []
     for source in places:
         answer = await source.records.answer(request)
-        if answer.ranking.match == "strong":
+        if (answer.ranking.strength or 0.0) >= _LEAST_STRENGTH:
             for hit, record in zip(answer.ranking.hits, answer.records, strict=True):
                 if record.trust != "low":
                     hits.append(_Hit(_score(hit.score, record, caller), record, source))
