@@ -22,7 +22,7 @@ from agent_memory.models import (
     SearchResults,
 )
 from agent_memory.models.search import MAX_RESULTS
-from agent_memory.retrieval.match_grades import GRADED
+from agent_memory.retrieval.match_grades import GRADED, STRONG_COSINE
 from agent_memory.service.preferring import looked_at, prefer
 
 if TYPE_CHECKING:
@@ -270,8 +270,8 @@ def _join_words(text: str) -> str:
 def _insert(results: SearchResults, found: Iterable[MemorySearchResult], asked: WideRequest) -> None:
     """Insert hits of a source without reordering existing ones.
 
-    Strong matches come before the first weak one, weak matches and waiting notes last. A text from which a hit was
-    drawn is left out. docs/search.md compares this order with others.
+    Strong matches come before the first result of little strength, weak matches and waiting notes last. A text from
+    which a hit was drawn is left out. docs/search.md compares this order with others.
     """
     sources = {link.id for hit in results if hit.memory.is_item for link in hit.memory.links}
     new = [hit for hit in found if hit.memory.id not in sources]
@@ -281,7 +281,8 @@ def _insert(results: SearchResults, found: Iterable[MemorySearchResult], asked: 
         )
         return
     confirmed = [hit for hit in results if hit.origin.is_confirmed]
-    weak_at = next((rank for rank, hit in enumerate(confirmed) if hit.match != "strong"), len(confirmed))
+    near = [(hit.answer_confidence or 0.0) >= STRONG_COSINE for hit in confirmed]
+    weak_at = next((rank for rank, is_near in enumerate(near) if not is_near), len(confirmed))
     strong = [hit for hit in new if hit.match == "strong" and hit.origin.is_confirmed]
     weak = [hit for hit in new if hit.match != "strong" and hit.origin.is_confirmed]
     waiting = [hit for hit in [*results, *new] if not hit.origin.is_confirmed]
