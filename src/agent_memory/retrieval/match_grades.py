@@ -81,7 +81,7 @@ def get_match_evidence(
         for number, _ in documents:
             shared[numbers[number]].add(term)
     total = sum(weights.values()) or 1.0
-    known = {term for term, frequency in frequencies.items() if frequency}
+    held_terms = {term for term, frequency in frequencies.items() if frequency}
     has_no_cosine = question.is_unlatin and search.latin_alone
     result = {}
     for record_id, terms in shared.items():
@@ -89,7 +89,7 @@ def get_match_evidence(
         cosine = None if has_no_cosine else hit.cosine
         share, has_identifier = len(terms) / max(1, len(weights)), not terms.isdisjoint(question.identifiers)
         coverage = sum(weights[term] for term in terms) / total
-        missing = sum(weights[term] for term in known - terms) / total
+        missing = sum(weights[term] for term in held_terms - terms) / total
         result[record_id] = MatchEvidence(share, cosine, has_identifier, coverage, missing)
         if question.asks_for_period and hit.place == "within":
             result[record_id] = MatchEvidence(1.0, cosine, coverage=1.0)
