@@ -224,7 +224,7 @@ async def a_day(base: Path, ack: Ack) -> None:
 async def bring_back(base: Path, ack: Ack) -> None:
     """Import what was exported, twice, since the first time may have been cut short."""
     bob = Bob(base, ack)
-    memories = [bob.memory(f"old {number}", access_count=number) for number in range(4)]
+    memories = [bob.memory(f"old {number} of box {number}", access_count=number) for number in range(4)]
     memories.append(bob.memory(LONG, supersedes=memories[0].id))
     every: State = {memory.id: memory.model_dump(mode="json") for memory in memories}
     service = service_of(bob)
