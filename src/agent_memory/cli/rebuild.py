@@ -44,7 +44,9 @@ async def rebuild(run: Run) -> None:
     counts = {"records": result.records, "new": result.new, "pages": pages}
     run.screen.document({"agent_id": run.service.agent_id, **counts, "failed": result.failed, "busy": result.is_busy})
     if result.is_busy:
-        run.screen.note("Nothing was read: another process does the background work. Run the command again later.")
+        run.screen.note(
+            "Another process does the background work. It reads everything again; run the command again to see the end."
+        )
         raise typer.Exit(FAILED)
     failed = f"; {counted(result.failed, 'record')} failed, `agent-memory status` says why" if result.failed else ""
     run.screen.show(

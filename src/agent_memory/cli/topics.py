@@ -17,7 +17,9 @@ from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.paging import title_of
 from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.topics.assignment import build_name
 from agent_memory.models import TOPIC, Topic, to_text, visible
+from agent_memory.redaction import quoted
 from agent_memory.storage.cleaning import make_record
 
 if TYPE_CHECKING:
@@ -68,7 +70,13 @@ async def topic(
     async with opened_knowledge(run) as knowledge:
         pages = Pages(knowledge, run.service)
         if declare is not None:
-            own = name.strip().lower().replace(" ", "_")
+            own = build_name(name)
+            if not own:
+                raise ValidationError(
+                    f"{quoted(name)} has no letter from a to z and no digit; nothing was declared.",
+                    code="invalid",
+                    recovery="Write the name in such letters. The description may be in any.",
+                )
             if await pages.topic(own) is not None:
                 raise CategoryExistsError(own)
             await _declare(run, knowledge, own, declare)

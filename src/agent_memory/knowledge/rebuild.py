@@ -26,7 +26,7 @@ class RebuildResult:
         records: Documents, conversations and turns.
         new: Items that were stored.
         failed: Records that could not be read.
-        is_busy: Whether another process does the background work, so that nothing was done.
+        is_busy: Whether another process does the background work; it reads everything again.
     """
 
     records: int = 0

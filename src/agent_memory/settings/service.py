@@ -59,8 +59,8 @@ class ServiceSettings(Settings):
     storage_root: str = Field(default=DEFAULT_ROOT, min_length=1, description="Folder of all agents' memories.")
     timezone: Annotated[str, AfterValidator(_check_zone)] | None = Field(
         default=None,
-        description="Your time zone, such as `Europe/Berlin`, for days in messages without an offset, such as those of "
-        "exports of ChatGPT and Claude. If empty: UTC for moments, the computer's zone for times without one.",
+        description="Your time zone, such as `Europe/Berlin`, for days in messages without an offset or in UTC. If "
+        "empty: UTC stays UTC, and a time without an offset is the computer's.",
     )
     backend: Literal["auto", "file", "vector", "server"] = Field(
         default="auto", description="Where searches run; `auto` begins with files."

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime
 
 _UNITS: Final = {"d": "day", "w": "week", "mo": "month", "y": "year"}
-_COUNT: Final = re.compile(r"(\d{1,4})\s*(d|w|mo|y)(?:ays?|eeks?|nths?|ears?)?", re.IGNORECASE)
+_COUNT: Final = re.compile(r"(\d{1,4})\s*(?:(d)(?:ays?)?|(w)(?:eeks?)?|(mo)(?:nths?)?|(y)(?:ears?)?)", re.IGNORECASE)
 _LEAD: Final = "in "
 """A month alone is a name as well; after "in" it is a month."""
 _LEADS_UP: Final = re.compile(r"in\s+(?:(?:in|on|the|from|since|until)\s+)*", re.IGNORECASE)
@@ -31,7 +31,7 @@ def read_typed(text: str, now: datetime, *, is_ahead: bool) -> tuple[date | None
     """
     if count := _COUNT.fullmatch(text.strip()):
         step = int(count[1]) if is_ahead else -int(count[1])
-        return one_day(moved(now.date(), _UNITS[count[2].lower()], step))
+        return one_day(moved(now.date(), _UNITS[count[count.lastindex or 0].lower()], step))
     led = _LEAD + text.strip()
     mentions = times_in(led, now, is_ahead=is_ahead)
     if len(mentions) != 1 or mentions[0].end != len(led) or not _LEADS_UP.fullmatch(led[: mentions[0].start] or _LEAD):

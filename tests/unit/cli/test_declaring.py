@@ -42,11 +42,20 @@ def test_json_says_what_was_declared(given: Run) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "own"),
+    [("Project: Tidewater", "project_tidewater"), ("next.js", "next_js"), ("C++", "c"), ("2026", "n_2026")],
+)
+def test_topic_with_any_sign_in_its_name_is_declared_and_shown(given: Run, name: str, own: str) -> None:
+    assert f"Declared {own}." in given("topic", "-a", "eve", name, "--declare", TRAVEL).stderr
+    assert "The trains and the ferries" in given("topic", "-a", "eve", name).stdout
+
+
+@pytest.mark.parametrize(
     ("name", "text", "said"),
     [
         ("travel", TRAVEL, "already exists"),
         ("home", "short", "10 to 500 characters; nothing was declared"),
-        ("a/b", TRAVEL, "words in lower case with _ between them"),
+        ("日本", TRAVEL, "has no letter from a to z and no digit; nothing was declared"),
     ],
 )
 def test_what_cannot_be_declared_is_told_and_changes_nothing(given: Run, name: str, text: str, said: str) -> None:
