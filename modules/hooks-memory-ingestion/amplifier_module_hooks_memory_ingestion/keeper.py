@@ -165,7 +165,7 @@ class Keeper:
     def _find_pause(self) -> str:
         """Return why nothing may be asked now, or an empty text."""
         if self._is_ending():
-            return "the session ends"
+            return "the last session ended; the next one continues"
         modes = (mode_of(self._session, category) for category in ("", "note"))
         mode = next((mode for mode in modes if mode not in {"autonomous", "ask"}), "")
         return f"memory is in mode {mode}" if mode else ""
