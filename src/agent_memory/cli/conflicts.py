@@ -93,6 +93,8 @@ async def _settle(run: Run, memory_id: str, other_id: str, decision: "Decision")
         "not_same": f"{memory_id} and {other_id} do not speak of the same matter.",
     }
     run.screen.show(run.screen.complete(said[decision]))
+    if decision != "replace":
+        run.hint_undo()
 
 
 async def _settle_all(run: Run, decision: "Decision") -> None:
@@ -132,11 +134,12 @@ async def _list(run: Run, *, has_looked: bool, every: bool) -> None:
 def build_conflict_item(run: Run, conflict: "Suspect") -> ReviewItem:
     """Return a conflict as an item of a walk."""
     newer_id, older_id = conflict.newer.id, conflict.older.id
+    outcomes = {**_OUTCOMES, "replace": "the first replaces the second"}
 
     def decide(decision: "Decision", memory_id: str = newer_id, other_id: str = older_id) -> Act:
         async def settle() -> None:
             await run.service.disputes.decide(memory_id, other_id, decision, run.caller)
-            run.screen.show(f"Settled {newer_id} and {older_id}.")
+            run.screen.show(f"Settled {memory_id} and {other_id}: {outcomes[decision]}.")
 
         return settle
 

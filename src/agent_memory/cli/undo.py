@@ -17,7 +17,7 @@ from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.items.replaced_passages import show_documents
 from agent_memory.models import RESOURCE, to_text
-from agent_memory.service.recent_changes import MemoryChange, RecentChanges, UndoneChange
+from agent_memory.service.recent_changes import DECISION, MemoryChange, RecentChanges, UndoneChange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,11 +112,13 @@ async def _undo_memory(run: Run, recent: RecentChanges, word: str) -> None:
         return
     (memory_id,) = await resolved(run.service, [word], forgotten=True)
     last = await recent.find_last(memory_id)
-    if last is None or last.verb != "stored" or await recent.is_replaced(memory_id):
+    is_taken_back = last is not None and (last.verb == "stored" or DECISION in last.fields)
+    if last is None or not is_taken_back or await recent.is_replaced(memory_id):
         await restore(run, memory_id)
         return
     single = replace(last, parts=tuple(part for part in last.parts if part.record_id == memory_id))
-    was_forgotten = any(version.op == "delete" for version in await run.service.past.history(memory_id))
+    history = await run.service.past.history(memory_id) if last.verb == "stored" else ()
+    was_forgotten = any(version.op == "delete" for version in history)
     sentence = f"Forgot {memory_id} again; it had been brought back." if was_forgotten else ""
     _show_outcome(run, [await recent.take_back(single, run.caller)], sentence)
 

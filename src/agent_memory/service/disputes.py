@@ -122,6 +122,35 @@ class Disputes:
         self._pad.schedule(caller)
         return next(iter(waiting), None)
 
+    async def restore_decisions(self, before: Memory, after: Memory, caller: Caller) -> str:
+        """Take the decisions between two versions of a memory back.
+
+        Args:
+            before: Version whose pairs are restored.
+            after: Version that changed them.
+            caller: Session that asks.
+
+        Returns:
+            Why nothing was changed, or an empty text.
+
+        Raises:
+            StorageError: Nothing was changed.
+        """
+        memory = await self._storage.get(before.id)
+        old, new = list_decisions(before), list_decisions(after)
+        if memory is None or any(list_decisions(memory).get(other) != new.get(other) for other in {*old, *new}):
+            return "it was decided again since; take that back first"
+        rels = {other: old.get(other, SUSPECT) for other in {*old, *new} if old.get(other) != new.get(other)}
+        links = [
+            _renamed(link, rels[link.id]) if link.id in rels and link.rel in _OF_PAIRS else link
+            for link in memory.links
+        ]
+        await self._storage.update(memory.id, {"links": links})
+        for other in rels:
+            ids = {"memory_id": memory.id, "older_id": other}
+            await self._report("memory:suspect", caller, **ids, kind=None, hint=None, outcome="queued")
+        return ""
+
     async def look(self, caller: Caller = NOBODY) -> int:
         """Compare all memories with those that share most with them; return how many pairs were found.
 
@@ -171,6 +200,11 @@ class Disputes:
         await self._writing.changed(memory_id, ["supersedes"], (), caller)
 
 
+def list_decisions(memory: Memory) -> dict[str, str]:
+    """Return the relation of each older memory that was decided to hold, too, or to be about another matter."""
+    return {link.id: link.rel for link in memory.links if link.rel in _RELS.values()}
+
+
 async def _numbered(memories: AsyncIterator[Memory]) -> AsyncIterator[tuple[int, Memory]]:
     number = 0
     async for memory in memories:
@@ -205,6 +239,8 @@ def _pairs(newer: Iterable[tuple[Memory, Memory]], older: dict[str, Memory]) -> 
             other = older.get(link.id) if link.rel == SUSPECT else None
             if other is None or other.id == current.id or not may_conflict(current, other):
                 continue
+            if other.id in list_decisions(current) or current.id in list_decisions(other):
+                continue  # decided for the memory that replaced this one
             conflict = _find_conflict(one, current, other)
             if conflict is not None:
                 yield Suspect(current, other, conflict.kind, conflict.hint, conflict.evidence)

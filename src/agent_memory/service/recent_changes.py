@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.models import to_text
 from agent_memory.service.audit import latest_audit, read_audit
+from agent_memory.service.disputes import list_decisions
 from agent_memory.service.past import differing_fields
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _EVENTS_PER_CHANGE: Final = 4
 """Lines of the log that are read for one change: a memory that is replaced, promoted or compared has several."""
 UNKNOWN_SESSION: Final = "unknown"
+DECISION: Final = "decision"
+"""Name, among changed fields, of a decision about a conflict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +60,10 @@ class MemoryChange:
     @property
     def fields(self) -> tuple[str, ...]:
         """Return names of fields that changed in any updated memory."""
-        pairs = ((part.before, part.after) for part in self.parts)
+        pairs = [(part.before, part.after) for part in self.parts]
         names = {name for before, after in pairs if before and after for name in differing_fields(before, after)}
+        if any(before and after and list_decisions(before) != list_decisions(after) for before, after in pairs):
+            names.add(DECISION)
         return tuple(sorted(names))
 
 
@@ -182,6 +187,10 @@ class RecentChanges:
         changes = differing_fields(before, after)
         if changes.keys() & differing_fields(after, memory).keys():
             return "it was changed again since; take that back first"
+        if list_decisions(before) != list_decisions(after):
+            reason = await self._service.disputes.restore_decisions(before, after, caller)
+            if reason or not changes:
+                return reason
         await self._service.update(memory.id, changes, caller, may_have_expired=True)
         await self._service.report("memory:restored", caller, memory_id=memory.id, was="changed")
         return ""
@@ -210,11 +219,12 @@ def _with_memory(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def _is_visible(part: RecordChange[Memory]) -> bool:
     """Return True if a change affects fields that a user sets.
 
-    A user does not set access counts, or links of pairs in doubt.
+    A user does not set access counts, or links of pairs in doubt, but decides about such pairs.
     """
     if part.before is None or part.after is None:
         return part.before is not part.after
-    return bool(differing_fields(part.before, part.after))
+    is_decided = list_decisions(part.before) != list_decisions(part.after)
+    return is_decided or bool(differing_fields(part.before, part.after))
 
 
 def _find_session(parts: Sequence[RecordChange[Memory]], sessions: dict[str, list[tuple[str, str]]]) -> str:

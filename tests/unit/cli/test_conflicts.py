@@ -40,6 +40,28 @@ def test_a_decision_takes_a_pair_off_the_list(bob: Run, option: str, left: set[s
     assert found & {OLD, NEW} == left
 
 
+@pytest.mark.parametrize("option", ["--keep", "--not-same"])
+@pytest.mark.parametrize("every", [False, True])
+def test_undo_of_decision_lists_the_pair_again_and_keeps_both(bob: Run, option: str, every: bool) -> None:
+    old, new = stored(bob, OLD), stored(bob, NEW)
+    bob("conflicts", *(["--all"] if every else [new, old]), option)
+    change, *_ = document(bob("undo", "--json"))["changes"]
+    assert change["fields"] == ["decision"]
+    assert "Took back 1 change" in bob("undo", new, "--yes").stdout
+    assert {memory["content"] for memory in document(bob("list", "--json"))["memories"]} >= {OLD, NEW}
+    assert [row["id"] for row in document(bob("conflicts", "--json"))["suspects"]] == [new]
+    bob("undo", new, "--yes")
+    assert document(bob("conflicts", "--json"))["suspects"] == []
+
+
+def test_pair_decided_for_the_memory_that_replaced_one_is_not_listed_again(bob: Run) -> None:
+    first, second = stored(bob, OLD), stored(bob, NEW)
+    third = stored(bob, "The daily backup keeps 90 copies.")
+    bob("conflicts", third, second, "--replace")
+    bob("conflicts", third, first, "--keep")
+    assert document(bob("conflicts", "--json"))["suspects"] == []
+
+
 def test_store_conflict_one_line_each_and_command(bob: Run) -> None:
     old = stored(bob, f"{OLD} They are tested once a month by the people on call, and then listed.")
     stored(bob, "The copies of the daily backup are tested and listed once a month.")
