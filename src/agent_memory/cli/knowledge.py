@@ -196,7 +196,7 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
         documents.append(_taken(file, done))
         _say(run, done)
     run.screen.last_words = lambda: (
-        "Stopped. All is taken in; the next `agent-memory ingest` or session draws the rest."
+        "Stopped. All files were read; the same command or the next session does the rest."
     )
     _note_unknown(run, unknown)
     _note_left_out(run, links, memories)

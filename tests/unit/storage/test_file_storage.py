@@ -172,7 +172,8 @@ async def test_the_first_search_waits_for_meaning_and_says_when_it_could_not(roo
     await storage.store(memory_of("the database was MySQL"))
     late = await storage.search("db", patience=0.01)
     assert late.degraded == (
-        "Searched by words alone: 1 text is still to be read by meaning. Searching again in a moment finds more."
+        "Some memories were searched by words alone: 1 text is still to be read by meaning. "
+        "Searching again in a moment finds more."
     )
     at_once = await storage.search("db", patience=0)
     assert at_once.degraded == late.degraded
