@@ -195,9 +195,7 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
         failed += bool(done.refused)
         documents.append(_taken(file, done))
         _say(run, done)
-    run.screen.last_words = lambda: (
-        "Stopped. All files were read; the same command or the next session does the rest."
-    )
+    run.screen.last_words = lambda: "Stopped. All files were read; the same command or the next session does the rest."
     _note_unknown(run, unknown)
     _note_left_out(run, links, memories)
     missing = await _note_missing(run, knowledge, folders, prune=prune)

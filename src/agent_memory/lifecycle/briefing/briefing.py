@@ -230,7 +230,9 @@ def _told(talk: str, pieces: Sequence[Chosen]) -> _Section:
         by_record.setdefault(each.passage.id, []).append(each)
     lines = []
     for said in by_record.values():
-        who = f"{'person' if said[0].passage.by_person else 'agent'}: " if talk else f"{said[0].passage.at:%Y-%m-%d} "
+        passage = said[0].passage
+        speaker = "person" if passage.by_person else passage.speaker or "agent"
+        who = f"{speaker}: " if talk else f"{passage.at:%Y-%m-%d} "
         lines.append(f"- {who}{flatten(' '.join(each.text for each in said))}")
     heading = f"From a conversation of {pieces[0].passage.at:%Y-%m-%d}:" if talk else "On what is asked:"
     return _Section(heading, tuple(lines), tuple((each[0].passage.record,) for each in by_record.values()))

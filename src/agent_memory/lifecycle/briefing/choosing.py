@@ -40,6 +40,7 @@ class Passage:
         at: When they were said.
         talk: The conversation; empty for a note of its own.
         by_person: Whether a person said it.
+        speaker: Name of another speaker than the user and the agent; empty for these two.
         nearness: 0 to 1, best 1.
     """
 
@@ -48,6 +49,7 @@ class Passage:
     at: datetime
     talk: str = ""
     by_person: bool = False
+    speaker: str = ""
     nearness: float = 1.0
 
     @property

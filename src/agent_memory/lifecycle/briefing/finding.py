@@ -37,6 +37,8 @@ capture kept of real sessions it is .86."""
 _STEEPNESS: Final = 4
 """Exponent of a score over the best one: what is half as near counts a sixteenth."""
 _PEOPLE: Final = frozenset({"user", "human"})
+_ROLES: Final = _PEOPLE | {"agent", "ai", "assistant", "developer", "function", "model", "system", "tool"}
+_MAX_NAME_CHARS: Final = 60
 
 
 class Readable(Protocol):
@@ -224,4 +226,20 @@ def _passage(record: Any, source: Source, nearness: float, talk: str) -> Passage
     words = turn.words if turn and talk else text
     is_own = not isinstance(record, Resource)  # a document's words are not those of who stored it
     by_person = is_own and (role in _PEOPLE or label in _PEOPLE)
-    return Passage(record, words, record.observed_at or record.timestamp, talk, by_person, nearness)
+    moment = record.observed_at or record.timestamp
+    return Passage(
+        record, words, moment, talk, by_person, _name_speaker(record, turn.speaker if turn else ""), nearness
+    )
+
+
+def _name_speaker(record: Record, label: str) -> str:
+    """Return the name of a speaker who is neither the user nor the agent, or an empty text.
+
+    Args:
+        record: Turn, or passage of a conversation.
+        label: Name before the words of the text.
+    """
+    name = " ".join((getattr(record, "speaker", "") or label).split())[:_MAX_NAME_CHARS]
+    if name and name.casefold() not in _ROLES:
+        return name
+    return "unknown speaker" if isinstance(record, Episode) and record.role in {"person", "unknown"} else ""

@@ -63,6 +63,14 @@ async def test_the_talk_in_which_something_was_decided_is_quoted(service: Memory
     assert made.tokens == estimate_tokens(made.text) <= 500
 
 
+async def test_talk_of_named_people_names_them(service: MemoryService, clock: FrozenClock) -> None:
+    for name, (_, text) in zip(("Kim", "Rolf", "Kim", "Rolf"), TALK, strict=True):
+        await service.store({"content": f"{name}: {text}", "source": {"kind": "import"}}, Caller("monday"))
+    made = await briefer(service, clock).brief(ASKED)
+    assert "- Rolf: The rule: the attempt budget of the Retrier is exactly seven." in made.text
+    assert "agent: " not in made.text
+
+
 async def test_nothing_is_told_of_what_is_asked_elsewhere(service: MemoryService, clock: FrozenClock) -> None:
     await talk(service, TALK)
     assert "Retrier" not in (await briefer(service, clock).brief("Write a poem on autumn leaves.")).text
