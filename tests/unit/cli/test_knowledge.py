@@ -101,7 +101,7 @@ def test_status_counts_passages(cli: Run, tmp_path: Path) -> None:
 def test_status_counts_background_model(cli: Run, root: Path, tmp_path: Path) -> None:
     (tmp_path / "boat.md").write_text("# Boat\n\nThe boat is moored at pier 4 in Oban.\n", encoding="utf-8")
     cli("ingest", "-a", "eve", "-y", str(tmp_path / "boat.md"))
-    assert "not asked: a shell has no provider" in cli("status", "-a", "eve").stdout
+    assert "off: a shell has no provider" in cli("status", "-a", "eve").stdout
     use = ModelUse.read(root / "eve", utc_now())
     use.tokens, use.asked, use.added, use.refused, use.paused = 1_200, 7, 5, 2, "the model did not answer"
     use.write(root / "eve")

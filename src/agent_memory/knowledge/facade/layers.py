@@ -57,6 +57,7 @@ class Passage:
         is_named: Whether that is a name, which stands before what an item says, rather than a role.
         said_at: When it was said or written.
         group: To which it belongs.
+        order: Place of a turn in its conversation.
     """
 
     source: str
@@ -68,6 +69,7 @@ class Passage:
     said_at: datetime | None = None
     group: str = ""
     is_named: bool = True
+    order: int = 0
 
 
 class ResourceLayer:

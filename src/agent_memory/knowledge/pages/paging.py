@@ -119,7 +119,9 @@ def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, Passage | No
         heading = {TALK: _EXCHANGES, PERSON: f"{said:%Y-%m}"}.get(topic.source.detail or "", heading)
     text = memory.content if is_passage(memory) else flatten(memory.content)
     moment = memory.observed_at.timestamp() if memory.observed_at else float("inf")
-    return TopicItem(memory.id, text, note, heading, memory.observed_at, (0, moment, "", place), memory.trust)
+    turn = sources.get(source_of(memory))
+    order = (0, moment, "", place if turn is None else turn.order)
+    return TopicItem(memory.id, text, note, heading, memory.observed_at, order, memory.trust)
 
 
 def _note(memory: Memory, sources: Mapping[str, Passage | None]) -> Footnote:

@@ -47,4 +47,5 @@ async def _passage(
     except StorageError:
         return None
     label = f"{resource.resource_type} {resource.title}".strip() if resource is not None else "a turn"
-    return Passage(source, resource.id if resource is not None else source, text, label, record.trust)
+    order = turn.order if turn is not None else 0
+    return Passage(source, resource.id if resource is not None else source, text, label, record.trust, order=order)

@@ -37,6 +37,20 @@ def folder(root: Path) -> Path:
     return root / "bob" / "topics"
 
 
+async def test_page_of_talk_without_times_has_its_order(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, folder: Path
+) -> None:
+    names = ("north", "east", "south", "west", "upper", "lower")
+    texts = [f"The {name} pier of the harbour is closed for repairs." for name in names]
+    talk = await ingest.conversation("s-1", title="piers")
+    turns = [Turn(text, "person", "Kim") for text in texts]
+    await ingest.turns(turns, conversation=talk.record.id)
+    await runner_of(knowledge, service, at_once=True).run()
+    page = (folder / "piers.md").read_text()
+    places = [page.index(text) for text in texts]
+    assert places == sorted(places)
+
+
 async def test_a_stranger_rewords_nobody_on_a_page_and_is_marked(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, folder: Path
 ) -> None:
