@@ -98,11 +98,11 @@ _FORMS: Final = (
     _form("local host", "host", r"\b(?P<name>localhost)(?::\d{1,5})?\b", 0.8),
     _form("vulnerability", "issue", r"\b(?P<name>CVE-\d{4}-\d{4,7}|GHSA(?:-\w{4}){3})\b", 0.99),
     _form("order number", "order", r"\b(?P<name>(?:ORD|ORDER|PO|INV|SO|RMA|BK|SHP)[-#]?\d[\w-]*\w)\b", 0.95),
-    _form("order", "order", rf"(?i)\b(?:orders?|invoices?|shipments?|bookings?|bestellung|rechnung){_NUMBER}"
-     rf"[ \t:]*(?P<name>(?=\S{{3}}){_ID})(?![\w%]|[.,]\d)", 0.9),
+    _form("order", "order", rf"(?i)(?<![\w-])(?:orders?|invoices?|shipments?|bookings?|bestellung|rechnung){_NUMBER}"
+     rf"(?:[ \t:]+|(?=#))(?P<name>(?=\S{{3}}){_ID})(?![\w%]|[.,]\d)", 0.9),
     _form("ticket key", "issue", r"(?<![\w-])(?P<name>[A-Z][A-Z0-9]{1,9}-\d{1,6})(?![\w-])", 0.9),
-    _form("ticket", "issue", rf"(?i)\b(?:issues?|bugs?|tickets?|PRs?|pull requests?|MRs?|merge requests?){_NUMBER}"
-     r"[ \t:-]*(?P<name>#?\d{1,7})(?![\w%]|[.,]\d)", 0.85),
+    _form("ticket", "issue", r"(?i)(?<![\w-])(?:issues?|bugs?|tickets?|PRs?|pull requests?|MRs?|merge requests?)"
+     rf"{_NUMBER}[ \t:-]*(?P<name>#?\d{{1,7}})(?![\w%]|[.,]\d)", 0.85),
     _form("required", "package", r"(?<![\w./-])(?P<name>[A-Za-z][\w.-]*\w)(?:\[[\w,-]+\])?(?=(?:==|@\^?)v?\d|"
      r"\s?(?:==|>=|~=|<=)\s?v?\d+\.\d)", 0.9),
     _form("version", "version", r"(?<![\w./-])(?P<name>v\d+(?:\.\d+){1,3}(?:-[a-z0-9.]*\w)?)(?![\w/]|\.\d)", 0.9),

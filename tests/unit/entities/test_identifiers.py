@@ -58,6 +58,8 @@ def test_names_are_told_by_their_form(text: str, name: str, kind: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "the hosts db-orders-1 and db-orders-2",
+        "see db-bugs-12",
         "use UTF-8 and CRC-32, as DIN-5008 says",
         "and/or, he/she, TCP/IP and 1/2 of 3.5",
         "call GET /api/v1/users twice",
