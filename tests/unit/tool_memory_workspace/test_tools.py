@@ -263,7 +263,8 @@ async def test_a_host_that_refuses_events_costs_nothing(folder: Path) -> None:
 
 
 async def test_a_session_with_a_strangers_text_writes_rows_of_low_trust(mounted: Mount, folder: Path) -> None:
-    coordinator, tools = await mounted({"workspace": str(folder), "tools": ["*"]})
+    settings = {"workspace": str(folder), "tools": ["*"]}
+    coordinator, tools = await mounted(settings, session_id="notes-1")  # of no other test: taint is kept by session
     await done(tools, "log_note", note="before")
     await coordinator.hooks.emit("tool:post", {"tool_name": "web_fetch", "tool_input": {"url": "https://example.org"}})
     await done(tools, "log_note", note="after")
