@@ -79,13 +79,8 @@ def _branch(nodes: Mapping[str, Any], current: Any) -> list[Mapping[str, Any]]:
     last = _name(current)
     if last not in nodes:
         last = _last_leaf(nodes)
-    found: list[Mapping[str, Any]] = []
-    seen: set[str] = set()
-    while isinstance(node := nodes.get(last), dict) and last not in seen:
-        seen.add(last)
-        found.append(node)
-        last = _name(node.get("parent"))
-    return found[::-1]
+    parents = {key: _name(node.get("parent")) for key, node in nodes.items() if isinstance(node, dict)}
+    return [nodes[key] for key in reversed(_list_ancestors(parents, last))]
 
 
 def _last_leaf(nodes: Mapping[str, Any]) -> str:
@@ -153,7 +148,7 @@ def _list_current(value: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     if not any(parents.values()):
         return messages
     current = _name(value.get("current_leaf_message_uuid"))
-    branch = _list_ancestors(parents, current if current in nodes else list(nodes)[-1])
+    branch = set(_list_ancestors(parents, current if current in nodes else list(nodes)[-1]))
     forks = {parents[key] for key in branch} - {""}
     children: dict[str, list[str]] = {}
     for key, parent in parents.items():
@@ -165,13 +160,13 @@ def _list_current(value: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return [message for message in messages if _name(message.get("uuid")) not in left_out]
 
 
-def _list_ancestors(parents: Mapping[str, str], key: str) -> set[str]:
-    """Return the ID of a message and of those that it follows."""
-    ancestors: set[str] = set()
+def _list_ancestors(parents: Mapping[str, str], key: str) -> list[str]:
+    """Return the ID of a message and of those that it follows, the last first."""
+    ancestors: dict[str, None] = {}
     while key in parents and key not in ancestors:
-        ancestors.add(key)
+        ancestors[key] = None
         key = parents[key]
-    return ancestors
+    return list(ancestors)
 
 
 def _read_claude(message: Mapping[str, Any]) -> list[Turn]:
