@@ -164,12 +164,8 @@ def _earlier(view: Viewpoint, unit: str, rel: int = 0) -> Node | None:
     return Node(Days(days.first, min(days.behind, view.today))) if unit != "day" else None
 
 
-def _ago(view: Viewpoint, count: int, unit: str) -> Node:
-    return Node(one_day(moved(view.today, unit, -count)))
-
-
-def _ahead(view: Viewpoint, count: int, unit: str) -> Node:
-    return Node(one_day(moved(view.today, unit, count)))
+def _count_units(view: Viewpoint, count: int, unit: str, *, sign: int) -> Node:
+    return Node(one_day(moved(view.today, unit, sign * count)))
 
 
 def _vague(view: Viewpoint, count: int, unit: str) -> Node:
@@ -180,32 +176,21 @@ def _vague(view: Viewpoint, count: int, unit: str) -> Node:
 
 def _vague_last(view: Viewpoint, count: int, unit: str) -> Node:
     """Return the days of "the last few weeks", with two readings as well."""
-    return _vague(view, count, unit)._replace(days=Days(_vague(view, count, unit).days.first, add_days(view.today, 1)))
+    node = _vague(view, count, unit)
+    return node._replace(days=Days(node.days.first, add_days(view.today, 1)))
 
 
-def _seconds(view: Viewpoint, count: int, unit: int, sign: int) -> Node | None:
+def _count_seconds(view: Viewpoint, count: int, unit: int, *, sign: int) -> Node | None:
     if count * unit > _MAX_SECONDS:
         return None
     moment = view.moment + timedelta(seconds=sign * count * unit)
     return Node(one_day(moment.date()), clock=(moment.time(),))
 
 
-def _seconds_ago(view: Viewpoint, count: int, unit: int) -> Node | None:
-    return _seconds(view, count, unit, -1)
-
-
-def _seconds_ahead(view: Viewpoint, count: int, unit: int) -> Node | None:
-    return _seconds(view, count, unit, 1)
-
-
 def _day_name(view: Viewpoint, step: int | tuple[int, int]) -> Node | None:
     if isinstance(step, tuple):  # a weekday of a week, in Chinese or Japanese
         return _weekday_of(view, step[0], step[1], "week")
     return Node(one_day(add_days(view.today, step)))
-
-
-def _part_of_day(view: Viewpoint, rel: int) -> Node:
-    return Node(one_day(add_days(view.today, rel)))
 
 
 _REL_OR_THE: Final = "(THE|THE? rel:REL)"
@@ -250,18 +235,18 @@ RELATIVE_RULES: Final = (
     Rule("units", "IN THE rel:ANY_REL unit:UNIT (?!OF)", partial(_units, count=1)),
     Rule("units", "IN? THE? rel:ANY_REL count:NUMBER unit:TIME_UNIT", _hours),
     Rule("units", "THE? count:NUMBER rel:REL unit:UNIT (?!OF)", _units),
-    Rule("ago", "count:NUMBER unit:UNIT (AGO|BEFORE NOW)", _ago),
-    Rule("ago", "AGO_BEFORE count:NUMBER unit:UNIT", _ago),
-    Rule("ahead", "IN count:NUMBER unit:UNIT (?!AGO)", _ahead),
-    Rule("ahead", "count:NUMBER unit:UNIT (LATER|FROM NOW)", _ahead),
+    Rule("ago", "count:NUMBER unit:UNIT (AGO|BEFORE NOW)", partial(_count_units, sign=-1)),
+    Rule("ago", "AGO_BEFORE count:NUMBER unit:UNIT", partial(_count_units, sign=-1)),
+    Rule("ahead", "IN count:NUMBER unit:UNIT (?!AGO)", partial(_count_units, sign=1)),
+    Rule("ahead", "count:NUMBER unit:UNIT (LATER|FROM NOW)", partial(_count_units, sign=1)),
     Rule("vague", "THE? REL count:VAGUE OF? unit:UNIT", _vague_last),
     Rule("vague", "A? count:VAGUE OF? unit:UNIT AGO", _vague),
-    Rule("seconds ago", "count:NUMBER unit:TIME_UNIT AGO", _seconds_ago),
-    Rule("seconds ahead", "IN count:NUMBER unit:TIME_UNIT (?!AGO)", _seconds_ahead),
-    Rule("seconds ahead", "count:NUMBER unit:TIME_UNIT (LATER|FROM NOW) (?!REL)", _seconds_ahead),
+    Rule("seconds ago", "count:NUMBER unit:TIME_UNIT AGO", partial(_count_seconds, sign=-1)),
+    Rule("seconds ahead", "IN count:NUMBER unit:TIME_UNIT (?!AGO)", partial(_count_seconds, sign=1)),
+    Rule("seconds ahead", "count:NUMBER unit:TIME_UNIT (LATER|FROM NOW) (?!REL)", partial(_count_seconds, sign=1)),
     Rule("day name", "(?<!THE|ON|DAY_NAME) step:DAY_NAME", _day_name),
     Rule("day name", "(?<=TO|UNTIL|AND|DASH|BETWEEN|FROM) NOW", lambda view: _day_name(view, 0)),
-    Rule("part of a day", "rel:REL PART", _part_of_day),
+    Rule("part of a day", "step:REL PART", _day_name),
     Rule("rest of a unit", "THE? REST OF? (THE|rel:REL) unit:UNIT", _rest),
     Rule("end of a unit", "THE? unit:END_OF (?!ON|ANY_WEEKDAY|DAY_NAME)", _end),
     Rule("end of a unit", "THE? END OF? THE? unit:UNIT (?!OF)", _end),
