@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MODEL_SILENT: Final = "model_silent"
 """Code of a record on which a language model gave no answer in time, or raised."""
+RECORD_ERRORS: Final = frozenset({"blob_missing", "blob_damaged"})
+"""Codes of storage errors that are about one record, rather than about the disk."""
 MODEL_UNREADABLE: Final = "model_unreadable"
 """Code of a record on which a language model gave an answer that cannot be read."""
 OF_MODEL: Final = frozenset({MODEL_SILENT, MODEL_UNREADABLE})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from agent_memory.entities.entity_ids import list_entity_ids
 from agent_memory.errors import StorageError
@@ -15,6 +15,7 @@ from agent_memory.ingestion.entities.resolving import Drafts, resolve
 from agent_memory.knowledge.relation_records import store_relations
 from agent_memory.models import Episode
 from agent_memory.signals import span
+from agent_memory.tasks.stage import RECORD_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Resource
     from agent_memory.tasks.stage import Batch
-
-_OF_ONE: Final = frozenset({"blob_missing", "blob_damaged"})
-"""Errors that are about one record, rather than about the disk."""
 
 
 class EntityStage:
@@ -66,7 +64,7 @@ class EntityStage:
                 try:
                     text = await self._knowledge.text_of(record)
                 except StorageError as error:
-                    if error.code not in _OF_ONE:
+                    if error.code not in RECORD_ERRORS:
                         raise
                     failed[record.id] = error.code
                     continue

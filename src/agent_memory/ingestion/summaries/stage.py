@@ -22,6 +22,7 @@ from agent_memory.logs import get_logger
 from agent_memory.models import EPISODE
 from agent_memory.signals import span
 from agent_memory.tasks.quarantine import ReaderDiedError
+from agent_memory.tasks.stage import RECORD_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 STAGE: Final = "summaries"
-_OF_ONE: Final = frozenset({"blob_missing", "blob_damaged"})
-"""Errors that are about one text, rather than about the disk."""
 
 
 class Summaries:
@@ -223,7 +222,7 @@ async def _text_of(knowledge: Knowledge, episode: Episode) -> str:
     try:
         return await knowledge.text_of(episode)
     except StorageError as error:
-        if error.code not in _OF_ONE:
+        if error.code not in RECORD_ERRORS:
             raise
         return episode.content
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
 from agent_memory.knowledge.intake.document_index import without_key
@@ -28,6 +28,7 @@ from agent_memory.knowledge.items.forgotten_texts import list_forgotten_words
 from agent_memory.knowledge.items.preceding import Preceding
 from agent_memory.knowledge.items.replaced_passages import REPLACED_IN, hide_replaced, note_missing_source, shown_again
 from agent_memory.models import Episode, Resource, may_stand_for, sees, to_text
+from agent_memory.tasks.stage import RECORD_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -36,9 +37,6 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory
     from agent_memory.service import Caller, MemoryService
     from agent_memory.tasks.stage import Batch
-
-_OF_ONE: Final = frozenset({"blob_missing", "blob_damaged"})
-"""Errors that are about one record, rather than about the disk."""
 
 
 class Items:
@@ -98,7 +96,7 @@ class Items:
             try:
                 texts[record.id] = await self._knowledge.text_of(record)
             except StorageError as error:
-                if error.code not in _OF_ONE:
+                if error.code not in RECORD_ERRORS:
                     raise
                 failed[record.id] = error.code
         return texts
