@@ -33,12 +33,13 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.doctor import examine_agent
 from agent_memory.doctor.findings import Severity
 from agent_memory.ingestion import runner_of
+from agent_memory.knowledge.facade.shapes import get_source_id
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import taken_from, undo
 from agent_memory.knowledge.items.drawn import drawn_from
 from agent_memory.knowledge.pages.filing import file_all
 from agent_memory.knowledge.pages.pages import Pages
-from agent_memory.knowledge.pages.sources import sources_of
+from agent_memory.knowledge.pages.sources import load_texts
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.parsing import parse
@@ -206,7 +207,7 @@ async def problems_of_pages(root: Path, knowledge: Knowledge, service: MemorySer
         if difference := _first_difference(render(saved.page), topic.body):
             problems.append(f"page {topic.name}: file and record differ: {difference}")
             continue
-        sources = await sources_of(knowledge, filed.members[topic.id])
+        sources = await load_texts(knowledge, map(get_source_id, filed.members[topic.id]))
         for note in saved.page.notes:
             passage = sources.get(note.source)
             if passage is None or note.quote not in {"", passage.text[note.start : note.end]}:

@@ -17,7 +17,7 @@ from agent_memory.files.entries import names_in
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import TOPICS, sort_of
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.facade.shapes import source_of
+from agent_memory.knowledge.facade.shapes import get_source_id
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.saves import NO_PAGE
@@ -242,7 +242,7 @@ async def _forget_named(
         run.screen.show(f"Forgot {memory.id}.")
         if older[memory.id]:
             run.screen.show(f"Also forgot its older versions: {', '.join(older[memory.id])}.")
-        if source := source_of(memory):
+        if source := get_source_id(memory):
             run.screen.hint(
                 f"What it was drawn from is kept: {source}. `agent-memory ingest --undo` forgets a resource with all "
                 "that was drawn from it.",

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.doctor import (
     checks_backups,
     checks_blobs,
-    checks_conflicts,
-    checks_entities,
     checks_files,
     checks_generation,
+    checks_hidden,
     checks_home,
     checks_journal,
     checks_speakers,
     checks_tasks,
-    checks_topics,
 )
 from agent_memory.doctor.context import Case, cases_of
 from agent_memory.doctor.findings import AgentReport, Finding, HomeReport, by_area
@@ -55,9 +53,9 @@ _OF_A_JOURNAL: Final[dict[str, Check]] = {
     "blobs": checks_blobs.examine_blobs,
     "tasks": checks_tasks.examine_tasks,
     "speakers": checks_speakers.examine_speakers,
-    "hidden_conflicts": checks_conflicts.examine_conflicts,
-    "entities": checks_entities.examine_guesses,
-    "hidden_topics": checks_topics.examine_topics,
+    "hidden_conflicts": checks_hidden.examine_conflicts,
+    "entities": checks_hidden.examine_guesses,
+    "hidden_topics": checks_hidden.examine_topics,
 }
 _DERIVED: Final[dict[str, Check]] = {
     "scratchpad": checks_files.examine_scratchpad,

@@ -67,6 +67,12 @@ class Reading:
             if wanted is None or record_id in wanted
         }
 
+    def iter_records(self) -> Iterator[Any]:
+        """Yield all records, some thousand at a time in memory."""
+        for states, _ in self.portions():
+            for state in states:
+                yield from state.records.values()
+
     def kind_of(self, record: Record) -> Kind[Any]:
         """Return the kind of one of its records."""
         return next(kind for kind in self.kinds if type(record) is kind.model)
@@ -78,11 +84,7 @@ class Reading:
 
     def missing_in(self, *journals: Inspection) -> Iterator[Any]:
         """Yield the records of which no other journal has a trace: neither there, nor forgotten."""
-        for states, _ in self.portions():
-            for state in states:
-                for record_id, record in state.records.items():
-                    if not any(journal.wrote(record_id) for journal in journals):
-                        yield record
+        return (record for record in self.iter_records() if not any(journal.wrote(record.id) for journal in journals))
 
     def _read(self, done: int, size: int) -> None:
         """Say how far the reading has come: each byte is read twice."""

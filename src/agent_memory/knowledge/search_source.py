@@ -104,10 +104,10 @@ class KnowledgeSource(SearchSource):
 
     async def _find_hidden_origin(self, hit: MemorySearchResult) -> HitOrigin:
         """Return the origin of an item whose documents are not current."""
-        from agent_memory.knowledge.items.drawn import sources_of
+        from agent_memory.knowledge.items.drawn import list_source_ids
         from agent_memory.knowledge.items.replaced_passages import REPLACED_IN
 
-        for source in sources_of(hit.memory):
+        for source in list_source_ids(hit.memory):
             resource = await self._opened().resources.get(source) if source.startswith(RESOURCE.prefix) else None
             if resource is not None:
                 newer = str(hit.memory.metadata.get(REPLACED_IN, ""))

@@ -31,12 +31,11 @@ from agent_memory.knowledge.digest.statement_words import (
     list_first,
     read_words,
 )
-from agent_memory.knowledge.llm.grounding import keeps_order, names_of
+from agent_memory.knowledge.llm.grounding import find_numbers, keeps_order, names_of
 from agent_memory.knowledge.llm.grounding import place_of as find_words
 from agent_memory.knowledge.passages.exchanges import asks
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.passages.structure import LINE, is_item_start, parse_blocks
-from agent_memory.knowledge.topics.alike import exact_of
 from agent_memory.retrieval import query_terms
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ class _StatementCheck:
         """Return a reason if a number, its sign, unit or name differs."""
         place, stated = self._place, _read_measures(self._statement)
         source = _read_measures(f"{place.heading}; {place.lead}; {place.sentence}")
-        if missing := set(exact_of(place.quote)[0]).difference(exact_of(self._statement)[0]):
+        if missing := set(find_numbers(place.quote)).difference(find_numbers(self._statement)):
             return f"it leaves out a number of its quote: {min(missing)}"
         for number, measures in stated.items():
             if number not in source:

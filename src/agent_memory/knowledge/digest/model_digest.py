@@ -14,7 +14,7 @@ from pydantic import Field
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.passage_digest import DigestOutcome, QuotedStatement, take_first
 from agent_memory.knowledge.digest.statement_input import StatementInput
-from agent_memory.knowledge.items.drawn import sources_of
+from agent_memory.knowledge.items.drawn import list_source_ids
 from agent_memory.knowledge.llm.grounding import place_of as find_words
 from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.llm.port import fenced, read_rows
@@ -300,7 +300,7 @@ class ModelDigest:
         spent = round((time.perf_counter() - began) * 1000, 3)
         ids_by_resource: dict[str, list[str]] = {}
         for item in stored:
-            source = sources_of(item)[0]
+            source = list_source_ids(item)[0]
             turn: Any = await self._knowledge.episodes.get(source) if source.startswith("epi-") else None
             resource_id = (turn.conversation or source) if isinstance(turn, Episode) else source
             ids_by_resource.setdefault(resource_id, []).append(item.id)

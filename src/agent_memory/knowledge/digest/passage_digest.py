@@ -17,7 +17,7 @@ from agent_memory.knowledge.digest.agreement import (
 )
 from agent_memory.knowledge.digest.digest_entities import note_entities
 from agent_memory.knowledge.intake.document_index import get_path, is_at
-from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
+from agent_memory.knowledge.items.drawn import is_passage, list_source_ids, place_of
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.knowledge.relation_rows import RELATIONS, read_relations
@@ -270,7 +270,7 @@ class PassageDigest:
 
     async def _name_files(self, passages: Iterable[Memory]) -> dict[str, str]:
         """Return document titles by passage; paths where titles are ambiguous."""
-        sources = {item.id: sources_of(item) for item in passages}
+        sources = {item.id: list_source_ids(item) for item in passages}
         ids = [source for listed in sources.values() for source in listed]
         records = await self._knowledge.resources.valid_among(ids)
         counts = Counter(map(_get_label, records.values()))
@@ -287,7 +287,7 @@ class PassageDigest:
         passage = await self._service.admin.get(statement.passage)
         if passage is None or not is_passage(passage) or not is_seen(passage, caller):
             return {}, "its passage does not exist"
-        for source in sources_of(passage):
+        for source in list_source_ids(passage):
             text, place = await self._read(source), place_of(passage, source)
             quote = words_at(statement.quote, text, *place) if place is not None else None
             if quote is None:

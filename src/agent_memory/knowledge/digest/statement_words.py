@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.capture.rules import LANGUAGES, any_of, guess_languages, read_patterns
 from agent_memory.capture.sameness import get_harmless_words
-from agent_memory.knowledge.topics.alike import exact_of
 from agent_memory.retrieval import query_terms
+from agent_memory.retrieval.tokens import index_terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -38,6 +38,8 @@ _CLAUSE_END: Final = re.compile(
     r"[;；()。！？，]|[.!?,，、]\s|\s[-–—]\s",  # noqa: RUF001
 )
 _CODE: Final = re.compile(r"`[^`]+`")
+_NEGATIONS: Final = {"not", "no", "never", "none", "nobody", "noth", "without", "n't", "cannot", "neither", "nor"}
+_CONTRACTION: Final = re.compile(r"n['’]t\b|\bcannot\b", re.IGNORECASE)  # noqa: RUF001
 _MAX_REVERSED: Final = 2
 """Words in reverse order that a paraphrase may have."""
 
@@ -128,7 +130,8 @@ def get_suppositions(text: str) -> frozenset[str]:
 
 def denies(text: str) -> bool:
     """Return True if a text denies something."""
-    return exact_of(text)[1] or any_of("orders", "denies").search(text) is not None
+    is_negated = not _NEGATIONS.isdisjoint(index_terms(text)) or _CONTRACTION.search(text) is not None
+    return is_negated or any_of("orders", "denies").search(text) is not None
 
 
 def get_limits(text: str) -> tuple[bool, frozenset[str], frozenset[str]]:

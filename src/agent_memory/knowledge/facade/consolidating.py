@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from agent_memory.errors import CategoryNotFoundError, ConsolidationError, StorageError
 from agent_memory.knowledge.facade.events import CategoryConsolidatedPayload, MemoryEventType
@@ -28,21 +28,9 @@ class PageText(str):
     """
 
     __slots__ = ()
-
-    @property
-    def warnings(self) -> list[str]:
-        """Return an empty list."""
-        return []
-
-    @property
-    def degraded(self) -> None:
-        """Return None."""
-        return
-
-    @property
-    def by_model(self) -> int:
-        """Return 0."""
-        return 0
+    warnings: ClassVar[list[str]] = []
+    degraded: ClassVar[None] = None
+    by_model: ClassVar[int] = 0
 
 
 class Consolidation:
@@ -68,15 +56,6 @@ class Consolidation:
         if found is None:
             raise CategoryNotFoundError(name, [each.name for each in topics])
         return found
-
-    async def shown(self, name: str) -> str:
-        """Return the page of a topic; an empty text where it has none yet.
-
-        Raises:
-            CategoryNotFoundError: There is none of that name.
-            StorageError: It cannot be read.
-        """
-        return await self._pages.shown(await self.topic(name))
 
     async def make(self, name: str, *, force: bool) -> PageText:
         """Make a page anew and return it; one that a person edited, or of which no item came or went, stays.

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from agent_memory.knowledge.llm.port import ModelBudget
     from agent_memory.models import Clock
     from agent_memory.service import Caller, MemoryService
 
@@ -160,7 +159,3 @@ class Events:
                 await done
         told = {name: value for name, value in values.items() if name not in {"description", "query_hash"}}
         await self._service.report(kind.value.replace(".", ":"), caller, **told)
-
-    async def model_did(self, budget: ModelBudget, problem: str | None, caller: Caller) -> None:
-        """See `ModelBudget.tell`."""
-        await budget.tell(problem, self._service, caller)

@@ -102,7 +102,7 @@ class Extraction:
         """Keep what an agent notes as an item of the said words; see `MemoryManager.remember`."""
         if category is not None:
             await self._declare(category)
-        topic = category or (await self._guessed([content], await self._categories.topics()))[0]
+        topic = category or (await guessed(self._items.service, [content], await self._categories.topics()))[0]
         said = await self._resources.store(content, "feedback", {"context": "remember"}, self._items.caller)
         item = MemoryItem("", said.content, None, said.resource_id, topic or None, _NOTED, said.created_at, importance)
         kept = await self._items.store(item, source={"kind": "extraction", "detail": "remember"})
@@ -119,7 +119,8 @@ class Extraction:
             for group in sorted({values["group"] for values in drawn}):
                 places = [at for at, values in enumerate(drawn) if values["group"] == group]
                 texts = [drawn[at]["content"] for at in places]
-                for at, name in zip(places, await self._guessed(texts, open_to(group, topics)), strict=True):
+                found = await guessed(self._items.service, texts, open_to(group, topics))
+                for at, name in zip(places, found, strict=True):
                     names[at] = name
         for values, topic in zip(drawn, names, strict=True):
             source = values["links"][0]["id"]
@@ -141,10 +142,7 @@ class Extraction:
             items += [item_of(memory) for memory in outcome.stored]
             items.by_model += len(outcome.stored)
         if self._asking.model is not None:
-            await self._events.model_did(self._asking.budget, items.degraded, self._items.caller)
-
-    async def _guessed(self, texts: Sequence[str], topics: Sequence[Topic]) -> list[str]:
-        return await guessed(self._items.service, texts, topics)
+            await self._asking.budget.tell(items.degraded, self._items.service, self._items.caller)
 
     async def _declare(self, name: str) -> None:
         if await self._categories.topic(name) is None:

@@ -7,7 +7,6 @@ bound to a group sees what belongs to that or to none.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -22,6 +21,7 @@ from agent_memory.knowledge.facade.within import search_within
 from agent_memory.knowledge.intake.drafting import Document
 from agent_memory.knowledge.items.drawn import drawn_from, leave_answered, with_link
 from agent_memory.knowledge.items.preceding import Preceding
+from agent_memory.knowledge.pages.sources import load_texts
 from agent_memory.models import EVERYTHING, Episode, Listing, Record, SearchFilters, SearchRequest, sees, utc_now
 from agent_memory.models.digest_statements import FROM
 from agent_memory.service import NOBODY
@@ -30,46 +30,18 @@ from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-    from datetime import datetime
     from typing import Any
 
     from agent_memory.knowledge.facade.shapes import MemoryConfig, MemoryItem, Resource
     from agent_memory.knowledge.intake.ingest import Ingest
+    from agent_memory.knowledge.pages.sources import SourceText
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Memory, Trust
+    from agent_memory.models import Memory
     from agent_memory.models import Resource as ResourceRecord
     from agent_memory.service import Caller, Found, MemoryService
 
 _MOST: Final = 100
 R = TypeVar("R", bound=Record)
-
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """One text that items are drawn from: a resource, or a turn that is part of one.
-
-    Attributes:
-        source, resource: Its id, and that of the resource.
-        text: All of it.
-        label: What it is, for a reader.
-        trust: Of its words.
-        speaker: Who said it, of a turn.
-        is_named: Whether that is a name, which stands before what an item says, rather than a role.
-        said_at: When it was said or written.
-        group: To which it belongs.
-        order: Place of a turn in its conversation.
-    """
-
-    source: str
-    resource: str
-    text: str
-    label: str
-    trust: Trust
-    speaker: str = ""
-    said_at: datetime | None = None
-    group: str = ""
-    is_named: bool = True
-    order: int = 0
 
 
 class ResourceLayer:
@@ -124,15 +96,6 @@ class ResourceLayer:
             return None if episode is None or not episode.conversation else await self.record(episode.conversation)
         return _seen(self._asking(), await self._knowledge.resources.get(resource_id))
 
-    async def passages(self, record: ResourceRecord) -> list[Passage]:
-        """Return the texts of a resource: its own or, of a conversation whose turns came one by one, theirs."""
-        turns = sorted(await self._knowledge.episodes.linked_to(record.id), key=lambda turn: turn.order)
-        if turns:
-            return [await self._turn(turn, record) for turn in turns if _seen(self._asking(), turn) is not None]
-        text, kind = await self._knowledge.text_of(record), record.resource_type
-        label = f"{kind} {record.title}".strip()
-        return [Passage(record.id, record.id, text, label, record.trust, "", record.observed_at, record.group)]
-
     async def cut(self, record: ResourceRecord) -> list[dict[str, Any]]:
         """Return passages of a resource and its turns as item fields."""
         turns = sorted(await self._knowledge.episodes.linked_to(record.id), key=lambda turn: turn.order)
@@ -146,21 +109,16 @@ class ResourceLayer:
             items += [item | {"observed_at": source.observed_at} for item in drawn]
         return leave_answered(items)
 
-    async def passage(self, source: str) -> Passage | None:
-        """Return the text of a resource or a turn; None if it is gone."""
-        if source.startswith("epi-"):
-            turn, record = _seen(self._asking(), await self._knowledge.episodes.get(source)), await self.record(source)
-            return None if turn is None or record is None else await self._turn(turn, record)
+    async def get_source(self, source: str) -> Episode | ResourceRecord | None:
+        """Return a visible resource, or a turn of one."""
         record = await self.record(source)
-        if record is None:
-            return None
-        label, text = f"{record.resource_type} {record.title}".strip(), await self._knowledge.text_of(record)
-        return Passage(source, source, text, label, record.trust, group=record.group)
+        if record is None or record.id == source:
+            return record
+        return _seen(self._asking(), await self._knowledge.episodes.get(source))
 
-    async def _turn(self, turn: Episode, record: ResourceRecord) -> Passage:
-        speaker = turn.speaker or turn.role.title()
-        text, label = await self._knowledge.text_of(turn), f"{record.resource_type} {record.title}".strip()
-        return Passage(turn.id, record.id, text, label, turn.trust, speaker, said_at=turn.observed_at, group=turn.group)
+    async def passage(self, source: str) -> SourceText | None:
+        """Return the text of a resource or a turn; None if it is gone."""
+        return (await load_texts(self._knowledge, [source]))[source] if await self.get_source(source) else None
 
     async def turns_of(self, resource_id: str) -> list[str]:
         """Return the ids of the turns that are part of a resource, in their order."""
@@ -255,14 +213,14 @@ class ItemLayer:
             ValidationError: It is empty, too long or nothing but a secret.
             StorageError: Nothing was stored.
         """
-        passage = await self._resources.passage(item.source_resource_id)
-        if passage is None:
+        source = await self._resources.get_source(item.source_resource_id)
+        if source is None:
             raise ResourceNotFoundError(item.source_resource_id)
         link = {"rel": FROM, "id": item.source_resource_id}
         values = {"content": item.content, "topic": item.category or "", "confidence": item.confidence, "links": [link]}
         values |= {"importance": number_of(item.importance), "source": {"kind": "extraction", "detail": "item"}}
-        trust = lowest(self.caller.trust, passage.trust, fields.get("trust", passage.trust))
-        values |= {"group": passage.group} | fields | {"trust": trust}
+        trust = lowest(self.caller.trust, source.trust, fields.get("trust", source.trust))
+        values |= {"group": source.group} | fields | {"trust": trust}
         kept = (await self.service.store(values, self.caller)).memory
         if all(each.id != item.source_resource_id for each in kept.links):
             more = with_link(kept, link, fields.get("metadata", {}).get("at"))

@@ -178,7 +178,7 @@ def resource_of(record: ResourceRecord, content: str) -> Resource:
     return Resource(record.id, record.resource_type, content, dict(record.metadata), record.timestamp)
 
 
-def source_of(memory: Memory) -> str:
+def get_source_id(memory: Memory) -> str:
     """Return the id of what an item was drawn from, empty where it names none."""
     return next((link.id for link in memory.links if link.rel in {FROM, SOURCE_DELETED}), "")
 
@@ -192,7 +192,7 @@ def item_of(memory: Memory) -> MemoryItem:
         memory.id,
         memory.content,
         None,
-        source_of(memory),
+        get_source_id(memory),
         memory.topic or None,
         sure,
         memory.timestamp,

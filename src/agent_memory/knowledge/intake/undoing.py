@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.knowledge.intake.document_index import get_path, get_path_id, is_at
-from agent_memory.knowledge.items.drawn import is_passage, sources_of, without_sources
+from agent_memory.knowledge.items.drawn import is_passage, list_source_ids, without_sources
 from agent_memory.knowledge.items.replaced_passages import show_again
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.stage import tell
@@ -156,8 +156,8 @@ async def _note_restored(knowledge: Knowledge, service: MemoryService, items: Se
     """
     forgotten = [memory for memory, _ in await service.past.forgotten()]
     texts = [set(query_terms(memory.content)) for memory in forgotten]
-    sources = {source for item in items for source in sources_of(item)}
-    sources -= {source for memory in forgotten for source in sources_of(memory)}
+    sources = {source for item in items for source in list_source_ids(item)}
+    sources -= {source for memory in forgotten for source in list_source_ids(memory)}
     turns = (await knowledge.episodes.valid_among([*sources])).values()
     sources -= {turn.id for turn in turns if says_any(turn, texts)}
     restored, marks = sources | {item.id for item in items}, Marks(knowledge.marks)
@@ -182,7 +182,7 @@ async def find_forgotten(knowledge: Knowledge, service: MemoryService, resource_
     for record in records:
         with contextlib.suppress(StorageError):  # its text is missing, which the background work reports
             texts += [await knowledge.text_of(record)] if record.chars else []
-    return [item for item in items if sources.intersection(sources_of(item)) or _is_passage_in(item, texts)]
+    return [item for item in items if sources.intersection(list_source_ids(item)) or _is_passage_in(item, texts)]
 
 
 def _is_passage_in(item: Memory, texts: Iterable[str]) -> bool:
@@ -284,7 +284,7 @@ async def forget_titles(items: Sequence[Memory], knowledge: Knowledge) -> list[s
     said: dict[str, set[str]] = {}
     for item in items:
         words = item.content.removeprefix(f"{item.metadata.get('speaker') or ''}: ")
-        for source in sources_of(item):
+        for source in list_source_ids(item):
             said.setdefault(source, set()).update(query_terms(words))
     turns = await knowledge.episodes.valid_among([one for one in said if one.startswith(EPISODE.prefix)])
     forgotten: dict[str, set[str]] = {}

@@ -176,18 +176,6 @@ def _split_origins(record: Episode, text: str) -> list[tuple[Episode, int, int]]
     return parts
 
 
-def as_said(record: Resource | Episode, text: str, places: Sequence[tuple[int, int]]) -> list[Resource | Episode]:
-    """Return for some places of a text the record with the trust of the words there.
-
-    What a user pasted in a live session is no word of theirs: it counts as what a file says.
-    """
-    if not isinstance(record, Episode) or record.trust != "high" or record.source.kind != "user" or not places:
-        return [record] * len(places)
-    typed = " ".join(typed_part(text).split())
-    pasted = record.model_copy(update={"trust": "medium"})
-    return [record if " ".join(text[slice(*place)].split()) in typed else pasted for place in places]
-
-
 def is_forgotten(item: Mapping[str, Any], never: Collection[str]) -> bool:
     """Tell whether somebody forgot what an item says, from a source that was trusted as much or more."""
     if not never:
@@ -231,11 +219,11 @@ def is_as_drawn(item: Memory) -> bool:
     """Tell whether an item still says what was drawn, rather than what somebody made of it."""
     if item.source.detail == DIGEST:
         return is_as_stated(item)
-    sources = sources_of(item)
+    sources = list_source_ids(item)
     return item.id == _own_id(item) or any(item.id == _first_id(source, item.content) for source in sources)
 
 
-def sources_of(item: Memory) -> list[str]:
+def list_source_ids(item: Memory) -> list[str]:
     """Return the ids of all that an item was drawn from."""
     return [link.id for link in item.links if link.rel == FROM]
 
@@ -277,14 +265,14 @@ def with_link(item: Memory, link: Mapping[str, str], at: object) -> dict[str, An
 def without_sources(item: Memory, gone: Iterable[str]) -> dict[str, Any] | None:
     """Return the changes that take sources from an item; None where none would be left, so that it goes with them."""
     names = set(gone)
-    left = [source for source in sources_of(item) if source not in names]
+    left = [source for source in list_source_ids(item) if source not in names]
     return keep_sources(item, left) if left else None
 
 
 def keep_sources(item: Memory, sources: Sequence[str]) -> dict[str, Any]:
     """Return the changes that leave an item these sources, in order."""
     also = _also(item.metadata)
-    first = sources_of(item)[0]
+    first = list_source_ids(item)[0]
     places = {source: item.metadata.get("at") if source == first else also.get(source) for source in sources}
     at = places.pop(sources[0])
     also = {source: place for source, place in places.items() if place is not None}

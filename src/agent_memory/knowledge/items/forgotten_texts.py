@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.intake.undoing import get_forgotten_sources, says_any
-from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
+from agent_memory.knowledge.items.drawn import is_passage, list_source_ids, place_of
 from agent_memory.models import EPISODE
 from agent_memory.retrieval import query_terms
 
@@ -109,7 +109,7 @@ class ForgottenTexts:
         return [memory for memory, _ in await self._service.past.forgotten()]
 
     async def _list_sources(self, forgotten: Sequence[Memory]) -> set[str]:
-        sources = {source for memory in forgotten for source in sources_of(memory)}
+        sources = {source for memory in forgotten for source in list_source_ids(memory)}
         return sources | await get_forgotten_sources(self._knowledge)
 
 

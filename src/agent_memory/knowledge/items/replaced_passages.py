@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.knowledge.digest.agreement import find_sentence
 from agent_memory.knowledge.digest.statement_words import get_limits
 from agent_memory.knowledge.intake.document_index import MISSING_SINCE, PATH, get_path, without_key
-from agent_memory.knowledge.items.drawn import is_as_drawn, is_passage, keep_sources, place_of, sources_of, with_link
+from agent_memory.knowledge.items.drawn import (
+    is_as_drawn,
+    is_passage,
+    keep_sources,
+    list_source_ids,
+    place_of,
+    with_link,
+)
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.models import DIGEST, EPISODE, RESOURCE, to_text
 from agent_memory.models.digest_statements import FROM, PASSAGE
@@ -48,7 +55,7 @@ async def hide_replaced(
     changes = await _find_shown_statements(knowledge, service, record, text)
     for item in items:
         place = _find_again(item, older.id, older_text, text)
-        if place is not None and record.id not in sources_of(item):
+        if place is not None and record.id not in list_source_ids(item):
             changes[item.id] = with_link(item, {"rel": FROM, "id": record.id}, [*place])
     return await _hide(
         knowledge, service, [item for item in items if item.id not in changes], record.id, older.id, caller, changes
@@ -160,7 +167,7 @@ async def _find_shown_statements(
 ) -> dict[str, dict[str, Any]]:
     """Return the changes that show hidden statements of passages again."""
     passages = {item.id: item for item in await service.admin.linked_to(record.id) if is_passage(item)}
-    sources = {source for passage in passages.values() for source in sources_of(passage)} - {record.id}
+    sources = {source for passage in passages.values() for source in list_source_ids(passage)} - {record.id}
     changes: dict[str, dict[str, Any]] = {}
     for source in sorted(sources):
         items = [item for item in await service.admin.linked_to(source) if item.source.detail == DIGEST]
@@ -209,8 +216,8 @@ async def _hide(
 
 async def _prefer(knowledge: Knowledge, item: Memory, live: Sequence[str], older_id: str) -> dict[str, Any]:
     """Return the changes by which current sources of an item precede."""
-    sources = [*live, *(source for source in sources_of(item) if source == older_id and source not in live)]
-    if sources == sources_of(item):
+    sources = [*live, *(source for source in list_source_ids(item) if source == older_id and source not in live)]
+    if sources == list_source_ids(item):
         return {}
     changes = keep_sources(item, sources)
     resource = await knowledge.resources.get(live[0]) if live[0].startswith(RESOURCE.prefix) else None
@@ -233,12 +240,14 @@ async def _has_shown_item(knowledge: Knowledge, service: MemoryService, resource
     """Return True if an untouched item of a withdrawn document is shown."""
     items = [item for item in await service.admin.linked_to(resource_id) if item.is_item and item.expires_at is None]
     untouched = [item for item in items if PROPOSED not in item.metadata]
-    return any([sources_of(item)[0] == resource_id and not await _list_current(knowledge, item) for item in untouched])
+    return any(
+        [list_source_ids(item)[0] == resource_id and not await _list_current(knowledge, item) for item in untouched]
+    )
 
 
 async def _list_current(knowledge: Knowledge, item: Memory) -> list[str]:
     """Return current sources of an item, in their order."""
-    return [source for source in sources_of(item) if await _is_current(knowledge, source)]
+    return [source for source in list_source_ids(item) if await _is_current(knowledge, source)]
 
 
 async def _is_current(knowledge: Knowledge, source: str) -> bool:

@@ -21,7 +21,7 @@ from agent_memory.knowledge.items.drawn import (
     is_passage,
     joined,
     leave_answered,
-    sources_of,
+    list_source_ids,
     with_sources,
 )
 from agent_memory.knowledge.items.forgotten_texts import list_forgotten_words
@@ -159,7 +159,7 @@ class Items:
         whole = {each.id: (each.conversation or each.id) if isinstance(each, Episode) else each.id for each in records}
         groups: dict[str, list[Memory]] = {}
         for item in stored:
-            groups.setdefault(whole[sources_of(item)[0]], []).append(item)
+            groups.setdefault(whole[list_source_ids(item)[0]], []).append(item)
         spent = round((time.perf_counter() - began) * 1000, 3)
         for resource_id, items in groups.items():
             if not all(sees(self._caller.may_hear, item.facets) for item in items):
@@ -187,7 +187,7 @@ def _show(known: Memory, changes: dict[str, Any]) -> dict[str, Any]:
 
 def _may_replace(item: dict[str, Any], older: Memory, source_id: str) -> bool:
     """Return True if an item may supersede an untouched passage."""
-    is_untouched = is_as_drawn(older) and not older.pinned and sources_of(older) == [source_id]
+    is_untouched = is_as_drawn(older) and not older.pinned and list_source_ids(older) == [source_id]
     return is_untouched and may_stand_for(item["trust"], older.trust)
 
 

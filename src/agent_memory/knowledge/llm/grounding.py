@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.topics.alike import numbers_in
 from agent_memory.retrieval import query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _CAPITAL: Final = re.compile(r"\b[^\W\d_a-z][^\W_]*")
+_NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 def place_of(quote: str, text: str, start: int = 0, end: int | None = None) -> tuple[int, int] | None:
@@ -34,9 +34,14 @@ def place_of(quote: str, text: str, start: int = 0, end: int | None = None) -> t
 
 
 def keeps_order(statement: str, text: str) -> bool:
-    """Tell whether the names and the numbers that two texts share come in the same order in both."""
-    pairs = ((_named(statement), _named(text)), (numbers_in(statement), numbers_in(text)))
+    """Return True if shared names and numbers have the same order."""
+    pairs = ((_named(statement), _named(text)), (find_numbers(statement), find_numbers(text)))
     return all(_shared(first, second) == _shared(second, first) for first, second in pairs)
+
+
+def find_numbers(text: str) -> list[str]:
+    """Return the numbers of a text in their order."""
+    return _NUMBER.findall(text)
 
 
 def names_of(text: str) -> set[str]:

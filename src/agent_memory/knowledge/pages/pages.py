@@ -14,12 +14,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import BusyError
-from agent_memory.knowledge.pages.hidden_topics import is_hidden
+from agent_memory.knowledge.facade.shapes import get_source_id
 from agent_memory.knowledge.pages.paging import page_of, rendered_of, shortened, title_of
 from agent_memory.knowledge.pages.rereading import OnlyNew
 from agent_memory.knowledge.pages.shortening import PageShortener
-from agent_memory.knowledge.pages.sources import sources_of
-from agent_memory.knowledge.pages.subjects import DOCUMENT, HIDDEN, KEPT, KEY, describe, is_derived
+from agent_memory.knowledge.pages.sources import load_texts
+from agent_memory.knowledge.pages.subjects import DOCUMENT, HIDDEN, KEPT, KEY, describe, is_derived, is_hidden
 from agent_memory.knowledge.topics.assignment import build_name
 from agent_memory.knowledge.topics.consolidation import INTERVAL
 from agent_memory.knowledge.topics.escaping import escaped
@@ -201,7 +201,7 @@ class Pages:
         return Made(topic, body, len(members), 1000 * (time.perf_counter() - began))
 
     async def _written(self, topic: Topic, members: Sequence[Memory]) -> tuple[Topic, str, _Saved]:
-        sources = await sources_of(self._knowledge, members)
+        sources = await load_texts(self._knowledge, map(get_source_id, members))
         saved = await asyncio.to_thread(self._saved, topic, members, sources)
         made = saved.made
         if made.dropped:
@@ -346,7 +346,7 @@ async def page_for(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]
 
 async def drafted(knowledge: Knowledge, topic: Topic, members: Sequence[Memory]) -> Page:
     """Return the page that rules make of these, whatever there was before, and write nothing."""
-    sources = await sources_of(knowledge, members)
+    sources = await load_texts(knowledge, map(get_source_id, members))
     own = topic.model_copy(update={"body": "", "item_ids": []})
     return (await asyncio.to_thread(page_of, own, members, sources, knowledge.clock())).page
 

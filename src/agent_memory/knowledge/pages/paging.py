@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.facade.shapes import source_of
+from agent_memory.knowledge.facade.shapes import get_source_id
 from agent_memory.knowledge.items.drawn import is_passage, place_of
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.knowledge.pages.subjects import DOCUMENT, PERSON, TALK, is_derived
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.topics.consolidation import Consolidation, consolidate
-from agent_memory.knowledge.topics.items import TopicItem, heading_of
-from agent_memory.knowledge.topics.page import SOURCES, Footnote, Page
+from agent_memory.knowledge.topics.items import HEADINGS, REST, TopicItem
+from agent_memory.knowledge.topics.page import SOURCES, Footnote, Line, Page, PageClaim, with_lines
 from agent_memory.knowledge.topics.parsing import parse
-from agent_memory.knowledge.topics.rewording import keep_words
 from agent_memory.models import flatten
 from agent_memory.models.digest_statements import PASSAGE
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.knowledge.facade.layers import Passage
+    from agent_memory.knowledge.pages.sources import SourceText
     from agent_memory.knowledge.topics.saves import SavedPage
     from agent_memory.models import Memory, Topic
 
@@ -35,7 +34,7 @@ _MOST_QUOTED: Final = 500
 def page_of(
     topic: Topic,
     memories: Sequence[Memory],
-    sources: Mapping[str, Passage | None],
+    sources: Mapping[str, SourceText | None],
     now: datetime,
     saved: SavedPage | None = None,
 ) -> Consolidation:
@@ -57,13 +56,27 @@ def page_of(
     return consolidate(replace(saved.page, title=rendered.title), items, now=now, about=about)
 
 
-def shortened(topic: Topic, memories: Sequence[Memory], sources: Mapping[str, Passage | None]) -> Page:
+def shortened(topic: Topic, memories: Sequence[Memory], sources: Mapping[str, SourceText | None]) -> Page:
     """Return the page as it was rendered last, without what is gone: what a person's changes are told from."""
     rendered = rendered_of(topic)
     on_it = set(rendered.items)
     items = build_items(topic, [memory for memory in memories if memory.id in on_it], sources)
     made = consolidate(rendered, items, now=rendered.consolidated_at or topic.timestamp, about=rendered.about)
-    return replace(keep_words(made.page, rendered), consolidated_at=rendered.consolidated_at)
+    return replace(_keep_words(made.page, rendered), consolidated_at=rendered.consolidated_at)
+
+
+def _keep_words(page: Page, rendered: Page) -> Page:
+    """Return a page with the words that its claims had.
+
+    A language model worded claims for earlier versions. Claims with other footnotes stay as they are.
+    """
+    texts = {claim.notes: claim.text for claim in rendered.claims if not claim.is_by_hand}
+    lines: list[tuple[str, Line]] = []
+    for title, line in page.lines():
+        if isinstance(line, PageClaim) and not line.is_by_hand:
+            line = replace(line, text=texts.get(line.notes, line.text))  # noqa: PLW2901 - the same claim
+        lines.append((title, line))
+    return with_lines(page, lines)
 
 
 def rendered_of(topic: Topic) -> Page:
@@ -82,7 +95,7 @@ def title_of(topic: Topic) -> str:
     return title if isinstance(title, str) and title else topic.name.replace("_", " ").title()
 
 
-def build_items(topic: Topic, memories: Sequence[Memory], sources: Mapping[str, Passage | None]) -> list[TopicItem]:
+def build_items(topic: Topic, memories: Sequence[Memory], sources: Mapping[str, SourceText | None]) -> list[TopicItem]:
     """Return memories as a page needs them, statements next to their passages.
 
     Args:
@@ -102,7 +115,7 @@ def build_items(topic: Topic, memories: Sequence[Memory], sources: Mapping[str, 
     return list(items.values())
 
 
-def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, Passage | None], place: int) -> TopicItem:
+def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, SourceText | None], place: int) -> TopicItem:
     """Return a memory as a page needs it."""
     note = _note(memory, sources)
     if is_passage(memory) and "speaker" not in memory.metadata:
@@ -114,18 +127,18 @@ def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, Passage | No
         own = heading if heading != SOURCES else f"{title_of(topic)}{SEPARATOR}{heading}"
         return TopicItem(memory.id, words or path, note, own, None, (1, 0, note.source, note.start), memory.trust)
     said = memory.observed_at or memory.timestamp
-    heading = heading_of(memory.category)
+    heading = HEADINGS.get(memory.category, REST)
     if memory.is_item and memory.category == _NOTE:
         heading = {TALK: _EXCHANGES, PERSON: f"{said:%Y-%m}"}.get(topic.source.detail or "", heading)
     text = memory.content if is_passage(memory) else flatten(memory.content)
     moment = memory.observed_at.timestamp() if memory.observed_at else float("inf")
-    turn = sources.get(source_of(memory))
+    turn = sources.get(get_source_id(memory))
     order = (0, moment, "", place if turn is None else turn.order)
     return TopicItem(memory.id, text, note, heading, memory.observed_at, order, memory.trust)
 
 
-def _note(memory: Memory, sources: Mapping[str, Passage | None]) -> Footnote:
-    source = source_of(memory)
+def _note(memory: Memory, sources: Mapping[str, SourceText | None]) -> Footnote:
+    source = get_source_id(memory)
     if not source:
         return Footnote(memory.id, 0, len(memory.content), memory.content, "noted by the agent", item=memory.id)
     passage = sources.get(source)

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from agent_memory.knowledge.pages.rereading import OnlyNew
-from agent_memory.knowledge.topics.cutting import list_items, without
+from agent_memory.knowledge.topics.item_removal import cut_rendered, list_items
 from agent_memory.models import TOPIC
 from agent_memory.storage.cleaning import redact_fields
 
@@ -47,7 +47,7 @@ class PageShortener:
         left = [item_id for item_id in topic.item_ids if item_id not in self._gone]
         if not topic.body or not left or self._reworded.intersection(topic.item_ids):
             return None
-        body = await asyncio.to_thread(without, topic.body, self._gone)
+        body = await asyncio.to_thread(cut_rendered, topic.body, self._gone)
         if body is None or not list_items(body).issuperset(left):
             return None
         clean = await asyncio.to_thread(redact_fields, TOPIC, {"item_ids": left, "body": body}, OnlyNew(topic.body))

@@ -1,51 +1,60 @@
-"""The texts that items were drawn from, many at once."""
+"""Texts that items were drawn from, many at once."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import StorageError
-from agent_memory.knowledge.facade.layers import Passage
-from agent_memory.knowledge.facade.shapes import source_of
 from agent_memory.models import EPISODE, RESOURCE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Episode, Memory, Resource
 
 
-async def sources_of(knowledge: Knowledge, memories: Sequence[Memory]) -> dict[str, Passage | None]:
-    """Return for each id that one of the memories names as its source, the text; None for one that is gone.
+@dataclass(frozen=True, slots=True)
+class SourceText:
+    """Text of a resource, or of a turn that is part of one.
+
+    Attributes:
+        source, resource: ID of the text, and ID of its resource.
+        text: Whole text.
+        label: Type and title, for a reader.
+        order: Place of a turn in its conversation.
+    """
+
+    source: str
+    resource: str
+    text: str
+    label: str
+    order: int = 0
+
+
+async def load_texts(knowledge: Knowledge, source_ids: Iterable[str]) -> dict[str, SourceText | None]:
+    """Return the texts of sources by ID; None for a missing one.
 
     Raises:
-        StorageError: The records cannot be read; a long text that is gone or damaged counts as gone.
+        StorageError: The records cannot be read; a long text that is missing or damaged counts as missing.
     """
-    named = dict.fromkeys(filter(None, map(source_of, memories)))
-    turns = await knowledge.episodes.valid_among([one for one in named if one.startswith(EPISODE.prefix)])
+    ids = list(dict.fromkeys(filter(None, source_ids)))
+    turns = await knowledge.episodes.valid_among([one for one in ids if one.startswith(EPISODE.prefix)])
     whole = {turn.conversation for turn in turns.values() if turn.conversation}
     resources = await knowledge.resources.valid_among(
-        [*whole, *(one for one in named if one.startswith(RESOURCE.prefix))]
+        [*whole, *(one for one in ids if one.startswith(RESOURCE.prefix))]
     )
-    found: dict[str, Passage | None] = {}
-    for one in named:
-        turn = turns.get(one)
-        resource = resources.get((turn.conversation or "") if turn is not None else one)
-        found[one] = await _passage(knowledge, one, turn, resource)
-    return found
-
-
-async def _passage(
-    knowledge: Knowledge, source: str, turn: Episode | None, resource: Resource | None
-) -> Passage | None:
-    record = turn or resource
-    if record is None:
-        return None
-    try:
-        text = await knowledge.text_of(record)
-    except StorageError:
-        return None
-    label = f"{resource.resource_type} {resource.title}".strip() if resource is not None else "a turn"
-    order = turn.order if turn is not None else 0
-    return Passage(source, resource.id if resource is not None else source, text, label, record.trust, order=order)
+    texts: dict[str, SourceText | None] = {}
+    for source in ids:
+        turn = turns.get(source)
+        resource = resources.get((turn.conversation or "") if turn is not None else source)
+        texts[source], record = None, turn or resource
+        if record is not None:
+            try:
+                text = await knowledge.text_of(record)
+            except StorageError:
+                continue
+            home = resource.id if resource is not None else source
+            label = f"{resource.resource_type} {resource.title}".strip() if resource is not None else "a turn"
+            texts[source] = SourceText(source, home, text, label, turn.order if turn is not None else 0)
+    return texts

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.items.drawn import is_passage, sources_of
+from agent_memory.knowledge.items.drawn import is_passage, list_source_ids
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.models import DIGEST, EPISODE, RESOURCE
 from agent_memory.models.digest_statements import PASSAGE
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.knowledge.topics.saves import TopicFiles
     from agent_memory.models import Episode, Memory, Resource, Topic
 
 ENTITY: Final = "entity"
@@ -108,6 +109,13 @@ def is_legacy(topic: Topic) -> bool:
     return topic.source.detail in {ENTITY, HIDDEN, KEPT}
 
 
+def is_hidden(topic: Topic, files: TopicFiles) -> bool:
+    """Return True for a legacy topic, unless a person edited its page."""
+    if topic.source.detail != ENTITY:
+        return topic.source.detail == HIDDEN
+    return not topic.edited_by and not files.kept(topic.name).is_edited
+
+
 def describe(kind: str, title: str, members: Sequence[Memory], speakers: Sequence[str] = ()) -> str:
     """Return a description: headings of a document, speakers of a conversation."""
     if kind == PERSON:
@@ -152,10 +160,10 @@ async def load_sources(knowledge: Knowledge, memories: Iterable[Memory]) -> Item
         StorageError: The sources cannot be read.
     """
     drawn = [memory for memory in memories if memory.is_item]
-    cut = {source for item in drawn if is_passage(item) for source in sources_of(item)}
+    cut = {source for item in drawn if is_passage(item) for source in list_source_ids(item)}
     # Items of earlier versions are read where their source has no passage, which would say the same.
-    items = [item for item in drawn if item.source.detail in _PRESENT or cut.isdisjoint(sources_of(item))]
-    sources = {source for item in items for source in sources_of(item)}
+    items = [item for item in drawn if item.source.detail in _PRESENT or cut.isdisjoint(list_source_ids(item))]
+    sources = {source for item in items for source in list_source_ids(item)}
     turns = await knowledge.episodes.valid_among([source for source in sources if source.startswith(EPISODE.prefix)])
     homes = {turn.conversation for turn in turns.values() if turn.conversation is not None}
     homes |= {source for source in sources if source.startswith(RESOURCE.prefix)}
@@ -168,7 +176,7 @@ def find_subjects(sources: ItemSources) -> list[PageSubject]:
     """Return the documents, conversations and people of items."""
     subjects: dict[tuple[str, str], PageSubject] = {}
     for item in sources.items:
-        for source in reversed(sources_of(item)):  # a question precedes its answer
+        for source in reversed(list_source_ids(item)):  # a question precedes its answer
             turn = sources.turns.get(source)
             resource = sources.resources.get((turn.conversation or "") if turn is not None else source)
             if resource is not None and resource.resource_type != _NO_PAGE:

@@ -43,7 +43,7 @@ class _Pages:
         if not (folder.path / TOPIC.journal).exists():
             return
         from agent_memory.knowledge.intake.undoing import find_turns_saying, forget_retold, forget_titles
-        from agent_memory.knowledge.items.drawn import sources_of
+        from agent_memory.knowledge.items.drawn import list_source_ids
         from agent_memory.knowledge.pages.pages import Pages, requoted  # only for those who were given something
         from agent_memory.knowledge.pages.stage import tell
         from agent_memory.knowledge.records import Knowledge
@@ -55,7 +55,7 @@ class _Pages:
         pages = Pages(self._knowledge, self._service)
         for made in [*await pages.withdraw(memory_ids), *await requoted(pages, renamed)]:
             await tell(self._service, made, caller)
-        sources = dict.fromkeys(source for item in gone for source in sources_of(item))
+        sources = dict.fromkeys(source for item in gone for source in list_source_ids(item))
         if (folder.path / EPISODE.journal).exists():
             notes = [memory.content for memory in forgotten if not memory.is_item]
             sources |= dict.fromkeys(await find_turns_saying(notes, self._knowledge))

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.topics.cutting import without
 from agent_memory.knowledge.topics.escaping import escaped
+from agent_memory.knowledge.topics.item_removal import cut_rendered
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.topics.rendering import render
 from agent_memory.models import to_text
@@ -92,7 +92,7 @@ def shortened_file(text: str, gone: Collection[str]) -> str | None:
     mark = _RENDERED.search(front[0]) if front else None
     if mark is None or _checksum(text[: mark.start()] + text[mark.end() :]) != mark[1]:
         return None
-    short = without(text[: mark.start()] + text[mark.end() :], gone)
+    short = cut_rendered(text[: mark.start()] + text[mark.end() :], gone)
     return None if short is None else _marked(short)
 
 

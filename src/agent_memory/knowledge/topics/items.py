@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
     from agent_memory.knowledge.topics.page import Footnote
@@ -42,33 +41,22 @@ class TopicItem:
         return "\n".join(filter(None, lines)) or "-"
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """A heading of pages and the categories below it."""
-
-    title: str
-    categories: Sequence[str] = field(default=())
-
-
-HEADINGS: Final = (
-    Heading("Preferences", ("preference",)),
-    Heading("Decisions", ("decision", "pattern")),
-    Heading("To do and open questions", ("task", "question")),
-    Heading("Findings", ("discovery", "insight", "bugfix")),
-)
-"""In the order of a page."""
+HEADINGS: Final = {
+    "preference": "Preferences",
+    "decision": "Decisions",
+    "pattern": "Decisions",
+    "task": "To do and open questions",
+    "question": "To do and open questions",
+    "discovery": "Findings",
+    "insight": "Findings",
+    "bugfix": "Findings",
+}
+"""Headings by category, in the order of a page."""
 REST: Final = "Facts"
 """Last heading, of what has no other one."""
-
-
-def heading_of(category: str) -> str:
-    """Return the heading for items of a category."""
-    return next((heading.title for heading in HEADINGS if category in heading.categories), REST)
+_TITLES: Final = ["", *HEADINGS.values()]
 
 
 def rank_of(title: str) -> int:
     """Return the rank of a heading: categories, others, the rest."""
-    titles = ["", *(heading.title for heading in HEADINGS)]
-    if title in titles:
-        return titles.index(title)
-    return len(titles) + (title == REST)
+    return _TITLES.index(title) if title in _TITLES else len(_TITLES) + (title == REST)

@@ -33,8 +33,8 @@ from agent_memory.knowledge.topics.file import (
     shortened_file,
     topic_of,
 )
+from agent_memory.knowledge.topics.item_removal import cut_edited
 from agent_memory.knowledge.topics.rendering import joined, split
-from agent_memory.knowledge.topics.withdrawing import without_items
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class TopicFiles:
 
         Args:
             gone: Ids of the items.
-            rendered: Returns the claims as they were rendered: see `topics.withdrawing`.
+            rendered: Returns the claims as they were rendered: see `cut_edited`.
 
         Returns:
             The topics in whose files such words stood, and whether they are out: else the page is to be made anew.
@@ -190,7 +190,7 @@ class TopicFiles:
             elif (short := shortened_file(text, gone)) is not None:
                 is_out = self._replace(name, short.encode(), contents[name])
             elif _is_changed(topic, contents):  # no part of such a page is rendered anew
-                self._replace(name, without_items(text, gone, rendered()).encode(), contents[name])
+                self._replace(name, cut_edited(text, gone, rendered()).encode(), contents[name])
             found[topic] = found.get(topic, True) and is_out
         return found
 

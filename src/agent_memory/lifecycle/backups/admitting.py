@@ -11,7 +11,7 @@ from agent_memory.files.blobs import with_new_names
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import PurgeList
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line, sealed
-from agent_memory.knowledge.topics.withdrawing import without_items
+from agent_memory.knowledge.topics.item_removal import cut_edited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -103,4 +103,4 @@ def barring(root: Path, agents: Collection[str]) -> Admission:
 
 def without_records(page: str, gone: Collection[str]) -> str:
     """Return a page without the footnotes of items that are gone and the claims without others, whoever worded them."""
-    return without_items(page, gone, _Everything()) if _FOOTNOTE in page else page
+    return cut_edited(page, gone, _Everything()) if _FOOTNOTE in page else page

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.knowledge.topics.consolidation import GONE, TAKEN_OUT, Consolidation, consolidate
-from agent_memory.knowledge.topics.items import TopicItem, heading_of
+from agent_memory.knowledge.topics.items import HEADINGS, REST, TopicItem
 from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.topics.rendering import UNTRUSTED, render
@@ -22,7 +22,7 @@ def item(number: int, text: str = "", category: str = "note") -> TopicItem:
     text = text or f"Lea said {TEXTS[number % 4]} {number}"
     memory = f"mem-{number:012x}"
     note = Footnote(f"epi-{number:012x}", 0, len(text), text, "conversation with Lea", "res-00000000000a", memory)
-    return TopicItem(memory, text, note, heading_of(category), NOW + timedelta(hours=number), (number,))
+    return TopicItem(memory, text, note, HEADINGS.get(category, REST), NOW + timedelta(hours=number), (number,))
 
 
 def made(*items: TopicItem, before: Page | None = None) -> Consolidation:

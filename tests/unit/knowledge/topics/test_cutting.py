@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 
 from agent_memory.knowledge.topics.consolidation import consolidate
-from agent_memory.knowledge.topics.cutting import list_items, without
 from agent_memory.knowledge.topics.file import page_file, read_page_file, shortened_file
-from agent_memory.knowledge.topics.items import TopicItem, heading_of
+from agent_memory.knowledge.topics.item_removal import cut_rendered, list_items
+from agent_memory.knowledge.topics.items import HEADINGS, REST, TopicItem
 from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim, Section
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.topics.rendering import render
@@ -22,7 +22,8 @@ def item(number: int, text: str, category: str = "note") -> TopicItem:
     note = Footnote(
         f"epi-{number:012x}", 0, len(text), text, "a (talk)", f"res-{number % 2:012x}", f"mem-{number:012x}"
     )
-    return TopicItem(note.item, text, note, heading_of(category), datetime(2026, 1, 1 + number, tzinfo=UTC), (number,))
+    said_at = datetime(2026, 1, 1 + number, tzinfo=UTC)
+    return TopicItem(note.item, text, note, HEADINGS.get(category, REST), said_at, (number,))
 
 
 ITEMS = [
@@ -44,7 +45,7 @@ def page_of(items: list[TopicItem]) -> Page:
 def test_what_is_left_is_the_page_that_the_other_items_make(gone: set[int]) -> None:
     ids = {f"mem-{number:012x}" for number in gone}
     text = render(page_of(ITEMS))
-    short = without(text, ids)
+    short = cut_rendered(text, ids)
     assert short is not None
     assert parse(short) == page_of([each for each in ITEMS if each.id not in ids])
     assert f"*Items: {len(ITEMS) - len(gone - {9})} | " in short
@@ -56,26 +57,26 @@ def test_page_with_joined_claims_is_rebuilt() -> None:
     joined = replace(page.claims[1], notes=(*page.claims[1].notes, *page.claims[2].notes))
     text = render(replace(page, sections=(Section("Facts", (joined,)), page.sections[0])))
     assert list_items(text) == {ITEMS[number].id for number in range(3)}
-    assert without(text, {ITEMS[1].id}) is None
-    assert without(text, {ITEMS[1].id, ITEMS[2].id}) is not None
+    assert cut_rendered(text, {ITEMS[1].id}) is None
+    assert cut_rendered(text, {ITEMS[1].id, ITEMS[2].id}) is not None
 
 
 def test_a_page_of_which_nothing_would_be_left_or_with_a_persons_line_on_it_is_to_be_made_anew() -> None:
     text = render(page_of(ITEMS[:1]))
-    assert without(text, {ITEMS[0].id}) is None
+    assert cut_rendered(text, {ITEMS[0].id}) is None
     page = page_of(ITEMS[:2])
     own = replace(page, sections=(*page.sections, Section("Hers", (OwnText("See [^1] and [^2]."),))))
-    assert without(render(own), {ITEMS[0].id}) is None
+    assert cut_rendered(render(own), {ITEMS[0].id}) is None
     edited = PageClaim("Hers now.", page.claims[0].notes, is_edited=True)
     changed = replace(page, sections=(Section("Facts", (edited, page.claims[1])),))
-    assert without(render(changed), {ITEMS[0].id}) is None
+    assert cut_rendered(render(changed), {ITEMS[0].id}) is None
 
 
 def test_a_persons_line_below_a_heading_keeps_it() -> None:
     page = page_of(ITEMS)
     title = page.sections[0].title
     own = Section(title, (OwnText("Ask her.\n\n\nAnd again."), *page.sections[0].lines))
-    short = without(render(replace(page, sections=(own, *page.sections[1:]))), {ITEMS[0].id})
+    short = cut_rendered(render(replace(page, sections=(own, *page.sections[1:]))), {ITEMS[0].id})
     assert short is not None
     assert parse(short).sections[0] == Section(title, (OwnText("Ask her.\n\n\nAnd again."),))
 

@@ -1,4 +1,4 @@
-"""Removal of items from a rendered page, line by line. Pure.
+"""Removal of items from rendered and edited pages, line by line. Pure.
 
 What is left keeps its place, its heading and the numbers of its footnotes until the page is rebuilt.
 """
@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.topics.escaping import fold, unfold
+from agent_memory.knowledge.topics.rendering import EDITED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -17,6 +18,9 @@ _ID: Final = r"[a-z]{3}-[0-9a-f]{12}"
 _NOTE: Final = re.compile(rf"\[\^(\d+)\]: .*?\((?:({_ID}), )?({_ID}) at \d+-\d+(?:, ({_ID}))?\)")
 _CLAIM: Final = re.compile(r"- .* ((?:\[\^\d+\])+)")
 _NUMBER: Final = re.compile(r"\[\^(\d+)\]")
+_EDITED_NOTE: Final = re.compile(r"\[\^(\d+)\]: .*? at \d+-\d+, (mem-[0-9a-f]{12})\)")
+_EDITED_CLAIM: Final = re.compile(r"- (?:\(\d{4}-\d\d-\d\d\) )?(.*?)(?: (?:\[\^\d+\])+)?(?<!\s)\s*")
+"""A footnote and a claim of a page that a person changed."""
 _FOOTER: Final = re.compile(r"^\*Items: \d+ \| Resources: \d+\*$", re.MULTILINE)
 _NOTHING: Final = "\0"
 """Line that was removed, until it is known whether something is left below its heading."""
@@ -29,8 +33,8 @@ def list_items(text: str) -> set[str]:
     return {note[4] for note in _notes(text.split("\n")).values() if note[4]}
 
 
-def without(text: str, gone: Collection[str]) -> str | None:
-    """Return a page without the footnotes and claims of some items.
+def cut_rendered(text: str, gone: Collection[str]) -> str | None:
+    """Remove the footnotes and claims of items from a page.
 
     Args:
         text: Rendered page, with front matter or without it.
@@ -60,6 +64,26 @@ def without(text: str, gone: Collection[str]) -> str | None:
     return unfold(_FOOTER.sub(f"*Items: {len(items)} | Resources: {len(resources)}*", text))
 
 
+def cut_edited(text: str, gone: Collection[str], rendered: Collection[str]) -> str:
+    """Remove footnotes of items, and claims without others, from an edited page.
+
+    A claim whose words are a person's stays without these footnotes: what they quote is theirs.
+
+    Args:
+        text: Whole text of a file.
+        gone: IDs of the items.
+        rendered: Claims as they were rendered, in Markdown; all others are a person's.
+    """
+    lines = fold(text).split("\n")
+    notes = {line: note for line in lines if (note := _EDITED_NOTE.match(line))}
+    numbers = {note[1] for note in notes.values() if note[2] in gone}
+    if not numbers:
+        return text
+    left = (line for line in lines if line not in notes or notes[line][1] not in numbers)
+    cut_lines = (_cut_line(line, numbers, rendered) for line in left)
+    return unfold("\n".join(line for line in cut_lines if line is not None))
+
+
 def _notes(lines: Sequence[str]) -> dict[str, re.Match[str]]:
     """Return all footnotes by their number."""
     return {note[1]: note for line in lines if line.startswith("[^") and (note := _NOTE.match(line))}
@@ -69,3 +93,14 @@ def _references(line: str) -> list[str]:
     """Return the numbers of the footnotes of a rendered claim."""
     claim = _CLAIM.fullmatch(line) if line.startswith("- ") and line.endswith("]") else None
     return _NUMBER.findall(claim[1]) if claim else []
+
+
+def _cut_line(line: str, numbers: Collection[str], rendered: Collection[str]) -> str | None:
+    """Return a line without references to footnotes, None if nothing is left."""
+    references = set(_NUMBER.findall(line))
+    if references.isdisjoint(numbers):
+        return line
+    claim = _EDITED_CLAIM.fullmatch(line)
+    if claim and references <= set(numbers) and not line.rstrip().endswith(EDITED) and claim[1] in rendered:
+        return None
+    return _NUMBER.sub(lambda number: "" if number[1] in numbers else number[0], line).rstrip()
