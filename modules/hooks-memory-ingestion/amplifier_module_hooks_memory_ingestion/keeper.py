@@ -156,33 +156,34 @@ class Keeper:
         permission = ModelPermission(
             self._session.caller.as_person(),
             self._settings.model_budget,
-            partial(self._agree, self._model),
+            partial(self._find_refusal, self._model),
             self._find_pause,
             partial(hold_for_yes, self._session, service),
         )
         return asking, permission
 
-    def _find_pause(self) -> str:
-        """Return why nothing may be asked now, or an empty text."""
+    def _find_pause(self) -> str | None:
+        """Return a clause if nothing may be asked now."""
         if self._is_ending():
             return "the last session ended; the next one continues"
         modes = (mode_of(self._session, category) for category in ("", "note"))
         mode = next((mode for mode in modes if mode not in {"autonomous", "ask"}), "")
-        return f"memory is in mode {mode}" if mode else ""
+        return f"memory is in mode {mode}" if mode else None
 
-    async def _agree(self, model: SessionModel, estimate: ModelEstimate) -> str:
-        """Show an estimate once a session; return why the model may not be asked, empty after a yes."""
+    async def _find_refusal(self, model: SessionModel, estimate: ModelEstimate) -> str | None:
+        """Show an estimate once a session; return a clause before a yes."""
         if self._settings.model_agreed or self._agent_id in self._agreed:
-            return ""
+            return None
         proposal = get_model_proposal(self._agent_id)
         if not self._has_shown_estimate:
             self._has_shown_estimate = True
             price = await model.estimate_price(estimate.prompt_tokens, estimate.answer_tokens)
+            cost = f", about {price[0]:.2f} {price[1]}" if price else ""
             tokens = estimate.prompt_tokens + estimate.answer_tokens
             self._session.proposals.add(proposal, "")  # of no session: a plain yes may answer something else
             self._session.lines.add(
                 f"A background model can digest {counted(estimate.passages, 'passage')}: about {tokens:,} tokens"
-                f"{price}, at most {self._settings.model_budget:,} a day. To allow it, say: yes {proposal}"
+                f"{cost}, at most {self._settings.model_budget:,} a day. To allow it, say: yes {proposal}"
             )
             await self._session.lines.flush()
         return f"the estimate waits for a yes (say: yes {proposal})"

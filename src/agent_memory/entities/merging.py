@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, TypedDict, cast
 
 from agent_memory.errors import ValidationError
+from agent_memory.models.record import TRUST_ORDER
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 MERGED: Final = "merged"
 """Key of metadata under which the merges of an entity stand."""
-_RANK: Final[dict[Trust, int]] = {"low": 0, "medium": 1, "high": 2}
 _MOST_BYTES: Final = 6_144
 """Of the 8 KiB that metadata may have."""
 
@@ -119,7 +119,7 @@ def _said(value: str, entity: Entity) -> Said:
 
 def _holds(said: list[Said]) -> Said:
     """Return what holds of all that was said: the latest of the highest trust."""
-    return max(enumerate(said), key=lambda each: (_RANK[each[1]["trust"]], each[0]))[1]
+    return max(enumerate(said), key=lambda each: (TRUST_ORDER.index(each[1]["trust"]), each[0]))[1]
 
 
 def _own_aliases(entity: Entity, merges: Merges) -> list[str]:

@@ -47,20 +47,20 @@ class SessionModel:
         answer = await provider.complete(self._request(prompt, MOST_TOKENS), extended_thinking=False, **options)
         return "".join(block.text for block in answer.content if getattr(block, "type", "") == "text")
 
-    async def estimate_price(self, prompt_tokens: int, answer_tokens: int) -> str:
-        """Return the price as in `, about 0.05 USD`; empty if the host gives none."""
+    async def estimate_price(self, prompt_tokens: int, answer_tokens: int) -> tuple[float, str] | None:
+        """Return amount and currency, or None if the host gives none."""
         try:
             provider, model = await self._choose()
             listed = await asyncio.wait_for(provider.list_models(), _PRICE_SECONDS)
         except Exception as error:  # noqa: BLE001 - a provider raises errors of any class; the estimate has no price
             log.info("price_unknown", error=type(error).__name__)
-            return ""
+            return None
         name = model or str(getattr(provider, "default_model", ""))
         prices = [getattr(info, "pricing", None) for info in listed if info.id == name or len(listed) == 1]
         if not prices or prices[0] is None:
-            return ""
+            return None
         price = prices[0].input_per_million * prompt_tokens + prices[0].output_per_million * answer_tokens
-        return f", about {price / 1_000_000:.2f} {prices[0].currency}"
+        return price / 1_000_000, prices[0].currency
 
     async def _choose(self) -> tuple[Any, str]:
         """Return a provider, and the name of its model if it is not the provider's own."""

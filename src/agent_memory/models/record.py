@@ -26,6 +26,7 @@ MAX_GROUP_CHARS: Final = 200
 
 Trust = Literal["high", "medium", "low"]
 """Where a record's words come from: a person (high), the model (medium), or after untrusted input (low)."""
+TRUST_ORDER: Final[tuple[Trust, ...]] = ("low", "medium", "high")
 
 
 def may_stand_for(trust: Trust, other: Trust) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import ACCESS, IDENTITY, MEMORY, PLACE, Memory, is_memory_id, rests_on
+from agent_memory.models import ACCESS, IDENTITY, MEMORY, PLACE, TRUST_ORDER, Memory, is_memory_id, rests_on
 from agent_memory.service.proposals import MAX_FORGOTTEN, MAX_PINNED, is_commanded, proposal_id
 from agent_memory.service.similar import is_near
 from agent_memory.storage.changes import overlaid
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from agent_memory.service.caller import Caller
     from agent_memory.storage.cleaning import Redacted
 
-_ORDER: Final[tuple[Trust, ...]] = ("low", "medium", "high")
 Action = Literal["change", "forget", "pin"]
 _ActName = Literal["change", "expire", "forget", "pin", "replace", "reword", "unpin"]
 
@@ -65,7 +64,7 @@ def statement_of(memory: Memory) -> dict[str, Any]:
 
 def lowest(*trusts: Trust) -> Trust:
     """Return the lowest of some trusts."""
-    return min(trusts, key=_ORDER.index)
+    return min(trusts, key=TRUST_ORDER.index)
 
 
 @dataclass(frozen=True, slots=True)

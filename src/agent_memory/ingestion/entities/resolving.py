@@ -21,6 +21,7 @@ from agent_memory.models import (
     MENTIONS,
     MERGED_INTO,
     NAMES,
+    TRUST_ORDER,
     derived_id,
     may_stand_for,
 )
@@ -98,16 +99,10 @@ def resolve(
     return drafts
 
 
-def may_raise(trust: str, before: str) -> bool:
-    """Tell whether a trust is higher than another one."""
-    order = ("low", "medium", "high")
-    return order.index(trust) > order.index(before)
-
-
 def _get_changes(source: Episode | Resource, found: ExtractedEntity, entity: Entity) -> dict[str, Any]:
     """Return what a source changes in a known entity: spelling by more trust, an unknown type, the reader's rule."""
     changes: dict[str, Any] = {}
-    if may_raise(source.trust, entity.trust) and found.rule != SMALL:
+    if TRUST_ORDER.index(source.trust) > TRUST_ORDER.index(entity.trust) and found.rule != SMALL:
         changes |= {"trust": source.trust, "name": found.name}
     is_guessed, detail = is_by_removed_rules(entity), _get_detail(found)
     is_untyped = entity.entity_type in UNTYPED or is_guessed

@@ -17,7 +17,7 @@ from agent_memory.knowledge.digest.statement_input import StatementInput
 from agent_memory.knowledge.items.drawn import list_source_ids
 from agent_memory.knowledge.llm.grounding import place_of as find_words
 from agent_memory.knowledge.llm.model_use import ModelUse
-from agent_memory.knowledge.llm.port import fenced, read_rows
+from agent_memory.knowledge.llm.port import ModelFailure, fenced, read_rows
 from agent_memory.models import Episode
 from agent_memory.scratchpad import estimate_tokens
 from agent_memory.tasks.marks import Marks, is_to_be_tried, moved, with_never
@@ -68,16 +68,6 @@ class ModelEstimate:
     answer_tokens: int
 
 
-async def agree_always(_estimate: ModelEstimate) -> str:
-    """Return no reason to wait: a program that hands over a model has agreed."""
-    return ""
-
-
-def never_pause() -> str:
-    """Return no reason to pause."""
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class ModelPermission:
     """Conditions under which a model is asked in the background.
@@ -85,15 +75,16 @@ class ModelPermission:
     Attributes:
         caller: Session that asks; the model is shown what it may see.
         daily_tokens: Tokens of prompts and answers a day at most.
-        agree: Shows an estimate before the first use; returns why the user has not agreed, or an empty text.
-        find_pause: Returns a clause why nothing may be asked now, or an empty text.
+        find_refusal: Shows an estimate before the first use; returns a clause if the user has not agreed. A program
+            that hands over a model has agreed.
+        find_pause: Returns a clause if nothing may be asked now.
         hold: As `PassageDigest.take_back` takes it.
     """
 
     caller: Caller
     daily_tokens: int = DAILY_TOKENS
-    agree: Callable[[ModelEstimate], Awaitable[str]] = agree_always
-    find_pause: Callable[[], str] = never_pause
+    find_refusal: Callable[[ModelEstimate], Awaitable[str | None]] | None = None
+    find_pause: Callable[[], str | None] = lambda: None
     hold: Hold | None = None
 
 
@@ -108,16 +99,12 @@ class ModelOutcome(DigestOutcome):
     """Outcome of asking a model about passages.
 
     Attributes:
-        problem: Sentence that says why there is no answer, or None.
-        code: `MODEL_SILENT`, `MODEL_UNREADABLE`, or empty.
-        why: Clause of the problem.
+        failure: Reason for no answer, or None.
         unread: Rows of the answer that cannot be read.
         digested: IDs of passages with stored statements.
     """
 
-    problem: str | None = None
-    code: str = ""
-    why: str = ""
+    failure: ModelFailure | None = None
     unread: int = 0
     digested: set[str] = field(default_factory=set)
 
@@ -127,7 +114,7 @@ class ModelOutcome(DigestOutcome):
         refused = len(self.refused) + self.unread
         reasons = ", ".join(dict.fromkeys(reason for _, reason in self.refused)) or "they cannot be read"
         sentence = f"Statements of the language model that were refused: {refused} ({reasons})."
-        return [*([self.problem] if self.problem else []), *([sentence] if refused else [])]
+        return [*([self.failure.sentence] if self.failure else []), *([sentence] if refused else [])]
 
 
 async def ask_statements(
@@ -139,12 +126,12 @@ async def ask_statements(
         ValidationError: A statement may not be stored; none was.
         StorageError: Some may be stored; doing it again stores none twice.
     """
-    reply = await asking.ask(
-        render_prompt(passages), lambda answer: read_rows(answer, StatementRow), _DONE, is_repeated=False
+    answer = await asking.ask(
+        render_prompt(passages), lambda text: read_rows(text, StatementRow), _DONE, should_retry_unreadable=False
     )
-    if reply.value is None:
-        return ModelOutcome(problem=reply.problem, code=reply.code, why=reply.why)
-    rows, unread = reply.value
+    if isinstance(answer, ModelFailure):
+        return ModelOutcome(failure=answer)
+    rows, unread = answer
     named = [(row, _find_passage(row, passages)) for row in rows]
     statements = [QuotedStatement(**row.model_dump() | {"passage": passage}) for row, passage in named if passage]
     outcome = await digest.take_back(statements, (), caller, hold, author=AUTHOR)
@@ -233,14 +220,16 @@ class ModelDigest:
         if is_whole and last == mark.through and not self._has_retries(mark):
             return
         due, before = await self._list_due(mark), replace(use)
-        use.paused = self._permission.find_pause() if due else ""
+        permission = self._permission
+        use.paused = (permission.find_pause() if due else None) or ""
         if due and not use.paused and not use.is_agreed:
-            use.paused = await self._permission.agree(estimate_use(due))
+            find_refusal = permission.find_refusal
+            use.paused = (await find_refusal(estimate_use(due)) if find_refusal else None) or ""
             use.is_agreed = not use.paused
         if use != before:
             await asyncio.to_thread(use.write, folder)
         for batch in split_batches(due) if not use.paused else ():
-            use.paused = self._permission.find_pause()
+            use.paused = permission.find_pause() or ""
             mark = mark if use.paused else await self._digest_batch(batch, mark, use)
             await asyncio.to_thread(use.write, folder)
             await self._marks.keep(mark)
@@ -280,13 +269,13 @@ class ModelDigest:
         try:
             outcome = await ask_statements(self._digest, self._asking, batch, permission.caller, permission.hold)
         except ValidationError as error:
-            outcome = ModelOutcome(problem=error.message, why="statements may not be stored now")
+            outcome = ModelOutcome(failure=ModelFailure(error.message, "statements may not be stored now"))
         use.tokens += budget.tokens - spent - reserved
-        await budget.tell(outcome.problem, self._service, permission.caller)
-        ids = [passage.id for passage in batch]
-        if outcome.problem is not None:
-            use.paused = "" if outcome.code == MODEL_UNREADABLE else outcome.why
-            failed = dict.fromkeys(ids, outcome.code) if outcome.code else {}
+        failure, ids = outcome.failure, [passage.id for passage in batch]
+        await budget.report_problem(failure.sentence if failure else None, self._service, permission.caller)
+        if failure is not None:
+            use.paused = "" if failure.code == MODEL_UNREADABLE else failure.clause
+            failed = dict.fromkeys(ids, failure.code) if failure.code else {}
             return moved(mark, mark.through, failed, ids, self._knowledge.clock())
         use.asked += len(batch)
         use.added += len(outcome.stored) + len(outcome.held)

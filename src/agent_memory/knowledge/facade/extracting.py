@@ -138,11 +138,11 @@ class Extraction:
         for batch in split_batches(passages):
             outcome = await ask_statements(self._passage_digest, self._asking, batch, self._items.caller)
             items.warnings += outcome.warnings
-            items.degraded = outcome.problem or items.degraded
+            items.degraded = outcome.failure.sentence if outcome.failure else items.degraded
             items += [item_of(memory) for memory in outcome.stored]
             items.by_model += len(outcome.stored)
         if self._asking.model is not None:
-            await self._asking.budget.tell(items.degraded, self._items.service, self._items.caller)
+            await self._asking.budget.report_problem(items.degraded, self._items.service, self._items.caller)
 
     async def _declare(self, name: str) -> None:
         if await self._categories.topic(name) is None:

@@ -237,7 +237,7 @@ class MemoryManager:
         found = await way.retrieve(query, k, category_filter=category_filter)
         if (calls, failures) != (spent.calls, spent.failures.total()):
             problem = found.degraded if spent.failures.total() > failures else None
-            await spent.tell(problem, self._service, self._caller())
+            await spent.report_problem(problem, self._service, self._caller())
         await self._seen.name(found.items)
         payload = RetrievalPerformedPayload(
             query_hash(query), found.mode_used.value, len(found.items), found.search_time_ms, found.escalated

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from agent_memory.errors import RetrievalError, StorageError, ValidationError
 from agent_memory.knowledge.facade.shapes import item_of
-from agent_memory.knowledge.llm.port import Asking
+from agent_memory.knowledge.llm.port import Asking, ModelFailure
 from agent_memory.retrieval import query_terms
 
 if TYPE_CHECKING:
@@ -205,17 +205,18 @@ class LLMRetriever:
         found = await self._rules.retrieve(query, max(k, self._most if self.has_model else k), category_filter)
         choice = await self._asking.choose(query, [item.content for item in found.items[: self._most]], k)
         spent = 1000 * (time.perf_counter() - began)
-        if choice.problem is not None:
+        if isinstance(choice, ModelFailure):
             items, scores = found.items[:k], found.confidence_scores[:k]
-            return replace(found, items=items, confidence_scores=scores, search_time_ms=spent, degraded=choice.problem)
+            return replace(found, items=items, confidence_scores=scores, search_time_ms=spent, degraded=choice.sentence)
+        scores = [score for _, score in choice]
         return replace(
             found,
-            items=[found.items[place] for place, _ in choice.chosen],
-            confidence_scores=[sure for _, sure in choice.chosen],
+            items=[found.items[place] for place, _ in choice],
+            confidence_scores=scores,
             mode_used=RetrievalMode.LLM,
             search_time_ms=spent,
-            confidence=max((sure for _, sure in choice.chosen), default=0.0),
-            match="strong" if choice.chosen else "none",
+            confidence=max(scores, default=0.0),
+            match="strong" if choice else "none",
         )
 
 

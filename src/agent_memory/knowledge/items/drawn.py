@@ -17,7 +17,7 @@ from agent_memory.knowledge.items.sentences import is_of_a_time
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn, split_turns
 from agent_memory.knowledge.passages.sections import cut_passages, leave_out
 from agent_memory.knowledge.passages.structure import LINE
-from agent_memory.models import DIGEST, EPISODE, MEMORY, Episode, derived_id, is_as_stated, to_text
+from agent_memory.models import DIGEST, EPISODE, MEMORY, TRUST_ORDER, Episode, derived_id, is_as_stated, to_text
 from agent_memory.models.digest_statements import ALSO, FROM, PASSAGE
 from agent_memory.models.times import OFFSET
 from agent_memory.service.trust import lowest
@@ -34,7 +34,6 @@ REPLACES: Final = "answers"
 _SAID: Final = frozenset({"user", "assistant", PERSON, UNKNOWN})
 """Roles whose turns are talk; what tools answer and systems say is kept and not drawn from."""
 _SAYS_NOTHING: Final = frozenset("a an the really just very ein eine der das".split())  # noqa: SIM905
-_TRUSTS: Final[tuple[Trust, ...]] = ("low", "medium", "high")
 BEFORE: Final = 4
 """Turns before one in which it is searched what it answers."""
 _AROUND: Final = ".,;:!?\"'()[]{}\u2026\u2019\u201c\u201d\u2013\u2014*_`"
@@ -180,8 +179,8 @@ def is_forgotten(item: Mapping[str, Any], never: Collection[str]) -> bool:
     """Tell whether somebody forgot what an item says, from a source that was trusted as much or more."""
     if not never:
         return False
-    own = _TRUSTS.index(item["trust"])
-    return any(_id_of({**item, "trust": trust}) in never for trust in _TRUSTS[own:])
+    own = TRUST_ORDER.index(item["trust"])
+    return any(_id_of({**item, "trust": trust}) in never for trust in TRUST_ORDER[own:])
 
 
 def item_of(

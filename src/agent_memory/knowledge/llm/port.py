@@ -11,7 +11,7 @@ import json
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field
@@ -87,8 +87,8 @@ class ModelBudget:
         self.failures: Counter[str] = Counter()
         self._reported: str | None = None
 
-    def refusal(self, prompt: str) -> str | None:
-        """Return why a prompt may not be sent; count it if it may."""
+    def reserve(self, prompt: str) -> str | None:
+        """Count a prompt; return a clause if it may not be sent."""
         tokens = estimate_tokens(prompt)
         if tokens > self.max_prompt_tokens:
             return f"was not asked: one prompt may have {self.max_prompt_tokens:,} tokens"
@@ -107,7 +107,7 @@ class ModelBudget:
         """Return True while a silent model is not asked."""
         return self._silent >= self._max_silent and self._now() < self._asked_again_at
 
-    async def tell(self, problem: str | None, service: MemoryService, caller: Caller) -> None:
+    async def report_problem(self, problem: str | None, service: MemoryService, caller: Caller) -> None:
         """Report a problem of the model, once until it changes.
 
         Args:
@@ -120,12 +120,12 @@ class ModelBudget:
             fields = {"component": "model", "code": "language_model_failed", "message": problem}
             await service.report("memory:degraded", caller, **fields)
 
-    def answered(self, answer: str) -> None:
+    def count_answer(self, answer: str) -> None:
         """Count the tokens of an answer."""
         self.tokens += estimate_tokens(answer)
         self._silent = 0
 
-    def silent(self) -> None:
+    def count_silence(self) -> None:
         """Count a call without an answer."""
         self._silent += 1
         self._asked_again_at = self._now() + self._rest
@@ -141,24 +141,18 @@ class Chosen(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """Places of chosen candidates with confidences, best first, or the problem in a sentence."""
+class ModelFailure:
+    """Reason why a language model gave no result.
 
-    chosen: tuple[tuple[int, float], ...] = ()
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Reply(Generic[T]):
-    """Value parsed from a model's answer, or the reason for none.
-
-    `code` is `MODEL_SILENT` or `MODEL_UNREADABLE` after a failure, else empty. `why` is a clause.
+    Attributes:
+        sentence: Sentence for the user.
+        clause: Clause such as "the model did not answer".
+        code: `MODEL_SILENT` or `MODEL_UNREADABLE`; empty if the model was not asked.
     """
 
-    value: T | None = None
-    problem: str | None = None
+    sentence: str
+    clause: str
     code: str = ""
-    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,55 +175,59 @@ class Asking:
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     budget: ModelBudget = field(default_factory=ModelBudget)
 
-    async def choose(self, query: str, texts: Sequence[str], count: int) -> Choice:
-        """Choose the texts that answer a query; never raises the model's errors."""
+    async def choose(
+        self, query: str, texts: Sequence[str], count: int
+    ) -> tuple[tuple[int, float], ...] | ModelFailure:
+        """Return places and confidences of the texts that answer a query.
+
+        The best is first. The model's errors are never raised.
+        """
         if self.model is not None and not texts:
-            return Choice()
-        reply = await self.ask(
-            choice_prompt(query, texts, count), lambda answer: read_choice(answer, len(texts)), "found"
-        )
-        return Choice(problem=reply.problem) if reply.value is None else Choice(reply.value[:count])
+            return ()
+        prompt = choice_prompt(query, texts, count)
+        choice = await self.ask(prompt, lambda answer: read_choice(answer, len(texts)), "found")
+        return choice if isinstance(choice, ModelFailure) else choice[:count]
 
     async def ask(
-        self, prompt: str, read: Callable[[str], T | None], done: str, *, is_repeated: bool = True
-    ) -> Reply[T]:
+        self, prompt: str, read: Callable[[str], T | None], done: str, *, should_retry_unreadable: bool = True
+    ) -> T | ModelFailure:
         """Return the parsed answer to a prompt; never raises the model's errors.
 
         Args:
             prompt: Complete prompt.
             read: Parses an answer; returns None if it cannot be read.
             done: What rules do without an answer, for the problem's sentence: "found".
-            is_repeated: Ask once more after an answer that cannot be read.
+            should_retry_unreadable: Ask again after an answer that cannot be read.
         """
         if self.model is None:
-            return Reply(problem=NO_MODEL.replace("found", done), why="there is no model")
+            return ModelFailure(NO_MODEL.replace("found", done), "there is no model")
         code, why = MODEL_UNREADABLE, _CLAUSES[MODEL_UNREADABLE]
-        for sent in (prompt, prompt + _AGAIN)[: 1 + is_repeated]:
+        for sent in (prompt, prompt + _AGAIN)[: 1 + should_retry_unreadable]:
             answer, refusal = await self._answer(self.model, sent)
             if answer is None:
                 code, why = ("", refusal) if refusal else (MODEL_SILENT, _CLAUSES[MODEL_SILENT])
                 break
             value = read(answer) if len(answer) <= _MOST_ANSWER else None
             if value is not None:
-                return Reply(value)
+                return value
         self.budget.failures[why] += 1
-        return Reply(problem=_FAILED.format(why=why, done=done), code=code, why=f"the model {why}")
+        return ModelFailure(_FAILED.format(why=why, done=done), f"the model {why}", code)
 
     async def _answer(self, model: LanguageModel, prompt: str) -> tuple[str | None, str]:
         """Return the answer, or None with the reason why the model was not asked."""
         for attempt in range(self.retries + 1):
             if attempt:
                 await self.sleep(self.backoff * 2 ** (attempt - 1))
-            refusal = self.budget.refusal(prompt)
+            refusal = self.budget.reserve(prompt)
             if refusal is not None:
                 return None, "" if attempt else refusal
             try:
                 answer = str(await asyncio.wait_for(model(prompt), self.timeout))
             except Exception as error:  # noqa: BLE001 - a provider raises errors of any class; rules did the work
                 log.warning("language_model_failed", error=type(error).__name__, attempt=attempt + 1)
-                self.budget.silent()
+                self.budget.count_silence()
             else:
-                self.budget.answered(answer)
+                self.budget.count_answer(answer)
                 return answer, ""
         return None, ""
 

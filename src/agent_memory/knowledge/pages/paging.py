@@ -11,7 +11,7 @@ from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.knowledge.pages.subjects import DOCUMENT, PERSON, TALK, is_derived
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.topics.consolidation import Consolidation, consolidate
-from agent_memory.knowledge.topics.items import HEADINGS, REST, TopicItem
+from agent_memory.knowledge.topics.items import HEADINGS, REST, PagePlace, TopicItem
 from agent_memory.knowledge.topics.page import SOURCES, Footnote, Line, Page, PageClaim, with_lines
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.models import flatten
@@ -125,7 +125,8 @@ def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, SourceText |
         if topic.source.detail == DOCUMENT:  # the title of the page is above all
             heading = flatten(path).removeprefix(title_of(topic)).removeprefix(SEPARATOR)
         own = heading if heading != SOURCES else f"{title_of(topic)}{SEPARATOR}{heading}"
-        return TopicItem(memory.id, words or path, note, own, None, (1, 0, note.source, note.start), memory.trust)
+        order = PagePlace(1, 0, note.source, note.start, place)
+        return TopicItem(memory.id, words or path, note, own, order=order, trust=memory.trust)
     said = memory.observed_at or memory.timestamp
     heading = HEADINGS.get(memory.category, REST)
     if memory.is_item and memory.category == _NOTE:
@@ -133,7 +134,7 @@ def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, SourceText |
     text = memory.content if is_passage(memory) else flatten(memory.content)
     moment = memory.observed_at.timestamp() if memory.observed_at else float("inf")
     turn = sources.get(get_source_id(memory))
-    order = (0, moment, "", place if turn is None else turn.order)
+    order = PagePlace(0, moment, "", place if turn is None else turn.order, place)
     return TopicItem(memory.id, text, note, heading, memory.observed_at, order, memory.trust)
 
 

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.knowledge.topics.page import Footnote
     from agent_memory.models import Trust
+
+
+class PagePlace(NamedTuple):
+    """Place of an item on a page, compared field by field.
+
+    Attributes:
+        part: 0 for talk and notes, 1 for documents.
+        moment: Seconds since 1970 at which it was said; infinite if unknown.
+        source: ID of the document.
+        start: Place of the words in the document, or of the turn in the conversation.
+        number: Number of the item among those of the topic, oldest first.
+    """
+
+    part: int
+    moment: float
+    source: str
+    start: int
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +40,7 @@ class TopicItem:
         note: Place of its words; `note.item` is `id`.
         heading: Heading of its section.
         said_at: When it was said; None for documents.
-        order: Place on the page; statements follow the place of their passage.
+        order: `PagePlace`; of a statement that of its passage, and the place of its words.
         trust: Trust of its source.
     """
 

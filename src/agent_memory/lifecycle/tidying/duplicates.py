@@ -14,7 +14,7 @@ import unicodedata
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.capture.sameness import differ_in_meaning
-from agent_memory.models import BESIDE, DISTINCT, SUSPECT
+from agent_memory.models import BESIDE, DISTINCT, SUSPECT, TRUST_ORDER
 from agent_memory.times import times_in
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ _ARTICLES: Final = frozenset({"the", "a", "an"})
 _QUOTES: Final = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 _DECIDED: Final = frozenset({BESIDE, DISTINCT, SUSPECT})
 """Links between two memories of which somebody decides, or has decided, what they are to each other."""
-_RANK: Final = {"high": 2, "medium": 1, "low": 0}
 
 
 def words_of(text: str) -> tuple[str, ...]:
@@ -65,7 +64,7 @@ def duplicates(memories: Iterable[Memory]) -> Iterator[tuple[Memory, list[Memory
 
 
 def _rank(memory: Memory) -> tuple[bool, int, float, str]:
-    return memory.pinned, _RANK[memory.trust], memory.timestamp.timestamp(), memory.id
+    return memory.pinned, TRUST_ORDER.index(memory.trust), memory.timestamp.timestamp(), memory.id
 
 
 def _says_the_same(one: Memory, other: Memory) -> bool:

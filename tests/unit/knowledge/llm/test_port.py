@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge import Asking, ModelBudget
-from agent_memory.knowledge.llm.port import Chosen, Reply, read_rows
+from agent_memory.knowledge.llm.port import Chosen, ModelFailure, read_rows
 from agent_memory.scratchpad import estimate_tokens
 
 if TYPE_CHECKING:
@@ -27,20 +27,23 @@ def scripted(*answers: str) -> tuple[Callable[[str], asyncio.Future[str]], list[
     return model, prompts
 
 
-async def asked(asking: Asking, prompt: str = "numbers, please") -> Reply[list[int]]:
+async def asked(asking: Asking, prompt: str = "numbers, please") -> tuple[list[int] | None, str]:
+    """Return the numbers of the answer, or the sentence of the failure."""
+
     def read(answer: str) -> list[int] | None:
         rows = read_rows(answer, Chosen)
         return None if rows is None else [each.id for each in rows[0]]
 
-    return await asking.ask(prompt, read, "counted")
+    numbers = await asking.ask(prompt, read, "counted")
+    return (None, numbers.sentence) if isinstance(numbers, ModelFailure) else (numbers, "")
 
 
 async def test_calls_beyond_the_budget_are_not_made_and_it_says_so() -> None:
     model, prompts = scripted('[{"id": 4}]')
     asking = Asking(model, budget=ModelBudget(max_calls=2))
-    assert [(await asked(asking)).value for _ in range(3)] == [[4], [4], None]
+    assert [(await asked(asking))[0] for _ in range(3)] == [[4], [4], None]
     assert len(prompts) == asking.budget.calls == 2
-    assert (await asked(asking)).problem == (
+    assert (await asked(asking))[1] == (
         "The language model was not asked: the limit of 2 calls is reached, so this was counted by rules."
     )
 
@@ -50,7 +53,7 @@ async def test_tokens_of_prompts_and_answers_are_counted_and_bounded() -> None:
     model, prompts = scripted(answer)
     each = estimate_tokens(prompt) + estimate_tokens(answer)
     asking = Asking(model, budget=ModelBudget(max_tokens=2 * each))
-    assert [(await asked(asking, prompt)).value for _ in range(3)] == [[4], [4], None]
+    assert [(await asked(asking, prompt))[0] for _ in range(3)] == [[4], [4], None]
     assert asking.budget.tokens == 2 * each
     assert len(prompts) == 2
 
@@ -58,14 +61,14 @@ async def test_tokens_of_prompts_and_answers_are_counted_and_bounded() -> None:
 async def test_a_prompt_that_is_too_long_is_not_sent() -> None:
     model, prompts = scripted("[]")
     asking = Asking(model, budget=ModelBudget(max_prompt_tokens=10))
-    assert "one prompt may have 10 tokens" in ((await asked(asking, "word " * 100)).problem or "")
+    assert "one prompt may have 10 tokens" in (await asked(asking, "word " * 100))[1]
     assert (prompts, asking.budget.calls, asking.budget.tokens) == ([], 0, 0)
 
 
 async def test_the_call_that_asks_again_is_counted_too() -> None:
     model, prompts = scripted("Four, I think.", '```json\n[{"id": 4}]\n```')
     asking = Asking(model)
-    assert (await asked(asking)).value == [4]
+    assert (await asked(asking))[0] == [4]
     assert asking.budget.calls == len(prompts) == 2
     assert prompts[1].startswith(prompts[0])
     assert not asking.budget.failures
@@ -98,20 +101,20 @@ class Broken:
 async def test_a_model_that_is_out_of_order_is_left_alone_for_a_while_and_then_asked_again() -> None:
     time, model = [0.0], Broken()
     asking = Asking(model, retries=0, budget=ModelBudget(max_silent=2, rest=60, now=lambda: time[0]))
-    told = [(await asked(asking)).problem for _ in range(4)]
+    told = [(await asked(asking))[1] for _ in range(4)]
     assert model.calls == 2
     assert told[:2] == ["The language model did not answer, so this was counted by rules."] * 2
     why = "was not asked: it gave no answer 2 times in a row, and is left alone for a while"
     assert told[2:] == [f"The language model {why}, so this was counted by rules."] * 2
     time[0] = 60.0
     await asked(asking)
-    assert (await asked(asking)).value is None
+    assert (await asked(asking))[0] is None
     assert model.calls == 3, "one attempt tells that it is still out of order"
     time[0], model.is_mended = 120.0, True
-    assert (await asked(asking)).value == [4]
+    assert (await asked(asking))[0] == [4]
     model.is_mended = False
     await asked(asking)
-    assert "did not answer" in ((await asked(asking)).problem or ""), "an answer begins the count anew"
+    assert "did not answer" in (await asked(asking))[1], "an answer begins the count anew"
 
 
 async def test_no_attempt_is_made_after_the_last_that_may_be() -> None:
@@ -120,13 +123,13 @@ async def test_no_attempt_is_made_after_the_last_that_may_be() -> None:
 
     model = Broken()
     asking = Asking(model, retries=5, sleep=pause, budget=ModelBudget(max_silent=3))
-    assert "did not answer" in ((await asked(asking)).problem or "")
+    assert "did not answer" in (await asked(asking))[1]
     assert (model.calls, dict(asking.budget.failures)) == (3, {"did not answer": 1})
 
 
 async def test_an_answer_without_end_is_none() -> None:
     model, _ = scripted("[" + '{"id": 4},' * 50_000 + '{"id": 4}]')
-    assert (await asked(Asking(model))).value is None
+    assert (await asked(Asking(model)))[0] is None
 
 
 @pytest.mark.parametrize(
