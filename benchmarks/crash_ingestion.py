@@ -180,7 +180,7 @@ async def problems_of_entities(knowledge: Knowledge) -> list[str]:
 async def wrong_pages(pages: Pages, items: Mapping[str, Memory]) -> list[str]:
     """Return which pages stand on what is not there, on something twice, or say what none of their items says."""
     problems = []
-    for topic in await pages.topics():
+    for topic in await pages.list_shown():
         gone, twice = set(topic.item_ids) - items.keys(), len(topic.item_ids) - len(set(topic.item_ids))
         page = parse(await pages.shown(topic)) if topic.consolidated_at is not None else None
         claims = page.claims if page is not None else ()
@@ -194,7 +194,7 @@ async def wrong_pages(pages: Pages, items: Mapping[str, Memory]) -> list[str]:
 async def problems_of_pages(root: Path, knowledge: Knowledge, service: MemoryService) -> list[str]:
     """Return what is wrong with the pages, a sentence each."""
     await runner_of(knowledge, service, at_once=True).run()  # few new items wait for more
-    topics, files = await Pages(knowledge, service).topics(), TopicFiles(root / "bob" / "topics")
+    topics, files = await Pages(knowledge, service).list_shown(), TopicFiles(root / "bob" / "topics")
     filed, problems = await file_all(knowledge, service, topics), list[str]()
     for topic in topics:
         members, saved = {each.id for each in filed.members.get(topic.id, ())}, files.read(topic.name)

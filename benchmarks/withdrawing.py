@@ -57,7 +57,7 @@ async def measure(folder: Path, count: int, forgotten: int) -> dict[str, Any]:
             await service.forget(each.id)
             taken.append((time.perf_counter() - started) * 1000)
     cpu, written = time.process_time() - cpu, journal.stat().st_size - before
-    topics = await Pages(knowledge, service).topics()
+    topics = await Pages(knowledge, service).list_shown()
     texts = [each.read_text() for each in knowledge.folder.topics.iterdir()] + [each.body for each in topics]
     left = sum(any(each.id in text for text in texts) for each in chosen)
     left += len({one for topic in topics for one in topic.item_ids}.intersection(each.id for each in chosen))

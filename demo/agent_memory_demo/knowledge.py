@@ -107,7 +107,7 @@ async def show(settings: ServiceSettings, files: Sequence[Path], questions: dict
     shelf = Shelf.opened(settings)
     try:
         await take_in(shelf, files)
-        topics = [topic for topic in await shelf.pages.topics() if topic.body]
+        topics = [topic for topic in await shelf.pages.list_shown() if topic.body]
         status = await show_topics(shelf, topics, is_ours=files == [TALK])
         for question, expected in questions.items():
             status |= await ask(shelf, question, expected)

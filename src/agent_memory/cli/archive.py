@@ -10,11 +10,11 @@ import typer
 
 from agent_memory.cli.filtering import filters_given
 from agent_memory.cli.formats import Format, encode_entry
-from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, check_beginning, resolved
+from agent_memory.cli.options import Filters, MemoryIds, OfferedFilters, build_ambiguous, check_beginning, resolved
 from agent_memory.cli.render import show_hit, show_memories
 from agent_memory.cli.running import NOT_FOUND, QUIET, Command, Group, Run, command
 from agent_memory.cli.text import day
-from agent_memory.errors import StorageError, UnknownIdError, ValidationError
+from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.files.wording import counted, human
 from agent_memory.models import ARCHIVED, SearchFilters, is_memory_id, to_text
 from agent_memory.service.views import whole_hit, whole_memory
@@ -70,11 +70,7 @@ async def archived_ids(archive: "Archive", words: list[str]) -> list[str]:
         check_beginning(word)
         known = [word] if is_memory_id(word) else await archive.beginning_with(f"mem-{word.removeprefix('mem-')}")
         if len(known) > 1:
-            raise ValidationError(
-                f"{len(known)} archived ids begin with {word!r}.",
-                code="ambiguous_id",
-                recovery=f"Say more of the one you mean: {', '.join(known[:_LIMIT])}.",
-            )
+            raise build_ambiguous(word, len(known), f" {', '.join(known[:_LIMIT])}.")
         found[known[0] if known else word] = None
     return list(found)
 

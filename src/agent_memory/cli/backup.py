@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.options import (
-    Anyone,
-    Common,
-    Shape,
-    Yes,
-    choose_agent,
-    complete_agent,
-    given,
-    opened,
-    parameters_of,
+from agent_memory.cli.options import Anyone, Common, Shape, Yes, choose_agent, complete_agent, given, opened
+from agent_memory.cli.running import (
+    FAILED,
+    QUIET,
+    SESSION_ID,
+    ListingGroup,
+    Place,
+    PlaceCommand,
+    build_callback,
+    command,
+    show_none,
 )
-from agent_memory.cli.running import FAILED, QUIET, SESSION_ID, Group, Place, PlaceCommand, command, perform, show_none
 from agent_memory.cli.text import minute
 from agent_memory.errors import AgentMemoryError, StorageError, ValidationError
 from agent_memory.files.layout import AgentFolder, agents_under, build_command, folder_of
@@ -322,23 +322,10 @@ def _age(each: Listed) -> str:
     return f"of {minute(each.made_at)}"
 
 
-class _Backups(Group):
-    """The group, which lists backups if no command of it is named."""
+class _Backups(ListingGroup):
+    """Group of the commands for backups."""
 
-    context_class = Place
-
-    def __init__(self, *args: Any, params: list[Any], **further: Any) -> None:
-        super().__init__(*args, params=[*params, *parameters_of(Shape, Anyone, Common)], **further)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command that is named, or the callback."""
-        ctx.take(Shape, Anyone, Common)
-        return super().invoke(ctx)
-
-
-def _none_named(place: Place) -> None:
-    if place.invoked_subcommand is None:
-        perform(place, lambda: list_all(place))
+    options = (Shape, Anyone, Common)
 
 
 backup = typer.Typer(
@@ -348,7 +335,7 @@ backup = typer.Typer(
     add_completion=False,
     **QUIET,
 )
-backup.callback()(_none_named)
+backup.callback()(build_callback(list_all))
 backup.command("list", cls=PlaceCommand)(list_all)
 for each in (create, verify, restore, prune):
     backup.command(cls=PlaceCommand)(each)

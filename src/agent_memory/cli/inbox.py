@@ -8,7 +8,7 @@ from rich.text import Text
 
 from agent_memory.cli.drafts import edited_text
 from agent_memory.cli.formats import Format, encode_entry
-from agent_memory.cli.options import check_beginning
+from agent_memory.cli.options import build_ambiguous, check_beginning
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import day, plain
 from agent_memory.errors import UnknownIdError, ValidationError
@@ -103,11 +103,7 @@ def find_candidate(waiting: "list[Candidate]", word: str, *, archived: bool = Fa
             recovery="Run `agent-memory inbox` to list what waits.",
         )
     if len(found) > 1:
-        raise ValidationError(
-            f"{len(found)} ids begin with {word!r}.",
-            code="ambiguous_id",
-            recovery=f"Say more of the one you mean: {', '.join(each.id for each in found)}.",
-        )
+        raise build_ambiguous(word, len(found), f" {', '.join(each.id for each in found)}.")
     return found[0]
 
 

@@ -360,7 +360,7 @@ async def _work_again(run: Run, knowledge: Knowledge, resources: list[str]) -> d
 
 async def _count_all(run: Run, knowledge: Knowledge, *, is_shown: bool) -> dict[str, Any]:
     """Return counts of items and pages; print them if `is_shown`."""
-    topics = await Pages(knowledge, run.service).topics()
+    topics = await Pages(knowledge, run.service).list_shown()
     items, unfiled = (await run.service.admin.tally()).items, await unfiled_of(run.service, topics)
     pages = sum(topic.consolidated_at is not None for topic in topics)
     counts = {"all_items": items, "unfiled": unfiled, "pages": pages}

@@ -331,17 +331,15 @@ async def _one_of(service: "MemoryService", word: str, gone: Mapping[str, str]) 
         raise UnknownIdError(f"There is no memory {quoted(word)}.", recovery=hint)
     if total == 1:
         return next(iter(texts))
-    raise _ambiguous(word, texts, total)
-
-
-def _ambiguous(word: str, texts: Mapping[str, str], total: int) -> ValidationError:
     lines = [f"  {each}  {one_line(text)[:_TEXT_CHARS]}" for each, text in list(texts.items())[:_IDS_LISTED]]
-    more = [f"  … and {total - _IDS_LISTED} more"] if total > _IDS_LISTED else []
-    return ValidationError(
-        f"{total} ids begin with {word!r}.",
-        code="ambiguous_id",
-        recovery="\n".join(["Say more of the one you mean:", *lines, *more]),
-    )
+    lines += [f"  … and {total - _IDS_LISTED} more"] if total > _IDS_LISTED else []
+    raise build_ambiguous(word, total, "\n".join(["", *lines]))
+
+
+def build_ambiguous(word: str, count: int, listed: str) -> ValidationError:
+    """Return the error for a beginning of several IDs."""
+    recovery = f"Say more of the one you mean:{listed}"
+    return ValidationError(f"{count} ids begin with {word!r}.", code="ambiguous_id", recovery=recovery)
 
 
 def moment_of(text: str | None, option: str, *, end: bool, is_ahead: bool = False) -> datetime | None:

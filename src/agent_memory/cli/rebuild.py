@@ -39,7 +39,7 @@ async def rebuild(run: Run) -> None:
         async with opened_knowledge(run) as knowledge:
             runner = runner_of(knowledge, run.service, run.caller, at_once=True)
             result = await read_again(knowledge, run.service, runner, report)
-            topics = await Pages(knowledge, run.service).topics()
+            topics = await Pages(knowledge, run.service).list_shown()
     pages = sum(topic.consolidated_at is not None for topic in topics)
     counts = {"records": result.records, "new": result.new, "pages": pages}
     run.screen.document({"agent_id": run.service.agent_id, **counts, "failed": result.failed, "busy": result.is_busy})

@@ -372,6 +372,35 @@ class Group(TyperGroup):
         raise USAGE_ERROR(f"There is no command {name!r} in `{ctx.command_path}`.{hint}", ctx)
 
 
+class ListingGroup(Group):
+    """A group that lists if no command of it is named.
+
+    Attributes:
+        options: Groups of options of the list.
+    """
+
+    context_class = Place
+    options: ClassVar[tuple[type, ...]] = (Shape, Common)
+
+    def __init__(self, *args: Any, params: list[Any], **further: Any) -> None:
+        super().__init__(*args, params=[*params, *parameters_of(*self.options)], **further)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the named command, or the callback."""
+        ctx.take(*self.options)
+        return super().invoke(ctx)
+
+
+def build_callback(list_all: Callable[[Place], Coroutine[Any, Any, None]]) -> Callable[[Place], None]:
+    """Return the callback of a group that lists."""
+
+    def list_if_alone(place: Place) -> None:
+        if place.invoked_subcommand is None:
+            perform(place, lambda: list_all(place))
+
+    return list_if_alone
+
+
 def _flow(text: str) -> str:
     """Return a help text whose paragraphs wrap, with its brackets escaped."""
     paragraphs = [" ".join(paragraph.split()) for paragraph in text.split("\n\n")]

@@ -92,7 +92,8 @@ def _backlog_fields(backlog: "Backlog") -> dict[str, Any]:
 def _describe_use(use: ModelUse) -> str:
     """Return a sentence about the background model."""
     if not use.asked and not use.paused:
-        return "off: a shell has no provider; `model: session` of hooks-memory-ingestion uses that of a session"
+        where = "Set `model: session` in hooks-memory-ingestion to use a session's provider."
+        return f"off in this shell (no provider). {where}"
     counts = f"{counted(use.asked, 'passage')} asked, {counted(use.added, 'statement')} added, {use.refused:,} refused"
     paused = f"; paused because {use.paused}" if use.paused else ""
     return f"{counts}, {counted(use.tokens, 'token')} today{paused}"

@@ -11,8 +11,8 @@ from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import CategoryExistsError, UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.facade.printing import describe_mentions
-from agent_memory.knowledge.pages.filing import count_mentions, unfiled_of
+from agent_memory.knowledge.facade.printing import describe_missing_page
+from agent_memory.knowledge.pages.filing import count_passages, unfiled_of
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.paging import title_of
 from agent_memory.knowledge.pages.subjects import is_derived
@@ -37,7 +37,7 @@ async def topics(run: Run) -> None:
     """List topics, those with the most items first, and how many items are on no page."""
     async with opened_knowledge(run) as knowledge:
         pages = Pages(knowledge, run.service)
-        found = sorted(await pages.topics(), key=lambda topic: (-len(topic.item_ids), topic.name))
+        found = sorted(await pages.list_shown(), key=lambda topic: (-len(topic.item_ids), topic.name))
         unfiled = await unfiled_of(run.service, found)
         kept = [await pages.kept(topic) for topic in found]
     rows = [_document(topic, own) for topic, own in zip(found, kept, strict=True)]
@@ -63,23 +63,14 @@ async def topic(
     *,
     declare: Annotated[
         str | None,
-        typer.Option("--declare", help="Begin it: what belongs to it, in 10 to 500 characters.", metavar="TEXT"),
+        typer.Option("--declare", help="Declare the topic by a description of 10 to 500 characters.", metavar="TEXT"),
     ] = None,
 ) -> None:
     """Show the page of a topic, or declare one."""
     async with opened_knowledge(run) as knowledge:
         pages = Pages(knowledge, run.service)
         if declare is not None:
-            own = build_name(name)
-            if not own:
-                raise ValidationError(
-                    f"{quoted(name)} has no letter from a to z and no digit; nothing was declared.",
-                    code="invalid",
-                    recovery="Write the name in such letters. The description may be in any.",
-                )
-            if await pages.topic(own) is not None:
-                raise CategoryExistsError(own)
-            await _declare(run, knowledge, own, declare)
+            await _declare(run, knowledge, pages, name, declare)
             return
         known = await pages.find(name)
         if known is None:
@@ -91,23 +82,33 @@ async def topic(
     if not page:
         run.screen.note(f"{known.name} has no page yet: nothing is filed there.")
     elif kept.proposed is not None:
-        run.screen.note(f"This page was changed by hand. What would be written now lies in {kept.proposed.name}.")
+        proposal = f"The new page is in {kept.proposed.name}. Move it over the page to accept it."
+        run.screen.note(f"This page was changed by hand. {proposal}")
 
 
 async def _build_unknown(run: Run, pages: Pages, name: str) -> UnknownIdError:
     """Return the error for a name that has no page."""
-    passages = await count_mentions(run.service, name)
+    passages = await count_passages(run.service, name)
     word = shlex.quote(one_line(name))
     recovery = f"Run `agent-memory search {word}` to read them, or" if passages else "Run"
     recovery += f" `agent-memory topic {word} --declare TEXT` to give it a page."
-    names = [topic.name for topic in await pages.topics()]
+    names = [topic.name for topic in await pages.list_shown()]
     if names:
         recovery += f" Pages: {', '.join(names[:_NAMED])}{' …' if len(names) > _NAMED else ''}."
-    return UnknownIdError(describe_mentions(one_line(name), passages), recovery=recovery)
+    return UnknownIdError(describe_missing_page(one_line(name), passages), recovery=recovery)
 
 
-async def _declare(run: Run, knowledge: Knowledge, name: str, description: str) -> None:
-    """Store a topic that a person declares, and file there what is like it."""
+async def _declare(run: Run, knowledge: Knowledge, pages: Pages, title: str, description: str) -> None:
+    """Store a topic that a person declares, and file similar items there."""
+    name = build_name(title)
+    if not name:
+        raise ValidationError(
+            f"{quoted(title)} has no letter from a to z and no digit; nothing was declared.",
+            code="invalid",
+            recovery="Write the name in such letters. The description may be in any.",
+        )
+    if await pages.get_by_name(name) is not None:
+        raise CategoryExistsError(name)
     if not _LEAST <= len(description.strip()) <= _MOST:
         raise ValidationError(
             f"A description has {_LEAST} to {_MOST} characters; nothing was declared.",
@@ -116,7 +117,7 @@ async def _declare(run: Run, knowledge: Knowledge, name: str, description: str) 
         )
     values = {"name": name, "description": description, "timestamp": to_text(knowledge.clock())}
     declared = await asyncio.to_thread(make_record, TOPIC, values, run.service.agent_id)
-    await Pages(knowledge, run.service).declare(declared)
+    await pages.declare(declared)
     run.screen.note(f"Declared {declared.value.name}. What is like its description is filed there.", style="")
     worked = await work(run, knowledge)
     run.screen.document({"agent_id": run.service.agent_id, "declared": declared.value.name, **worked})
@@ -142,4 +143,4 @@ def _state(topic: Topic, kept: "Kept") -> str:
     said = f" · {minute(topic.consolidated_at)}" if topic.consolidated_at is not None else " · no page yet"
     edited = " · changed by hand" if kept.is_edited or topic.edited_by else ""
     untrusted = " · low trust" if topic.trust == "low" else ""
-    return f"{said}{untrusted}{edited}{' · a proposal lies beside it' if kept.proposed else ''}"
+    return f"{said}{untrusted}{edited}{' · a proposal exists' if kept.proposed else ''}"

@@ -1,38 +1,53 @@
 """Commands that move memories between agents, files and a team's server: export, import, push, pull."""
 
+import asyncio
 import contextlib
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.account import ZIP, export_account
 from agent_memory.cli.archive import bring_archived, write_archived
-from agent_memory.cli.carried import bring_given, document_of, said_of, work, write_given
-from agent_memory.cli.formats import Format, decode, encode, encode_trace
+from agent_memory.cli.formats import Format, ImportedLine, decode, encode, encode_entry, encode_trace
 from agent_memory.cli.inbox import bring_waiting, write_waiting
+from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.screen import Screen
-from agent_memory.errors import ConfigurationError, ValidationError
+from agent_memory.errors import ConfigurationError, UnsupportedError, ValidationError
 from agent_memory.files.atomic import replace_file, translated
 from agent_memory.files.layout import folder_of
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.files.wording import counted
+from agent_memory.ingestion.working import runner_of
 from agent_memory.journal import lost_in
-from agent_memory.models import ARCHIVED, CANDIDATE, Memory
+from agent_memory.models import (
+    ARCHIVED,
+    CANDIDATE,
+    ENTITY,
+    EPISODE,
+    RELATION,
+    RESOURCE,
+    SUMMARY,
+    TOPIC,
+    Memory,
+    to_text,
+    utc_now,
+)
 from agent_memory.settings import ServiceSettings, build_settings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Iterator
+    from typing import IO
 
+    from agent_memory.files.layout import AgentFolder
     from agent_memory.knowledge.intake.carrying import Brought
     from agent_memory.memories import MemoryStorage, QdrantServerStorage
+    from agent_memory.privacy.account import Account
     from agent_memory.service.writing import Imported
-
 
 _SHOWN_PROBLEMS: Final = 20
 _WRITTEN_AT_ONCE: Final = 500
@@ -397,3 +412,124 @@ async def _server(run: Run, url: str | None, collection: str, embedder: str) -> 
         yield server
     finally:
         await server.close()
+
+
+ZIP: Final = ".zip"
+_AT_ONCE: Final = 1 << 20
+
+
+async def export_account(run: Run, path: Path, about: str | None) -> None:
+    """Write what is held about a name, or all of the agent, to a zip file; say what is in it."""
+    folder = run.service.admin.folder
+    if folder is None:
+        raise UnsupportedError(
+            "These memories lie on a server; an account is made of files.",
+            recovery="Export them as .jsonl, or `agent-memory pull` them first.",
+        )
+    if about is not None and not about.strip():
+        raise ValidationError("--about needs a name; nothing was written.", code="usage")
+    await run.service.settle()
+    account = await asyncio.to_thread(_write, folder, path, about)
+    counts = dict(account.by_kind)
+    document = {"file": str(path), "names": list(account.names), "records": counts, "forgotten": account.gone}
+    run.screen.document({**document, "lines_of_other_files": account.lines})
+    total = counted(account.by_kind.total(), "record")
+    if account.names:
+        run.screen.note(f"Looked for: {', '.join(account.names)}.", style="")
+    if not account.by_kind and not account.lines:
+        run.screen.note("Nothing was found; the archive says so.")
+    more = f", {account.gone} of them forgotten and still in the files," if account.gone else ""
+    run.screen.show(f"Wrote {total}{more} to {path}. Begin with its README.md, which says what was not looked into.")
+
+
+def _write(folder: "AgentFolder", path: Path, about: str | None) -> "Account":
+    from agent_memory.privacy.account import holdings_in, names_of, write_account
+
+    names = None if about is None else names_of(about.strip(), holdings_in(folder))
+    with translated(path, "write"):
+        remove_leftovers(path.parent, of=path.name)  # of an export that was killed
+        with tempfile.TemporaryFile(dir=path.parent) as whole:
+            account = write_account(folder, whole, to_text(utc_now()), names)
+            whole.seek(0)
+            replace_file(path, _pieces(whole), durable=True)
+    return account
+
+
+def _pieces(file: "IO[bytes]") -> "Iterator[bytes]":
+    return iter(lambda: file.read(_AT_ONCE), b"")
+
+
+_ENTRIES_AT_ONCE: Final = 200
+_WORDS: Final = {
+    RESOURCE.name: ("resource", "resources"),
+    EPISODE.name: ("turn", "turns"),
+    TOPIC.name: ("topic", "topics"),
+    ENTITY.name: ("entity", "entities"),
+    RELATION.name: ("relation", "relations"),
+    SUMMARY.name: ("summary", "summaries"),
+    ARCHIVED.name: ("archived memory", "archived memories"),
+    CANDIDATE.name: ("candidate", "candidates"),
+}
+"""What is told; where entities are named comes with them."""
+
+
+def was_given(run: Run) -> bool:
+    """Return True if the agent has anything but memories."""
+    if run.service.settings.backend == "server":
+        return False
+    folder = run.root / run.service.agent_id
+    return any((folder / kind.journal).exists() for kind in (RESOURCE, EPISODE))
+
+
+async def write_given(run: Run, form: Format, write: Callable[[str], object]) -> Counter[str]:
+    """Write all that the agent was given, and its topics; return how many there are of each kind."""
+    from agent_memory.knowledge.intake.carrying import entries_of
+
+    counts, texts = Counter[str](), list[str]()
+    if not was_given(run):
+        return counts
+    async with opened_knowledge(run) as knowledge:
+        async for entry in entries_of(knowledge, await run.service.admin.derived.forgotten()):
+            counts[entry["kind"]] += 1
+            texts.append(encode_entry(entry, form))
+            if len(texts) == _ENTRIES_AT_ONCE:
+                write("".join(texts))
+                texts.clear()
+    write("".join(texts))
+    return counts
+
+
+async def bring_given(run: Run, records: Sequence[ImportedLine], *, trusted: bool, dry_run: bool) -> "Brought | None":
+    """Store what a file says that an agent was given; None where it says nothing of that."""
+    from agent_memory.knowledge.intake.carrying import bring
+
+    entries = [(record.line, record.given) for record in records if record.given is not None]
+    if not entries:
+        return None
+    async with opened_knowledge(run) as knowledge:
+        return await bring(knowledge, entries, trusted=trusted, dry_run=dry_run)
+
+
+async def work(run: Run) -> None:
+    """Draw and write what is made of it: items that came with it are not made again."""
+    async with opened_knowledge(run) as knowledge:
+        await runner_of(knowledge, run.service, run.caller, at_once=True).run()
+
+
+def said_of(counts: Counter[str]) -> str:
+    """Return how many there are of each kind, for people; empty where there is nothing."""
+    named = [counted(counts[kind], *words) for kind, words in _WORDS.items() if counts[kind]]
+    return ", ".join(named)
+
+
+def document_of(done: "Brought") -> dict[str, Any]:
+    """Return what became of it, for JSON."""
+    return {
+        name: {
+            "stored": done.stored[kind],
+            "present": done.present[kind],
+            **({"purged": done.purged[kind]} if done.purged[kind] else {}),
+        }
+        for kind, (name, _) in _WORDS.items()
+        if kind not in {ARCHIVED.name, CANDIDATE.name}
+    }

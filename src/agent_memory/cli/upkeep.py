@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.backup import lacks_journal
-from agent_memory.cli.options import Common, Shape, Yes, choose_agent, complete_agent, parameters_of
+from agent_memory.cli.options import Yes, choose_agent, complete_agent
 from agent_memory.cli.render import others_of, show_agents
-from agent_memory.cli.running import QUIET, Group, Place, PlaceCommand, Run, command, perform, show_none
+from agent_memory.cli.running import QUIET, ListingGroup, Place, PlaceCommand, Run, build_callback, command, show_none
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.layout import AgentFolder, agents_under, folder_of
 from agent_memory.files.wording import counted
@@ -128,28 +128,9 @@ def _document(summary: AgentSummary) -> dict[str, Any]:
     }
 
 
-class _Agents(Group):
-    """The group, which lists the agents if no command of it is named."""
-
-    context_class = Place
-
-    def __init__(self, *args: Any, params: list[Any], **further: Any) -> None:
-        super().__init__(*args, params=[*params, *parameters_of(Shape, Common)], **further)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command that is named, or the callback."""
-        ctx.take(Shape, Common)
-        return super().invoke(ctx)
-
-
-def _none_named(place: Place) -> None:
-    if place.invoked_subcommand is None:
-        perform(place, lambda: list_agents(place))
-
-
 _HELP: Final = list_agents.__doc__
-agents = typer.Typer(cls=_Agents, help=_HELP, invoke_without_command=True, add_completion=False, **QUIET)
-agents.callback()(_none_named)
+agents = typer.Typer(cls=ListingGroup, help=_HELP, invoke_without_command=True, add_completion=False, **QUIET)
+agents.callback()(build_callback(list_agents))
 agents.command("list", cls=PlaceCommand)(list_agents)
 for each in (rename, copy, delete, reset):
     agents.command(cls=PlaceCommand)(each)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.knowledge import opened_knowledge
-from agent_memory.cli.options import resolved
+from agent_memory.cli.options import build_ambiguous, resolved
 from agent_memory.cli.render import row
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import brief, minute
-from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.errors import UnknownIdError
 from agent_memory.lifecycle.provenance import MOST_LINKS, Changed, Provenance, Sources, Step
 from agent_memory.models import Episode, Resource, Topic, to_text
 from agent_memory.redaction import quoted
@@ -59,15 +59,12 @@ async def _id_of(run: Run, sources: Sources, knowledge: "Knowledge | None", word
     if "-" in word and not word.startswith("mem-"):
         known = await sources.meant(word)
         if len(known) > 1:
-            raise ValidationError(
-                f"Several ids begin with {word!r}.",
-                code="ambiguous_id",
-                recovery=f"Say more of the one you mean: {', '.join(known)}.",
-            )
+            raise build_ambiguous(word, len(known), f" {', '.join(known)}.")
         if known:
             return known[0]
-    if knowledge is not None and (topic := await _topic_of(knowledge, word)) is not None:
-        return topic
+    for topic in await knowledge.topics.valid() if knowledge is not None else ():
+        if topic.name == word:
+            return topic.id
     try:
         return (await resolved(run.service, [word], forgotten=True, read_only=True))[0]
     except UnknownIdError:
@@ -75,10 +72,6 @@ async def _id_of(run: Run, sources: Sources, knowledge: "Knowledge | None", word
             f"Nothing is known of {quoted(word)}.",
             recovery="`agent-memory list`, `resources`, `topics`, `entities`, `episodes` and `summaries` show ids.",
         ) from None
-
-
-async def _topic_of(knowledge: "Knowledge", name: str) -> str | None:
-    return next((each.id for each in await knowledge.topics.valid() if each.name == name), None)
 
 
 def _show(run: Run, found: Provenance) -> None:

@@ -1,21 +1,26 @@
-"""Examine the journal and the other versions of it in the folder of the agent."""
+"""Examine the journal, its generation, its marks of background work, and other versions of it."""
 
 from __future__ import annotations
 
 import shlex
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.doctor.reading import Reading
 from agent_memory.encryption import unlock
-from agent_memory.errors import AgentMemoryError
+from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files import names
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import kind_of, lock_at, names_of, size_of
 from agent_memory.files.names import COPIES, JOURNAL, sort_of
 from agent_memory.files.wording import counted, few, human
 from agent_memory.journal import GRACE, inspect_journal, rejected_items
-from agent_memory.journal.agent_file import JournalState, read_states
+from agent_memory.journal.agent_file import JournalState, header_at, read_states
 from agent_memory.journal.format import ids_in
-from agent_memory.journal.presence import journal_missing
+from agent_memory.journal.presence import check_present, journal_missing
+from agent_memory.journal.purge_filter import is_returned
+from agent_memory.service.kinds import KINDS
+from agent_memory.tasks.inspection import of_marks
+from agent_memory.tasks.quarantine import get_title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -306,3 +311,48 @@ def _saved(case: Case, name: str) -> Concern:
 def _these(folder: Path, found: Sequence[str]) -> tuple[int, tuple[str, ...]]:
     """Return the size of some files together, and the first of their names."""
     return sum(size_of(folder / name) for name in found), few(found)
+
+
+def examine_tasks(case: Case) -> Iterator[Concern]:
+    """Look at the marks of the steps, where this is their journal."""
+    if case.path == case.folder.tasks:
+        yield from of_marks(case.journal.load().values(), lambda record_id: _find_title(case, record_id))
+
+
+def _find_title(case: Case, record_id: str) -> str:
+    """Return the title of a record, or nothing."""
+    journals = {kind.journal for kind in KINDS if record_id.startswith(kind.prefix)}
+    for name in journals:
+        kinds = tuple(kind for kind in KINDS if kind.journal == name)
+        record = Reading(case.folder.path / name, case.folder.agent_id, kinds).load().get(record_id)
+        if record is not None:
+            return get_title(record)
+    return ""
+
+
+def examine_generation(case: Case) -> Iterator[Concern]:
+    """Report a journal that was not last in use, and missing ones."""
+    states = read_states(case.folder.path) or {}
+    reader, state = case.journal.file.reader, states.get(case.name)
+    on_disk = header_at(case.path)  # read after the states: a compaction replaces the journal first
+    if reader.header is None or on_disk is None or on_disk.generation != reader.header.generation:
+        return
+    if is_returned(case.path) or (state and not state.follows(on_disk, case.journal.file.last_seq)):
+        lines = counted(reader.withheld, "line with purged text is", "lines with purged text are")
+        purged = f" {lines} left out." if reader.withheld else ""
+        yield Concern(
+            "journal_returned",
+            f"{case.name} is not the file that was last in use: it was put back, copied, or written by another "
+            f"version.{purged}",
+            "`agent-memory compact` rewrites it. Look for memories that were stored since it was copied.",
+            case.journal.file.size,
+        )
+
+
+def examine_presence(case: Case) -> Iterator[Concern]:
+    """Report journals besides that of memories that were there and are missing."""
+    for name in sorted((read_states(case.folder.path) or {}).keys() - {JOURNAL}):
+        try:
+            check_present(case.folder.path / name)
+        except StorageError as error:
+            yield Concern("journal_missing", f"{error.message[0].upper()}{error.message[1:]}.", error.recovery)

@@ -11,12 +11,10 @@ from agent_memory.doctor import (
     checks_backups,
     checks_blobs,
     checks_files,
-    checks_generation,
     checks_hidden,
     checks_home,
     checks_journal,
     checks_speakers,
-    checks_tasks,
 )
 from agent_memory.doctor.context import Case, cases_of
 from agent_memory.doctor.findings import AgentReport, Finding, HomeReport, by_area
@@ -48,10 +46,10 @@ _OF_THE_HOME: Final[dict[str, Check]] = {
 }
 _OF_A_JOURNAL: Final[dict[str, Check]] = {
     "journal": checks_journal.examine_journal,
-    "generation": checks_generation.examine_generation,
+    "generation": checks_journal.examine_generation,
     "rejected": lambda case: of_rejected(case.path),
     "blobs": checks_blobs.examine_blobs,
-    "tasks": checks_tasks.examine_tasks,
+    "tasks": checks_journal.examine_tasks,
     "speakers": checks_speakers.examine_speakers,
     "hidden_conflicts": checks_hidden.examine_conflicts,
     "entities": checks_hidden.examine_guesses,
@@ -65,7 +63,7 @@ _DERIVED: Final[dict[str, Check]] = {
 """What is made from one journal alone."""
 _OF_AN_AGENT: Final[dict[str, Check]] = {
     "place": lambda case: of_place(case.folder),
-    "presence": checks_generation.examine_presence,
+    "presence": checks_journal.examine_presence,
     "copies": checks_journal.examine_copies,
     "lock": lambda case: of_lock(case.folder),
     "metadata": lambda case: of_metadata(case.folder),

@@ -15,16 +15,18 @@ from agent_memory.models import (
     EVERYTHING,
     MAX_REASON_CHARS,
     Memory,
+    PlacedItem,
     SearchFilters,
     check_id,
     check_text,
+    is_untouched_statement,
     may_stand_for,
 )
+from agent_memory.models.digest_statements import PASSAGE
 from agent_memory.redaction import SecretRedactor, quoted, redact_value
 from agent_memory.retrieval.tokens import index_terms, query_terms
 from agent_memory.service.caller import NOBODY
 from agent_memory.service.owners import USER, Ownership, list_names, read_ownership, read_request_ownership
-from agent_memory.service.passage_statements import find_statements
 from agent_memory.service.proposals import proposal_id
 from agent_memory.service.results import Forgotten
 from agent_memory.service.search_sources import is_mostly
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.memories import MemoryStorage
-    from agent_memory.models import Clock, Match, MemorySearchResult
+    from agent_memory.models import Clock, Match, Memory, MemorySearchResult
     from agent_memory.service.caller import Caller, Report
     from agent_memory.service.pad import Pad
     from agent_memory.service.trust import TrustGate
@@ -372,3 +374,19 @@ def checked_reason(reason: str) -> str:
         return check_text(" ".join(reason.split()), "the reason")
     except ValueError as error:
         raise ValidationError(f"{error}; nothing was forgotten.", code="invalid_reason") from None
+
+
+async def find_statements(storage: MemoryStorage, memories: Sequence[Memory]) -> tuple[Memory, ...]:
+    """Return statements made of passages among memories, except what a person touched.
+
+    Raises:
+        StorageError: The memories cannot be read.
+    """
+    passages = [item for item in map(PlacedItem.of, memories) if item.detail == PASSAGE]
+    statements: dict[str, Memory] = {}
+    for source in dict.fromkeys(source for passage in passages for source in passage.sources):
+        for memory in await storage.linked_to(source):
+            if is_untouched_statement(memory) and any(PlacedItem.of(memory).follows(passage) for passage in passages):
+                statements[memory.id] = memory
+    named = {memory.id for memory in memories}
+    return tuple(memory for memory in statements.values() if memory.id not in named)

@@ -101,7 +101,7 @@ def test_status_counts_passages(cli: Run, tmp_path: Path) -> None:
 def test_status_counts_background_model(cli: Run, root: Path, tmp_path: Path) -> None:
     (tmp_path / "boat.md").write_text("# Boat\n\nThe boat is moored at pier 4 in Oban.\n", encoding="utf-8")
     cli("ingest", "-a", "eve", "-y", str(tmp_path / "boat.md"))
-    assert "off: a shell has no provider" in cli("status", "-a", "eve").stdout
+    assert "off in this shell (no provider)" in cli("status", "-a", "eve").stdout
     use = ModelUse.read(root / "eve", utc_now())
     use.tokens, use.asked, use.added, use.refused, use.paused = 1_200, 7, 5, 2, "the model did not answer"
     use.write(root / "eve")
@@ -304,7 +304,7 @@ def test_a_page_changed_by_hand_is_marked_and_what_would_be_written_is_named(
     page.write_text(page.read_text() + "\nAsk her.\n")
     (tmp_path / "more.jsonl").write_text(json.dumps({"speaker": "Lea", "text": "I swim in the lake of Thun."}))
     cli("ingest", "-a", "eve", str(tmp_path / "more.jsonl"))
-    assert "changed by hand · a proposal lies beside it" in cli("topics", "-a", "eve").stdout
+    assert "changed by hand · a proposal exists" in cli("topics", "-a", "eve").stdout
     shown = cli("topic", "-a", "eve", "lea")
     assert "Ask her." in shown.stdout
     assert "lea.proposed.md" in shown.stderr

@@ -51,7 +51,7 @@ class Consolidation:
         Raises:
             CategoryNotFoundError: There is none of that name; names those that there are.
         """
-        topics = await self._pages.topics()
+        topics = await self._pages.list_shown()
         found = next((each for each in topics if each.name == name), None)
         if found is None:
             raise CategoryNotFoundError(name, [each.name for each in topics])

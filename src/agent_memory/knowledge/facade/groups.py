@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import CategoryNotFoundError, ValidationError
-from agent_memory.knowledge.pages.filing import count_mentions
+from agent_memory.knowledge.pages.filing import count_passages
 from agent_memory.knowledge.pages.pages import page_for
 from agent_memory.knowledge.pages.paging import title_of, unsaid
 from agent_memory.knowledge.pages.subjects import LEAST_SAID, PERSON, is_derived
@@ -56,7 +56,7 @@ class SeenTopics:
 
     async def topics(self) -> list[Topic]:
         """Return all, by name."""
-        every = await self.pages.topics()
+        every = await self.pages.list_shown()
         if self.group is None:
             return every
         found = [(topic, await self.members_of(topic)) for topic in every]
@@ -64,7 +64,7 @@ class SeenTopics:
 
     async def topic(self, name: str) -> Topic | None:
         """Return one by its name, None if there is none."""
-        topic = await self.pages.topic(name)
+        topic = await self.pages.get_by_name(name)
         if topic is None or self.group is None:
             return topic
         members = await self.members_of(topic)
@@ -80,13 +80,13 @@ class SeenTopics:
         if topic is None:
             every = await self.topics()
             theirs = await self.of_strangers(every)
-            passages = await count_mentions(self.pages.service, name, self.group)
+            passages = await count_passages(self.pages.service, name, self.group)
             raise CategoryNotFoundError(name, [each.name for each in every if each.name not in theirs], passages)
         return topic
 
     async def of_others(self, name: str) -> Topic | None:
         """Return the record of a topic that is there, though not for who asks."""
-        return await self.pages.topic(name) if await self.topic(name) is None else None
+        return await self.pages.get_by_name(name) if await self.topic(name) is None else None
 
     @property
     def trust(self) -> Trust:
@@ -122,7 +122,7 @@ class SeenTopics:
         nameless = [item for item in items if item.category is None]
         if not nameless:
             return
-        for topic in sorted(await self.pages.topics(), key=lambda each: len(each.item_ids), reverse=True):
+        for topic in sorted(await self.pages.list_shown(), key=lambda each: len(each.item_ids), reverse=True):
             if self.group is None or (not is_derived(topic) and topic.group in {"", self.group}):
                 filed = set(topic.item_ids)
                 for item in nameless:
@@ -137,7 +137,7 @@ class SeenTopics:
             StorageError: It cannot be read.
         """
         every = await self.pages.members_of(topic)
-        record = await self.pages.topic(topic.name)
+        record = await self.pages.get_by_name(topic.name)
         members = [each for each in every if sees(self.group, each.facets)]
         is_own = self.group is None or topic.group in {"", self.group}
         if is_own and record is not None and len(members) == len(every) and set(record.item_ids) <= ids_of(members):

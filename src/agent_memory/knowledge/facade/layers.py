@@ -7,6 +7,7 @@ bound to a group sees what belongs to that or to none.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -17,12 +18,21 @@ from agent_memory.knowledge.facade.shapes import (
     number_of,
     resource_of,
 )
-from agent_memory.knowledge.facade.within import search_within
 from agent_memory.knowledge.intake.drafting import Document
 from agent_memory.knowledge.items.drawn import drawn_from, leave_answered, with_link
 from agent_memory.knowledge.items.preceding import Preceding
 from agent_memory.knowledge.pages.sources import load_texts
-from agent_memory.models import EVERYTHING, Episode, Listing, Record, SearchFilters, SearchRequest, sees, utc_now
+from agent_memory.models import (
+    EVERYTHING,
+    Episode,
+    Listing,
+    Record,
+    SearchFilters,
+    SearchRequest,
+    SearchResults,
+    sees,
+    utc_now,
+)
 from agent_memory.models.digest_statements import FROM
 from agent_memory.service import NOBODY
 from agent_memory.service.seeing import is_seen
@@ -36,7 +46,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.intake.ingest import Ingest
     from agent_memory.knowledge.pages.sources import SourceText
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Memory
+    from agent_memory.models import Memory, MemorySearchResult
     from agent_memory.models import Resource as ResourceRecord
     from agent_memory.service import Caller, Found, MemoryService
 
@@ -304,3 +314,44 @@ class ItemLayer:
         else:
             await self.service.admin.prepare()
         return await self.service.admin.count()
+
+
+MOST: Final = 100
+"""The best of all that are looked through for what is filed under a topic."""
+
+
+async def search_within(
+    service: MemoryService, query: str, k: int, category: str, filed: Collection[str], caller: Caller
+) -> Found:
+    """Return what answers a query of what names a topic, and of what is filed there if it is among the best of all.
+
+    Args:
+        service: Where memories are.
+        query: What is asked.
+        k: How many at most.
+        category: The name of the topic.
+        filed: Ids of the items that are filed there.
+        caller: The session that asks.
+
+    Raises:
+        StorageError: Nothing can be read.
+    """
+    named = await service.search(query, k, SearchFilters(topic=category, include_items=True), caller=caller)
+    if not filed:
+        return named
+    every = await service.search(query, MOST, SearchFilters(include_items=True), caller=caller)
+    hits = {hit.memory.id: hit for hit in (*named.results, *every.results) if _belongs(hit, category, filed)}
+    best = sorted(hits.values(), key=lambda hit: hit.relevance_score, reverse=True)[:k]
+    results = SearchResults(
+        best,
+        total_found=max(len(hits), named.results.total_found),
+        mode=every.results.mode,
+        degraded=every.results.degraded,
+        match="strong" if any(hit.match == "strong" for hit in best) else "weak" if best else "none",
+        answer_confidence=max((hit.answer_confidence or 0.0 for hit in best), default=0.0),
+    )
+    return replace(named, results=results, latency_ms=named.latency_ms + every.latency_ms)
+
+
+def _belongs(hit: MemorySearchResult, category: str, filed: Collection[str]) -> bool:
+    return hit.memory.topic == category or hit.memory.id in filed

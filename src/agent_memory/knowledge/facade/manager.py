@@ -39,8 +39,7 @@ from agent_memory.knowledge.facade.shapes import (
     MemoryStats,
     item_of,
 )
-from agent_memory.knowledge.facade.state import Standing, counted, look
-from agent_memory.knowledge.facade.waiting import unmade
+from agent_memory.knowledge.facade.state import Standing, counted, look, unmade
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import drawn_from_alone, forget_known
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts

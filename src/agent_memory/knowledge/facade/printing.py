@@ -94,12 +94,12 @@ def not_found(error: CategoryNotFoundError) -> str:
     lines = [f"Category '{error.category_name}' not found.", f"Available categories: {there}"]
     if error.passages:
         lines.append(
-            f"{describe_mentions(error.category_name, error.passages)} Read them with recall or memory_search."
+            f"{describe_missing_page(error.category_name, error.passages)} Read them with recall or memory_search."
         )
     return "\n\n".join(lines)
 
 
-def describe_mentions(name: str, passages: int) -> str:
+def describe_missing_page(name: str, passages: int) -> str:
     """Return how many passages mention a name without a page."""
     count = counted(passages, "passage mentions", "passages mention") if passages else "No passage mentions"
     return f'No page "{visible(name)}". {count} it.'

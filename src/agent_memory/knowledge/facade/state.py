@@ -1,14 +1,18 @@
-"""How knowledge stands: how much there is, and whether all of it works. Looks, and changes nothing."""
+"""State of knowledge: counts, health, and what a topic without a page shows. Changes nothing."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from agent_memory.errors import StorageError
-from agent_memory.knowledge.facade.shapes import MemoryStats
+from agent_memory.knowledge.facade.shapes import MemoryStats, category_of
+from agent_memory.knowledge.items.stage import Items
+from agent_memory.knowledge.pages.pages import drafted
+from agent_memory.knowledge.topics.rendering import render
+from agent_memory.knowledge.working import runner_of
 from agent_memory.models import Listing, SearchFilters
 
 if TYPE_CHECKING:
@@ -84,3 +88,30 @@ async def _by_type(knowledge: Knowledge, tally: Tally, group: str | None) -> dic
 
 def _bytes_in(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+
+
+async def unmade(knowledge: Knowledge, service: MemoryService, seen: SeenTopics, topic: Topic) -> str:
+    """Return a page of a topic that has none yet, which is written nowhere; without items it says what waits.
+
+    Args:
+        knowledge: What came in.
+        service: Where items are.
+        seen: The topics as who asks sees them: a session of a group is told no number, which others would be in.
+        topic: It.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    if members := await seen.members_of(topic):
+        return render(replace(await drafted(knowledge, topic, members), consolidated_at=None))
+    page = category_of(topic).markdown_content
+    backlog = await runner_of(knowledge, service).backlog()
+    unread = sum(each.due for each in backlog if each.stage == Items.name)
+    unfiled = sum(each.due for each in backlog if each.stage != Items.name)
+    if not unread and not unfiled:
+        return page
+    if seen.group is not None:
+        return f"{page}\n\n*What came in last may not be filed yet; the background work does that.*"
+    said = [f"{unread:,} turns or documents to be read"] if unread else []
+    said += [f"{unfiled:,} items to be filed under topics"] if unfiled else []
+    return f"{page}\n\n*Waiting for the background work: {', '.join(said)}.*"

@@ -100,7 +100,7 @@ async def unfiled_of(service: MemoryService, topics: Sequence[Topic]) -> int:
     return max(0, total - notes - sum(memory.is_item for memory in live.values()))
 
 
-async def count_mentions(service: MemoryService, name: str, group: str | None = None) -> int:
+async def count_passages(service: MemoryService, name: str, group: str | None = None) -> int:
     """Return how many passages have the words of a name."""
     words = r"[\W_]+".join(re.findall(r"[^\W_]+", name))
     if not words:
@@ -166,8 +166,8 @@ class _TopicNames:
         self._topics = {topic.name: topic for topic in topics}
         self._taken, self._numbers = set(self._topics), Counter[str]()
 
-    def find_legacy(self, name: str) -> Topic | None:
-        """Return the free topic of an earlier version with this name."""
+    def pop_legacy(self, name: str) -> Topic | None:
+        """Remove and return the legacy topic with this name, or None."""
         topic = self._topics.pop(name, None)
         return topic if topic is not None and is_legacy(topic) else None
 
@@ -197,7 +197,7 @@ def _build_topic(knowledge: Knowledge, subject: PageSubject, known: Topic | None
         "metadata": {"title": subject.title[:_MOST_TITLE], KEY: subject.key},
     }
     name = "" if known is not None else build_name(subject.name)
-    known = known or names.find_legacy(name)
+    known = known or names.pop_legacy(name)
     if known is not None:
         return known.model_copy(update=fields)
     new_id, now = derived_id(TOPIC.prefix, subject.kind, subject.key), knowledge.clock()

@@ -99,7 +99,7 @@ class Pages:
 
     # -- which there are ----------------------------------------------------------------------------------------------
 
-    async def topics(self) -> list[Topic]:
+    async def list_shown(self) -> list[Topic]:
         """Return the topics that are shown, declared ones first, by name."""
         topics = await self.list_all()
         return await asyncio.to_thread(lambda: [topic for topic in topics if not is_hidden(topic, self._files)])
@@ -109,13 +109,13 @@ class Pages:
         topics = (await self._knowledge.topics.browse(Listing())).records
         return sorted(topics, key=lambda topic: (is_derived(topic), topic.name))
 
-    async def topic(self, name: str) -> Topic | None:
+    async def get_by_name(self, name: str) -> Topic | None:
         """Return a topic by its name."""
-        return next((topic for topic in await self.topics() if topic.name == name), None)
+        return next((topic for topic in await self.list_shown() if topic.name == name), None)
 
     async def find(self, name: str) -> Topic | None:
         """Return a topic by its name or its unique title."""
-        topics, wanted = await self.topics(), build_name(name)
+        topics, wanted = await self.list_shown(), build_name(name)
         named = [topic for topic in topics if topic.name in {name, wanted}]
         titled = [topic for topic in topics if title_of(topic).casefold() == name.strip().casefold()]
         return named[0] if named else titled[0] if len(titled) == 1 else None
@@ -134,7 +134,7 @@ class Pages:
         names = ("description", "source", "group", "trust", "metadata")
         return await self._knowledge.topics.update(hidden.id, {name: getattr(topic, name) for name in names})
 
-    async def decide(self, topic: Topic) -> None:
+    async def hide_legacy(self, topic: Topic) -> None:
         """Hide a topic of an earlier version, unless edited or pinned.
 
         Raises:
@@ -168,7 +168,7 @@ class Pages:
         enough = self._interval if self._interval <= 1 else max(self._interval, len(known) // _SHARE)
         return len(set(members) - known) >= enough
 
-    async def describe(self, topic: Topic, members: Sequence[Memory]) -> Topic:
+    async def update_description(self, topic: Topic, members: Sequence[Memory]) -> Topic:
         """Describe a document by its present items, and return its topic."""
         description = describe(topic.source.detail or "", title_of(topic), members)
         if description == topic.description:
@@ -277,7 +277,7 @@ class Pages:
         """Write the page that lists the topics."""
         rows = [
             (topic.name, title_of(topic), topic.description, len(topic.item_ids))
-            for topic in await self.topics()
+            for topic in await self.list_shown()
             if topic.consolidated_at is not None
         ]
         await asyncio.to_thread(self._files.write_index, rows)
@@ -318,7 +318,7 @@ async def _without(pages: Pages, topic: Topic, short: PageShortener | None) -> l
         await pages.remove(topic)
         return []
     if is_document:
-        topic = await pages.describe(topic, members)
+        topic = await pages.update_description(topic, members)
     return [await pages.make(topic, members)]
 
 

@@ -121,7 +121,7 @@ class Publishing:
         for topic in sorted(topics.values(), key=lambda topic: topic.name):
             members = filing.members.get(topic.id, ())
             if topic.source.detail == ENTITY:
-                await self._pages.decide(topic)
+                await self._pages.hide_legacy(topic)
             elif is_legacy(topic) and not members:
                 continue
             elif not members and is_derived(topic):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ConfigurationError
 from agent_memory.files.layout import folder_of
+from agent_memory.files.lock import archive_lock
 from agent_memory.journal import GRACE
-from agent_memory.lifecycle.archive.alone import alone
 from agent_memory.memories import MemoryStorage
 from agent_memory.models import (
     ANY_STATE,
@@ -27,7 +29,9 @@ from agent_memory.storage.files import Files
 from agent_memory.storage.record_storage import RecordStorage
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from datetime import datetime, timedelta
+    from pathlib import Path
 
     from agent_memory.models import Clock, SearchFilters, SearchResults
     from agent_memory.service import Caller, MemoryService
@@ -156,3 +160,29 @@ class ArchiveReader:
         if not self.exists():
             return []
         return [each async for each in self._kept.iter_all() if isinstance(each, Archived)]
+
+
+@contextlib.asynccontextmanager
+async def alone(folder: Path, wait: float) -> AsyncIterator[None]:
+    """Hold the archive's lock for the length of the block; a process that dies gives it back.
+
+    Waits in a thread.
+
+    Raises:
+        BusyError: Another one held it for `wait` seconds; nothing was moved.
+        StorageError: The lock file cannot be opened.
+    """
+    held = contextlib.ExitStack()
+    entering = asyncio.ensure_future(asyncio.to_thread(held.enter_context, archive_lock(folder, wait)))
+    try:
+        await asyncio.shield(entering)
+    except asyncio.CancelledError:
+        entering.add_done_callback(lambda done: _give_back(done, held))  # the thread may get it still
+        raise
+    with held:
+        yield
+
+
+def _give_back(entered: asyncio.Future[None], held: contextlib.ExitStack) -> None:
+    entered.exception()  # nobody is left to hear of it
+    held.close()

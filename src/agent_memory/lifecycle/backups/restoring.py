@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.encryption import AgentBlobs, state_of
+from agent_memory.encryption import AgentBlobs, KeyFile, key_for, state_of
+from agent_memory.encryption.keys import key_in
 from agent_memory.encryption.plain import remove_views
 from agent_memory.errors import StorageError
 from agent_memory.files.atomic import (
@@ -38,15 +39,23 @@ from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.files.lock import archive_lock, file_lock, folder_lock, make_lock
 from agent_memory.files.names import AGENT, DERIVED, ENCRYPTION, SHORTLIST, TOPICS
-from agent_memory.journal import rewrite_returned
+from agent_memory.journal import IDENTITY, rewrite_returned
 from agent_memory.journal.agent_file import encode_states, states_in
-from agent_memory.journal.format import FORMAT, Header, MalformedLineError, decode_header, sealed
+from agent_memory.journal.codec import decoded_entry, encoded_entry
+from agent_memory.journal.format import (
+    ENCRYPTED_FORMAT,
+    FORMAT,
+    Header,
+    MalformedLineError,
+    decode_entry,
+    decode_header,
+    encode_entry,
+    sealed,
+)
 from agent_memory.knowledge.topics.file import INDEX
 from agent_memory.lifecycle.backups.admitting import Admission, barring
-from agent_memory.lifecycle.backups.coding import Coding, coding_of
 from agent_memory.lifecycle.backups.purges import add_purges, bring_purges
 from agent_memory.lifecycle.backups.reading import Archive, damaged, opened_backup, verify_open
-from agent_memory.lifecycle.backups.room import check_room
 from agent_memory.lifecycle.backups.shape import BEFORE_RESTORE, is_long_text, is_page
 from agent_memory.lifecycle.backups.taking import Backup, cut_of, take
 from agent_memory.lifecycle.backups.tally import tally_of
@@ -59,6 +68,9 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from agent_memory.encryption import DataKey
+    from agent_memory.journal import Codec
+    from agent_memory.lifecycle.backups.reading import Archive
     from agent_memory.lifecycle.backups.shape import Held, HeldJournal, Manifest
 
 _LARGEST: Final = 2**53 - 1
@@ -397,3 +409,103 @@ def _made(path: Path) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """How a backup stands, and how the agent's files do that it is brought back to.
+
+    Attributes:
+        key_file: Of the backup, as its bytes; None where that is plain.
+        was: Its key; None where it is plain.
+        now: That of the agent's files; that of the backup where these are plain.
+    """
+
+    key_file: bytes | None = None
+    was: DataKey | None = None
+    now: DataKey | None = None
+
+    def header(self, header: Header) -> Header:
+        """Return the header of a journal as it is to stand."""
+        if self.now is None:
+            return header
+        return replace(header, key=self.now.key, format=ENCRYPTED_FORMAT, min_reader=ENCRYPTED_FORMAT)
+
+    def line(self, line: bytes, judge: Callable[[bytes], bytes], *, is_encrypted: bool) -> bytes:
+        """Return a line behind the header as it is to stand; nothing of one that cannot be read without the key.
+
+        Args:
+            line: As the backup has it.
+            judge: Returns a plain line as it comes back, another one, or nothing.
+            is_encrypted: Whether the header of its journal says so.
+        """
+        if self.now is None:
+            return judge(line)
+        was = self.was if is_encrypted else None
+        try:
+            entry = decoded_entry(was or IDENTITY, decode_entry(line))
+        except MalformedLineError:
+            return line if was is not None else b""  # a damaged line: plain, it must not come among encrypted ones
+        plain = line if was is None else encode_entry(entry.seq, entry.at, entry.changes)
+        judged = judge(plain)
+        if judged == plain and was is not None:
+            return line
+        return b"".join(_encoded(each, self.now) for each in judged.splitlines(keepends=True))
+
+
+def coding_of(archive: Archive, folder: AgentFolder) -> Coding:
+    """Return how a backup and an agent's files stand.
+
+    Raises:
+        StorageError: There is no key for one of them (`encrypted`, `wrong_key`); or they are encrypted with two
+            (`other_key`).
+        ConfigurationError: A package is missing.
+    """
+    held = next((each for each in archive.manifest.files if each.name == ENCRYPTION), None)
+    if held is None:
+        return Coding(None, None, key_for(folder.path))
+    now = key_for(folder.path) if state_of(folder.path) is not None else None  # an agent that is new takes that key
+    content = b"".join(archive.blocks(held))
+    file = KeyFile.of(content, archive.path)
+    if now is not None and file.key != now.key:
+        raise StorageError(
+            f"{archive.path.name} is encrypted with another key than the memory of {folder.agent_id}. "
+            "Nothing was changed.",
+            code="other_key",
+            recovery="Bring it back as a new agent: `agent-memory backup restore FILE --as NAME`.",
+        )
+    was = now or key_in(file, folder.path)
+    return Coding(content, was, was)
+
+
+def _encoded(line: bytes, codec: Codec) -> bytes:
+    entry = decode_entry(line)
+    return encoded_entry(codec, entry.seq, entry.at, entry.changes)
+
+
+_MARGIN: Final = 64 << 20
+"""Bytes that stay free on the disk beside what is restored."""
+_MOST_FOLDED: Final = 1 << 28
+"""Bytes of a long text or a page, which is read in one go."""
+
+
+def check_room(archive: Archive, root: Path) -> None:
+    """Refuse what would fill the disk, as an archive that was made to do so.
+
+    Raises:
+        StorageError: It has a file that is longer than any of ours, or takes more room than is free (`disk_full`).
+    """
+    large = [each.name for each in archive.manifest.files if each.size > _MOST_FOLDED]
+    if large:
+        raise damaged(archive.path, [f"{large[0]} is longer than any text of ours"])
+    with translated(root, "look at"):
+        make_private_folder(root)
+        free = shutil.disk_usage(root).free
+    if archive.manifest.size + _MARGIN > free:
+        raise StorageError(
+            f"{archive.path.name} takes {archive.manifest.size:,} bytes unpacked, and {free:,} are free. "
+            "Nothing was changed.",
+            code="disk_full",
+            recovery="Free some disk space and try again.",
+            path=archive.path,
+        )

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings.registry import embedder_of
 from agent_memory.errors import ValidationError
+from agent_memory.knowledge.intake.drafting import UNKNOWN, Document, Turn
+from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import drawn_from_alone, forget_known
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.lifecycle.archive import Archive, archive_exists
 from agent_memory.lifecycle.entry_types import MemoryEntryType
-from agent_memory.lifecycle.facade.asking import AskedOnce
-from agent_memory.lifecycle.facade.entries import fields_of, is_record_id, record_id_of, said_besides
-from agent_memory.lifecycle.facade.naming import Names
-from agent_memory.lifecycle.facade.taking import Taking
+from agent_memory.lifecycle.facade.entries import (
+    EXTERNAL_ID,
+    fields_of,
+    is_record_id,
+    labels_of,
+    metadata_of,
+    record_id_of,
+    said_besides,
+)
 from agent_memory.models import EPISODE, MEMORY, RESOURCE, SUMMARY, Episode, Listing, Resource, SearchFilters, sees
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 
     from agent_memory.embeddings import Embedder
+    from agent_memory.embeddings.protocol import EmbedderIdentity, Matrix, Vector
     from agent_memory.lifecycle.facade.entries import MemoryEntry
     from agent_memory.models import Archived, Clock, Kind, Record
     from agent_memory.service import Caller, MemoryService
+    from agent_memory.service.caller import Report
     from agent_memory.storage.record_storage import RecordStorage
 
 _PAGE: Final = 500
@@ -206,3 +218,167 @@ def is_entry(record: Record) -> bool:
 
 def _kind_of(record: Record) -> Kind[Any]:
     return next(kind for kind in (EPISODE, RESOURCE, SUMMARY) if record.id.startswith(kind.prefix))
+
+
+class Names:
+    """Finds records that are no memories by names of a program's own; a memory's id is made of its name."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+        self._through: dict[str, int] = {}
+
+    async def find(self, name: str, storages: Iterable[RecordStorage[Any]]) -> Record | None:
+        """Return the record of this name that is there, whichever process stored it; None for none.
+
+        Raises:
+            StorageError: The records cannot be read.
+        """
+        for storage in storages:
+            kind = storage.kind.name
+            changed = await storage.changed_after(self._through.get(kind, 0))
+            records = await storage.valid_among([one for _, one in changed.records]) if changed.records else {}
+            for one, record in records.items():
+                given = record.metadata.get(EXTERNAL_ID)
+                if isinstance(given, str):
+                    self._known[given] = one
+            self._through[kind] = changed.last
+            known = self._known.get(name)
+            if known is not None and known.startswith(storage.kind.prefix):
+                found: Record | None = await storage.get(known)
+                return found
+        return None
+
+
+class AskedOnce:
+    """Another embedder, and the last question it embedded. Thread-safe, as storages ask from threads of their own.
+
+    Args:
+        embedder: Turns texts into vectors.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._asking = threading.Lock()
+        self._last: tuple[str, Vector] | None = None
+
+    @property
+    def identity(self) -> EmbedderIdentity:
+        """Whose vectors these are."""
+        return self._embedder.identity
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors."""
+        return self._embedder.dimension
+
+    @property
+    def similarity_threshold(self) -> float:
+        """Least cosine that tells something."""
+        return self._embedder.similarity_threshold
+
+    def embed_documents(self, texts: list[str]) -> Matrix:
+        """Return a vector for each text."""
+        return self._embedder.embed_documents(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        """Return the vector of a question; who asks the same meanwhile waits for it."""
+        with self._asking:
+            if self._last is None or self._last[0] != text:
+                self._last = (text, self._embedder.embed_query(text))
+            return self._last[1]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what else the embedder has, such as what it has charged."""
+        return getattr(self._embedder, name)
+
+
+_ROLES: Final = frozenset({"user", "assistant", "tool", "system"})
+
+
+class Taking:
+    """Takes in what an agent hears and reads.
+
+    Args:
+        knowledge: Where it goes.
+        report: Sends events.
+        caller: Returns the session that asks.
+    """
+
+    def __init__(self, knowledge: Knowledge, report: Report, caller: Callable[[], Caller]) -> None:
+        self._knowledge, self._caller = knowledge, caller
+        self._ingest = Ingest(knowledge, report)
+        self._placing = asyncio.Lock()
+        self._next: dict[str, int] = {}
+
+    async def document(self, entry: MemoryEntry) -> Record:
+        """Take in a context; what is said of it besides is for the caller to add.
+
+        Raises:
+            ValidationError: It is too long, or nothing but a secret; nothing was stored.
+            StorageError: Nothing was stored.
+        """
+        caller = self._caller()
+        given = Document(entry.text, entry.summary, said_at=entry.timestamp)
+        taken = await self._ingest.resource(
+            given, group=caller.group or "", tags=labels_of(entry), metadata=metadata_of(entry), caller=caller
+        )
+        return taken.record
+
+    async def turn(self, entry: MemoryEntry) -> Record:
+        """Take in an interaction as the next turn of the conversation of its session; raises as `document`."""
+        (taken,) = await self.turns([entry])
+        if isinstance(taken, str):
+            raise ValidationError("Nothing was stored of a turn that cannot be kept.", code=taken)
+        return taken
+
+    async def turns(self, entries: Sequence[MemoryEntry]) -> list[Record | str]:
+        """Take in interactions of one session in as few changes as they fit in.
+
+        Returns:
+            For each its record, or the code of why it cannot be kept.
+
+        Raises:
+            StorageError: Some may be on the disk.
+        """
+        caller = self._caller()
+        caller = replace(caller, session_id=entries[0].session_id or caller.session_id)
+        group, said = caller.group or "", [_turn_of(entry) for entry in entries]
+        key = caller.session_id or self._knowledge.agent_id
+        begun = await self._ingest.conversation(key, group=group, caller=caller)
+        conversation = begun.record.id
+        async with self._placing:
+            first = await self._place(conversation, len(said))
+            kept, refused = await self._ingest.turns(
+                said, conversation=conversation, first=first, group=group, is_live=True, caller=caller
+            )
+        why, records = dict(refused), iter([each.record for each in kept])
+        return [why[first + at] if first + at in why else next(records) for at in range(len(said))]
+
+    async def _place(self, conversation: str, count: int) -> int:
+        """Return the place of the first of some turns in their conversation: behind the others."""
+        if conversation not in self._next:
+            known = await self._knowledge.episodes.linked_to(conversation)
+            self._next[conversation] = 1 + max((each.order for each in known), default=-1)
+        order = self._next[conversation]
+        self._next[conversation] = order + count
+        return order
+
+
+def _read_role(entry: MemoryEntry) -> str:
+    """Return the role that an entry states, else one from its source."""
+    role = entry.content.get("role")
+    if role is not None:
+        return role if role in _ROLES else UNKNOWN
+    return "user" if entry.source.startswith("user") else "assistant"
+
+
+def _turn_of(entry: MemoryEntry) -> Turn:
+    speaker = entry.content.get("speaker")
+    return Turn(
+        entry.text,
+        _read_role(entry),
+        speaker if isinstance(speaker, str) else "",
+        entry.timestamp,
+        metadata=metadata_of(entry),
+        tags=tuple(labels_of(entry)),
+    )

@@ -2,29 +2,46 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-from agent_memory.errors import UnknownIdError
-from agent_memory.lifecycle.facade.bulk import store_all
-from agent_memory.lifecycle.facade.changing import changes_of
+from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.lifecycle.entry_types import MemoryEntryType
 from agent_memory.lifecycle.facade.configs import MemoryStoreConfig, settings_of
-from agent_memory.lifecycle.facade.entries import check_entry_id, checked, external_id_of
+from agent_memory.lifecycle.facade.entries import (
+    CHANGED_AT,
+    CHILD,
+    PARENT,
+    RELATED,
+    check_entry_id,
+    checked,
+    entry_of,
+    external_id_of,
+    fields_of,
+    labels_of,
+    links_of,
+    metadata_of,
+    said_besides,
+)
+from agent_memory.lifecycle.facade.entries import text_of as words_of
 from agent_memory.lifecycle.facade.keeping import Kept
 from agent_memory.lifecycle.facade.managing import ArchivalManager, CleanupManager
 from agent_memory.lifecycle.facade.metrics import MemoryPerformanceMetrics
 from agent_memory.lifecycle.facade.reading import EntryReader
 from agent_memory.lifecycle.importance import ImportanceCalculator
-from agent_memory.models import Memory, utc_now
+from agent_memory.models import Memory, get_duplicate_key, to_text, utc_now
+from agent_memory.redaction import quoted
 from agent_memory.service import NOBODY, open_service
 from agent_memory.service.background import Background
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from datetime import datetime
 
     from agent_memory.embeddings import Embedder
     from agent_memory.lifecycle.facade.entries import MemoryEntry
     from agent_memory.models import Clock, Record
     from agent_memory.service import Caller, MemoryService
+    from agent_memory.service.writing import Imported
     from agent_memory.settings import ServiceSettings
 
 
@@ -213,3 +230,164 @@ class MemoryStore(EntryReader):
         if entry.importance_score is not None and not entry.record_id:
             updates["importance_score"] = entry.importance_score
         return await self.kept.update(known, changes_of(known, updates, self._clock()))
+
+
+_IN_METADATA: Final = frozenset(
+    {"content", "summary", "keywords", "temporal_context", "related_entries", "parent_entry", "child_entries"}
+)
+_LINKED: Final = frozenset({"related_entries", "parent_entry", "child_entries"})
+_LABELS: Final = frozenset({"keywords", "semantic_tags"})
+_OWN: Final = {"importance_score": "importance", "expires_at": "expires_at", "pinned": "pinned"}
+CHANGEABLE: Final = _IN_METADATA | _LABELS | _OWN.keys()
+"""What `update_entry` takes; all other fields are given by the store, or counted."""
+_KEPT: Final = frozenset({"external_id", "summary", "keywords", "content", "temporal_context", "elsewhere"})
+_OF_TYPE: Final = frozenset({"outcome", "entry_type"})
+_ENDS: Final = frozenset({RELATED, PARENT, CHILD})
+
+
+def changes_of(record: Record, updates: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """Return the changes to a record that some updates of its entry mean; `now` is noted as when it was changed.
+
+    Raises:
+        ValidationError: A field cannot be changed, or has a value of a wrong type.
+    """
+    if not isinstance(updates, dict):
+        raise ValidationError(f"Nothing was changed: updates are a mapping, got {type(updates).__name__}.")
+    if closed := sorted(set(updates) - CHANGEABLE, key=str):
+        raise ValidationError(
+            f"Nothing was changed: {quoted(str(closed[0]))} of an entry cannot be changed.",
+            code="not_changeable",
+            recovery=f"Changeable are: {', '.join(sorted(CHANGEABLE))}.",
+        )
+    entry = entry_of(record, record.timestamp)
+    before = _as_it_stands(record)
+    entry.keywords, entry.summary = before["keywords"], before["summary"]
+    for name, value in updates.items():
+        _check(name, value)
+        setattr(entry, name, value)
+    changes = {_OWN[name]: value for name, value in updates.items() if name in _OWN}
+    changes["metadata"] = dict(record.metadata)
+    if updates.keys() & _IN_METADATA:
+        kept = {key: value for key, value in record.metadata.items() if key not in before["keys"]}
+        entry.entry_id = before["external_id"]
+        changes["metadata"] = kept | metadata_of(entry, corrects=record.supersedes is not None)
+    changes["metadata"] |= {CHANGED_AT: to_text(now)}
+    if updates.keys() & _LABELS:
+        changes["tags"] = labels_of(entry)
+    if updates.keys() & _LINKED:
+        others = [link for link in record.links if link.rel not in _ENDS]
+        changes["links"] = [*others, *links_of(entry)]
+    if "content" in updates:
+        changes["content"] = words_of(entry.content, entry.summary)
+    return changes
+
+
+def _as_it_stands(record: Record) -> dict[str, Any]:
+    """Return what a record itself says: no keyword and no summary that the view made of its words."""
+    said = record.metadata
+    words, summary = said.get("keywords"), said.get("summary")
+    return {
+        "keywords": [each for each in words if isinstance(each, str)] if isinstance(words, list) else [],
+        "summary": summary if isinstance(summary, str) else "",
+        "external_id": str(said.get("external_id") or record.id),
+        "keys": _KEPT | _OF_TYPE if isinstance(record, Memory) else _KEPT,
+    }
+
+
+_TYPES: Final[Mapping[str, tuple[type, ...]]] = {
+    "content": (dict,),
+    "summary": (str,),
+    "keywords": (list,),
+    "semantic_tags": (list,),
+    "temporal_context": (dict,),
+    "related_entries": (list,),
+    "child_entries": (list,),
+    "parent_entry": (str, type(None)),
+}
+
+
+def _check(name: str, value: object) -> None:
+    """Refuse a value of another type; the rest is checked with the record.
+
+    Raises:
+        ValidationError: Names the field.
+    """
+    wanted = _TYPES.get(name)
+    if wanted is not None and not isinstance(value, wanted):
+        raise ValidationError(f"Nothing was changed: {name} is a {wanted[0].__name__}, got {type(value).__name__}.")
+
+
+_ONE_BY_ONE = frozenset({MemoryEntryType.CONTEXT, MemoryEntryType.CORRECTION})
+
+
+async def store_all(
+    kept: Kept,
+    entries: Sequence[MemoryEntry],
+    store: Callable[[MemoryEntry], Awaitable[str]],
+    clock: Clock,
+    caller: Caller,
+) -> list[str]:
+    """Store checked entries and return their ids, in their order.
+
+    An entry with an id of its own, a correction, a context, one whose text is known or was forgotten, and what a caller
+    of low trust brings is stored by itself: each of these asks for more than to be written.
+
+    Args:
+        kept: Where records are.
+        entries: What to store.
+        store: Stores one entry.
+        clock: Source of the present.
+        caller: The session that asks.
+
+    Raises:
+        ValidationError: An entry is refused; those that were written before it are on the disk.
+        StorageError: Likewise.
+    """
+    ids: dict[int, str] = {}
+    memories, turns = await _sorted(kept, entries, caller)
+    for session in {entries[at].session_id for at in turns}:
+        of_session = [at for at in turns if entries[at].session_id == session]
+        taken = await kept.taking.turns([entries[at] for at in of_session])
+        for at, record in zip(of_session, taken, strict=True):
+            if not isinstance(record, str):
+                besides = said_besides(entries[at], record)
+                ids[at] = external_id_of(await kept.update(record, besides) if besides else record)
+    ids |= await _imported(kept, {at: entries[at] for at in memories}, clock, caller)
+    for at, entry in enumerate(entries):
+        if at not in ids:
+            ids[at] = await store(entry)
+    return [ids[at] for at in range(len(entries))]
+
+
+async def _sorted(kept: Kept, entries: Sequence[MemoryEntry], caller: Caller) -> tuple[list[int], list[int]]:
+    """Return which entries are memories and turns that need nothing but to be written."""
+    if caller.trust == "low":
+        return [], []
+    plain = [index for index, entry in enumerate(entries) if not entry.entry_id and entry.entry_type not in _ONE_BY_ONE]
+    turns = [index for index in plain if entries[index].entry_type == MemoryEntryType.INTERACTION]
+    duplicate_keys = {get_duplicate_key(str(getattr(memory, "content", ""))) for memory in await kept.memories()}
+    memories = []
+    for index in plain:
+        duplicate_key = get_duplicate_key(entries[index].text)
+        if entries[index].entry_type != MemoryEntryType.INTERACTION and duplicate_key not in duplicate_keys:
+            duplicate_keys.add(duplicate_key)
+            memories.append(index)
+    return memories, turns
+
+
+async def _imported(kept: Kept, entries: dict[int, MemoryEntry], clock: Clock, caller: Caller) -> dict[int, str]:
+    """Store new memories in portions, and return the ids of those that are."""
+    drafts: dict[int, Memory] = {}
+    for at, entry in entries.items():
+        fields = fields_of(entry, clock(), caller.group or "")
+        fields.setdefault("created_by_session", caller.session_id)
+        drafts[at] = Memory(agent_id=kept.service.agent_id, **fields)
+    stored: set[str] = set()
+
+    def noted(imported: Imported) -> None:
+        if imported.outcome == "stored":
+            stored.add(imported.memory_id)
+
+    if drafts:
+        await kept.service.admin.import_memories(list(drafts.values()), noted, caller, trusted=True)
+    return {at: draft.id for at, draft in drafts.items() if draft.id in stored}

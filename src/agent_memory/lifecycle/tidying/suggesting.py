@@ -6,14 +6,17 @@ what counts, or part of a pair that waits for a decision, stays. So do items, wh
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.capture.sameness import differ_in_meaning
 from agent_memory.files.wording import counted
 from agent_memory.lifecycle.archive.chains import Chains
-from agent_memory.lifecycle.tidying.duplicates import duplicates
 from agent_memory.lifecycle.tidying.judging import Judging
 from agent_memory.lifecycle.tidying.plan import Suggestion
-from agent_memory.models import Archived
+from agent_memory.models import BESIDE, DISTINCT, SUSPECT, TRUST_ORDER, Archived
+from agent_memory.times import times_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +25,6 @@ if TYPE_CHECKING:
     from agent_memory.lifecycle.tidying.judging import Importance
     from agent_memory.lifecycle.tidying.rules import LifecycleSettings, Retention
     from agent_memory.models import Memory
-
 
 RETENTION: Final = "retention"
 """The rule of what is archived because somebody says so of its sort."""
@@ -161,3 +163,60 @@ def _why_merged(best: Memory, other: Memory) -> str:
 
 def _why_retained(unused: int, rule: Retention) -> str:
     return f"not used for {counted(unused, 'day')}; {rule.name} is archived after {rule.archive_after_days}"
+
+
+_TOKEN: Final = re.compile(r"[^\W_]+(?:[._:/@+'-]?[^\W_]+|_)*|[^\w\s]|_")
+_PLAIN: Final = frozenset('.,;:!"()')
+"""Signs that tell nothing where they stand between words; all others count."""
+_ENDS: Final = frozenset(".!?")
+_ARTICLES: Final = frozenset({"the", "a", "an"})
+_QUOTES: Final = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
+_DECIDED: Final = frozenset({BESIDE, DISTINCT, SUSPECT})
+"""Links between two memories of which somebody decides, or has decided, what they are to each other."""
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return what a text is compared by; empty for one without words."""
+    words: list[str] = []
+    begins = True
+    for token in _TOKEN.findall(unicodedata.normalize("NFC", text).translate(_QUOTES)):
+        if token in _PLAIN:
+            begins = begins or token in _ENDS
+            continue
+        word = token.lower() if (begins and token[1:].islower()) or token.lower() in _ARTICLES else token
+        begins = token in _ENDS
+        if word not in _ARTICLES:
+            words.append(word)
+    return tuple(words)
+
+
+def duplicates(memories: Iterable[Memory]) -> Iterator[tuple[Memory, list[Memory]]]:
+    """Yield each memory that is said more than once, the best one, with the others: pinned, then trusted, then newest.
+
+    Only within one group and project, of one topic and one end, and where nobody has decided otherwise.
+    """
+    by_words: dict[tuple[object, ...], list[Memory]] = {}
+    for memory in memories:
+        if words := words_of(memory.content):
+            key = words, memory.belongs_to, memory.project.casefold(), memory.topic, memory.expires_at
+            by_words.setdefault(key, []).append(memory)
+    for same in by_words.values():
+        best, *others = sorted(same, key=_rank, reverse=True)
+        if alike := [each for each in others if _says_the_same(best, each)]:
+            yield best, alike
+
+
+def _rank(memory: Memory) -> tuple[bool, int, float, str]:
+    return memory.pinned, TRUST_ORDER.index(memory.trust), memory.timestamp.timestamp(), memory.id
+
+
+def _says_the_same(one: Memory, other: Memory) -> bool:
+    if any(link.id in {one.id, other.id} and link.rel in _DECIDED for each in (one, other) for link in each.links):
+        return False
+    if differ_in_meaning(one.content.lower(), other.content.lower()):
+        return False
+    return _days(one) == _days(other)
+
+
+def _days(memory: Memory) -> list[tuple[object, ...]]:
+    return [mention.readings for mention in times_in(memory.content, memory.said_at)]

@@ -34,12 +34,12 @@ async def test_a_page_says_nothing_of_items_whose_forgetting_was_cut_short(tmp_p
     await Ingest(knowledge).file(file)
     await runner_of(knowledge, service, at_once=True).run()
     pages = Pages(knowledge, service)
-    assert {topic.name for topic in await pages.topics()} >= {"ada", "talk"}
+    assert {topic.name for topic in await pages.list_shown()} >= {"ada", "talk"}
     items = [each.id for each in await service.admin.everything()]
     await service.requests.many(items)  # as of a process that died before it told anybody
     [resource] = await taken_from(knowledge, file.name)
     await undo(knowledge, service, [resource.id], NOBODY)
-    assert [topic.name for topic in await pages.topics() if topic.item_ids] == []
+    assert [topic.name for topic in await pages.list_shown() if topic.item_ids] == []
     assert list(knowledge.folder.topics.glob("ada*")) == []
     assert await taken_from(knowledge, file.name) == []
     await knowledge.close()
@@ -109,7 +109,8 @@ async def test_a_page_that_a_person_changed_keeps_no_words_of_items_that_are_gon
     await runner_of(knowledge, service, at_once=True).run()
     assert "A line by hand." in page.read_text()
     left = {
-        topic.name: (topic.item_ids, "holds tea" in topic.body) for topic in await Pages(knowledge, service).topics()
+        topic.name: (topic.item_ids, "holds tea" in topic.body)
+        for topic in await Pages(knowledge, service).list_shown()
     }
     assert left["ada"] == ([], False)
     await knowledge.close()

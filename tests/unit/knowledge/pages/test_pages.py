@@ -142,7 +142,7 @@ async def test_a_run_that_was_stopped_goes_on_with_the_other_pages(
     assert len(list(folder.glob("*.md"))) == 1
     assert (await runner_of(knowledge, service).run()).done == {"items": 0, "pages": 1}
     assert {path.name for path in folder.glob("*.md")} == {"index.md", "lea.md", "ole.md"}
-    assert len(await Pages(knowledge, service).topics()) == 2
+    assert len(await Pages(knowledge, service).list_shown()) == 2
 
 
 async def test_what_is_forgotten_is_on_no_page_at_once_and_after_a_purge_in_no_file(
@@ -156,7 +156,7 @@ async def test_what_is_forgotten_is_on_no_page_at_once_and_after_a_purge_in_no_f
     assert WALNUTS not in all_text(folder)
     assert item.id not in all_text(folder)
     assert "cello" in all_text(folder)
-    (topic,) = await Pages(knowledge, service).topics()
+    (topic,) = await Pages(knowledge, service).list_shown()
     assert WALNUTS not in topic.body
     await knowledge.episodes.delete(item.links[0].id)
     await service.admin.compact(timedelta(0))
@@ -204,7 +204,7 @@ async def test_a_page_that_a_person_changed_is_proposed_beside_it_and_shown_as_t
     assert "lake of Thun" in proposed.read_text()
     assert "Ask her about the boat." in proposed.read_text()
     pages = Pages(knowledge, service)
-    (topic,) = await pages.topics()
+    (topic,) = await pages.list_shown()
     assert "Ask her about the boat." in await pages.shown(topic)
     assert "lake of Thun" not in await pages.shown(topic)
     proposed.rename(page)  # the person takes it
@@ -232,7 +232,7 @@ async def test_forgotten_words_leave_a_changed_page_and_its_proposal_and_a_perso
     assert read_page_file(page.read_text()).is_edited
     assert "cello" in page.read_text()
     assert "lake of Thun" in (folder / "lea.proposed.md").read_text()
-    (topic,) = await Pages(knowledge, service).topics()
+    (topic,) = await Pages(knowledge, service).list_shown()
     assert WALNUTS not in topic.body
 
 
@@ -259,7 +259,7 @@ async def test_a_topic_of_which_nothing_is_left_goes_unless_somebody_declared_it
     await runner_of(knowledge, service).run()
     items = [each.id for each in await service.admin.everything() if each.is_item]
     assert await service.requests.many(items) == len(SAID)
-    assert await Pages(knowledge, service).topics() == []
+    assert await Pages(knowledge, service).list_shown() == []
     assert sorted(path.name for path in folder.iterdir()) == ["index.md"]
 
 
@@ -287,7 +287,7 @@ async def test_a_page_for_some_is_made_of_theirs_alone_and_written_nowhere(
     await talk_of(ingest, *SAID)
     await runner_of(knowledge, service).run()
     pages, before = Pages(knowledge, service), all_text(folder)
-    (topic,) = await pages.topics()
+    (topic,) = await pages.list_shown()
     shown = await page_for(knowledge, topic, (await pages.members_of(topic))[:2])
     assert (SAID[1] in shown, WALNUTS in shown) == (True, False)
     assert all_text(folder) == before
@@ -331,7 +331,7 @@ async def test_a_proposal_for_a_page_of_many_parts_takes_the_place_of_all_of_the
     await talk_of(ingest, "I learned to swim in the lake of Thun.", key="s-2")
     await runner_of(knowledge, service, at_once=True).run()
     (folder / "lea.proposed.md").rename(folder / "lea.md")
-    (topic,) = await Pages(knowledge, service).topics()
+    (topic,) = await Pages(knowledge, service).list_shown()
     assert (await Pages(knowledge, service).shown(topic)).count("Ask her about the boat.") == 1
     await talk_of(ingest, "I paint small birds on old plates.", key="s-3")
     await runner_of(knowledge, service, at_once=True).run()
@@ -346,7 +346,7 @@ async def test_what_is_forgotten_while_a_page_is_made_is_not_on_it(
     await talk_of(ingest, *SAID)
     await runner_of(knowledge, service).run()
     pages = Pages(knowledge, service)
-    (topic,) = await pages.topics()
+    (topic,) = await pages.list_shown()
     members = await pages.members_of(topic)
     other = FileStorage("bob", root, settings=knowledge.settings, clock=clock)
     await other.delete((await item_with(service, WALNUTS)).id)
@@ -370,7 +370,7 @@ async def test_forgetting_writes_nothing_but_the_part_that_names_the_item(
     assert len(before) > 2
     assert {name for name, content in after.items() if content != before.get(name)} == {part}
     assert not read_page_file(after[part].decode()).is_edited
-    (topic,) = await Pages(knowledge, service).topics()
+    (topic,) = await Pages(knowledge, service).list_shown()
     assert item.id not in {*topic.item_ids, topic.body}
     assert "house 71." not in topic.body
     assert {claim.text for claim in parse(topic.body).claims} == {f"Lea: {each}" for each in said if "71." not in each}
@@ -383,7 +383,7 @@ async def test_a_page_that_another_program_wrote_meanwhile_is_made_anew(
     await talk_of(ingest, *SAID)
     await runner_of(knowledge, service).run()
     item = await item_with(service, WALNUTS)
-    (topic,) = await Pages(knowledge, service).topics()
+    (topic,) = await Pages(knowledge, service).list_shown()
     short = PageShortener(knowledge, [item.id], ())
     await short.begin()
     await knowledge.topics.update(topic.id, {"description": "Other words."})

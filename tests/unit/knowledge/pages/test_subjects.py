@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge.intake.drafting import Document, Turn
-from agent_memory.knowledge.pages.filing import count_mentions
+from agent_memory.knowledge.pages.filing import count_passages
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.topics.parsing import parse
@@ -62,7 +62,7 @@ async def service(knowledge: Knowledge, root: Path, clock: FrozenClock) -> Async
 
 async def make_topics(knowledge: Knowledge, service: MemoryService) -> dict[str, Topic]:
     await runner_of(knowledge, service, at_once=True).run()
-    return {topic.name: topic for topic in await Pages(knowledge, service).topics()}
+    return {topic.name: topic for topic in await Pages(knowledge, service).list_shown()}
 
 
 async def ingest_talk(ingest: Ingest, turns: tuple[tuple[str, str], ...], title: str = "Weekly sync") -> None:
@@ -146,7 +146,7 @@ async def test_forgotten_section_leaves_the_description(
     await make_topics(knowledge, service)
     passage = next(item for item in await service.admin.everything() if "429" in item.content)
     await service.forget(passage.id)
-    (topic,) = await Pages(knowledge, service).topics()
+    (topic,) = await Pages(knowledge, service).list_shown()
     assert "timeouts" not in f"{topic.description}{topic.body}"
 
 
@@ -173,6 +173,6 @@ async def test_mentions_are_passages_with_all_words_of_a_name(
 ) -> None:
     await ingest.resource("We run on Kubernetes.\n\n# Old\n\nThe kubernetes-cluster is blue.\n\n# Else\n\nA kubernet.")
     await runner_of(knowledge, service).run()
-    assert await count_mentions(service, "Kubernetes") == 2
-    assert await count_mentions(service, "kubernetes_cluster") == 1
-    assert await count_mentions(service, "?!") == 0
+    assert await count_passages(service, "Kubernetes") == 2
+    assert await count_passages(service, "kubernetes_cluster") == 1
+    assert await count_passages(service, "?!") == 0

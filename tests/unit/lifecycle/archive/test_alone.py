@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.errors import BusyError
 from agent_memory.files.lock import archive_lock
-from agent_memory.lifecycle.archive.alone import alone
+from agent_memory.lifecycle.archive.reading import alone
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.lifecycle.briefing.weighing import Place, worth
+from agent_memory.lifecycle.briefing.choosing import Place, worth
 
 MIDDLE = Place(turn=2, turns=10, by_person=True)
 MODEL = Place(turn=2, turns=10)

@@ -9,7 +9,7 @@ import numpy as np
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.lifecycle import MemoryEntry, MemoryStore, MemoryStoreConfig
-from agent_memory.lifecycle.facade.asking import AskedOnce
+from agent_memory.lifecycle.facade.keeping import AskedOnce
 
 if TYPE_CHECKING:
     from pathlib import Path
