@@ -6,18 +6,14 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner
 
-from agent_memory.cli.app import build
 from tests.hostile.log_samples import EVIL, MINE, REFUSED, SAMPLES, TRANSCRIPTS, YOURS
+from tests.in_process import build_cli
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from typer.testing import Result
-
-    Run = Callable[..., Result]
+    from tests.in_process import Run
 
 TRUSTED = {"user", "the user", "assistant", "the assistant", "bob"}
 
@@ -25,16 +21,7 @@ TRUSTED = {"user", "the user", "assistant", "the assistant", "bob"}
 @pytest.fixture
 def cli(root: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return `agent-memory` in this process, for an agent bob."""
-    monkeypatch.setenv("AGENT_MEMORY_ROOT", str(root))
-    monkeypatch.setenv("AGENT_MEMORY_AGENT", "bob")
-    app, runner = build(), CliRunner()
-
-    def run(*arguments: str, code: int = 0) -> Result:
-        result = runner.invoke(app, list(arguments), prog_name="agent-memory", catch_exceptions=False)
-        assert result.exit_code == code, result.output
-        return result
-
-    return run
+    return build_cli(root, monkeypatch)
 
 
 def read_said(cli: Run) -> list[tuple[str, str, str, str]]:

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner
 
-from agent_memory.cli.app import build
+from tests.in_process import build_cli, copy_private
 from tests.support import read_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from typer.testing import Result
-
-    Run = Callable[..., Result]
+    from tests.in_process import Run
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 FOLDERS = sorted(str(path.parent.relative_to(FIXTURES)) for path in FIXTURES.glob("*/*/agents"))
@@ -29,27 +23,14 @@ PURGED_WORD = "zanzibar"
 @pytest.fixture(params=FOLDERS)
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """Return a copy of a folder of an earlier version, readable by its owner alone."""
-    copy = tmp_path / "copy"
-    shutil.copytree(FIXTURES / request.param, copy)
-    for path in copy.rglob("*"):
-        path.chmod(0o700 if path.is_dir() else 0o600)
-    return copy
+    return copy_private(FIXTURES / request.param, tmp_path / "copy")
 
 
 @pytest.fixture
 def cli(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return `agent-memory` in this process, for bob of the folder."""
-    monkeypatch.setenv("AGENT_MEMORY_ROOT", str(folder / "agents"))
-    monkeypatch.setenv("AGENT_MEMORY_AGENT", "bob")
     monkeypatch.setenv("AGENT_MEMORY_KEY", "fixture-only-passphrase")
-    app, runner = build(), CliRunner()
-
-    def run(*arguments: str, code: int | None = 0) -> Result:
-        result = runner.invoke(app, list(arguments), prog_name="agent-memory", catch_exceptions=False)
-        assert code is None or result.exit_code == code, result.output
-        return result
-
-    return run
+    return build_cli(folder / "agents", monkeypatch)
 
 
 def search(cli: Run, words: str) -> dict[str, str]:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner
 
-from agent_memory.cli.app import build
+from tests.in_process import build_cli, copy_private
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Run = Callable[..., str]
+    from tests.in_process import Run
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "08b1688e" / "full"
 
@@ -23,31 +19,18 @@ FOLDER = Path(__file__).parents[1] / "fixtures" / "08b1688e" / "full"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Return a copy of a folder of version 08b1688e, whose entities its rules guessed."""
-    copy = tmp_path / "copy"
-    shutil.copytree(FOLDER, copy)
-    for path in copy.rglob("*"):
-        path.chmod(0o700 if path.is_dir() else 0o600)
-    return copy
+    return copy_private(FOLDER, tmp_path / "copy")
 
 
 @pytest.fixture
 def cli(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return `agent-memory` in this process, for bob of the folder."""
-    monkeypatch.setenv("AGENT_MEMORY_ROOT", str(folder / "agents"))
-    monkeypatch.setenv("AGENT_MEMORY_AGENT", "bob")
-    app, runner = build(), CliRunner()
-
-    def run(*arguments: str) -> str:
-        result = runner.invoke(app, list(arguments), prog_name="agent-memory", catch_exceptions=False)
-        assert result.exit_code == 0, result.output
-        return result.stdout
-
-    return run
+    return build_cli(folder / "agents", monkeypatch)
 
 
 def list_entities(cli: Run) -> dict[str, Any]:
     """Return the type of each entity that is shown, by name."""
-    shown = json.loads(cli("entities", "--all", "--json"))["entities"]
+    shown = json.loads(cli("entities", "--all", "--json").stdout)["entities"]
     return {entity["name"]: entity["entity_type"] for entity in shown}
 
 
@@ -59,8 +42,8 @@ def count_records(folder: Path, kind: str) -> int:
 def test_old_folder_shows_speakers_and_hides_guesses(cli: Run, folder: Path) -> None:
     before = count_records(folder, "entity"), count_records(folder, "relation")
     assert list_entities(cli) == {"Ada": "person"}
-    assert json.loads(cli("entity", "Ada", "--json"))["timeline"] != []
-    lines = [line for line in cli("doctor").splitlines() if "guessed" in line]
+    assert json.loads(cli("entity", "Ada", "--json").stdout)["timeline"] != []
+    lines = [line for line in cli("doctor").stdout.splitlines() if "guessed" in line]
     assert len(lines) == 1
     assert "relations that rules of an earlier version guessed are hidden" in " ".join(lines)
     assert (count_records(folder, "entity"), count_records(folder, "relation")) == before
@@ -73,7 +56,7 @@ def test_old_folder_read_again_shows_names_of_two_texts(cli: Run, folder: Path, 
     shown = list_entities(cli)
     assert shown | {"Ada": "person", "Kestrel Systems": "name", "src/app/main.py": "file"} == shown
     assert not {"Hamburg", "Bergen", "UTC"} & set(shown)
-    assert json.loads(cli("entity", "Ada", "--json"))["entity_type"] == "person"
+    assert json.loads(cli("entity", "Ada", "--json").stdout)["entity_type"] == "person"
     assert count_records(folder, "entity") >= before
-    moments = json.loads(cli("entity", "Kestrel Systems", "--json"))["timeline"]
+    moments = json.loads(cli("entity", "Kestrel Systems", "--json").stdout)["timeline"]
     assert {moment["what"] for moment in moments} == {"mention"}

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner
 
-from agent_memory.cli.app import build
+from tests.in_process import build_cli, copy_private
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from typer.testing import Result
-
-    Run = Callable[..., Result]
+    from tests.in_process import Run
 
 OLD = Path(__file__).parents[1] / "fixtures" / "08b1688e" / "topics"
 
@@ -25,26 +19,13 @@ OLD = Path(__file__).parents[1] / "fixtures" / "08b1688e" / "topics"
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """Return the root of a copy of the memory, readable by its owner alone."""
-    copy = tmp_path / "copy"
-    shutil.copytree(OLD, copy)
-    for path in copy.rglob("*"):
-        path.chmod(0o700 if path.is_dir() else 0o600)
-    return copy / "agents"
+    return copy_private(OLD, tmp_path / "copy") / "agents"
 
 
 @pytest.fixture
 def cli(root: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return `agent-memory` in this process."""
-    monkeypatch.setenv("AGENT_MEMORY_ROOT", str(root))
-    monkeypatch.setenv("AGENT_MEMORY_AGENT", "bob")
-    app, runner = build(), CliRunner()
-
-    def run(*arguments: str, code: int = 0) -> Result:
-        result = runner.invoke(app, list(arguments), prog_name="agent-memory", catch_exceptions=False)
-        assert result.exit_code == code, result.output
-        return result
-
-    return run
+    return build_cli(root, monkeypatch)
 
 
 def list_topics(cli: Run) -> dict[str, dict[str, Any]]:

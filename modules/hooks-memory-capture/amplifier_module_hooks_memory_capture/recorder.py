@@ -61,7 +61,7 @@ class Recorder:
         ConfigurationError: A pattern of the user's own cannot be used.
     """
 
-    def __init__(self, settings: CaptureSettings, session: MemorySession, *, queue_size: int = _QUEUE_SIZE) -> None:
+    def __init__(self, settings: CaptureSettings, session: MemorySession) -> None:
         self._settings = settings
         self._session = session
         self._extractor = Extractor(settings)
@@ -70,7 +70,6 @@ class Recorder:
         self._skipped_in_turn: Counter[str] = Counter()
         self._held = 0
         self._queue: asyncio.Queue[SessionMessage | TurnEnded] = asyncio.Queue()
-        self._queue_size = queue_size
         self._worker: asyncio.Task[None] | None = None
         self._turn_open = False
         self._hurry = asyncio.Event()
@@ -87,7 +86,7 @@ class Recorder:
         if self._worker is None or self._worker.done():
             self._worker = asyncio.get_running_loop().create_task(self._work())
         # The end of a turn always gets in: without it, its candidates would meet what the next turn stored.
-        if isinstance(item, SessionMessage) and self._queue.qsize() >= self._queue_size:
+        if isinstance(item, SessionMessage) and self._queue.qsize() >= _QUEUE_SIZE:
             self.miss("queue_full")
             log.warning("capture_queue_full", waiting=self._queue.qsize())
         else:

@@ -45,7 +45,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
 
 
 def _request(prompt: str, tokens: int) -> ChatRequest:
-    """Return a request of which nothing is streamed to the user."""
+    """Build a request without streaming."""
     return ChatRequest(
         messages=[Message(role="user", content=prompt)], max_output_tokens=tokens, metadata={"stream": False}
     )

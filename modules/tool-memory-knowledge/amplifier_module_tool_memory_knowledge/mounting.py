@@ -74,7 +74,7 @@ def _has(coordinator: Any, kind: str, module: str) -> bool:
 
 
 def _request(prompt: str, tokens: int) -> ChatRequest:
-    """Return a request of which nothing is streamed to the user."""
+    """Build a request without streaming."""
     return ChatRequest(
         messages=[Message(role="user", content=prompt)], max_output_tokens=tokens, metadata={"stream": False}
     )

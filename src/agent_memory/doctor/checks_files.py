@@ -1,4 +1,4 @@
-"""Examine the files that are derived from the journal (scratchpad, index, vector cache), and the log of changes.
+"""Examine derived files (scratchpad, index, vector cache), long texts, backups and the log of changes.
 
 Opens no index and no cache in place: the engine writes into what it opens, and SQLite creates further files.
 """
@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.embeddings import LocalEmbedder
 from agent_memory.embeddings.hashes import Hashes, prefix_of
 from agent_memory.embeddings.inspection import cache_files, inspect_cache
-from agent_memory.encryption import is_encrypted, state_of
+from agent_memory.encryption import AgentBlobs, is_encrypted, state_of
+from agent_memory.errors import StorageError
+from agent_memory.files.blobs import Blobs, named_in
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import described, kind_of, names_of, size_of
-from agent_memory.files.wording import counted
+from agent_memory.files.wording import counted, few
 from agent_memory.installing import advice
+from agent_memory.lifecycle.backups import list_backups
 from agent_memory.scratchpad.inspection import inspect_pad
 from agent_memory.scratchpad.saves import of_kept
 from agent_memory.service.audit import audit_files, inspect_audit
+from agent_memory.storage.blobs import files_naming
 from agent_memory.storage.other_journals import hashes_elsewhere
 from agent_memory.storage.vector.inspection import inspect_index
 
@@ -255,3 +259,71 @@ def examine_audit(case: Case) -> Iterator[Concern]:
         yield Concern("audit_lines", what)
     if files := [path for path, kind in kinds.items() if kind == "file"]:
         yield Concern("audit", f"{counted(good, 'change')} logged.", size=sum(map(size_of, files)))
+
+
+def examine_blobs(case: Case) -> Iterator[Concern]:
+    """Examine files of long texts of one journal, and unused ones with the first journal."""
+    blobs = AgentBlobs(case.folder)
+    there, named = blobs.names(), case.survey.blobs
+    present = {name for name in named if blobs.place_of(name) in there}
+    missing = [record_id for name, record_id in named.items() if name not in present]
+    damaged = [record_id for name, record_id in named.items() if name in present and _is_damaged(blobs, name)]
+    for code, what, found in (("missing", "gone", missing), ("damaged", "not what was stored", damaged)):
+        if found:
+            yield Concern(
+                f"blobs_{code}",
+                f"{counted(len(found), 'long text')} that {case.name} names: {what}. The first 8,192 characters of "
+                "each are in the journal, and are found.",
+                "Bring the files in blobs/ back from a backup, or take the texts in again.",
+                details=few(found),
+            )
+    if named and not (missing or damaged):
+        yield Concern(
+            "blobs",
+            f"All {counted(len(named), 'long text')} of {case.name} are there.",
+            size=sum(there[blobs.place_of(name)] for name in named),
+        )
+    if case.is_first and there and not is_encrypted(case.folder.path):  # else files do not name them
+        unused = there.keys() - {name for file in files_naming(case.folder) for name in named_in(file)}
+        if unused:
+            yield Concern(
+                "blobs_unused",
+                f"{counted(len(unused), 'long text')} in blobs/ belong to no record, as after forgetting one or a "
+                "crash; those that are older than 30 days are removed after the next background work.",
+                size=sum(there[name] for name in unused),
+            )
+
+
+def _is_damaged(blobs: Blobs, name: str) -> bool:
+    try:
+        blobs.read(name)
+    except StorageError:
+        return True
+    return False
+
+
+MANY: Final = 1_000
+"""From so many memories on, that there is no backup is worth a hint."""
+
+
+def examine_backups(case: Case) -> Iterator[Concern]:
+    """Examine the backups of an agent without reading them."""
+    listed = list_backups(case.folder.path.parent, case.folder.agent_id)
+    if not listed:
+        if case.survey.count >= MANY:
+            what = f"No backup of {counted(case.survey.count, 'memory', 'memories')} was made here."
+            yield Concern("backups_none", what, "`agent-memory backup create` makes one, unless something else does.")
+        return
+    bad = [each for each in listed if each.problem]
+    if bad:
+        yield Concern(
+            "backups_damaged",
+            f"{counted(len(bad), 'backup')} of {len(listed):,} cannot be used.",
+            "Make another one (`agent-memory backup create`), then remove these.",
+            sum(each.size for each in bad),
+            tuple(each.path.name for each in bad[:3]),
+        )
+    if whole := [each for each in listed if not each.problem]:
+        days = max(0, (case.now - whole[0].made_at).days)
+        what = f"{counted(len(whole), 'backup')}, the newest {counted(days, 'day')} old."
+        yield Concern("backups", what, size=sum(each.size for each in whole))

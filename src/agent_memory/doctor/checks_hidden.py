@@ -1,16 +1,19 @@
-"""Count records of earlier versions that are hidden by the present rules."""
+"""Check records of earlier versions that the present rules would not make."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from agent_memory.conflicts import find_conflict
-from agent_memory.entities.removed_rules import count_guesses
+from agent_memory.doctor.reading import Reading
+from agent_memory.entities.removed_rules import ENTITIES_FILE, count_guesses
 from agent_memory.files.concerns import Concern
 from agent_memory.files.wording import counted, few
-from agent_memory.knowledge.pages.subjects import is_hidden
+from agent_memory.knowledge.intake.speakers import TALKS_FILE, TURNS_FILE, of_speakers
+from agent_memory.knowledge.pages.subjects import TOPICS_FILE, list_hidden
 from agent_memory.knowledge.topics.saves import TopicFiles
-from agent_memory.models import ENTITY, TOPIC, Topic, may_conflict
+from agent_memory.models import may_conflict
+from agent_memory.service.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +47,7 @@ def examine_conflicts(case: Case) -> Iterator[Concern]:
 
 def examine_guesses(case: Case) -> Iterator[Concern]:
     """Count entities and relations that removed rules guessed."""
-    if case.path.name != ENTITY.journal:
+    if case.path.name != ENTITIES_FILE:
         return
     entities, relations = count_guesses(case.journal.iter_records())
     if entities or relations:
@@ -54,10 +57,9 @@ def examine_guesses(case: Case) -> Iterator[Concern]:
 
 def examine_topics(case: Case) -> Iterator[Concern]:
     """Count topics that removed rules made of names."""
-    if case.path.name != TOPIC.journal:
+    if case.path.name != TOPICS_FILE:
         return
-    files, topics = TopicFiles(case.folder.topics), case.journal.load().values()
-    hidden = sorted(topic.name for topic in topics if isinstance(topic, Topic) and is_hidden(topic, files))
+    hidden = list_hidden(case.journal.load().values(), TopicFiles(case.folder.topics))
     if hidden:
         yield Concern(
             "topics_hidden",
@@ -66,3 +68,11 @@ def examine_topics(case: Case) -> Iterator[Concern]:
             "Run `agent-memory topic NAME --declare TEXT` to show one again.",
             details=few(hidden),
         )
+
+
+def examine_speakers(case: Case) -> Iterator[Concern]:
+    """Yield concerns about turns with a guessed speaker."""
+    if case.path.name == TURNS_FILE:
+        kinds = tuple(kind for kind in KINDS if kind.journal == TALKS_FILE)
+        talks = Reading(case.folder.path / TALKS_FILE, case.folder.agent_id, kinds).load().values()
+        yield from of_speakers(talks, case.journal.iter_records())

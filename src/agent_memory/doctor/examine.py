@@ -8,13 +8,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.doctor import (
-    checks_backups,
-    checks_blobs,
     checks_files,
     checks_hidden,
     checks_home,
     checks_journal,
-    checks_speakers,
 )
 from agent_memory.doctor.context import Case, cases_of
 from agent_memory.doctor.findings import AgentReport, Finding, HomeReport, by_area
@@ -48,9 +45,9 @@ _OF_A_JOURNAL: Final[dict[str, Check]] = {
     "journal": checks_journal.examine_journal,
     "generation": checks_journal.examine_generation,
     "rejected": lambda case: of_rejected(case.path),
-    "blobs": checks_blobs.examine_blobs,
+    "blobs": checks_files.examine_blobs,
     "tasks": checks_journal.examine_tasks,
-    "speakers": checks_speakers.examine_speakers,
+    "speakers": checks_hidden.examine_speakers,
     "hidden_conflicts": checks_hidden.examine_conflicts,
     "entities": checks_hidden.examine_guesses,
     "hidden_topics": checks_hidden.examine_topics,
@@ -70,7 +67,7 @@ _OF_AN_AGENT: Final[dict[str, Check]] = {
     "vectors": checks_files.examine_vectors,
     "topics": lambda case: of_topics(case.folder.topics),
     "audit": checks_files.examine_audit,
-    "backups": checks_backups.examine_backups,
+    "backups": checks_files.examine_backups,
     "purges": lambda case: of_purges(case.folder.path),
     "encryption": lambda case: of_encryption(case.folder.path),
 }

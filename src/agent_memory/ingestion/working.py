@@ -31,7 +31,7 @@ def runner_of(
     *,
     at_once: bool = False,
 ) -> Runner:
-    """Return what does the background work of an agent.
+    """Build the runner of an agent's background work.
 
     Args:
         knowledge: What it was given.

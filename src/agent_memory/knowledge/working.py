@@ -32,14 +32,14 @@ def runner_of(
     asking: Asking | None = None,
     permission: ModelPermission | None = None,
 ) -> Runner:
-    """Return what does the background work of an agent.
+    """Build the runner of an agent's background work.
 
     Args:
         knowledge: What it was given.
         service: Its memories, where items go.
         caller: For events.
         at_once: Make every page of which something is new, however little: a person waits for it.
-        more: Steps behind those of the items.
+        more: Stages that run after `Items`.
         asking: Access to a language model that digests passages; None for none.
         permission: Conditions of its use; those of a program that hands over a model when omitted.
     """

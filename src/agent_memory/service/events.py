@@ -132,7 +132,7 @@ _SPECS: Final = (
         "memory:purged",
         "Records were taken out of every file for good.",
         records="how many",
-        files="how many files were made anew or removed",
+        files="how many files were rebuilt or removed",
         found="in how many files something of them was found afterwards; 0 if all is gone",
     ),
     _audited(
@@ -291,7 +291,7 @@ _SPECS: Final = (
     _audited("memory:category_created", "A topic was declared.", category_id="its id", name="its name"),
     _audited(
         "memory:category_consolidated",
-        "The page of a topic was made anew.",
+        "The page of a topic was rebuilt.",
         category_id="its id",
         name="its name",
         item_count="items it is made of",

@@ -106,10 +106,6 @@ class ProposalBook:
         self.on_change()
         return proposal
 
-    def is_open(self, proposal: str) -> bool:
-        """Return True if the proposal was shown and not refused."""
-        return proposal in self._open
-
     def is_agreed(self, proposal: str) -> bool:
         """Return True if the user's last message agrees to the proposal."""
         return proposal in self._agreed

@@ -41,11 +41,7 @@ async def find_similar(storage: MemoryStorage, memory: Memory, caller: Caller) -
     """
     if memory.is_item:
         return []
-    filters = filters_of(None).within(caller.group)
-    try:
-        hits = await storage.search(memory.content, _CANDIDATES, filters, patience=0)
-    except StorageError:
-        return []  # the memory is stored; the next search reports what cannot be read
+    hits = await _search(storage, memory.content, caller)
     own = {memory.id, memory.supersedes}
     others = [hit for hit in hits if hit.memory.id not in own and may_stand_for(hit.memory.trust, memory.trust)]
     return choose_similar([hit for hit in others if not of_another_project(hit.memory, memory.project)])
@@ -56,12 +52,16 @@ async def is_near(storage: MemoryStorage, text: str, memory: Memory, caller: Cal
 
     False unless the model is loaded.
     """
-    filters = filters_of(None).within(caller.group)
-    try:
-        hits = await storage.search(text, _CANDIDATES, filters, patience=0)
-    except StorageError:
-        return False
+    hits = await _search(storage, text, caller)
     return any(hit.memory.id == memory.id and hit.parts.get("cosine", 0.0) >= _MIN_COSINE for hit in hits)
+
+
+async def _search(storage: MemoryStorage, text: str, caller: Caller) -> Sequence[MemorySearchResult]:
+    """Return all hits, or none if storage fails: the next search reports why."""
+    try:
+        return await storage.search(text, _CANDIDATES, filters_of(None).within(caller.group), patience=0)
+    except StorageError:
+        return []
 
 
 def choose_similar(hits: Sequence[MemorySearchResult]) -> list[Memory]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.doctor import checks_backups
+from agent_memory.doctor import checks_files
 from agent_memory.lifecycle.backups import create_backup
 from agent_memory.storage import folder_of
 from tests.support import FrozenClock
@@ -24,7 +24,7 @@ def test_that_there_is_none_is_told_of_many_memories_alone(
     bob: Path, found: Found, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not {"backups", "backups_none", "backups_damaged"} & found().keys()
-    monkeypatch.setattr(checks_backups, "MANY", 3)
+    monkeypatch.setattr(checks_files, "MANY", 3)
     assert "backup create" in found()["backups_none"].advice
 
 

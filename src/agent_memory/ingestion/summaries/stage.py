@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from agent_memory.ingestion.shapes import SummaryType
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Summary
-    from agent_memory.redaction import Redactor
     from agent_memory.storage.cleaning import Redacted
     from agent_memory.tasks.stage import Batch
 
@@ -179,7 +178,7 @@ async def window(
         content = await _quote(passages, most, run)
         if not content and is_due:
             content = " ".join(" ".join(texts).split())[: max(1, most)]
-        return made("window", episodes, content, sum(map(len, texts)), knowledge.clock(), form=RULES)
+        return made("window", episodes, content, sum(map(len, texts)), knowledge.clock())
 
 
 async def _quote(passages: Sequence[Passage], most: int, run: Callable[..., Awaitable[Any]]) -> str:
@@ -201,7 +200,7 @@ async def meta(knowledge: Knowledge, summaries: Sequence[Summary], config: Summa
         texts = [each.content for each in summaries]
         most = most_of(texts, META_SHARE, config.meta.max_tokens)
         content = lines_of(texts, most)
-        return made("meta", summaries, content, sum(map(len, texts)), knowledge.clock(), form=RULES)
+        return made("meta", summaries, content, sum(map(len, texts)), knowledge.clock())
 
 
 @contextmanager
@@ -255,8 +254,6 @@ def _through(summary: Summary) -> int:
 WINDOW_SHARE: Final = 0.3
 META_SHARE: Final = 0.6
 """Of the characters of what is summarised, at most."""
-_SPEAKER: Final = 60
-"""Characters within which a line of a summary names who speaks."""
 _MOST_CONVERSATIONS: Final = 8
 """Conversations that a summary links to, at most."""
 NOTHING: Final = "nothing_to_summarise"
@@ -268,17 +265,6 @@ RULES: Final = "quotes"
 def passages_of(episodes: Sequence[Episode], texts: Sequence[str]) -> list[Passage]:
     """Return turns as what is read, given the whole text of each."""
     return [Passage(each.id, text, each.speaker or each.role) for each, text in zip(episodes, texts, strict=True)]
-
-
-def lines_as_passages(summaries: Sequence[Summary]) -> list[Passage]:
-    """Return the lines of summaries as what is read."""
-    found = []
-    for each in summaries:
-        for at, line in enumerate(each.content.splitlines()):
-            head, mark, rest = line.partition(": ")
-            speaker, said = (head, rest) if mark and len(head) <= _SPEAKER else ("", line)
-            found.append(Passage(f"{each.id}/{at}", said, speaker))
-    return found
 
 
 def most_of(texts: Sequence[str], share: float, max_tokens: int) -> int:
@@ -294,9 +280,6 @@ def made(
     content: str,
     characters: int,
     now: datetime,
-    *,
-    form: str = RULES,
-    redactor: Redactor | None = None,
 ) -> Redacted[Summary]:
     """Return a summary as it would be stored.
 
@@ -306,8 +289,6 @@ def made(
         content: What it says.
         characters: Of what it covers.
         now: The present.
-        form: By what it was made.
-        redactor: Takes secrets out of the text.
 
     Raises:
         SummarizationError: It says nothing, or is of several groups.
@@ -321,7 +302,7 @@ def made(
         "group": group,
         "timestamp": now,
         "observed_at": max(moments),
-        "source": {"kind": "extraction", "detail": form},
+        "source": {"kind": "extraction", "detail": RULES},
         "trust": lowest(*(each.trust for each in covered)),
         "links": _links_of(covered),
         "metadata": {
@@ -332,7 +313,7 @@ def made(
             **({"through": max(orders)} if orders else {}),
         },
     }
-    record = make_record(SUMMARY, values, covered[0].agent_id, redactor)
+    record = make_record(SUMMARY, values, covered[0].agent_id)
     return with_fields(record, id=derived_id(SUMMARY.prefix, level, *(each.id for each in covered)))
 
 

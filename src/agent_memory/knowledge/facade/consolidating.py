@@ -1,4 +1,4 @@
-"""`Consolidation`: makes the page of a topic anew from its items, when that is due, for `MemoryManager`."""
+"""`Consolidation`: rebuilds pages of topics that are due, for `MemoryManager`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Consolidation:
         return found
 
     async def make(self, name: str, *, force: bool) -> PageText:
-        """Make a page anew and return it; one that a person edited, or of which no item came or went, stays.
+        """Rebuild a page, unless a person edited it or no item changed; return it.
 
         Raises:
             CategoryNotFoundError: There is none of that name.
@@ -78,7 +78,7 @@ class Consolidation:
             raise ConsolidationError(f"{error.message} The page of {name} is as it was.") from error
 
     async def make_due(self, names: Iterable[str]) -> None:
-        """Make the pages of those topics anew that have so many new items; one that cannot be made stays."""
+        """Rebuild pages with enough new items; one that fails stays."""
         for name in sorted(set(names)):
             with contextlib.suppress(CategoryNotFoundError, ConsolidationError):
                 topic = await self.topic(name)
@@ -86,13 +86,13 @@ class Consolidation:
                     await self.make(name, force=False)
 
     async def make_again(self, names: Iterable[str]) -> None:
-        """Make the pages of topics anew whose sources have gone."""
+        """Rebuild pages of topics whose sources were deleted."""
         for name in sorted(set(names)):
             with contextlib.suppress(CategoryNotFoundError):  # a topic that was never declared has no page
                 await self.make(name, force=True)
 
     async def withdraw(self, memory_ids: Collection[str], _: Caller) -> None:
-        """Make all pages anew on which these stand; what a service tells of what is forgotten."""
+        """Rebuild all pages with these memories; watches a service."""
         await self.tell(await self._pages.withdraw(memory_ids))
 
     async def tell(self, every: Iterable[Made]) -> None:

@@ -262,7 +262,7 @@ class MemoryManager:
         *,
         with_model: bool = False,
     ) -> PageText:
-        """Make the page of a topic anew from its items, and return it; one that a person edited stays as it is.
+        """Rebuild the page of a topic, unless a person edited it; return it.
 
         Args:
             category_name: Which.
@@ -324,7 +324,7 @@ class MemoryManager:
 
         Args:
             resource_id: Which.
-            cascade: Forget what was drawn from it alone, too, and make the pages of its topics anew; else the items
+            cascade: Forget what was drawn from it alone, too, and rebuild the pages of its topics; else the items
                 stay, with a link that says that their source is gone.
 
         Raises:

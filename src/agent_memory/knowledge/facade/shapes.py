@@ -134,7 +134,7 @@ class MemoryConfig:
         max_resource_size: Characters of a resource, at most 1,000,000.
         default_k: How many items an answer has where nobody says.
         escalation_threshold: Least confidence of an answer that no language model is asked to better, 0..1.
-        consolidation_interval: New items of a topic after which its page is made anew.
+        consolidation_interval: New items of a topic after which its page is rebuilt.
         retention_days: Age from which `MemoryManager.outdated` lists a resource; nothing is deleted unasked.
         resource_types: Those that may be stored.
     """

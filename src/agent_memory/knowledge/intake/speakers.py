@@ -1,4 +1,4 @@
-"""Check who speaks in imported conversations."""
+"""Find imported conversations with guessed speakers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.doctor.reading import Reading
 from agent_memory.files.concerns import Concern
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.drafting import FORMAT
 from agent_memory.models import EPISODE, RESOURCE, Episode, Resource, visible
-from agent_memory.service.kinds import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from agent_memory.doctor.context import Case
+    from agent_memory.models import Record
 
+TURNS_FILE: Final = EPISODE.journal
+TALKS_FILE: Final = RESOURCE.journal
 MOST_TURNS: Final = 200_000
 """Records of turns that are read at most."""
 _LOG_SUFFIXES: Final = (".jsonl", ".ndjson", ".json")
@@ -29,17 +29,13 @@ _ADVICE: Final = (
 )
 
 
-def examine_speakers(case: Case) -> Iterator[Concern]:
+def of_speakers(talks: Iterable[Record], turns: Iterable[Record]) -> Iterator[Concern]:
     """Yield concerns about turns with a guessed speaker."""
-    if case.path.name != EPISODE.journal:
-        return
-    kinds = tuple(kind for kind in KINDS if kind.journal == RESOURCE.journal)
-    talks = Reading(case.folder.path / RESOURCE.journal, case.folder.agent_id, kinds).load().values()
     logs = {talk.id: talk for talk in talks if isinstance(talk, Resource) and _is_unread_log(talk)}
     if not logs:
         return
     users, everybody, seen = Counter[str](), Counter[str](), 0
-    for turn in islice(case.journal.iter_records(), MOST_TURNS):
+    for turn in islice(turns, MOST_TURNS):
         seen += 1
         if isinstance(turn, Episode) and (talk_id := turn.conversation or "") in logs:
             everybody[talk_id] += 1

@@ -46,12 +46,12 @@ log = get_logger(__name__)
 
 _TRIES: Final = 5
 _SHARE: Final = 10
-"""A long page is made anew after a tenth of it is new: each time all of it is written."""
+"""A long page is rebuilt after a tenth of it is new: each time all of it is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A page that was made anew.
+    """A rebuilt page.
 
     Attributes:
         topic: As it is now.
@@ -233,7 +233,7 @@ class Pages:
         return _Saved(made, text, body if len(body) <= MAX_TEXT_CHARS else "", done)
 
     async def catch_up(self) -> list[Made]:
-        """Make all pages anew on which something stands that is gone, whoever forgot it; return these.
+        """Rebuild all pages with forgotten items; return them.
 
         Raises:
             StorageError: As for `withdraw`.
@@ -245,7 +245,7 @@ class Pages:
     async def withdraw(self, gone: Collection[str]) -> list[Made]:
         """Take items that are gone or have another text off all pages; return the pages that have changed.
 
-        Of a page that nobody changed the lines go that name them; else it is made anew.
+        Of a page that nobody changed the lines go that name them; else it is rebuilt.
 
         Raises:
             StorageError: Some were not made; the next background work makes them.

@@ -93,7 +93,7 @@ class Publishing:
         return mark.model_copy(update={"version": self.version, "through": 0}) if is_older else mark
 
     async def _without_gone(self, through: int, waiting: Sequence[Memory], *, is_soon: bool) -> list[Made]:
-        """Make the pages anew on which something stands that is gone: all are looked at when all items are."""
+        """Rebuild pages with forgotten items."""
         if not is_soon:
             return await self._pages.catch_up()
         gone = await self._service.admin.gone_after(through) | {each.supersedes for each in waiting if each.supersedes}

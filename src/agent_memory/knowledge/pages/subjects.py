@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.items.drawn import is_passage, list_source_ids
 from agent_memory.knowledge.passages.sections import SEPARATOR
-from agent_memory.models import DIGEST, EPISODE, RESOURCE
+from agent_memory.models import DIGEST, EPISODE, RESOURCE, TOPIC, Topic
 from agent_memory.models.digest_statements import PASSAGE
 
 if TYPE_CHECKING:
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.knowledge.topics.saves import TopicFiles
-    from agent_memory.models import Episode, Memory, Resource, Topic
+    from agent_memory.models import Episode, Memory, Record, Resource
 
+TOPICS_FILE: Final = TOPIC.journal
 ENTITY: Final = "entity"
 """`source.detail` of a topic of names in items, which earlier versions made."""
 HIDDEN: Final = "hidden_entity"
@@ -53,7 +54,8 @@ class PageSubject:
         group: Group of the document or conversation.
         members: Items, oldest first.
         speakers: Names and roles of who speaks, in order.
-        turns: Turns of a conversation.
+        turns: IDs of the turns of a conversation.
+        untracked_turns: Number of turns that its items quote and that have no records.
     """
 
     kind: str
@@ -63,12 +65,13 @@ class PageSubject:
     members: list[Memory] = field(default_factory=list)
     speakers: dict[str, None] = field(default_factory=dict)
     turns: set[str] = field(default_factory=set)
+    untracked_turns: int = 0
 
     @property
     def has_page(self) -> bool:
-        """Whether there is enough for a page."""
+        """True if there is enough for a page."""
         if self.kind == TALK:
-            return len(self.turns) >= _LEAST_TURNS
+            return len(self.turns) + self.untracked_turns >= _LEAST_TURNS
         return self.kind == DOCUMENT or len(self.members) >= LEAST_SAID
 
     @property
@@ -114,6 +117,11 @@ def is_hidden(topic: Topic, files: TopicFiles) -> bool:
     if topic.source.detail != ENTITY:
         return topic.source.detail == HIDDEN
     return not topic.edited_by and not files.kept(topic.name).is_edited
+
+
+def list_hidden(records: Iterable[Record], files: TopicFiles) -> list[str]:
+    """Return the names of hidden topics."""
+    return sorted(record.name for record in records if isinstance(record, Topic) and is_hidden(record, files))
 
 
 def describe(kind: str, title: str, members: Sequence[Memory], speakers: Sequence[str] = ()) -> str:
@@ -194,13 +202,15 @@ def _add_item(
     kind = TALK if resource.resource_type == "conversation" else DOCUMENT
     new = PageSubject(kind, key, resource.title, resource.group)
     subject = subjects.setdefault((kind, key), new)
-    if item.id not in {member.id for member in subject.members[-1:]}:
+    is_new = item.id not in {member.id for member in subject.members[-1:]}
+    if is_new:
         subject.members.append(item)
     if turn is not None:
         subject.turns.add(turn.id)
         subject.speakers.setdefault(turn.speaker or f"the {turn.role}")
     elif name := speaker_of(item):
-        subject.turns |= {item.id} if item.content.startswith(f"{name}: ") else {item.id, f"{item.id} asked"}
+        if is_new:  # an answer is quoted with its question
+            subject.untracked_turns += 1 if item.content.startswith(f"{name}: ") else 2
         subject.speakers.setdefault(name)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent_memory.service import Caller, MemoryService
 
 PAGES: Final = "pages"
-"""Name of the watcher of a service that makes pages anew."""
+"""Name of the watcher of a service that rebuilds pages."""
 
 
 def keep_pages(service: MemoryService) -> MemoryService:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.topics.items import TopicItem
 
 INTERVAL: Final = 10
-"""New items after which a page is made anew."""
+"""New items after which a page is rebuilt."""
 GONE: Final = "its item is kept no longer"
 TAKEN_OUT: Final = "taken out by hand"
 
@@ -35,7 +35,7 @@ class Consolidation:
     """What became of a page.
 
     Attributes:
-        page: The page made anew, whole; `split` makes parts of it.
+        page: The rebuilt page, whole; `split` makes parts of it.
         dropped: What is not on it, and why.
         added: Ids of items that were not on the page before.
         is_proposal: A person changed the page before: this one is put beside it, never over it.

@@ -25,7 +25,7 @@ def of_topics(folder: Path) -> Iterator[Concern]:
         yield Concern(
             "topics_unusable",
             f"topics is {described(kind)} instead of a folder, so no page is written. Everything else works.",
-            "Move it away; the next background work writes the pages anew.",
+            "Move it away; the next background work rebuilds the pages.",
         )
         return
     names = sorted(path.name for path in folder.iterdir())

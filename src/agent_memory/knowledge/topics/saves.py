@@ -49,6 +49,8 @@ MAX_BYTES: Final = 4 * 1024 * 1024
 NO_PAGE: Final = ".no-page"
 """Behind the name of what was moved out of the place of a page."""
 _CAME_OUT: Final = ".old"
+_PATIENCE: Final = 0.5
+"""Seconds to wait for a program that is writing a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +87,10 @@ class TopicFiles:
 
     Args:
         folder: `topics` in the agent's folder; made with the first page.
-        patience: Seconds to wait for a program that is in the middle of writing a page.
     """
 
-    def __init__(self, folder: Path, *, patience: float = 0.5) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._patience = patience
 
     def read(self, topic: str) -> SavedPage | None:
         """Return a topic's page, None if there is none.
@@ -172,7 +172,7 @@ class TopicFiles:
             rendered: Returns the claims as they were rendered: see `cut_edited`.
 
         Returns:
-            The topics in whose files such words stood, and whether they are out: else the page is to be made anew.
+            The topics in whose files such words stood, and whether they are out: else the page must be rebuilt.
 
         Raises:
             StorageError: A file cannot be read or written.
@@ -254,7 +254,7 @@ class TopicFiles:
         status = path.lstat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
             _move_away(path)
-        return read_settled(path, self._patience, MAX_BYTES)[0]
+        return read_settled(path, _PATIENCE, MAX_BYTES)[0]
 
     def _names(self, topic: str) -> dict[str, bool]:
         """Return the names of a topic's files in their order, and whether one came out of its place there."""
@@ -279,7 +279,7 @@ class TopicFiles:
 def _move_away(path: Path) -> None:
     """Move what stands in the place of a page and can be none out of it: a pipe, a link, a file above `MAX_BYTES`.
 
-    The page is made anew, and what is forgotten can be taken out of everything else.
+    The page is rebuilt, and what is forgotten can be taken out of everything else.
 
     Raises:
         StorageError: It cannot be moved.

@@ -93,7 +93,7 @@ class Cut:
     journals: list[tuple[str, int, int]] = field(default_factory=list)
 
 
-def create_backup(folder: AgentFolder, *, reason: str = ASKED, clock: Clock = utc_now) -> Backup:
+def create_backup(folder: AgentFolder, *, clock: Clock = utc_now) -> Backup:
     """Create a backup of an agent and verify it.
 
     A journal that was put back after a purge is rewritten first, without what was purged.
@@ -109,7 +109,7 @@ def create_backup(folder: AgentFolder, *, reason: str = ASKED, clock: Clock = ut
     with contextlib.ExitStack() as reading:
         with folder_lock(folder.path, PERSON_SECONDS):
             moment, cut = clock(), reading.enter_context(cut_of(folder))
-        return take(folder, cut, reason, moment)
+        return take(folder, cut, ASKED, moment)
 
 
 @contextlib.contextmanager

@@ -159,12 +159,14 @@ def look_at_backlog(waiting: Sequence[Backlog], settings: HealthSettings, now: d
     level = graded(hours, *limits)
     if ended and not level:
         codes = ", ".join(sorted({code for each in waiting for code in each.codes}))
-        said = f"{counted(ended, 'record')} failed in background work and {_are(ended)} not tried again ({codes})."
+        failed = "failed in background work and"
+        records = counted(ended, f"record {failed} is", f"records {failed} are")
+        said = f"{records} not tried again ({codes})."
         advice = "`agent-memory doctor` names them; they are kept as they came in."
         return Check("backlog", WARNING, said, advice, round(hours, 3), "hours", *limits)
     since = f", the first since {oldest:%Y-%m-%d %H:%M} UTC" if oldest is not None else ""
-    waits = "waits" if due == 1 else "wait"
-    said = f"{counted(due, 'record')} {waits} for background work{since}." if due else "No background work waits."
+    waits = f"{counted(due, 'record waits', 'records wait')} for background work{since}."
+    said = waits if due else "No background work waits."
     advice = (
         "A session, or `agent-memory ingest`, does what waits; `agent-memory status` says which step." if level else ""
     )
@@ -193,7 +195,3 @@ def _of_concerns(code: str, found: Iterable[Concern]) -> Check:
         return Check(code, OK, _FINE.get(code, ""))
     more = f" And {len(bad) - 1} more: `agent-memory doctor` names all." if len(bad) > 1 else ""
     return Check(code, levels[bad[0].code], f"{bad[0].sentence}{more}", bad[0].advice)
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"

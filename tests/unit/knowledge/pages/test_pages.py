@@ -404,7 +404,7 @@ async def test_no_page_is_rendered_in_the_thread_of_the_event_loop(
     await talk_of(ingest, *SAID)
     await runner_of(knowledge, service).run()
     own = Pages(knowledge, service)
-    (topic,) = await own.topics()
+    (topic,) = await own.list_shown()
     assert WALNUTS in await own.shown(topic)
     assert WALNUTS in await page_for(knowledge, topic, await own.members_of(topic))
     assert len(threads) == 3

@@ -27,7 +27,7 @@ def test_a_file_in_the_place_of_the_folder_is_told_with_what_to_do(tmp_path: Pat
     (tmp_path / "topics").write_text("no")
     (found,) = of_topics(tmp_path / "topics")
     assert found.code == "topics_unusable"
-    assert found.advice == "Move it away; the next background work writes the pages anew."
+    assert found.advice == "Move it away; the next background work rebuilds the pages."
 
 
 def test_pages_proposals_and_the_index_are_pages(folder: Path) -> None:
