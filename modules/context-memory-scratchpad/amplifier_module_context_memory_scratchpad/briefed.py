@@ -53,7 +53,7 @@ class Briefed:
             self.now = await self._briefings.make(await self._prompt(), self._session.caller, known)
 
     async def stands(self) -> bool:
-        """Tell whether the turns it quotes still say so; whoever asks looks at its memories.
+        """Return True if the turns it quotes still say so; whoever asks looks at its memories.
 
         Raises:
             StorageError: They cannot be read.

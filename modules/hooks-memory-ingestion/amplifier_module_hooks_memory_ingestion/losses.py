@@ -31,7 +31,7 @@ class Losses:
 
     @property
     def is_untold(self) -> bool:
-        """Whether some of them were not told yet."""
+        """True if some of them were not told yet."""
         return bool(self._untold)
 
     def count(self, reason: str, turns: int = 1) -> None:

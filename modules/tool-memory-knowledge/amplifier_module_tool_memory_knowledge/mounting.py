@@ -67,7 +67,7 @@ def _offered(coordinator: Any) -> tuple[str, ...]:
 
 
 def _has(coordinator: Any, kind: str, module: str) -> bool:
-    """Tell whether the session's plan lists a module."""
+    """Return True if the session's plan lists a module."""
     plan = getattr(coordinator, "config", None)
     listed: Mapping[str, Any] = plan if isinstance(plan, dict) else {}
     return any(isinstance(one, dict) and one.get("module") == module for one in listed.get(kind) or ())

@@ -42,7 +42,7 @@ _REBUILT: Final = "The next session builds it anew; `agent-memory reindex` does 
 
 
 def examine_scratchpad(case: Case) -> Iterator[Concern]:
-    """Look at `scratchpad.yaml`, and at the copies of it that were set aside."""
+    """Examine `scratchpad.yaml` and its set-aside copies."""
     yield from of_kept(case.folder.scratchpad, case.now)
     if not case.journal.file.readable:
         return
@@ -68,7 +68,7 @@ def examine_scratchpad(case: Case) -> Iterator[Concern]:
 
 
 def examine_segments(case: Case) -> Iterator[Concern]:
-    """Report how the segments stand, which were compared with the journal as it was read."""
+    """Report on segments, which were compared with the journal."""
     for check in case.segments:
         yield from check.concerns()
 
@@ -160,7 +160,7 @@ def _leftovers(facts: IndexFacts) -> Iterator[Concern]:
 
 
 def examine_vectors(case: Case) -> Iterator[Concern]:
-    """Look at the vector cache: whether it is sound, which vectors are orphaned, which are missing."""
+    """Examine the vector cache: damaged, orphaned and missing vectors."""
     path = case.folder.vectors
     if aside := names_of(case.folder.path, "broken_vectors"):
         what = f"{counted(len(aside), 'vector cache')} was damaged and moved aside."
@@ -230,7 +230,7 @@ def _orphaned(case: Case, facts: CacheFacts) -> int:
 
 
 def _wanting(case: Case, hashes: Hashes) -> int:
-    """Return how many records have a text of which none of these is the hash."""
+    """Return the number of records without a hash among these."""
     pieces = iter(case.survey.pieces)
     return sum(False in [hashes.has(prefix) for prefix in islice(pieces, count)] for count in case.survey.pieces_of)
 
@@ -262,7 +262,7 @@ def examine_audit(case: Case) -> Iterator[Concern]:
 
 
 def examine_blobs(case: Case) -> Iterator[Concern]:
-    """Examine files of long texts of one journal, and unused ones with the first journal."""
+    """Examine files of long texts; unused ones with the first journal."""
     blobs = AgentBlobs(case.folder)
     there, named = blobs.names(), case.survey.blobs
     present = {name for name in named if blobs.place_of(name) in there}

@@ -1,4 +1,4 @@
-"""Examine the home of all agents: which folders are agents, what sessions noted, what is installed."""
+"""Examine the home of all agents: folders, sessions, installed parts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SHOWN_VERSIONS: Final = ("onnxruntime", "qdrant-edge-py", "filelock")
 
 
 def agent_names(root: Path) -> list[str]:
-    """Return the names below `root` that are, or should be, agents: not ours, not hidden, holding something."""
+    """Return names of non-empty folders below `root` that should be agents."""
     return [name for name in names_in(root) if is_agent_id(name) and kind_of(root / name) in {"folder", "link"}]
 
 
@@ -83,7 +83,7 @@ def examine_home(root: Path) -> Iterator[Concern]:
 
 
 def _openness(root: Path) -> Iterator[Concern]:
-    """Report that others may write where the agents are; who may, can put a folder of theirs in the place of one."""
+    """Report that others may write to the home and so replace agents."""
     status = root.stat()
     if status.st_uid not in {os.geteuid(), 0}:
         yield Concern(
@@ -171,7 +171,7 @@ def noted_agent(path: Path) -> str | None:
 
 
 def examine_parts(*, wants_engine: bool) -> Iterator[Concern]:
-    """Look at what is installed; what the vector engine needs is missed only where an agent would gain by it."""
+    """Examine installed parts; the engine counts only if an agent needs it."""
     shown = [f"Python {platform.python_version()}", f"SQLite {sqlite3.sqlite_version}"]
     shown += [f"{name} {version}" for name in _SHOWN_VERSIONS if (version := _version(name))]
     yield Concern("parts", f"agent-memory {_version(_DISTRIBUTION) or '(not installed)'}, {', '.join(shown)}.")

@@ -258,7 +258,7 @@ class Finding(Concern):
 
     @property
     def mendable(self) -> bool:
-        """Whether `--repair` makes it go away."""
+        """True if `--repair` makes it go away."""
         return bool(self.repair) and CODES[self.code].mends
 
     def as_dict(self) -> dict[str, object]:
@@ -312,7 +312,7 @@ class HomeReport:
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing wants attention."""
+        """True if nothing wants attention."""
         return self.severity < WARNING
 
 

@@ -48,7 +48,7 @@ class Linked:
     rank: Ranked | None
 
     def is_expired(self, now: datetime) -> bool:
-        """Tell whether it has expired."""
+        """Return True if it has expired."""
         return self.expires_at is not None and self.expires_at <= now
 
 

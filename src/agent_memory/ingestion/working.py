@@ -1,4 +1,4 @@
-"""The background work on what one agent was given: the steps of `knowledge`, and those of ingestion behind them."""
+"""Background work of an agent: stages of `knowledge`, then of ingestion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The background work on what one agent was given: which steps there are, in their order."""
+"""Background work of an agent: its stages in order."""
 
 from __future__ import annotations
 

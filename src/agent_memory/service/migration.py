@@ -118,7 +118,7 @@ class Migration:
 
     @property
     def is_moving(self) -> bool:
-        """Whether an index is being built for this session."""
+        """True if an index is being built for this session."""
         return self._moving.is_taken
 
     async def rollback(self, caller: Caller) -> bool:

@@ -1,4 +1,4 @@
-"""Requests to forget: candidates for a description, and memories that are forgotten by their IDs.
+"""Requests to forget: candidates for a description, forgetting by ID.
 
 Words only rank candidates. What is forgotten is named by ID, or is everything.
 """
@@ -341,7 +341,7 @@ def list_candidates(query: str, hits: Sequence[MemorySearchResult]) -> ForgetCan
 
 
 def _read_owner(memory: Memory, names: frozenset[str]) -> Ownership:
-    """Return the ownership of a memory; the first person of a document or an untrusted text is not the user."""
+    """Return the ownership of a memory; the user's only in trusted notes."""
     ownership = read_ownership(memory.content, names)
     is_user_text = not memory.is_item and memory.trust != "low"
     return ownership if is_user_text or not ownership.owner.startswith(USER) else Ownership()
@@ -354,7 +354,7 @@ def _repeats(item: Memory, note: Memory) -> bool:
 
 
 def _redact(query: str) -> str:
-    """Return a request with marks in place of its secrets, as memories have them."""
+    """Return a request with marks in place of its secrets."""
     cleaned, _ = redact_value(query, SecretRedactor())
     return str(cleaned)
 

@@ -59,7 +59,7 @@ class Stored:
 
     @property
     def released(self) -> bool:
-        """Whether this text was released before: forgotten for a reason."""
+        """True if this text was released before: forgotten for a reason."""
         return self.trace is not None
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def is_seen(memory: Memory, caller: Caller) -> bool:
-    """Tell whether a memory is there for a caller."""
+    """Return True if a memory is there for a caller."""
     return sees(caller.group, memory.facets)
 
 

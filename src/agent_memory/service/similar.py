@@ -1,4 +1,4 @@
-"""Similar memories: existing ones that a reader compares with a new text, to replace what it makes untrue."""
+"""Find existing memories to compare with a new text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MIN_SHARE: Final = 0.3
 
 
 async def find_similar(storage: MemoryStorage, memory: Memory, caller: Caller) -> list[Memory]:
-    """Return up to three existing memories to compare with a stored one, the most similar first.
+    """Return up to three memories similar to a stored one, best first.
 
     By words always, by meaning if the model is loaded. Memories of other projects and groups, replaced ones and
     untrusted ones (unless the stored memory is untrusted, too) are left out.
@@ -57,7 +57,7 @@ async def is_near(storage: MemoryStorage, text: str, memory: Memory, caller: Cal
 
 
 async def _search(storage: MemoryStorage, text: str, caller: Caller) -> Sequence[MemorySearchResult]:
-    """Return all hits, or none if storage fails: the next search reports why."""
+    """Return all hits, or none if storage fails."""
     try:
         return await storage.search(text, _CANDIDATES, filters_of(None).within(caller.group), patience=0)
     except StorageError:
@@ -65,7 +65,7 @@ async def _search(storage: MemoryStorage, text: str, caller: Caller) -> Sequence
 
 
 def choose_similar(hits: Sequence[MemorySearchResult]) -> list[Memory]:
-    """Return the memories to compare among the results of a search for the text."""
+    """Return the memories to compare among search results."""
     near = [hit for hit in hits if hit.parts.get("cosine", 0.0) >= _MIN_COSINE]
     near.sort(key=lambda hit: -hit.parts["cosine"])
     worded = [hit for hit in hits if hit.parts.get("share", 0.0) >= _MIN_SHARE]

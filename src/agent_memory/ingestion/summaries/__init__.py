@@ -1,1 +1,1 @@
-"""Summaries of conversations: of what they are made, by quoting or by a model, and the step that keeps them."""
+"""Summaries of conversations by quotes, and their background stage."""

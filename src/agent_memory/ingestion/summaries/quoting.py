@@ -1,4 +1,4 @@
-"""What a conversation says in few sentences, each of them a quote. Pure, no model.
+"""Summarize a conversation by quotes. Pure, no model.
 
 The next sentence is the one with the most words that the summary does not have: a matter is quoted once.
 """
@@ -41,7 +41,7 @@ class Quote:
 
 
 class _Sentence(NamedTuple):
-    """A sentence, by the number of its turn, with the weights of its words."""
+    """Sentence of a turn with the weights of its words."""
 
     turn: int
     start: int
@@ -84,7 +84,7 @@ def quotes_of(passages: Sequence[Passage], most: int) -> list[Quote]:
 
 
 def as_lines(quotes: Iterable[Quote]) -> str:
-    """Return quotes as text, a line for each turn: who speaks, and the sentences."""
+    """Return quotes as lines, one for each turn with its speaker."""
     lines: dict[str, list[str]] = {}
     who: dict[str, str] = {}
     for quote in quotes:
@@ -94,7 +94,7 @@ def as_lines(quotes: Iterable[Quote]) -> str:
 
 
 def lines_of(summaries: Sequence[str], most: int) -> str:
-    """Return the lines of summaries that tell the most, in their order; the first choice is one of each of them.
+    """Return the most telling lines of summaries, at least one of each.
 
     Args:
         summaries: Texts made by `as_lines`.

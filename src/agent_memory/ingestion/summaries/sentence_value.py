@@ -1,4 +1,4 @@
-"""Value of a sentence in a conversation: what it names that is not said yet. Pure."""
+"""Value of a sentence: the new words in it. Pure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def weigh_words(sentence: str, speakers: Collection[str] = ()) -> dict[str, floa
 
 
 def get_value(weights: Mapping[str, float], covered: Collection[str], chars: int) -> float:
-    """Return the weight of a sentence's uncovered words; long sentences must tell more.
+    """Return the weight of uncovered words, less for long sentences.
 
     Args:
         weights: Weights of its words.
@@ -88,5 +88,5 @@ _COMMON: Final = frozenset(_WORDS.split())
 
 
 def is_common(word: str) -> bool:
-    """Return True if a lower-case word is common, by its part before an apostrophe."""
+    """Return True if the part before an apostrophe is common."""
     return word.replace("\u2019", "'").partition("'")[0] in _COMMON

@@ -1,4 +1,4 @@
-"""Summaries of what was taken in: which are due, made and kept; the step of background work that does so."""
+"""Background stage that summarizes conversations."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Summaries:
         self._open: dict[str, Conversation] = {}
 
     async def gone(self) -> Collection[str]:
-        """See `Stage.gone`. What covers something that was forgotten is gone as well, and may be made anew."""
+        """See `Stage.gone`. Summaries of forgotten turns are gone, too."""
         return ()
 
     async def do(self, batch: Batch) -> Mapping[str, str]:
@@ -76,14 +76,14 @@ class Summaries:
         return {}
 
     async def _may_be_due(self, conversation: str, new: Sequence[Episode]) -> bool:
-        """Tell whether enough was said since the last summary; a long talk is not read for each of its turns."""
+        """Return True if enough turns follow the last summary."""
         known = await self._knowledge.summaries.linked_to(conversation)
         through = max((_through(each) for each in known), default=-1)
         return max(each.order for each in new) - through >= self._config.window.turns_per_summary
 
 
 class Conversation:
-    """One conversation: which of its turns, and which of its summaries, no summary covers yet.
+    """Turns and summaries of a conversation that no summary covers.
 
     Args:
         turns: Its turns.
@@ -124,7 +124,7 @@ class Conversation:
         config: SummarizationConfig,
         run: Callable[..., Awaitable[Any]] = asyncio.to_thread,
     ) -> list[Summary]:
-        """Make and keep the summaries that are due; return them, those of summaries last.
+        """Store the summaries that are due; return them.
 
         Raises:
             StorageError: What was kept before is on the disk; doing it again does the rest.
@@ -205,7 +205,7 @@ async def meta(knowledge: Knowledge, summaries: Sequence[Summary], config: Summa
 
 @contextmanager
 def _told(level: SummaryType, covered: int) -> Iterator[None]:
-    """Tell a tracer and a collector what is made meanwhile, and how long it takes."""
+    """Report a span and the latency of a summary."""
     began = time.perf_counter()
     with span(f"memory.summarize_{level}", covered=covered):
         yield
@@ -213,7 +213,7 @@ def _told(level: SummaryType, covered: int) -> Iterator[None]:
 
 
 async def _text_of(knowledge: Knowledge, episode: Episode) -> str:
-    """Return the whole text of a turn; its beginning where the rest is gone, which the step of the items reports."""
+    """Return the text of a turn, its beginning without the blob."""
     try:
         return await knowledge.text_of(episode)
     except StorageError as error:
@@ -246,7 +246,7 @@ def _order(episode: Episode) -> tuple[int, datetime, str]:
 
 
 def _through(summary: Summary) -> int:
-    """Return the place of the last turn that a summary covers; -1 for one of summaries."""
+    """Return the position of the last covered turn, or -1."""
     through = summary.metadata.get("through")
     return through if isinstance(through, int) else -1
 
@@ -268,7 +268,7 @@ def passages_of(episodes: Sequence[Episode], texts: Sequence[str]) -> list[Passa
 
 
 def most_of(texts: Sequence[str], share: float, max_tokens: int) -> int:
-    """Return how many characters a summary of some texts may have: a share of theirs, and so many tokens."""
+    """Return the maximum of characters of a summary."""
     chars = sum(map(len, texts))
     tokens = sum(map(estimate_tokens, texts))
     return min(int(share * chars), int(max_tokens * chars / max(1, tokens)))
@@ -318,7 +318,7 @@ def made(
 
 
 def _group_of(level: SummaryType, covered: Sequence[Episode | Summary], content: str) -> str:
-    """Return the group of what a summary covers, or raise what `made` says."""
+    """Return the group of the covered records; raises as `made`."""
     groups = {each.group for each in covered}
     group = next(iter(groups), "")
     if not content or len(groups) > 1:
@@ -334,7 +334,7 @@ def _group_of(level: SummaryType, covered: Sequence[Episode | Summary], content:
 
 
 def _links_of(covered: Sequence[Episode | Summary]) -> list[dict[str, str]]:
-    """Return the links of a summary: to the conversations it is of, the first of them, and to all that it covers."""
+    """Return links to the first conversations and all covered records."""
     conversations = dict.fromkeys(link.id for each in covered for link in each.links if link.rel == PART_OF)
     return [
         *({"rel": PART_OF, "id": one} for one in [*conversations][:_MOST_CONVERSATIONS]),

@@ -183,7 +183,7 @@ def described_for(topic: Topic, group: str, description: str) -> dict[str, Any]:
 
 
 def is_described_by(group: str | None, topic: Topic) -> bool:
-    """Tell whether a group described a topic that another one declared."""
+    """Return True if a group described a topic that another one declared."""
     return group in _described(topic)
 
 

@@ -285,7 +285,7 @@ class MemoryManager:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether all worked when it was last looked at; asks nothing itself, `check` does."""
+        """True if all worked when it was last looked at; asks nothing itself, `check` does."""
         return self._standing.is_healthy
 
     async def check(self, *, files: bool = True) -> MemoryStats:

@@ -190,7 +190,7 @@ class LLMRetriever:
 
     @property
     def has_model(self) -> bool:
-        """Whether there is a model to ask."""
+        """True if there is a model to ask."""
         return self._asking.model is not None
 
     async def retrieve(self, query: str, k: int = 5, category_filter: str | None = None) -> RetrievalResult:

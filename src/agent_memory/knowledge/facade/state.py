@@ -1,4 +1,4 @@
-"""State of knowledge: counts, health, and what a topic without a page shows. Changes nothing."""
+"""State of knowledge: counts, health and unwritten pages. Changes nothing."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What was so at the last look; before the first, nothing is known to be wrong."""
+    """State of the last look; healthy before the first."""
 
     stats: MemoryStats = field(default_factory=MemoryStats)
     is_healthy: bool = True
 
 
 async def look(service: MemoryService, knowledge: Knowledge, seen: SeenTopics) -> Standing:
-    """Count, and ask each storage how it is; what cannot be read is no error here, but no health either."""
+    """Count and check each storage; unreadable ones are not healthy."""
     try:
         stats = await counted(service, knowledge, seen, await asyncio.to_thread(_bytes_in, knowledge.folder.path))
         reports = [await service.admin.health(), *[await each.health() for each in knowledge.storages]]
@@ -45,7 +45,7 @@ async def look(service: MemoryService, knowledge: Knowledge, seen: SeenTopics) -
 
 
 async def counted(service: MemoryService, knowledge: Knowledge, seen: SeenTopics, size: int) -> MemoryStats:
-    """Return how much there is for who asks; takes no longer where there is much, once it was asked for.
+    """Return counts; fast after the first call.
 
     Args:
         service: Where items are.
@@ -74,7 +74,7 @@ async def counted(service: MemoryService, knowledge: Knowledge, seen: SeenTopics
 
 
 def _by_topic(topics: Sequence[Topic], tally: Tally) -> dict[str, int]:
-    """Return how many items are on each page, or filed there by whoever stored them and not on the page yet."""
+    """Return the number of items on or filed for each page."""
     filed = tally.every_by_facet.get("topic", Counter[str]())
     return {topic.name: max(filed[topic.name], len(topic.item_ids)) for topic in topics}
 
@@ -91,7 +91,7 @@ def _bytes_in(folder: Path) -> int:
 
 
 async def unmade(knowledge: Knowledge, service: MemoryService, seen: SeenTopics, topic: Topic) -> str:
-    """Return a page of a topic that has none yet, which is written nowhere; without items it says what waits.
+    """Return the page of a topic that has none, unwritten.
 
     Args:
         knowledge: What came in.

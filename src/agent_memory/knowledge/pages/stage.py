@@ -1,4 +1,4 @@
-"""`Publishing`: the step of background work that files items under topics and makes the pages that are due.
+"""`Publishing`: stage that files items and makes pages.
 
 What belongs to a page is told from all items, so this looks at all there is: after one in a hundred is new. A page at a
 time is made; what of a page is made already is known by the record of its topic, so a run that was stopped goes on.
@@ -101,7 +101,7 @@ class Publishing:
         return await self._pages.withdraw(gone & filed) if gone & filed else []
 
     async def _waiting(self) -> tuple[list[Memory], int]:
-        """Return the items that came or changed since all were filed, and the number of the last change."""
+        """Return items changed since the last filing, and the last change."""
         mark = await self._mark()
         changed = await self._service.admin.changed_after(mark.through)
         if mark.through > changed.last:  # an older copy of the journal
@@ -110,7 +110,7 @@ class Publishing:
         return [each for each in found.values() if each.is_item], changed.last
 
     async def _every(self, *, is_older: bool) -> AsyncGenerator[bool, None]:
-        """File everything and make what is due; yield for each page whether it was made.
+        """File everything and make due pages; yield for each whether made.
 
         Args:
             is_older: An earlier version made the pages: make all again.
@@ -152,7 +152,7 @@ class Publishing:
 
 
 async def told_of(service: MemoryService, made: Made, caller: Caller) -> tuple[int, int] | None:
-    """Return of how many items a page is made and how long it is, as far as a session may know.
+    """Return the number of items and characters that a session may know.
 
     The length is 0 where not all of it is there for the session; None if none of it is.
 
@@ -169,7 +169,7 @@ async def told_of(service: MemoryService, made: Made, caller: Caller) -> tuple[i
 
 
 async def tell(service: MemoryService, made: Made, caller: Caller) -> None:
-    """Report that a page was made, if the session may know of it."""
+    """Report a new page if the session may know it."""
     told = await told_of(service, made, caller)
     if told is None:
         return

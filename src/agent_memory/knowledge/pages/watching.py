@@ -1,4 +1,4 @@
-"""Pages follow what is forgotten, at once, whoever forgets: `keep_pages` of whoever opens a service."""
+"""`keep_pages`: take forgotten items off pages at once."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PAGES: Final = "pages"
 
 
 def keep_pages(service: MemoryService) -> MemoryService:
-    """Have a service take off the pages what is forgotten or reworded; return it."""
+    """Make a service take forgotten items off pages; return it."""
     kept = _Pages(service)
     service.watchers.add(PAGES, kept.withdraw, kept.close)
     return service
 
 
 class _Pages:
-    """The pages of an agent, opened by the first who forgets something, and open as long as the service is."""
+    """Pages of an agent, opened with the first forgotten memory."""
 
     def __init__(self, service: MemoryService) -> None:
         self._service = service
@@ -62,7 +62,7 @@ class _Pages:
         await forget_retold([*sources], self._knowledge)
 
     async def _forgotten(self, memory_ids: Collection[str]) -> list[Memory]:
-        """Return the memories that were forgotten; none for what only has another text now."""
+        """Return the forgotten memories, without changed ones."""
         memories: list[Memory] = []
         for memory_id in memory_ids:
             with contextlib.suppress(UnknownIdError):

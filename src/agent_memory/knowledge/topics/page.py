@@ -90,7 +90,7 @@ class PageClaim:
 
     @property
     def is_by_hand(self) -> bool:
-        """Whether a person wrote or changed it on the page."""
+        """True if a person wrote or changed it on the page."""
         return self.is_edited or not self.notes
 
 

@@ -1,4 +1,4 @@
-"""The pages of an agent as files in `topics/`: read, replaced, proposed beside what a person changed.
+"""Files of pages in `topics/`: read, write, propose.
 
 A rendering swaps places with the file. What comes out is removed only if it is what was read before; else it is put
 back, so a save is never overwritten, however close it comes. After a crash in between what came out is still there,
@@ -69,13 +69,13 @@ class SavedPage:
 
     @property
     def text(self) -> str:
-        """What stands in the files, one after the other, without their front matter."""
+        """Contents of the files, joined, without front matter."""
         return "\n".join(body_of(content.decode("utf-8", "replace")) for content in self.contents.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Where a page lies: its files in their order, whether a person changed one, and what is proposed beside it."""
+    """Files of a page in order, with edits and proposals."""
 
     files: tuple[Path, ...] = ()
     is_edited: bool = False
@@ -123,7 +123,7 @@ class TopicFiles:
         return Kept(files, saved is not None and saved.is_edited, proposed if proposed.exists() else None)
 
     def write(self, topic: str, made: Consolidation, description: str, read: SavedPage | None) -> bool:
-        """Render a page in the place of what was read; a proposal beside it.
+        """Write a page over the read one, or a proposal.
 
         Returns:
             False if something else was there meanwhile: read again, and consolidate that.
@@ -147,7 +147,7 @@ class TopicFiles:
         return all(done)
 
     def write_index(self, topics: Sequence[tuple[str, str, str, int]]) -> None:
-        """Write the page that lists the topics: name, title, description and number of items of each."""
+        """Write the list of topics with titles, descriptions and counts."""
         if is_encrypted(self._folder.parent):
             return
         make_private_folder(self._folder)
@@ -156,7 +156,7 @@ class TopicFiles:
             replace_file(self._folder / INDEX, index_file(topics).encode(), durable=False)
 
     def remove(self, topic: str) -> bool:
-        """Remove a topic's page and what is proposed for it; tell whether nobody had changed it, else it stays."""
+        """Remove an unedited page with proposals; return False if it is edited."""
         (self._folder / proposal_name(topic)).unlink(missing_ok=True)
         saved = self.read(topic)
         if saved is None or saved.is_edited:
@@ -165,7 +165,7 @@ class TopicFiles:
         return all(gone)
 
     def withdraw(self, gone: Collection[str], rendered: Callable[[], Collection[str]]) -> dict[str, bool]:
-        """Take the words of items that are gone out of all files, what people changed and proposals among them.
+        """Remove the words of deleted items from all files.
 
         Args:
             gone: Ids of the items.
@@ -223,7 +223,7 @@ class TopicFiles:
         return True
 
     def _settle(self, name: str, known: Collection[bytes | None], olds: Sequence[Path]) -> bool:
-        """Remove what came out of a file's place, if it was known; else put it back."""
+        """Remove a moved file if its content was known, else restore it."""
         nothing_else = True
         for old in filter(Path.exists, olds):
             content = self._content(old.name)
@@ -235,7 +235,7 @@ class TopicFiles:
         return nothing_else
 
     def _put_back(self, name: str) -> None:
-        """Put in its place what a person saved there while a rendering took it; after a crash, too."""
+        """Restore what a person saved during a rendering, also after a crash."""
         path = self._folder / name
         for old in self._olds(name):
             with contextlib.suppress(FileNotFoundError):
@@ -257,7 +257,7 @@ class TopicFiles:
         return read_settled(path, _PATIENCE, MAX_BYTES)[0]
 
     def _names(self, topic: str) -> dict[str, bool]:
-        """Return the names of a topic's files in their order, and whether one came out of its place there."""
+        """Return the files of a topic in order; True for moved ones."""
         stem = re.escape(file_name(topic).removesuffix(".md"))
         pattern = re.compile(rf"\.?({stem}(?:-(\d+))?\.md)(?:\.[0-9a-f]{{8}}\{_CAME_OUT})?")
         with contextlib.suppress(FileNotFoundError):
@@ -277,7 +277,7 @@ class TopicFiles:
 
 
 def _move_away(path: Path) -> None:
-    """Move what stands in the place of a page and can be none out of it: a pipe, a link, a file above `MAX_BYTES`.
+    """Move away a pipe, a link or a large file.
 
     The page is rebuilt, and what is forgotten can be taken out of everything else.
 
@@ -296,7 +296,7 @@ def _pages_in(folder: Path) -> list[Path]:
 
 
 def _is_changed(topic: str, contents: Mapping[str, bytes]) -> bool:
-    """Tell whether a person changed any part of a page."""
+    """Return True if a person changed any part of a page."""
     parts = (content for name, content in contents.items() if topic_of(name) == topic and not name.endswith(PROPOSED))
     return any(map(_is_edited, parts))
 

@@ -1,4 +1,4 @@
-"""`ArchiveReader`: what is in an agent's archive, without what is live as well."""
+"""`ArchiveReader`: archived memories that are not live."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ArchiveStats:
 
 
 def archive_exists(agent_id: str, settings: ServiceSettings) -> bool:
-    """Tell whether an agent has an archive, without opening it."""
+    """Return True if an agent has an archive, without opening it."""
     if settings.backend == "server":
         return False
     return (folder_of(agent_id, settings.storage_root).path / ARCHIVED.journal).exists()
@@ -87,11 +87,11 @@ class ArchiveReader:
         self.runs: RecordStorage[TidyRun] = RecordStorage(plain.backend(plain.open))
 
     def exists(self) -> bool:
-        """Tell whether anything was ever put there, without opening it."""
+        """Return True if anything was ever put there, without opening it."""
         return (self._folder.path / ARCHIVED.journal).exists()
 
     async def find_matches(self, words: str) -> list[Archived]:
-        """Return archived memories that match a request to forget strongly, best first; changes nothing.
+        """Return archived memories that strongly match a request to forget.
 
         Raises:
             StorageError: The archive cannot be read.
@@ -102,7 +102,7 @@ class ArchiveReader:
     async def search(
         self, query: str, limit: int = 5, filters: SearchFilters | dict[str, Any] | None = None, caller: Caller = NOBODY
     ) -> SearchResults:
-        """Return the best matches in the archive, best first; nothing counts as an access.
+        """Return the best matches in the archive; counts no access.
 
         Raises:
             ValidationError: The limit or a filter is wrong.
@@ -116,20 +116,20 @@ class ArchiveReader:
         return found
 
     async def get(self, memory_id: str) -> Archived | None:
-        """Return what the archive has of this id; None where it has nothing, or the memory is live."""
+        """Return the archived memory of an ID; None if live."""
         if not self.exists() or await self.service.moving.there([memory_id]):
             return None
         found = await self._kept.get(memory_id)
         return found if isinstance(found, Archived) else None
 
     async def everything(self) -> list[Archived]:
-        """Return all that is in the archive, in the order in which it came there; what is live as well is not."""
+        """Return all archived memories that are not live, oldest entry first."""
         listed = await self._everything()
         both = await self.service.moving.there([each.id for each in listed])
         return [each for each in listed if each.id not in both]
 
     async def browse(self, offset: int = 0, limit: int | None = None) -> list[Archived]:
-        """Return a part of what is in the archive, the last put there first."""
+        """Return a page of archived memories, the last archived first."""
         listed = sorted(await self.everything(), key=lambda each: (each.archived_at, each.timestamp), reverse=True)
         return listed[offset : None if limit is None else offset + limit]
 

@@ -43,7 +43,7 @@ class Admission:
 
     @property
     def is_all(self) -> bool:
-        """Whether all comes back as it was: nothing was purged."""
+        """True if all comes back as it was: nothing was purged."""
         return self.hide is None and not self.gone
 
     def line(self, line: bytes, renamed: Mapping[str, str]) -> bytes:

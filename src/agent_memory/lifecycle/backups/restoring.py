@@ -1,4 +1,4 @@
-"""Put a backup in the place of what an agent remembers now, of which a backup is made first.
+"""Restore a backup; the present state is backed up first.
 
 Everything is unpacked beside the journals before their lock is taken. Within the lock a backup of that moment is made,
 and then all journals are replaced together (`files/changeover.py`): who dies before that has changed nothing, and what
@@ -77,7 +77,7 @@ _LARGEST: Final = 2**53 - 1
 
 
 class _Begun(NamedTuple):
-    """How a journal begins that was unpacked, and which is its last number."""
+    """Header and last number of an unpacked journal."""
 
     header: Header
     last_seq: int
@@ -215,7 +215,7 @@ def _replace(archive: Archive, folder: AgentFolder, clock: Clock, admission: Adm
 
 @contextlib.contextmanager
 def _journal_lock(journal: Path) -> Iterator[None]:
-    """Hold a journal itself: the lock of its folder may have been deleted under a process that writes."""
+    """Lock the journal itself; the lock of its folder may be deleted."""
     with translated(journal, "lock"), file_lock(journal, lambda: open_private(journal, os.O_RDWR), PERSON_SECONDS):
         yield
 
@@ -229,7 +229,7 @@ def _backup_of_now(folder: AgentFolder, moment: datetime) -> Backup:
 def _texts_of(
     archive: Archive, folder: AgentFolder, journals: Path, admission: Admission, coding: Coding
 ) -> Iterator[None]:
-    """Write the long texts, and let none be swept for the length of the block.
+    """Write the long texts and prevent sweeping in the block.
 
     Only those that journals still name, where that can be read.
     """
@@ -251,7 +251,7 @@ def _texts_of(
 
 
 def _unpack(archive: Archive, staged: Path, admission: Admission, coding: Coding) -> dict[str, _Begun]:
-    """Write journals and pages to a folder; return how each journal begins, for whose header room was left."""
+    """Write journals and pages to a folder; return the journals' headers."""
     headers, renamed = {}, dict[str, str]()
     for each in archive.manifest.files if admission.hide is not None and coding.was is None else ():
         if is_long_text(each.name) and (new := admission.text(old := _content(archive, each))) != old:
@@ -313,7 +313,7 @@ def _rewrite(place: Path, judge: Callable[[bytes], bytes]) -> None:
 
 
 def _header_of(begun: bytes) -> tuple[Header, bytes]:
-    """Return the header that a journal begins with, and what is behind it; one is made where it has none."""
+    """Return the header of a journal (or a new one) and its rest."""
     line, _, rest = begun.partition(b"\n")
     try:
         return decode_header(line), rest
@@ -322,7 +322,7 @@ def _header_of(begun: bytes) -> tuple[Header, bytes]:
 
 
 def _line_of(header: Header) -> bytes:
-    """Return the line of a header, with spaces in it, so that it is as long as one with the greatest numbers."""
+    """Return the line of a header, padded for the greatest numbers."""
     most = replace(header, generation="0" * 36, parent="0" * 36, last_seq=_LARGEST, purged_seq=_LARGEST)
     line = header.encode()
     room = b" " * max(0, len(most.encode()) - len(line))
@@ -331,7 +331,7 @@ def _line_of(header: Header) -> bytes:
 
 
 def _number(staged: Path, begun: dict[str, _Begun], before: Backup | None) -> None:
-    """Give each journal a generation, and let its numbers go on behind those of the one that it replaces.
+    """Give each journal a generation; continue the numbers of the replaced one.
 
     A journal that the backup has none of is replaced by an empty one. `purged_seq` is the last number: no reader takes
     it for a compaction behind which it may read on.
@@ -352,7 +352,7 @@ def _number(staged: Path, begun: dict[str, _Begun], before: Backup | None) -> No
 
 
 def _begin(archive: Archive, name: str, root: Path, admission: Admission) -> AgentFolder:
-    """Make an agent of a backup, which is there as a whole or not at all."""
+    """Create an agent from a backup, whole or not at all."""
     made = new_folder(name, root)
     make_private_folder(made.path.parent)
     hidden = made.path.with_name(f"_copy-{secrets.token_hex(6)}")
@@ -377,7 +377,7 @@ def _begin(archive: Archive, name: str, root: Path, admission: Admission) -> Age
 
 
 def drop_derived(folder: AgentFolder) -> None:
-    """Remove what was made of journals that were replaced; whoever reads it would see that it is of others."""
+    """Remove files derived from replaced journals."""
     with contextlib.suppress(OSError):
         for path in folder.path.glob(f"*{SHORTLIST}"):
             path.unlink()
@@ -385,7 +385,7 @@ def drop_derived(folder: AgentFolder) -> None:
 
 
 def _ids_now(folder: AgentFolder) -> set[str] | None:
-    """Return the ids of all memories that an agent has; None where it has no journal at all."""
+    """Return the IDs of all memories, or None without a journal."""
     with translated(folder.path, "read"):
         journals = folder.journals() if folder.path.is_dir() else []
         if not journals:
@@ -413,7 +413,7 @@ def _made(path: Path) -> Iterator[int]:
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """How a backup stands, and how the agent's files do that it is brought back to.
+    """Encryption of a backup and of the agent's files.
 
     Attributes:
         key_file: Of the backup, as its bytes; None where that is plain.
@@ -432,7 +432,7 @@ class Coding:
         return replace(header, key=self.now.key, format=ENCRYPTED_FORMAT, min_reader=ENCRYPTED_FORMAT)
 
     def line(self, line: bytes, judge: Callable[[bytes], bytes], *, is_encrypted: bool) -> bytes:
-        """Return a line behind the header as it is to stand; nothing of one that cannot be read without the key.
+        """Return a recoded line, or nothing if it cannot be decrypted.
 
         Args:
             line: As the backup has it.

@@ -179,17 +179,17 @@ def _check(held: Held) -> None:
 
 
 def is_beside(name: str) -> bool:
-    """Return whether a file of this name, other than a journal, is kept in backups."""
+    """Return True if a file of this name, other than a journal, is kept in backups."""
     return name in _BESIDE or _BLOB.fullmatch(name) is not None or _PAGE.fullmatch(name) is not None
 
 
 def is_long_text(name: str) -> bool:
-    """Return whether a name in a backup is that of a long text."""
+    """Return True if a name in a backup is that of a long text."""
     return _BLOB.fullmatch(name) is not None
 
 
 def is_page(name: str) -> bool:
-    """Return whether a name in a backup is that of a page of a topic."""
+    """Return True if a name in a backup is that of a page of a topic."""
     return _PAGE.fullmatch(name) is not None
 
 

@@ -118,7 +118,7 @@ class LineTally:
 
 
 def _is_sealed(line: bytes) -> bool:
-    """Return whether a line ends with the checksum that it has."""
+    """Return True if a line ends with the checksum that it has."""
     seal = _SEAL.search(line, max(0, len(line) - _SEAL_BYTES - 1))
     return seal is not None and zlib.crc32(memoryview(line)[: seal.start()]) == int(seal[1], 16)
 

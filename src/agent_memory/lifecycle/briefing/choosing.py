@@ -1,4 +1,4 @@
-"""Choosing what is shown of what was found: the sentences that say the most, each thing once, within a budget. Pure."""
+"""Choose the most telling sentences within a budget. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LEAST_TOKENS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What a record says, its place in a conversation, and how near it is to what is asked.
+    """Text of a record, its place in a conversation and its relevance.
 
     Attributes:
         record: It.
@@ -108,7 +108,7 @@ def choose(passages: Sequence[Passage], asked: str, room: int) -> list[Chosen]:
 
 
 def _gain(each: _Weighed, seen: set[str]) -> float:
-    """Return what a sentence adds, for its length: the root, so that what is long must say more."""
+    """Return the gain of a sentence for the root of its length."""
     known = len(each.words & seen) / max(1, len(each.words))
     return float(each.weight * (1 - _KNOWN * known) / (len(each.chosen.text) + _SHORTEST) ** 0.5)
 
@@ -143,7 +143,7 @@ def _of_note(passage: Passage, number: int) -> Iterator[_Weighed]:
 
 
 def _sentences(text: str) -> Iterable[str]:
-    """Return the sentences of a text without code in fences, each on one line."""
+    """Return the sentences of a text, one a line, without fenced code."""
     bare = _CODE.sub("\n", text)
     return (" ".join(bare[start:end].split()) for start, end in spans_of(bare))
 
@@ -215,7 +215,7 @@ class Place:
 
 
 def worth(sentence: str, place: Place) -> float:
-    """Return how much a sentence says about what was decided: 0 for a question, 1 for one that says nothing of it.
+    """Return the factor of a sentence about decisions: 0 for a question.
 
     Args:
         sentence: It.
@@ -241,7 +241,7 @@ def worth(sentence: str, place: Place) -> float:
 
 
 def _of_a_model(sentence: str, place: Place, *, sums_up: bool, settles: bool) -> float:
-    """Return the factor of what a model says: what it proposes may be turned down, what it sums up was said before."""
+    """Return the factor of a model's sentence: proposals and recaps count less."""
     factor = _SUMMING if sums_up else 1.0
     if not settles:
         factor *= _EMPTY

@@ -69,7 +69,7 @@ async def doubts_of(
 
 
 def _is_told(pair: Suspect, known: Collection[str]) -> bool:
-    """Tell whether a pair may be told: it is new, short, and no stranger's."""
+    """Return True if a pair may be told: it is new, short, and no stranger's."""
     both = (pair.newer, pair.older)
     is_new = any(each.id not in known for each in both)
     return is_new and all(each.trust != "low" and len(each.content) <= MOST_CHARS for each in both)

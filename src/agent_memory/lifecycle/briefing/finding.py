@@ -207,12 +207,12 @@ def _nearness(hit: _Hit, every: Sequence[_Hit]) -> float:
 
 
 def _was_pasted(hit: _Hit) -> bool:
-    """Tell whether an item was drawn from what a user pasted: then it is trusted less than the turn."""
+    """Return True if an item was drawn from what a user pasted: then it is trusted less than the turn."""
     return hit.turn is not None and _is_live(hit.turn) and hit.record.trust != hit.turn.trust
 
 
 def _is_live(record: Record) -> bool:
-    """Tell whether a record is a user's turn of a session of the agent's own, which may hold what was pasted."""
+    """Return True if a record is a user's turn of a session of the agent's own, which may hold what was pasted."""
     return isinstance(record, Episode) and record.role in _PEOPLE and record.source.kind == "user"
 
 

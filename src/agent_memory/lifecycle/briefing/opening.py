@@ -53,7 +53,7 @@ class SessionBriefing:
         return made
 
     async def turns_stand(self, briefing: Briefing) -> bool:
-        """Tell whether all turns that a briefing quotes still say so; memories: see `Pad.still_true`.
+        """Return True if all turns that a briefing quotes still say so; memories: see `Pad.still_true`.
 
         Raises:
             StorageError: They cannot be read.

@@ -111,7 +111,7 @@ def record_id_of(entry_id: str, group: str = "") -> str:
 
 
 def is_record_id(entry_id: str) -> bool:
-    """Tell whether this has the form of an id of ours."""
+    """Return True if this has the form of an id of ours."""
     return re.fullmatch(r"[a-z]{3}-[0-9a-f]{12}", entry_id) is not None
 
 

@@ -1,4 +1,4 @@
-"""`Kept`: where the entries of one agent are: memories in its service, turns and documents in its knowledge."""
+"""`Kept`: entries of an agent in its service and its knowledge."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Kept:
         return away if away is not None and sees(self._caller().group, away.facets) else None
 
     def storages(self) -> list[RecordStorage[Any]]:
-        """Return where turns, documents and summaries are, as far as there are any."""
+        """Return the existing storages of turns, documents and summaries."""
         if self.service.settings.backend == "server":
             return []
         known = self.knowledge
@@ -112,7 +112,7 @@ class Kept:
         return [each for each in storages if (known.folder.path / each.kind.journal).exists()]
 
     async def store(self, entry: MemoryEntry) -> Record:
-        """Keep an entry: an interaction as a turn, a context as a document, all others as memories.
+        """Store an entry as a turn, a document or a memory.
 
         Raises:
             ValidationError: A field is wrong, or it is nothing but a secret; nothing was stored.
@@ -128,7 +128,7 @@ class Kept:
         return await self.update(record, besides) if besides else record
 
     async def get(self, entry_id: str) -> Record | None:
-        """Return the record of an entry, by its own id or by the one that a program gave it."""
+        """Return the record of an entry by its ID or given ID."""
         kind = next((each for each in (EPISODE, RESOURCE, SUMMARY) if entry_id.startswith(each.prefix)), None)
         if is_record_id(entry_id) and kind is not None:
             return self._seen(await self.knowledge.of(kind.name).get(entry_id))
@@ -173,12 +173,12 @@ class Kept:
         await self.knowledge.of(_kind_of(record).name).delete(record.id)
 
     async def memories(self, filters: SearchFilters | None = None) -> list[Record]:
-        """Return the valid memories that meet the filters, the newest first; items, too."""
+        """Return valid memories and items that meet the filters, newest first."""
         wanted = (filters or SearchFilters()).with_items.within(self._caller().group)
         return [*(await self.service.admin.browse(Listing(filters=wanted))).records]
 
     async def others(self, kind: Kind[Any] | None = None) -> AsyncIterator[Record]:
-        """Yield turns, documents and summaries, or one kind of these, the newest of each first; no conversation."""
+        """Yield turns, documents and summaries, the newest of each kind first."""
         for storage in self.storages():
             if kind is not None and kind is not storage.kind:
                 continue
@@ -212,7 +212,7 @@ class Kept:
 
 
 def is_entry(record: Record) -> bool:
-    """Tell whether a record is an entry: a conversation itself is none, its turns are."""
+    """Return True if a record is an entry; conversations are not."""
     return getattr(record, "resource_type", "") != _CONVERSATION
 
 
@@ -221,7 +221,7 @@ def _kind_of(record: Record) -> Kind[Any]:
 
 
 class Names:
-    """Finds records that are no memories by names of a program's own; a memory's id is made of its name."""
+    """Find records other than memories by a program's own names."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
@@ -281,7 +281,7 @@ class AskedOnce:
         return self._embedder.embed_documents(texts)
 
     def embed_query(self, text: str) -> Vector:
-        """Return the vector of a question; who asks the same meanwhile waits for it."""
+        """Return the vector of a question; equal questions wait for it."""
         with self._asking:
             if self._last is None or self._last[0] != text:
                 self._last = (text, self._embedder.embed_query(text))
@@ -325,7 +325,7 @@ class Taking:
         return taken.record
 
     async def turn(self, entry: MemoryEntry) -> Record:
-        """Take in an interaction as the next turn of the conversation of its session; raises as `document`."""
+        """Store an interaction as a session's next turn; raises as `document`."""
         (taken,) = await self.turns([entry])
         if isinstance(taken, str):
             raise ValidationError("Nothing was stored of a turn that cannot be kept.", code=taken)
@@ -355,7 +355,7 @@ class Taking:
         return [why[first + at] if first + at in why else next(records) for at in range(len(said))]
 
     async def _place(self, conversation: str, count: int) -> int:
-        """Return the place of the first of some turns in their conversation: behind the others."""
+        """Return the position after the last turn of a conversation."""
         if conversation not in self._next:
             known = await self._knowledge.episodes.linked_to(conversation)
             self._next[conversation] = 1 + max((each.order for each in known), default=-1)

@@ -180,7 +180,7 @@ class ArchivalManager:
 
 
 def _is_meant(memory: Memory, asked: Criteria, importance: float, now: datetime) -> bool:
-    """Tell whether a memory meets all criteria but that of ids."""
+    """Return True if a memory meets all criteria but that of ids."""
     unused = (now - (memory.last_accessed or memory.timestamp)).days
     return (
         not memory.pinned

@@ -1,4 +1,4 @@
-"""What a `MemoryStore` is asked: entries by id, by relevance, by session, by what was learned, and how many."""
+"""Read entries of a `MemoryStore`: by ID, relevance, session, and their number."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class EntryReader:
     _behind: Background
 
     async def get_entry_by_id(self, entry_id: str) -> MemoryEntry | None:
-        """Return an entry by its own id or the one that it was given, or None; counts no access.
+        """Return an entry by its ID or given ID; counts no access.
 
         One that was archived is found, too, and says so.
         """
@@ -154,7 +154,7 @@ class EntryReader:
         return [await self._view(record) for record in wished[:max_entries]]
 
     async def get_memory_statistics(self) -> dict[str, Any]:
-        """Return how much there is of each type, its size, and how the store performs (docs/lifecycle.md)."""
+        """Return counts by type, size and performance of the store (docs/lifecycle.md)."""
         return await statistics_of(self.kept, self.config, self.performance_metrics)
 
     async def _view(self, record: Record) -> MemoryEntry:

@@ -1,4 +1,4 @@
-"""`MemoryStore`: the memory of one agent as entries that are stored, retrieved by relevance, changed and counted."""
+"""`MemoryStore`: store, retrieve, change and count entries of one agent."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class MemoryStore(EntryReader):
             return external_id_of(await self.kept.store(entry))
 
     async def store_entries(self, entries: Sequence[MemoryEntry]) -> list[str]:
-        """Keep many entries in few changes, and return their ids in their order; when this returns, they are on disk.
+        """Store many entries in few changes; return their IDs in order.
 
         Memories are compared with others behind the answer.
 
@@ -195,12 +195,12 @@ class MemoryStore(EntryReader):
         return await self.archival_manager.archive_entries(archive_criteria, apply=apply)
 
     async def settle(self) -> None:
-        """Wait for what is done behind answers: access counts, and what the service does."""
+        """Wait for background work: access counts and the service."""
         await self._behind.settle()
         await self.service.settle()
 
     async def close(self) -> None:
-        """Finish what is under way and close what it opened. May be called more than once."""
+        """Finish background work and close. May be called more than once."""
         await self._behind.settle()
         await self.kept.close()
         if self._owns_service:
@@ -215,7 +215,7 @@ class MemoryStore(EntryReader):
         await self.close()
 
     async def _restored(self, known: Record, entry: MemoryEntry) -> Record:
-        """Return the record of an entry that is stored again, with what it says now."""
+        """Return the updated record of an entry that is stored again."""
         updates: dict[str, Any] = {
             "summary": entry.summary,
             "keywords": entry.keywords,
@@ -246,7 +246,7 @@ _ENDS: Final = frozenset({RELATED, PARENT, CHILD})
 
 
 def changes_of(record: Record, updates: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """Return the changes to a record that some updates of its entry mean; `now` is noted as when it was changed.
+    """Return the changes to a record for updates of its entry.
 
     Raises:
         ValidationError: A field cannot be changed, or has a value of a wrong type.
@@ -283,7 +283,7 @@ def changes_of(record: Record, updates: Mapping[str, Any], now: datetime) -> dic
 
 
 def _as_it_stands(record: Record) -> dict[str, Any]:
-    """Return what a record itself says: no keyword and no summary that the view made of its words."""
+    """Return an entry without the keywords and summary of its view."""
     said = record.metadata
     words, summary = said.get("keywords"), said.get("summary")
     return {
@@ -360,7 +360,7 @@ async def store_all(
 
 
 async def _sorted(kept: Kept, entries: Sequence[MemoryEntry], caller: Caller) -> tuple[list[int], list[int]]:
-    """Return which entries are memories and turns that need nothing but to be written."""
+    """Return the memories and turns that only have to be written."""
     if caller.trust == "low":
         return [], []
     plain = [index for index, entry in enumerate(entries) if not entry.entry_id and entry.entry_type not in _ONE_BY_ONE]
@@ -376,7 +376,7 @@ async def _sorted(kept: Kept, entries: Sequence[MemoryEntry], caller: Caller) ->
 
 
 async def _imported(kept: Kept, entries: dict[int, MemoryEntry], clock: Clock, caller: Caller) -> dict[int, str]:
-    """Store new memories in portions, and return the ids of those that are."""
+    """Store new memories in portions; return their IDs."""
     drafts: dict[int, Memory] = {}
     for at, entry in entries.items():
         fields = fields_of(entry, clock(), caller.group or "")

@@ -42,7 +42,7 @@ class Judging:
         return self._importance(memory, self._now)
 
     def is_kept(self, memory: Memory) -> bool:
-        """Tell whether something keeps it where it is, whatever its age."""
+        """Return True if something keeps it where it is, whatever its age."""
         in_pad = memory.promoted_at is not None and (
             memory.evicted_at is None or memory.evicted_at < memory.promoted_at
         )
@@ -50,17 +50,17 @@ class Judging:
         return memory.pinned or in_pad or waits or memory.id in self._linked or self.is_important(memory)
 
     def is_in_use(self, memory: Memory) -> bool:
-        """Tell whether it was opened lately, which keeps it but from a rule of its sort."""
+        """Return True if it was opened lately, which keeps it but from a rule of its sort."""
         opened = memory.last_accessed
         return opened is not None and (self._now - opened).days < self._cleanup.keep_used_days
 
     def is_important(self, memory: Memory) -> bool:
-        """Tell whether an importance that was given keeps it."""
+        """Return True if an importance that was given keeps it."""
         least = self._cleanup.min_importance_threshold
         return memory.importance is not None and memory.importance >= least
 
     def is_standing(self, memory: Memory) -> bool:
-        """Tell whether it holds though nobody opens it: a preference is told at the start, and followed."""
+        """Return True if it holds though nobody opens it: a preference is told at the start, and followed."""
         return memory.category == "preference" and memory.trust != "low"
 
     def age(self, memory: Memory) -> int:

@@ -75,7 +75,7 @@ class Retention(Settings):
         return self
 
     def fits(self, memory: Memory) -> bool:
-        """Tell whether a memory is of this sort."""
+        """Return True if a memory is of this sort."""
         return (
             self.category in {None, memory.category}
             and self.topic in {None, memory.topic}

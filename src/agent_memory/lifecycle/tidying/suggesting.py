@@ -1,4 +1,4 @@
-"""What would be tidied, of all there is: by end, by repetition, by age, importance and use. Pure; nothing is done.
+"""Suggest what to tidy: expired, repeated, old and unused memories. Pure.
 
 What is pinned, brought into the scratchpad by somebody, of an importance that was given and is not small, linked to by
 what counts, or part of a pair that waits for a decision, stays. So do items, which belong to what they were drawn from.
@@ -56,7 +56,7 @@ class Suggesting:
         self._judging = Judging(self._chains.heads(), settings.cleanup, now, importance)
 
     def all(self, archived: Sequence[Archived]) -> list[Suggestion]:
-        """Return all suggestions in the order in which they would be done, whatever the budget."""
+        """Return all suggestions in order, whatever the budget."""
         found: dict[str, Suggestion] = {}
         keeping: set[str] = set()  # what another one is merged into stays for this run
         for some in (self._expired(), self._said_twice(), self._old()):
@@ -69,7 +69,7 @@ class Suggesting:
         return sorted([*found.values(), *self._to_delete(archived)], key=self._key)
 
     def stays(self, chain: Sequence[Memory], rule: str = "") -> bool:
-        """Tell whether something keeps a memory, or an older version of it, where it is, by this rule."""
+        """Return True if this rule keeps a memory or an older version."""
         in_use = rule != RETENTION and any(map(self._judging.is_in_use, chain))
         return in_use or any(map(self._judging.is_kept, chain))
 
@@ -148,7 +148,7 @@ class Suggesting:
         return Suggestion(action, head, why, rule, self._judging.importance(head), older, into)  # type: ignore[arg-type]
 
     def _key(self, suggestion: Suggestion) -> tuple[object, ...]:
-        """Return what orders suggestions: the least important first, words of strangers before others."""
+        """Return the sort key: least important and untrusted first."""
         return _ORDER[suggestion.action], *self._judging.weight(suggestion.memory)
 
 
@@ -191,7 +191,7 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def duplicates(memories: Iterable[Memory]) -> Iterator[tuple[Memory, list[Memory]]]:
-    """Yield each memory that is said more than once, the best one, with the others: pinned, then trusted, then newest.
+    """Yield the best of each set of repeated memories with the others.
 
     Only within one group and project, of one topic and one end, and where nobody has decided otherwise.
     """
