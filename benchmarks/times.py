@@ -65,11 +65,12 @@ Span = tuple[date | None, date | None]
 
 
 class Wanted(NamedTuple):
-    """A result of the specification: where it stands, and the days that it may be."""
+    """A result of the specification: its place, the days that it may be, True if it has times of day."""
 
     start: int
     end: int
     values: list[Span]
+    has_clock: bool
 
 
 class Case(NamedTuple):
@@ -122,7 +123,7 @@ def read(path: Path, part: str) -> list[Case]:
         said = datetime.fromisoformat(each.get("Context", {}).get("ReferenceDateTime", _REFERENCE))
         spans = [_where(each["Input"], result) for result in each["Results"]]
         wanted = [
-            Wanted(*span, values)
+            Wanted(*span, values, "time" in result["TypeName"])
             for span, result in zip(spans, each["Results"], strict=True)
             if result["TypeName"].rpartition(".")[2] in _TYPES and (values := _values(result))
         ]
@@ -187,19 +188,20 @@ def measure(cases: list[Case], language: str, *, shows: bool = False) -> dict[st
 
 def _is_right(wanted: Wanted, found: list[TimeMention]) -> bool:
     return any(
-        _overlap((wanted.start, wanted.end), (each.start, each.end)) and _by_spec(each) & set(wanted.values)
+        _overlap((wanted.start, wanted.end), (each.start, each.end))
+        and _by_spec(each, has_clock=wanted.has_clock) & set(wanted.values)
         for each in found
     )
 
 
-def _by_spec(mention: TimeMention) -> set[Span]:
+def _by_spec(mention: TimeMention, *, has_clock: bool) -> set[Span]:
     """Return the days of a mention as the specification writes them."""
     one = mention.named[0]
     is_day = (one.behind - one.first).days == 1
     if mention.bound == "range":
         ends = {(one.first, mention.named[1].first)}
         # a range of times within a day, or from a day to another: its last day is whole
-        return ends | ({(mention.first, mention.behind)} if mention.clock else set())
+        return ends | ({(mention.first, mention.behind)} if has_clock else set())
     if mention.bound == "since":
         return {(one.first, None)}
     if mention.bound == "after":

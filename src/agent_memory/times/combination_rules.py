@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -35,9 +34,10 @@ def _find_weekday(view: Viewpoint, weekday: Node, makers: Sequence[Callable[[int
     return Node(fits.pop()) if len(fits) == 1 else None
 
 
-def _keep(view: Viewpoint, node: Node) -> Node:
+def _keep(view: Viewpoint, node: Node, hour: int = 0, hour2: int = 0) -> Node | None:
+    """Return the day next to a time of day."""
     del view
-    return node
+    return node if max(hour, hour2) <= _HOURS else None
 
 
 def _weekday_pair(view: Viewpoint, weekday: Node, pair: tuple[int, int]) -> Node | None:
@@ -45,22 +45,6 @@ def _weekday_pair(view: Viewpoint, weekday: Node, pair: tuple[int, int]) -> Node
     if weekday.rule not in _WEEKDAY_RULES:
         return None
     return _find_weekday(view, weekday, [make_day(*pair), make_day(*pair[::-1])])
-
-
-def _add_clock(
-    view: Viewpoint, node: Node, clock: tuple[int, int] | None = None, clock2: tuple[int, int] | None = None
-) -> Node:
-    del view
-    return node._replace(clock=tuple(time(*clock) for clock in (clock, clock2) if clock))
-
-
-def _add_hours(
-    view: Viewpoint, node: Node, hour: int, hour2: int | None = None, clock2: tuple[int, int] | None = None
-) -> Node | None:
-    if max(hour, hour2 or 0) > _HOURS:
-        return None
-    last = (hour2, 0) if hour2 is not None else clock2
-    return _add_clock(view, node, (hour % _HOURS, 0), last and (last[0] % _HOURS, last[1]))
 
 
 def _half(view: Viewpoint, node: Node, *, late: bool) -> Node:
@@ -127,19 +111,17 @@ JOINING_RULES: Final = (
     Rule("date", "node:DAY_NODE COMMA? weekday:DAY_NODE", _join_weekday),
     Rule("date", "SHORT_WEEKDAY DOT? COMMA? node:DAY_NODE", _keep),
     Rule("date", "weekday:DAY_NODE COMMA? pair:PAIR", _weekday_pair),
-    Rule("clock", f"node:DAY_NODE COMMA? PART? {_AT} clock:CLOCK (UP_TO clock2:CLOCK)?", _add_clock),
-    Rule("clock", "node:DAY_NODE PART? AT hour:DIGITS OCLOCK? PART?", _add_hours),
-    Rule("clock", "node:DAY_NODE PART? (FROM|BETWEEN) hour:DAY (UP_TO|AND) (clock2:CLOCK|hour2:DAY)",
-         _add_hours),
-    Rule("clock", "node:DAY_NODE hour:DAY OCLOCK", _add_hours),
-    Rule("clock", f"{_AT} clock:CLOCK (UP_TO clock2:CLOCK)? (COMMA|ON|OF|IN)? node:DAY_NODE", _add_clock),
-    Rule("clock", f"{_AT} hour:DAY UP_TO clock2:CLOCK (ON|OF)? node:DAY_NODE",
-         _add_hours),
-    Rule("clock", "(FROM|BETWEEN) hour:DAY (UP_TO|AND) hour2:DAY (ON|OF)? node:DAY_NODE", _add_hours),
-    Rule("clock", "hour:DAY UP_TO hour2:DAY node:DAY_NODE", _add_hours),
-    Rule("clock", "AT hour:DAY OCLOCK? (IN THE PART)? ON? node:DAY_NODE", _add_hours),
-    Rule("part of a day", "node:DAY_NODE (IN THE|AT)? PART", _add_clock),
-    Rule("part of a day", "(IN|ON|AT)? THE? PART (ON|OF) node:DAY_NODE", _add_clock),
+    Rule("clock", f"node:DAY_NODE COMMA? PART? {_AT} CLOCK (UP_TO CLOCK)?", _keep),
+    Rule("clock", "node:DAY_NODE PART? AT hour:DIGITS OCLOCK? PART?", _keep),
+    Rule("clock", "node:DAY_NODE PART? (FROM|BETWEEN) hour:DAY (UP_TO|AND) (CLOCK|hour2:DAY)", _keep),
+    Rule("clock", "node:DAY_NODE hour:DAY OCLOCK", _keep),
+    Rule("clock", f"{_AT} CLOCK (UP_TO CLOCK)? (COMMA|ON|OF|IN)? node:DAY_NODE", _keep),
+    Rule("clock", f"{_AT} hour:DAY UP_TO CLOCK (ON|OF)? node:DAY_NODE", _keep),
+    Rule("clock", "(FROM|BETWEEN) hour:DAY (UP_TO|AND) hour2:DAY (ON|OF)? node:DAY_NODE", _keep),
+    Rule("clock", "hour:DAY UP_TO hour2:DAY node:DAY_NODE", _keep),
+    Rule("clock", "AT hour:DAY OCLOCK? (IN THE PART)? ON? node:DAY_NODE", _keep),
+    Rule("part of a day", "node:DAY_NODE (IN THE|AT)? PART", _keep),
+    Rule("part of a day", "(IN|ON|AT)? THE? PART (ON|OF) node:DAY_NODE", _keep),
     Rule("end of", "unit:END_OF ON? node:DAY_NODE", _end_of_day),
     Rule("end of", "THE? (END|LATE) (DASH|OF|IN)? THE? node:SPAN", partial(_half, late=True)),
     Rule("beginning of", "THE? EARLY (DASH|OF|IN)? THE? node:SPAN", partial(_half, late=False)),
@@ -170,7 +152,7 @@ def _range(view: Viewpoint, first: Node, last: Node) -> Node | None:
         return Node(Days(start.first, end.first), bound="range", named=(start, end))
     if start.first > end.first or start.behind >= end.behind:
         return None
-    return Node(Days(start.first, end.behind), bound="range", named=(start, end), clock=first.clock)
+    return Node(Days(start.first, end.behind), bound="range", named=(start, end))
 
 
 def _move(node: Node, year: int, steps: tuple[int, int], is_fit: Callable[[Days], bool]) -> Days:

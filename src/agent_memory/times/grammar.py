@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from datetime import date, datetime, time
+    from datetime import date, datetime
 
     from agent_memory.times.days import Days
 
@@ -24,7 +24,7 @@ _KINDS: Final = re.findall(
     NTH_DIGITS DECADE YEAR_PART MONTH NAME_MONTH VERB_MONTH LOW_MONTH WEEKDAY SHORT_WEEKDAY UNIT TIME_UNIT SEASON
     PART_OF_YEAR REL COMING WEEK_OF REST DAY_NAME NUM TENS VAGUE PART AGO AGO_BEFORE LATER EARLIER A THE OF IN ON AT FOR
     FROM TO UNTIL SINCE BEFORE AFTER BY BETWEEN AND OR MORE LESS THAN NO END EARLY LATE MID END_OF CALENDAR_WEEK OCLOCK
-    EVERY MEASURE LABEL NOW QUOTE DAY_NODE NODE BOUND
+    EVERY MEASURE LABEL NOW DAY_NODE NODE BOUND
     """,
 )
 CHARS: Final = {kind: chr(0x100 + number) for number, kind in enumerate(_KINDS)}
@@ -32,7 +32,6 @@ _CLASSES: Final = {
     "DAY": "DIGITS NTH NTH_DIGITS NUM TENS",
     "NUMBER": "DIGITS COUNT NUM TENS A",
     "ANY_MONTH": "MONTH NAME_MONTH VERB_MONTH",
-    "SURE_MONTH": "MONTH NAME_MONTH",
     "ANY_WEEKDAY": "WEEKDAY SHORT_WEEKDAY",
     "ORDINAL": "NTH NTH_DIGITS",
     "SPAN": "NODE DAY_NODE",
@@ -49,7 +48,7 @@ class Node(NamedTuple):
     Attributes:
         days: The days.
         again: Returns the same days of a given year, if the words name no year.
-        bound, named, clock: See `TimeMention`.
+        bound, named: See `TimeMention`.
         rule: Name of the rule.
     """
 
@@ -57,7 +56,6 @@ class Node(NamedTuple):
     again: Callable[[int], Days] | None = None
     bound: str = "at"
     named: tuple[Days, ...] = ()
-    clock: tuple[time, ...] = ()
     rule: str = ""
 
 

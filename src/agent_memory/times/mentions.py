@@ -16,7 +16,7 @@ from agent_memory.times.vocabulary import detect_language, get_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import date, datetime, time
+    from datetime import date, datetime
 
     from agent_memory.times.days import Days
     from agent_memory.times.grammar import Node, Token
@@ -26,38 +26,8 @@ _NODE_KINDS: Final = frozenset(("NODE", "DAY_NODE", "BOUND"))
 _COUNTS: Final = frozenset(("DIGITS", "COUNT", "NUM", "TENS", "SPREAD", "YEAR"))
 _DASHES: Final = frozenset(("DASH", "SLASH"))
 _CUTTING_KINDS: Final = (
-    frozenset(
-        (
-            "NTH",
-            "NTH_DIGITS",
-            "REL",
-            "COMING",
-            "MONTH",
-            "VAGUE",
-            "WEEK_OF",
-            "EVERY",
-            "UNIT",
-            "MID",
-            "EARLY",
-            "LATE",
-            "END",
-        )
-    ),
-    frozenset(
-        (
-            "NTH",
-            "NTH_DIGITS",
-            "YEAR",
-            "YEAR_MONTH",
-            "DATE_PAIR",
-            "PAIR",
-            "MONTH",
-            "WEEKDAY",
-            "SEASON",
-            "LATER",
-            "EARLIER",
-        )
-    ),
+    frozenset("NTH NTH_DIGITS REL COMING MONTH VAGUE WEEK_OF EVERY UNIT MID EARLY LATE END".split()),
+    frozenset("NTH NTH_DIGITS YEAR YEAR_MONTH DATE_PAIR PAIR MONTH WEEKDAY SEASON LATER EARLIER".split()),
 )
 """Kinds of words of time that belong to the days after and before them."""
 _GLUE_KINDS: Final = frozenset(("OF", "DASH", "SLASH", "TO", "THE", "IN", "OR"))
@@ -79,7 +49,6 @@ class TimeMention(NamedTuple):
         rule: Name of the rule.
         bound: "at", "range", "since", "after", "before", "until" or "by".
         named: The days named: two spans for a range, else one.
-        clock: Times of day next to it.
         readings: First day and day after the last, of each reading; several if the words settle no day, and (None,
             None) among them if unread words next to it may change the days.
     """
@@ -91,7 +60,6 @@ class TimeMention(NamedTuple):
     rule: str
     bound: str = "at"
     named: tuple[Days, ...] = ()
-    clock: tuple[time, ...] = ()
     readings: tuple[tuple[date | None, date | None], ...] = ()
 
     @property
@@ -205,7 +173,6 @@ def _make_mention(token: Token, tokens: list[Token | None], *, is_cut: bool) -> 
         node.rule,
         node.bound,
         node.named or (node.days,),
-        node.clock,
         tuple(readings),
     )
 

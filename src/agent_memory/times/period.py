@@ -19,10 +19,6 @@ class Period(NamedTuple):
     start: datetime | None
     end: datetime | None
 
-    def covers(self, moment: datetime) -> bool:
-        """Tell whether a moment lies in it."""
-        return (self.start is None or self.start <= moment) and (self.end is None or moment < self.end)
-
     def is_over(self, now: datetime) -> bool:
         """Tell whether it is past."""
         return self.end is not None and self.end <= now

@@ -129,8 +129,8 @@ def _hours(view: Viewpoint, rel: int, count: int, unit: int) -> Node | None:
     """Return the days of "the last 24 hours"."""
     if rel == 0 or count * unit > _MAX_SECONDS:
         return None
-    first, last = sorted((view.moment, view.moment + timedelta(seconds=rel * count * unit)))
-    return Node(Days(first.date(), add_days(last.date(), 1)), clock=(first.time(), last.time()))
+    first, last = sorted((view.today, (view.moment + timedelta(seconds=rel * count * unit)).date()))
+    return Node(Days(first, add_days(last, 1)))
 
 
 def _weekend(view: Viewpoint, unit: str) -> Node | None:
@@ -183,8 +183,7 @@ def _vague_last(view: Viewpoint, count: int, unit: str) -> Node:
 def _count_seconds(view: Viewpoint, count: int, unit: int, *, sign: int) -> Node | None:
     if count * unit > _MAX_SECONDS:
         return None
-    moment = view.moment + timedelta(seconds=sign * count * unit)
-    return Node(one_day(moment.date()), clock=(moment.time(),))
+    return Node(one_day((view.moment + timedelta(seconds=sign * count * unit)).date()))
 
 
 def _day_name(view: Viewpoint, step: int | tuple[int, int]) -> Node | None:

@@ -25,8 +25,8 @@ _TOKEN: Final = re.compile(
     r"|(?P<my_m>0?[1-9]|1[0-2])[-/](?P<my_y>(?:19|20)\d\d))"
     r"(?![\w/-]|\.\w))"
     r"|(?P<han>(?<!\d)(?:19|20)\d\d年\d{1,2}月\d{1,2}[日号號](?!以|から|まで|前|后|後))"
-    r"|(?P<clock>(?<![\w.:/])(?P<h>[01]?\d|2[0-4])(?::(?P<mi>[0-5]\d)(?::[0-5]\d(?:[.,]\d{1,6})?)?\s?(?P<ap>[ap]\.?m\b\.?)?"
-    r"|(?:\.(?P<mi2>[0-5]\d))?\s?(?P<ap2>[ap]\.?m\b\.?)|h(?P<mi3>[0-5]\d))(?![\w:]|\.\d))"
+    r"|(?P<clock>(?<![\w.:/])(?:[01]?\d|2[0-4])(?::[0-5]\d(?::[0-5]\d(?:[.,]\d{1,6})?)?\s?(?:[ap]\.?m\b\.?)?"
+    r"|(?:\.[0-5]\d)?\s?[ap]\.?m\b\.?|h[0-5]\d)(?![\w:]|\.\d))"
     r"|(?P<pair>(?<![\w./$:-])(?P<pair_a>\d{1,2})(?P<pair_sep>[-/.\u2013])(?P<pair_b>\d{1,2})(?![\w%:]|[./-]\w))"
     r"|(?P<decade>(?<![\w./])(?:1[5-9]|20)\d0'?s(?!\w))"
     r"|(?P<nth>(?<![\w./-])\d{1,2}(?:st|nd|rd|th|er|º)(?!\w))"
@@ -45,17 +45,7 @@ _HAN: Final = re.compile(
 )
 _HAN_REL: Final = {"上": -1, "先": -1, "下": 1, "来": 1}
 _HAN_WEEKDAYS: Final = ("一二三四五六日天", "月火水木金土日")
-_MARKS: Final = {
-    ",": "COMMA",
-    "-": "DASH",
-    "\u2013": "DASH",
-    "—": "DASH",
-    "~": "DASH",
-    "/": "SLASH",
-    ".": "DOT",
-    "'": "QUOTE",
-    "\u2019": "QUOTE",
-}
+_MARKS: Final = {",": "COMMA", **dict.fromkeys("-\u2013—~", "DASH"), "/": "SLASH", ".": "DOT"}
 _CODE_BEFORE: Final = "_$@#\\=&{%<[`"
 _CODE_AFTER: Final = "_@(=\\[`{"
 _MONEY: Final = "$€£¥#"
@@ -186,7 +176,7 @@ _READERS: Final[dict[str, Callable[[re.Match[str], list[int]], tuple[str, Any]]]
     "date": _read_date,
     "month": lambda match, numbers: ("YEAR_MONTH", (*numbers,) if match["ym_y"] else (*numbers[::-1],)),
     "part": _read_part,
-    "clock": lambda match, numbers: _read_clock(match),  # noqa: ARG005
+    "clock": lambda match, numbers: ("CLOCK", None),  # noqa: ARG005
     "pair": _read_pair,
     "decade": lambda match, numbers: ("DECADE", (numbers[0], 10)),  # noqa: ARG005
     "nth": lambda match, numbers: ("NTH_DIGITS", numbers[0]),  # noqa: ARG005
@@ -202,12 +192,6 @@ def _read_moment(text: str) -> datetime | None:
     except ValueError:  # 2023-5-3, or the hour 25
         return None
     return moment if moment.tzinfo else None
-
-
-def _read_clock(match: re.Match[str]) -> tuple[str, Any]:
-    hour, half = int(match["h"]), (match["ap"] or match["ap2"] or "").lower()[:1]
-    minute = int(match["mi"] or match["mi2"] or match["mi3"] or 0)
-    return "CLOCK", (hour % 12 + 12 * (half == "p") if half else hour % 24, minute)
 
 
 def _read_number(text: str, match: re.Match[str]) -> tuple[str, Any]:

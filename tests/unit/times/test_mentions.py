@@ -95,9 +95,8 @@ def test_no_time_is_read(text: str) -> None:
     assert read(text) == []
 
 
-def test_a_time_of_day_is_told_with_its_day() -> None:
-    (found,) = times_in("See you tomorrow at 9:30 pm.", SAID)
-    assert (found.first, [f"{each:%H:%M}" for each in found.clock]) == (date(2024, 5, 16), ["21:30"])
+def test_times_in_time_of_day_belongs_to_its_day() -> None:
+    assert read("See you tomorrow at 9:30 pm.") == [("tomorrow at 9:30 pm", "2024-05-16", "2024-05-17")]
 
 
 _PIECES = (
