@@ -78,17 +78,14 @@ def _pair(view: Viewpoint, pair: tuple[int, int], year: int | None = None) -> No
     return _of_year(view, make_day(*_order(view, pair[0], pair[1])), year)
 
 
-def _month_day(view: Viewpoint, month: int, day: int, year: int | None = None, rel: int | None = None) -> Node | None:
-    return _of_year(view, make_day(month, day), year, rel)
+def _month_day(view: Viewpoint, month: int, day: int, year: int | None = None) -> Node | None:
+    return _of_year(view, make_day(month, day), year)
 
 
-def _month(view: Viewpoint, month: int, year: int | None = None, rel: int | None = None) -> Node | None:
-    return _of_year(view, partial(some_months, month=month), year, rel)
-
-
-def _month_of(view: Viewpoint, month: int, rel: int, unit: str) -> Node | None:
-    """Return "March last year"."""
-    return _month(view, month, None, rel) if unit == "year" else None
+def _month(
+    view: Viewpoint, month: int, year: int | None = None, rel: int | None = None, unit: str = "year"
+) -> Node | None:
+    return _of_year(view, partial(some_months, month=month), year, rel) if unit == "year" else None
 
 
 def _month_by(view: Viewpoint, rel: int, month: int) -> Node:
@@ -97,11 +94,6 @@ def _month_by(view: Viewpoint, rel: int, month: int) -> Node:
     if rel:
         year += (month <= now) if rel > 0 else -(month >= now)
     return Node(some_months(year, month))
-
-
-def _year_month(view: Viewpoint, value: tuple[int, int]) -> Node:
-    del view
-    return Node(some_months(*value[:2]))
 
 
 def _day_span(
@@ -135,26 +127,14 @@ def _pair_span(view: Viewpoint, pair: tuple[int, int], pair2: tuple[int, ...], y
     return None
 
 
-def _year(view: Viewpoint, year: int) -> Node | None:
-    del view
-    return Node(whole_years(year)) if year in _LIKELY_YEARS else None
+def _year(_view: Viewpoint, year: int, unit: str = "year") -> Node | None:
+    return Node(whole_years(year)) if unit == "year" and year in _LIKELY_YEARS else None
 
 
-def _unit_and_year(view: Viewpoint, unit: str, year: int) -> Node | None:
-    """Return "the year 2019"."""
-    return _year(view, year) if unit == "year" else None
-
-
-def _years(view: Viewpoint, year: int, last: int) -> Node | None:
-    del view
+def _years(_view: Viewpoint, year: int, last: int) -> Node | None:
     if not _LIKELY_YEARS.start <= year < last < _LIKELY_YEARS.stop:
         return None
     return Node(whole_years(year, last - year + 1), bound="range", named=(whole_years(year), whole_years(last)))
-
-
-def _decade(view: Viewpoint, value: tuple[int, int]) -> Node:
-    del view
-    return Node(whole_years(*value))
 
 
 def _season(view: Viewpoint, season: int, year: int | None = None, rel: int | None = None) -> Node | None:
@@ -202,12 +182,6 @@ def _week(view: Viewpoint, week: int, year: int | None = None, rel: int | None =
     return Node(numbered_week(view.today.isocalendar().year + (rel or 0) if year is None else year, week))
 
 
-def _slashed_week(view: Viewpoint, value: tuple[int, int]) -> Node:
-    """Return "KW 1/2025", which looks like a month."""
-    del view
-    return Node(numbered_week(value[0], value[1]))
-
-
 def _week_of_month(view: Viewpoint, unit: str, month: int, nth: int = -1, year: int | None = None) -> Node | None:
     if unit != "week":
         return None
@@ -218,19 +192,18 @@ def _nth_weekday(view: Viewpoint, weekday: int, month: int, nth: int = -1, year:
     return _of_year(view, lambda year: one_day(weekday_in_month(some_months(year, month), weekday, nth)), year)
 
 
-def _weekday_and_day(view: Viewpoint, weekday: int, day: int) -> Node | None:
-    """Return the nearest "Friday the 13th"."""
+def find_monthly(view: Viewpoint, day: int, weekday: int | None = None) -> Node | None:
+    """Return the nearest such day of a month, as "the 15th" or "Friday the 13th"."""
     for step in range(_WEEKDAY_MONTHS):
         month = unit_at(view.today, "month", step if view.ahead else -step)
         found = add_days(month.first, day - 1)
         is_near = found >= view.today if view.ahead else found <= view.today
-        if found < month.behind and found.weekday() == weekday and is_near:
+        if found < month.behind and is_near and weekday in {None, found.weekday()}:
             return Node(one_day(found))
     return None
 
 
-def _last_week(view: Viewpoint, unit: str, year: int) -> Node | None:
-    del view
+def _last_week(_view: Viewpoint, unit: str, year: int) -> Node | None:
     return Node(week_of(date(year, 12, 28))) if unit == "week" else None
 
 
@@ -246,7 +219,6 @@ CALENDAR_RULES: Final = (
     Rule("day", "THE? day:NTH_DIGITS OF? month:LOW_MONTH", _month_day),
     Rule("day", "month:LOW_MONTH day:DAY COMMA? year:YEAR", _month_day),
     Rule("day", "month:LOW_MONTH THE? day:NTH_DIGITS", _month_day),
-    Rule("day", f"THE? day:DAY DOT? OF? {_MONTH} OF rel:REL UNIT", _month_day),
     Rule("day", f"{_MONTH} (COMMA|DASH)? THE? day:DAY DOT? ((COMMA|DASH|OF)? year:YEAR)? (?!PLURAL)", _month_day),
     Rule("day", "day:DIGITS (DASH|SLASH) month:ANY_MONTH (DASH|SLASH) year:YEAR", _month_day),
     Rule("day", "month:ANY_MONTH (DASH|SLASH) day:DIGITS ((DASH|SLASH) year:YEAR)?", _month_day),
@@ -257,15 +229,14 @@ CALENDAR_RULES: Final = (
         _day_span,
     ),
     Rule("days", f"(FROM|BETWEEN)? {_MONTH} THE? day:DAY (UP_TO|AND) THE? last:DAY {_YEAR_BEHIND}", _day_span),
-    Rule("days", f"{_MONTH} BETWEEN THE? day:DAY AND THE? last:DAY {_YEAR_BEHIND}", _day_span),
     Rule("days", f"(FROM|BETWEEN)? pair:SPREAD DOT? OF? {_MONTH} {_YEAR_BEHIND}", _day_span),
     Rule("days", f"(FROM|BETWEEN)? {_MONTH} pair:SPREAD {_YEAR_BEHIND}", _day_span),
     Rule("days", "FROM pair:PAIR UP_TO pair2:PAIR (COMMA? year:YEAR)?", _pair_span),
     Rule("days", "FROM? pair:PAIR UP_TO pair2:DATE_PAIR", _pair_span),
     Rule("month", f"{_MONTH} (COMMA|OF|IN|SLASH|DASH)? year:YEAR (?!DASH|SLASH)", _month),
     Rule("month", "year:YEAR COMMA? month:ANY_MONTH", _month),
-    Rule("month", f"{_MONTH} OF? rel:REL unit:UNIT", _month_of),
-    Rule("month", f"rel:REL unit:UNIT (COMMA|IN)? {_MONTH}", _month_of),
+    Rule("month", f"{_MONTH} OF? rel:REL unit:UNIT", _month),
+    Rule("month", f"rel:REL unit:UNIT (COMMA|IN)? {_MONTH}", _month),
     Rule("month", f"(?<!DAY|COUNT|DASH|SLASH) month:MONTH DOT? {_NO_NAME}", _month),
     Rule("month", f"(?<=LEAD|BY|FROM) THE? month:NAME_MONTH {_NO_NAME}", _month),
     Rule("month", f"(?<=LEAD) month:VERB_MONTH {_NO_NAME}", _month),
@@ -278,32 +249,31 @@ CALENDAR_RULES: Final = (
     Rule("month", "(?<=(MID|EARLY|LATE) DASH) month:ANY_MONTH", _month),
     Rule("month", "(?<=BETWEEN ANY_MONTH AND) month:ANY_MONTH", _month),
     Rule("month by", f"rel:ANY_REL month:ANY_MONTH {_NO_NAME}", _month_by),
-    Rule("month", "(?<!LABEL) value:YEAR_MONTH", _year_month),
+    Rule("month", "(?<!LABEL) value:YEAR_MONTH", lambda _view, value: Node(some_months(*value))),
     Rule("year", f"(?<={_YEAR_LEAD}) year:YEAR (?!COUNT|DIGITS|UNIT|TIME_UNIT|MEASURE|PLURAL|NAME)", _year),
     Rule("year", "(?<=(END|EARLY|MID|LATE) OF) year:YEAR", _year),
-    Rule("year", "THE? unit:UNIT OF? year:YEAR", _unit_and_year),
+    Rule("year", "THE? unit:UNIT OF? year:YEAR", _year),
     Rule("year", "year:YEAR (?=(AND|OR) (LATER|AFTER|MORE|EARLIER|BEFORE|LESS))", _year),
     Rule("years", "FROM? year:YEAR UP_TO last:YEAR (?!MEASURE|PLURAL|DASH|UNIT|TIME_UNIT)", _years),
     Rule("years", "BETWEEN year:YEAR AND last:YEAR", _years),
-    Rule("decade", "THE? value:DECADE", _decade),
+    Rule("decade", "THE? value:DECADE", lambda _view, value: Node(whole_years(*value))),
     Rule("season", f"(?<=IN|OF|SINCE|BY|UNTIL|BEFORE|AFTER|FROM) THE? season:SEASON {_NO_NAME}", _season),
     Rule("season", "(?<=SEASON (TO|UNTIL|DASH)) season:SEASON", _season),
     Rule("season", "THE? season:SEASON OF? (year:YEAR|rel:REL UNIT)", _season),
     Rule("season", f"rel:ANY_REL season:SEASON {_NO_NAME}", _season_by),
     Rule("part of a year", "part:PART_OF_YEAR (OF|SLASH|COMMA|DASH)? (year:YEAR|rel:REL UNIT)", _part_of_year),
     Rule("part of a year", "(?<=LEAD|BY|FROM|TO|FOR) part:PART_OF_YEAR (?!OF)", _part_of_year),
-    Rule("part of a year", "year:YEAR SLASH? part:PART_OF_YEAR", _part_of_year),
     Rule("part of a year", "THE? nth:ORDINAL unit:UNIT OF? year:YEAR", _nth_part),
     Rule("part of a year", "THE? nth:ORDINAL unit:UNIT OF? (THE|THE? rel:REL) whole:UNIT", _nth_part_of),
     Rule("part of a year", "(?<=LEAD|BY|FROM|TO|FOR) THE nth:ORDINAL unit:UNIT (?!OF|IN)", _nth_part),
     Rule("part of a year", "value:YEAR_PART", _year_part),
     Rule("week", "CALENDAR_WEEK week:NUMBER ((COMMA|OF|SLASH)? (year:YEAR|rel:REL UNIT))?", _week),
-    Rule("week", "CALENDAR_WEEK value:YEAR_MONTH", _slashed_week),
+    Rule("week", "CALENDAR_WEEK value:YEAR_MONTH", lambda _view, value: Node(numbered_week(*value))),
     Rule("week", "UNIT week:NUMBER OF? year:YEAR", _week),
     Rule("week of a month", f"THE? nth:ORDINAL unit:UNIT (OF|IN) {_MONTH} {_YEAR_BEHIND}", _week_of_month),
     Rule("week of a month", f"THE? REL unit:UNIT (OF|IN) {_MONTH} {_YEAR_BEHIND}", _week_of_month),
     Rule("last week", "THE? REL unit:UNIT OF year:YEAR", _last_week),
     Rule("weekday of a month", f"THE? nth:ORDINAL weekday:ANY_WEEKDAY (OF|IN) {_MONTH} {_YEAR_BEHIND}", _nth_weekday),
     Rule("weekday of a month", f"THE? REL weekday:ANY_WEEKDAY (OF|IN) {_MONTH} {_YEAR_BEHIND}", _nth_weekday),
-    Rule("weekday and day", "weekday:ANY_WEEKDAY COMMA? THE? day:ORDINAL (?!OF|ANY_MONTH|UNIT)", _weekday_and_day),
+    Rule("weekday and day", "weekday:ANY_WEEKDAY COMMA? THE? day:ORDINAL (?!OF|ANY_MONTH|UNIT)", find_monthly),
 )

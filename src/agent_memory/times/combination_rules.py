@@ -34,10 +34,9 @@ def _find_weekday(view: Viewpoint, weekday: Node, makers: Sequence[Callable[[int
     return Node(fits.pop()) if len(fits) == 1 else None
 
 
-def _keep(view: Viewpoint, node: Node, hour: int = 0, hour2: int = 0) -> Node | None:
+def _keep(_view: Viewpoint, node: Node, hour: int = 0, hour2: int = 0, unit: str = "day") -> Node | None:
     """Return the day next to a time of day."""
-    del view
-    return node if max(hour, hour2) <= _HOURS else None
+    return node if unit == "day" and max(hour, hour2) <= _HOURS else None
 
 
 def _weekday_pair(view: Viewpoint, weekday: Node, pair: tuple[int, int]) -> Node | None:
@@ -47,8 +46,7 @@ def _weekday_pair(view: Viewpoint, weekday: Node, pair: tuple[int, int]) -> Node
     return _find_weekday(view, weekday, [make_day(*pair), make_day(*pair[::-1])])
 
 
-def _half(view: Viewpoint, node: Node, *, late: bool) -> Node:
-    del view
+def _half(_view: Viewpoint, node: Node, *, late: bool) -> Node:
     rule = "end of" if late else "beginning of"
     if node.days.length == 1:
         return node._replace(rule=rule)
@@ -57,35 +55,22 @@ def _half(view: Viewpoint, node: Node, *, late: bool) -> Node:
     return Node(half_of(node.days, late=late), halves, rule=rule)
 
 
-def _middle(view: Viewpoint, node: Node) -> Node | None:
+def _middle(_view: Viewpoint, node: Node) -> Node | None:
     """Return the middle third."""
-    del view
     third = node.days.length // 3
     return Node(Days(add_days(node.days.first, third), add_days(node.days.behind, -third))) if third > 1 else None
 
 
-def _end_of_day(view: Viewpoint, unit: str, node: Node) -> Node | None:
-    del view
-    return node if unit == "day" else None
-
-
-def _week(view: Viewpoint, node: Node, unit: str = "week") -> Node | None:
-    del view
+def _week(_view: Viewpoint, node: Node, unit: str = "week") -> Node | None:
     return Node(week_of(node.days.first)) if unit == "week" else None
 
 
-def _from_day(view: Viewpoint, count: int, unit: str, node: Node) -> Node:
-    del view
-    return Node(one_day(moved(node.days.first, unit, count)))
+def _from_day(_view: Viewpoint, count: int, unit: str, node: Node, *, sign: int) -> Node:
+    return Node(one_day(moved(node.days.first, unit, sign * count)))
 
 
-def _before_day(view: Viewpoint, count: int, unit: str, node: Node) -> Node:
-    return _from_day(view, -count, unit, node)
-
-
-def _units_of(view: Viewpoint, count: int, unit: str, node: Node, rel: int = 1) -> Node | None:
+def _units_of(_view: Viewpoint, count: int, unit: str, node: Node, rel: int = 1) -> Node | None:
     """Return the first or last units of a span."""
-    del view
     days = node.days
     if rel > 0:
         days = Days(days.first, moved(days.first, unit, count))
@@ -94,50 +79,40 @@ def _units_of(view: Viewpoint, count: int, unit: str, node: Node, rel: int = 1) 
     return Node(days) if node.days.first <= days.first and days.behind <= node.days.behind else None
 
 
-def _day_of(view: Viewpoint, day: int, unit: str, node: Node) -> Node | None:
-    del view
-    found = add_days(node.days.first, day - 1)
-    return Node(one_day(found)) if unit == "day" and found < node.days.behind else None
-
-
-def _last_day_of(view: Viewpoint, rel: int, unit: str, node: Node) -> Node | None:
-    del view
-    return Node(one_day(add_days(node.days.behind, -1))) if unit == "day" and rel < 0 else None
+def _day_of(_view: Viewpoint, unit: str, node: Node, day: int = 0, rel: int = -1) -> Node | None:
+    """Return the nth or last day of a span."""
+    found = add_days(node.days.first if day else node.days.behind, day - 1)
+    return Node(one_day(found)) if unit == "day" and rel < 0 and found < node.days.behind else None
 
 
 _AT: Final = "(AT|FROM|BETWEEN|FOR|ON|COMMA)?"
 JOINING_RULES: Final = (
     Rule("date", "weekday:DAY_NODE (COMMA|OF|ON)? node:DAY_NODE", _join_weekday),
-    Rule("date", "node:DAY_NODE COMMA? weekday:DAY_NODE", _join_weekday),
     Rule("date", "SHORT_WEEKDAY DOT? COMMA? node:DAY_NODE", _keep),
     Rule("date", "weekday:DAY_NODE COMMA? pair:PAIR", _weekday_pair),
     Rule("clock", f"node:DAY_NODE COMMA? PART? {_AT} CLOCK (UP_TO CLOCK)?", _keep),
     Rule("clock", "node:DAY_NODE PART? AT hour:DIGITS OCLOCK? PART?", _keep),
     Rule("clock", "node:DAY_NODE PART? (FROM|BETWEEN) hour:DAY (UP_TO|AND) (CLOCK|hour2:DAY)", _keep),
-    Rule("clock", "node:DAY_NODE hour:DAY OCLOCK", _keep),
     Rule("clock", f"{_AT} CLOCK (UP_TO CLOCK)? (COMMA|ON|OF|IN)? node:DAY_NODE", _keep),
     Rule("clock", f"{_AT} hour:DAY UP_TO CLOCK (ON|OF)? node:DAY_NODE", _keep),
     Rule("clock", "(FROM|BETWEEN) hour:DAY (UP_TO|AND) hour2:DAY (ON|OF)? node:DAY_NODE", _keep),
     Rule("clock", "hour:DAY UP_TO hour2:DAY node:DAY_NODE", _keep),
-    Rule("clock", "AT hour:DAY OCLOCK? (IN THE PART)? ON? node:DAY_NODE", _keep),
     Rule("part of a day", "node:DAY_NODE (IN THE|AT)? PART", _keep),
     Rule("part of a day", "(IN|ON|AT)? THE? PART (ON|OF) node:DAY_NODE", _keep),
-    Rule("end of", "unit:END_OF ON? node:DAY_NODE", _end_of_day),
+    Rule("end of", "unit:END_OF ON? node:DAY_NODE", _keep),
     Rule("end of", "THE? (END|LATE) (DASH|OF|IN)? THE? node:SPAN", partial(_half, late=True)),
     Rule("beginning of", "THE? EARLY (DASH|OF|IN)? THE? node:SPAN", partial(_half, late=False)),
     Rule("middle of", "THE? MID (DASH|OF)? THE? node:NODE", _middle),
     Rule("week of", "THE? (WEEK_OF|unit:UNIT OF) ON? node:DAY_NODE", _week),
-    Rule("from a day", "count:NUMBER unit:UNIT (AFTER|FROM) node:DAY_NODE", _from_day),
-    Rule("before a day", "count:NUMBER unit:UNIT BEFORE node:DAY_NODE", _before_day),
+    Rule("from a day", "count:NUMBER unit:UNIT (AFTER|FROM) node:DAY_NODE", partial(_from_day, sign=1)),
+    Rule("before a day", "count:NUMBER unit:UNIT BEFORE node:DAY_NODE", partial(_from_day, sign=-1)),
     Rule("units of", "THE? (rel:REL|NTH) count:NUMBER unit:UNIT (OF|IN) node:SPAN", _units_of),
-    Rule("day of", "THE? day:ORDINAL unit:UNIT (OF|IN) node:NODE", _day_of),
-    Rule("day of", "THE? rel:REL unit:UNIT (OF|IN) node:NODE", _last_day_of),
+    Rule("day of", "THE? (day:ORDINAL|rel:REL) unit:UNIT (OF|IN) node:NODE", _day_of),
 )  # fmt: skip
 
 
-def _range(view: Viewpoint, first: Node, last: Node) -> Node | None:
+def _range(_view: Viewpoint, first: Node, last: Node) -> Node | None:
     """Return the span from one to another; an end without a year takes that of the other."""
-    del view
     start, end = first.days, last.days
     if first.again is not None:
         start = _move(first, end.first.year, (0, -1), lambda days: days.first <= end.first)
@@ -161,8 +136,7 @@ def _move(node: Node, year: int, steps: tuple[int, int], is_fit: Callable[[Days]
 
 
 def _bound(name: str) -> Callable[[Viewpoint, Node], Node]:
-    def read(view: Viewpoint, node: Node) -> Node:
-        del view
+    def read(_view: Viewpoint, node: Node) -> Node:
         named = node.days
         if node.rule == "end of" and node.days.length > 1 and name in {"before", "by", "until"}:
             named = one_day(named.behind)

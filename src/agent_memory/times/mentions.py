@@ -25,9 +25,12 @@ _STAGES: Final = ((*CALENDAR_RULES, *RELATIVE_RULES), JOINING_RULES, BOUNDING_RU
 _NODE_KINDS: Final = frozenset(("NODE", "DAY_NODE", "BOUND"))
 _COUNTS: Final = frozenset(("DIGITS", "COUNT", "NUM", "TENS", "SPREAD", "YEAR"))
 _DASHES: Final = frozenset(("DASH", "SLASH"))
-_CUTTING_KINDS: Final = (
-    frozenset("NTH NTH_DIGITS REL COMING MONTH VAGUE WEEK_OF EVERY UNIT MID EARLY LATE END".split()),
-    frozenset("NTH NTH_DIGITS YEAR YEAR_MONTH DATE_PAIR PAIR MONTH WEEKDAY SEASON LATER EARLIER".split()),
+_CUTTING_KINDS: Final = tuple(
+    frozenset(kinds.split())
+    for kinds in (
+        "NTH NTH_DIGITS REL COMING MONTH VAGUE WEEK_OF EVERY UNIT MID EARLY LATE END",
+        "NTH NTH_DIGITS YEAR YEAR_MONTH DATE_PAIR PAIR MONTH WEEKDAY SEASON LATER EARLIER",
+    )
 )
 """Kinds of words of time that belong to the days after and before them."""
 _GLUE_KINDS: Final = frozenset(("OF", "DASH", "SLASH", "TO", "THE", "IN", "OR"))

@@ -6,6 +6,7 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.times.calendar_rules import find_monthly
 from agent_memory.times.days import (
     Days,
     add_days,
@@ -63,45 +64,13 @@ def _nth_weekday(view: Viewpoint, weekday: int, unit: str, nth: int = -1, rel: i
     return Node(one_day(weekday_in_month(unit_at(view.today, unit, rel), weekday, nth)))
 
 
-def _weekday_span(view: Viewpoint, rel: int, unit: str, weekday: int, last: int) -> Node | None:
-    """Return "next week from Tuesday to Friday"."""
-    if unit != "week" or weekday >= last:
-        return None
-    monday = add_days(week_of(view.today).first, 7 * rel)
-    ends = one_day(add_days(monday, weekday)), one_day(add_days(monday, last))
-    return Node(Days(ends[0].first, ends[1].behind), bound="range", named=ends)
-
-
-def _part_of_month(view: Viewpoint, part: str, unit: str, nth: int = -1, rel: int = 0) -> Node | None:
+def _part_of_month(view: Viewpoint, unit: str, nth: int = -1, rel: int = 0, part: str = "day") -> Node | None:
     """Return the nth or last day or week of a month or other unit."""
     days = unit_at(view.today, unit, rel)
     if part == "week" and unit == "month":
         return Node(week_in_month(days, nth))
     day = add_days(days.first if nth > 0 else days.behind, nth - (nth > 0))
     return Node(one_day(day)) if part == "day" and days.first <= day < days.behind else None
-
-
-def _day_of_month(view: Viewpoint, day: int, unit: str, rel: int = 0) -> Node | None:
-    month = unit_at(view.today, unit, rel)
-    found = add_days(month.first, day - 1)
-    return Node(one_day(found)) if unit == "month" and found < month.behind else None
-
-
-def _day_span(view: Viewpoint, day: int, last: int, unit: str, rel: int = 0) -> Node | None:
-    first, end = _day_of_month(view, day, unit, rel), _day_of_month(view, last, unit, rel)
-    if first is None or end is None or unit != "month":
-        return None
-    return Node(Days(first.days.first, end.days.behind), bound="range", named=(first.days, end.days))
-
-
-def _nearest_day(view: Viewpoint, day: int) -> Node | None:
-    """Return the nearest "15th", before or after today."""
-    for step in range(3):
-        month = unit_at(view.today, "month", step if view.ahead else -step)
-        found = add_days(month.first, day - 1)
-        if found < month.behind and (found >= view.today if view.ahead else found <= view.today):
-            return Node(one_day(found))
-    return None
 
 
 def _unit(view: Viewpoint, unit: str, rel: int = 0) -> Node:
@@ -203,27 +172,15 @@ RELATIVE_RULES: Final = (
     Rule("weekday by", "THE? weekday:WEEKDAY rel:REL", _weekday_by),
     Rule("weekday of", "THE? weekday:ANY_WEEKDAY (OF|COMMA)? THE? rel:REL unit:UNIT", _weekday_of),
     Rule("weekday of", "rel:REL unit:UNIT (ON|COMMA)? weekday:ANY_WEEKDAY", _weekday_of),
-    Rule(
-        "weekdays", "rel:REL unit:UNIT (BETWEEN|FROM)? weekday:ANY_WEEKDAY (UP_TO|AND) last:ANY_WEEKDAY", _weekday_span
-    ),
-    Rule("weekdays", "(BETWEEN|FROM)? weekday:WEEKDAY (UP_TO|AND) last:WEEKDAY OF? rel:REL unit:UNIT", _weekday_span),
     Rule("weekday of a month", f"THE? nth:ORDINAL weekday:ANY_WEEKDAY (OF|IN) {_REL_OR_THE} unit:UNIT", _nth_weekday),
     Rule("weekday of a month", f"THE? REL weekday:ANY_WEEKDAY (OF|IN) {_REL_OR_THE} unit:UNIT", _nth_weekday),
-    Rule("day of a month", f"THE? day:ORDINAL OF {_REL_OR_THE} unit:UNIT", _day_of_month),
-    Rule(
-        "days of a month",
-        f"(FROM|BETWEEN)? THE? day:DAY (UP_TO|AND) THE? last:DAY OF? {_REL_OR_THE} unit:UNIT",
-        _day_span,
-    ),
+    Rule("day of a month", f"THE? nth:ORDINAL OF {_REL_OR_THE} unit:UNIT", _part_of_month),
     Rule("part of a month", f"THE? (nth:ORDINAL|REL) part:UNIT OF {_REL_OR_THE} unit:UNIT", _part_of_month),
     Rule(
         "day of a month",
         "(?<=ON|BY|SINCE|UNTIL|BEFORE|AFTER) THE? day:NTH_DIGITS (?!OF|UNIT|ANY_WEEKDAY)",
-        _nearest_day,
+        find_monthly,
     ),
-    Rule("day of a month", "(?<=FOR) THE day:NTH_DIGITS (?!OF|UNIT|ANY_WEEKDAY|OTHER|NAME|ANY_MONTH)", _nearest_day),
-    Rule("day of a month", "(?<=ON) THE? day:DIGITS (?=COMMA? AT? CLOCK)", _nearest_day),
-    Rule("day of a month", "(?<=CLOCK ON) THE? day:DIGITS (?!COUNT|OTHER|NAME|UNIT|ANY_MONTH|OF)", _nearest_day),
     Rule("unit", "THE? rel:ANY_REL unit:UNIT (?!OF)", _unit),
     Rule("unit", "THE? unit:UNIT rel:REL", _unit),
     Rule("weekend", "(THE|ON|AT) unit:UNIT (?!OF)", _weekend),
