@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from agent_memory.models.clock import UtcDatetime  # noqa: TC001 - pydantic reads it
 from agent_memory.models.document import group_facets
 from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind, R
 from agent_memory.models.knowledge import Name  # noqa: TC001 - pydantic reads it
 from agent_memory.models.record import MAX_GROUP_CHARS, IdOf, Record
 from agent_memory.models.text import check_text
-from agent_memory.models.times import UtcDatetime  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
     from collections.abc import Callable

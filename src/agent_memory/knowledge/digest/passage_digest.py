@@ -32,8 +32,8 @@ from agent_memory.models import (
     to_text,
     visible,
 )
+from agent_memory.models.clock import OFFSET
 from agent_memory.models.digest_statements import FROM
-from agent_memory.models.times import OFFSET
 from agent_memory.redaction import quoted
 from agent_memory.service.seeing import is_seen
 from agent_memory.service.shortening import shorten_line

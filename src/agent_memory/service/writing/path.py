@@ -12,7 +12,7 @@ import pydantic
 
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.models import MAX_CONTENT_CHARS, MAX_TAGS, MEMORY, may_stand_for
-from agent_memory.models.times import UtcDatetime
+from agent_memory.models.clock import UtcDatetime
 from agent_memory.service.results import CaptureOutcome, Suspect, Updated
 from agent_memory.service.seeing import check_referred
 from agent_memory.service.trust import SAID, TrustGate, statement_of
