@@ -6,9 +6,6 @@ from agent_memory.entities.mention import Gazetteer, Kind, Mention
 from agent_memory.entities.name_reader import find_mentions
 from agent_memory.entities.record import Decision, Described, Match, Matching, Stage, described
 
-mentions_in = find_mentions
-"""Earlier name of `find_mentions`."""
-
 __all__ = [
     "Decision",
     "Described",
@@ -20,5 +17,4 @@ __all__ = [
     "Stage",
     "described",
     "find_mentions",
-    "mentions_in",
 ]

@@ -12,7 +12,7 @@ from agent_memory.entities.merging import merge
 from agent_memory.ingestion import metrics
 from agent_memory.ingestion.config import EntityDeduplicationConfig, EntityExtractionConfig
 from agent_memory.ingestion.entities.drawing import drawn
-from agent_memory.ingestion.entities.known import KnownEntities
+from agent_memory.ingestion.entities.known import KnownEntityCache
 from agent_memory.ingestion.shapes import EntityExtractionResult, checked_group
 from agent_memory.knowledge.relation_rows import RELATIONS
 from agent_memory.logs import get_logger
@@ -117,9 +117,8 @@ class EntityDeduplicator:
     """
 
     def __init__(self, knowledge: Knowledge, config: EntityDeduplicationConfig | None = None) -> None:
-        self._knowledge, self.config = knowledge, config or EntityDeduplicationConfig()
-        self._known: KnownEntities | None = None
-        self._read = ("", "")
+        self.config = config or EntityDeduplicationConfig()
+        self._known = KnownEntityCache(knowledge, self.config)
 
     async def find_duplicate(self, entity: Entity, group_id: str) -> Entity | None:
         """Return the known entity that one is surely the same as; None where there is none, or where it is not sure.
@@ -136,7 +135,7 @@ class EntityDeduplicator:
         """
         began = time.perf_counter()
         with span("memory.deduplicate_entity", group_id=group_id):
-            known = await self._of(checked_group(group_id))
+            known = (await self._known.get([checked_group(group_id)]))[group_id]
             match = await asyncio.to_thread(known.match, described(entity), entity.trust)
         metrics.EXTRACTION_LATENCY.observe((time.perf_counter() - began) * 1000, operation="deduplicate")
         if match is None or match.decision != "merge" or match.id == entity.id:
@@ -154,12 +153,3 @@ class EntityDeduplicator:
             ValidationError: They are one record, or belong to two groups.
         """
         return merge(existing, new)
-
-    async def _of(self, group: str) -> KnownEntities:
-        """Return the entities of a group; they are read again when something changed."""
-        read = (group, await self._knowledge.entities.last_change() or "")
-        if self._known is None or self._read != read:
-            own = [entity for entity in await self._knowledge.entities.valid() if entity.group == group]
-            named = [record for record in await self._knowledge.mentions.valid() if record.group == group]
-            self._known, self._read = await asyncio.to_thread(KnownEntities, own, group, self.config, named), read
-        return self._known

@@ -25,6 +25,8 @@ EntityType = Literal[
     "url", "mail", "version", "name", "other",
 ]  # fmt: skip
 """A closed list: it labels metrics, and an open one would make a series of each word of a model."""
+ENTITY_STAGE: Final = "entities"
+"""Name of the stage that extracts entities."""
 UNTYPED: Final = frozenset({"name", "other"})
 """Types that say nothing of an entity: `name` where neither a form nor a declaration gives a type."""
 RELATION_TYPES: Final = (

@@ -6,9 +6,10 @@ The texts that name it stay. It is not drawn again, from whatever text.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_memory.models import EPISODE, MENTIONS, NAMES, RESOURCE
+from agent_memory.models.entities import ENTITY_STAGE
 from agent_memory.storage.cleaning import redact_fields
 from agent_memory.tasks.marks import Marks, with_never
 
@@ -17,18 +18,6 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Entity, Mentions
-
-STAGE: Final = "entities"
-"""The step that draws entities, as its mark has it."""
-
-
-@dataclass(slots=True)
-class _Step:
-    """The step by what its mark has."""
-
-    name: str
-    version: int
-    source: str
 
 
 class _Known(Protocol):
@@ -59,7 +48,7 @@ async def forget_entity(knowledge: Knowledge, known: _Known) -> Gone:
     ids = [known.entity.id, *(each.id for each in known.merged)]
     marks = Marks(knowledge.marks)
     for source in (EPISODE.name, RESOURCE.name):
-        await marks.keep(with_never(await marks.of(_Step(STAGE, 1, source)), ids))
+        await marks.keep(with_never(await marks.of_name(ENTITY_STAGE, source), ids))
     relations = {each.id for one in ids for each in await knowledge.relations.linked_to(one)}
     if relations:
         await knowledge.relations.forget_many(sorted(relations))

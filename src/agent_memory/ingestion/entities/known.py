@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,11 @@ from agent_memory.ingestion.entities.evidence import NameEvidence
 from agent_memory.models.entities import UNTYPED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from agent_memory.entities import Described, Match
     from agent_memory.ingestion.config import EntityDeduplicationConfig
+    from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Entity, Mentions, Trust
 
 
@@ -106,3 +108,39 @@ class KnownEntities:
         elif any(self._matcher.contradict(entity, described(each)) for each in others if each.id != match.id):
             told = "it contradicts another name of that one"
         return replace(match, decision="suggest", evidence=(*match.evidence, told)) if told else match
+
+
+class KnownEntityCache:
+    """Known entities by group, read again when another writer changed them.
+
+    Args:
+        knowledge: Records of the agent.
+        config: Stages that compare entities.
+    """
+
+    def __init__(self, knowledge: Knowledge, config: EntityDeduplicationConfig) -> None:
+        self._knowledge, self._config = knowledge, config
+        self._by_group: dict[str, KnownEntities] = {}
+        self._seen = ""
+
+    async def get(self, groups: Iterable[str]) -> Mapping[str, KnownEntities]:
+        """Return the known entities of each group.
+
+        Raises:
+            StorageError: They cannot be read.
+        """
+        last = await self._knowledge.entities.last_change() or ""
+        if last != self._seen:
+            self._by_group, self._seen = {}, last
+        missing = set(groups) - self._by_group.keys()
+        if missing:
+            entities, mentions = await self._knowledge.entities.valid(), await self._knowledge.mentions.valid()
+            for group in missing:
+                own = [entity for entity in entities if entity.group == group]
+                naming = [record for record in mentions if record.group == group]
+                self._by_group[group] = await asyncio.to_thread(KnownEntities, own, group, self._config, naming)
+        return self._by_group
+
+    async def keep(self) -> None:
+        """Keep what was read after a change that its entities know already."""
+        self._seen = await self._knowledge.entities.last_change() or ""

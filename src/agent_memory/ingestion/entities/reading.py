@@ -13,12 +13,11 @@ from agent_memory.entities.removed_rules import is_by_removed_rules, is_declared
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.ingestion.entities.evidence import NameEvidence, is_common_use
 from agent_memory.ingestion.entities.forgetting import forget_entity
-from agent_memory.knowledge.intake.undoing import SUMMARIES
+from agent_memory.knowledge.intake.undoing import get_forgotten_sources
 from agent_memory.knowledge.items.sentences import MAX_CHARS, spans_of
 from agent_memory.models import EPISODE, MERGED_INTO, RESOURCE, Link
 from agent_memory.models.digest_statements import FROM
 from agent_memory.redaction import quoted
-from agent_memory.tasks.marks import Marks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -256,7 +255,7 @@ class Entities:
         Those of which something was forgotten have no text.
         """
         knowledge = self._knowledge
-        forgotten = frozenset((await Marks(knowledge.marks).of(SUMMARIES)).never)
+        forgotten = await get_forgotten_sources(knowledge)
         episodes = await knowledge.episodes.valid_among([one for one in sources if one.startswith(EPISODE.prefix)])
         documents = await knowledge.resources.valid_among([one for one in sources if one.startswith(RESOURCE.prefix)])
         every = (*episodes.items(), *documents.items())

@@ -93,7 +93,7 @@ def resolve(
     drafts.mentions = list(_mentions(source, rare, ids, now))
     for record in drafts.mentions:
         known.add_mentions(record.value)
-    head = _head(source, now) | {"source": {"kind": "extraction", "detail": DECLARED}}
+    head = _head(source, now, DECLARED)
     drafts.relations = make_relations(head, source.agent_id, result.relationships, ids, (source.id, source.id))
     return drafts
 
@@ -129,15 +129,14 @@ def _get_detail(found: ExtractedEntity) -> str:
     return BY_CAPITALS if found.rule in BY_NAME else IDENTIFIERS
 
 
-def _head(source: Episode | Resource, now: datetime, *links: Mapping[str, str]) -> dict[str, Any]:
+def _head(source: Episode | Resource, now: datetime, detail: str) -> dict[str, Any]:
     return {
         "timestamp": now,
         "observed_at": source.observed_at or source.timestamp,
         "group": source.group,
-        "source": {"kind": "extraction", "detail": BY_CAPITALS},
+        "source": {"kind": "extraction", "detail": detail},
         "trust": source.trust,
         "created_by_session": source.created_by_session,
-        "links": list(links),
     }
 
 
@@ -149,8 +148,7 @@ def _new(
     detail = _get_detail(drawn)
     described = Described(drawn.name, kind)
     match = None if detail == IDENTIFIERS else known.match(described, source.trust)
-    values = _head(source, now) | {
-        "source": {"kind": "extraction", "detail": detail},
+    values = _head(source, now, detail) | {
         "name": drawn.name,
         "entity_type": drawn.entity_type,
         "confidence": round(min(1.0, drawn.score), 3),
@@ -185,8 +183,8 @@ def _mentions(
     rows = list(first.items())
     for part, at in enumerate(range(0, len(rows), _MOST_NAMES)):
         some = rows[at : at + _MOST_NAMES]
-        links = [{"rel": FROM, "id": source.id}, *({"rel": NAMES, "id": one} for one, _ in some)]
-        values = _head(source, now, *links) | {
+        values = _head(source, now, BY_CAPITALS) | {
+            "links": [{"rel": FROM, "id": source.id}, *({"rel": NAMES, "id": one} for one, _ in some)],
             "content": "\n".join(" ".join(each.name.split()) for _, each in some),
             "at": [each.start for _, each in some],
         }
