@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.entities.removed_rules import count_guesses
+from agent_memory.entities.removed_rules import ENTITIES_FILE, count_guesses
 from agent_memory.files.concerns import Concern
 from agent_memory.files.wording import counted
-from agent_memory.models import ENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 def examine_guesses(case: Case) -> Iterator[Concern]:
     """Yield the number of hidden guesses, if this is the journal of entities."""
-    if case.path.name != ENTITY.journal:
+    if case.path.name != ENTITIES_FILE:
         return
     records = (record for states, _ in case.journal.portions() for state in states for record in state.records.values())
     entities, relations = count_guesses(records)

@@ -62,18 +62,18 @@ def _find_days(text: str) -> tuple[date | None, date | None]:
 def _read_words(text: str, now: datetime, *, is_ahead: bool) -> tuple[date | None, date | None]:
     """Return the first and last day of words; an open end is None."""
     from agent_memory.times import times_in  # its patterns are only for words
-    from agent_memory.times.days import add_days, moved
+    from agent_memory.times.days import add_days, shift
 
     words = _LEAD + text
     with contextlib.suppress(ValueError, OverflowError):
         if count := _COUNT.fullmatch(text):
             step = int(count[1]) if is_ahead else -int(count[1])
-            day = moved(now.date(), _UNITS[count[count.lastindex or 0].lower()], step)
+            day = shift(now.date(), _UNITS[count[count.lastindex or 0].lower()], step)
             return day, day
         (mention,) = times_in(words, now, is_ahead=is_ahead)
         is_whole = mention.end == len(words) and _LEADS_UP.fullmatch(words[: mention.start] or _LEAD)
         if is_whole and mention.is_resolved:
-            return mention.first, mention.behind and add_days(mention.behind, -1)
+            return mention.first_day, mention.end_day and add_days(mention.end_day, -1)
     from agent_memory.redaction import quoted  # its patterns load only for an invalid date
 
     raise ValueError(

@@ -41,7 +41,7 @@ _HAN_DAYS: Final = {
 }  # fmt: skip
 _HAN: Final = re.compile(
     rf"(?:(?P<day>{'|'.join(sorted(_HAN_DAYS, key=len, reverse=True))})"
-    r"|(?P<rel>[上下这這本先今来])个?(?:周|週|星期|礼拜)の?(?P<weekday>[一二三四五六日天月火水木金土])(?:曜日?)?)(?!以|の?\d|から|まで|前|后|後|至)"
+    r"|(?P<offset>[上下这這本先今来])个?(?:周|週|星期|礼拜)の?(?P<weekday>[一二三四五六日天月火水木金土])(?:曜日?)?)(?!以|の?\d|から|まで|前|后|後|至)"
 )
 _HAN_REL: Final = {"上": -1, "先": -1, "下": 1, "来": 1}
 _HAN_WEEKDAYS: Final = ("一二三四五六日天", "月火水木金土日")
@@ -77,7 +77,7 @@ def tokenize(text: str, vocabulary: Vocabulary) -> list[Token]:
 
 
 def _merge_number(tokens: list[Token], token: Token) -> bool:
-    """Merge "twenty" "-" "two" and "nineteen" "ninety" into the token before; return True if done."""
+    """Merge "twenty-two" into the token before; return True if done."""
     before = tokens[-1] if tokens else None
     if before is not None and before.kind == "DASH" and len(tokens) > 1 and before.start == tokens[-2].end:
         before = tokens[-2]
@@ -127,11 +127,11 @@ def _read_han(match: re.Match[str]) -> tuple[Any]:
         return (_HAN_DAYS[match["day"]],)
     names = _HAN_WEEKDAYS["曜" in match[0]]
     number = min(names.index(match["weekday"]), 6)
-    return ((_HAN_REL.get(match["rel"], 0), number),)
+    return ((_HAN_REL.get(match["offset"], 0), number),)
 
 
 def _is_code(text: str, start: int, end: int) -> bool:
-    """Return True if a word is part of a name in code or of an address."""
+    """Return True if a word is part of code or an address."""
     is_member = start > 1 and text[start - 1] == "." and text[start - 2].isalpha()
     has_member = text[end : end + 1] == "." and text[end + 1 : end + 2].isalpha()
     is_glued = start > 0 and (text[start - 1] in _CODE_BEFORE or text[start - 1].isdigit())

@@ -203,7 +203,7 @@ def test_a_period_in_other_words(question: str, first: str, last: str) -> None:
 )
 def test_what_only_looks_like_a_period(question: str) -> None:
     read = read_periods(question, NOW)
-    assert (read.periods, read.rest, read.kept, read.dates) == ((), question, question, "")
+    assert (read.periods, read.topic, read.without_relative, read.date_words) == ((), question, question, "")
 
 
 def test_a_moment_is_a_day_in_the_zone_of_who_asks() -> None:
@@ -259,10 +259,10 @@ def test_what_is_no_period(question: str) -> None:
 )
 def test_a_question_without_its_periods(question: str, rest: str | None, kept: str | None, dates: str) -> None:
     read = read_periods(question, NOW)
-    assert read.rest == (question if rest is None else rest)
-    assert read.dates == dates
+    assert read.topic == (question if rest is None else rest)
+    assert read.date_words == dates
     if kept is not None:
-        assert read.kept == kept
+        assert read.without_relative == kept
 
 
 def test_a_date_that_can_be_read_in_two_ways_is_both() -> None:
