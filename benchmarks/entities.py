@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.entities.name_reader import SMALL
+from agent_memory.entities.name_reader import LOWERCASE
 from agent_memory.ingestion.config import EntityDeduplicationConfig
 from agent_memory.ingestion.entities.drawing import drawn
 from agent_memory.ingestion.entities.known import KnownEntities
@@ -85,7 +85,7 @@ def find_as_ingested(turns: Sequence[Turn]) -> list[frozenset[Span]]:
         episode = Episode(agent_id="bench", content=text or " ", role="user", speaker=speaker, order=order)
         result = drawn(text, speaker=speaker, gazetteer=known.gazetteer, least="low")
         resolve(episode, result, known, _MOMENT)
-        read.append([entity for entity in result.entities if entity.end and entity.rule != SMALL])
+        read.append([entity for entity in result.entities if entity.end and entity.rule != LOWERCASE])
     found = []
     for entities in read:
         named = [(entity, known.named(entity.name)) for entity in entities]

@@ -96,6 +96,12 @@ def merges_of(entity: Entity) -> Merges:
     )
 
 
+def is_named_by_person(entity: Entity) -> bool:
+    """Return True if a person gave an entity another name or merged it."""
+    merge = entity.metadata.get("merge")
+    return bool(entity.aliases) or (isinstance(merge, dict) and merge.get("stage") == "person")
+
+
 def find_root(entity: Entity, by_id: Mapping[str, Entity]) -> Entity:
     """Return the entity that one was merged into at last, itself if into none."""
     seen = {entity.id}

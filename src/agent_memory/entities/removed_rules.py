@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.entities.identifiers import is_identifier
+from agent_memory.entities.merging import is_named_by_person
 from agent_memory.models.entities import ENTITY, RELATION_TYPES, Entity, Relation
 
 if TYPE_CHECKING:
@@ -22,13 +23,7 @@ REMOVED_RULES: Final = "rules"
 def is_guessed_entity(entity: Entity) -> bool:
     """Return True for a guess of a removed rule: no speaker, identifier or decision of a person."""
     is_speaker = entity.entity_type == "person" and entity.confidence == 1
-    return is_by_removed_rules(entity) and not (is_declared(entity) or is_speaker or is_identifier(entity.name))
-
-
-def is_declared(entity: Entity) -> bool:
-    """Return True if a person gave an entity another name or merged it."""
-    merge = entity.metadata.get("merge")
-    return bool(entity.aliases) or (isinstance(merge, dict) and merge.get("stage") == "person")
+    return is_by_removed_rules(entity) and not (is_named_by_person(entity) or is_speaker or is_identifier(entity.name))
 
 
 def is_guessed_relation(relation: Relation) -> bool:

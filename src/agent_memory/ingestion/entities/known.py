@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from agent_memory.entities import Gazetteer, Matching, described
 from agent_memory.entities.entity_ids import list_entity_ids
 from agent_memory.entities.matching import Matcher, full_form
+from agent_memory.entities.mention import KnownName
 from agent_memory.entities.merging import list_cluster
 from agent_memory.entities.name_reader import BY_CAPITALS
 from agent_memory.ingestion.entities.evidence import NameEvidence
@@ -57,8 +58,8 @@ class KnownEntities:
         for name in (entity.name, *entity.aliases):
             if is_shown or is_candidate:
                 kind = "name" if entity.entity_type in UNTYPED else entity.entity_type
-                is_doubtful = entity.source.detail == BY_CAPITALS and self.evidence.has_small(entity)
-                self.gazetteer.add(name, kind, is_candidate=is_candidate, is_doubtful=is_doubtful)
+                has_lowercase_use = entity.source.detail == BY_CAPITALS and self.evidence.has_lowercase(entity)
+                self.gazetteer.add(KnownName(name, kind, is_candidate, has_lowercase_use))
             else:
                 self.gazetteer.remove(name)
         if entity.merged_into is None and is_shown:

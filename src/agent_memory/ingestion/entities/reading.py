@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.entities.matching import full_form, normal_form
-from agent_memory.entities.merging import find_root, merge
-from agent_memory.entities.removed_rules import is_by_removed_rules, is_declared, is_guessed_relation
+from agent_memory.entities.merging import find_root, is_named_by_person, merge
+from agent_memory.entities.removed_rules import is_by_removed_rules, is_guessed_relation
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.ingestion.entities.evidence import NameEvidence, is_common_use
 from agent_memory.ingestion.entities.forgetting import forget_entity
@@ -230,7 +230,9 @@ class Entities:
         mentions = [each for each in await self._knowledge.mentions.valid() if each.group == self.group]
         evidence = NameEvidence(mentions)
         shown = {entity.id for entity in own.values() if evidence.is_shown(entity)}
-        shown |= {entity.merged_into for entity in own.values() if is_declared(entity) and entity.merged_into in own}
+        shown |= {
+            entity.merged_into for entity in own.values() if is_named_by_person(entity) and entity.merged_into in own
+        }
         view = _View({entity_id: entity for entity_id, entity in own.items() if entity_id in shown}, mentions)
         for entity in view.by_id.values():
             root = view.same(entity)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.entities import Described
 from agent_memory.entities.entity_ids import get_entity_id
 from agent_memory.entities.mention import REPEATED
-from agent_memory.entities.name_reader import BY_CAPITALS, BY_NAME, SMALL
+from agent_memory.entities.name_reader import BY_CAPITALS, BY_NAME, LOWERCASE
 from agent_memory.entities.removed_rules import is_by_removed_rules
 from agent_memory.ingestion.shapes import SPEAKER
 from agent_memory.knowledge.relation_records import DECLARED, make_relations
@@ -107,7 +107,7 @@ def may_raise(trust: str, before: str) -> bool:
 def _get_changes(source: Episode | Resource, found: ExtractedEntity, entity: Entity) -> dict[str, Any]:
     """Return what a source changes in a known entity: spelling by more trust, an unknown type, the reader's rule."""
     changes: dict[str, Any] = {}
-    if may_raise(source.trust, entity.trust) and found.rule != SMALL:
+    if may_raise(source.trust, entity.trust) and found.rule != LOWERCASE:
         changes |= {"trust": source.trust, "name": found.name}
     is_guessed, detail = is_by_removed_rules(entity), _get_detail(found)
     is_untyped = entity.entity_type in UNTYPED or is_guessed
@@ -117,7 +117,7 @@ def _get_changes(source: Episode | Resource, found: ExtractedEntity, entity: Ent
         changes["source"] = {"kind": "extraction", "detail": detail}
         changes.setdefault("entity_type", found.entity_type)
     is_surer = entity.source.detail == BY_CAPITALS and found.score >= REPEATED > (entity.confidence or 0)
-    if (is_surer and found.rule != SMALL) or is_guessed:
+    if (is_surer and found.rule != LOWERCASE) or is_guessed:
         changes["confidence"] = round(min(1.0, found.score), 3)
     return changes
 
