@@ -1,4 +1,4 @@
-"""Names in texts, and descriptions of entities that are compared. No storage, no network."""
+"""Names in texts, and descriptions of entities. No storage, no network."""
 
 from __future__ import annotations
 

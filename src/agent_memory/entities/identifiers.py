@@ -115,7 +115,7 @@ def find_identifiers(text: str) -> Iterator[Mention]:
 
 
 def find_accounts(text: str) -> Iterator[Mention]:
-    """Yield accounts such as `@priya`; of prose alone, since code writes decorators so."""
+    """Yield accounts such as `@priya` in prose; code writes decorators so."""
     for match in _compile(_ACCOUNT.pattern).finditer(text):
         yield Mention(match["name"], _ACCOUNT.kind, *match.span("name"), _ACCOUNT.confidence, _ACCOUNT.rule)
 
@@ -127,5 +127,5 @@ def is_identifier(name: str) -> bool:
 
 @cache
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Return a pattern, compiled at first use: all of them take as long as a hundred texts."""
+    """Compile a pattern at first use: all take as long as 100 texts."""
     return re.compile(pattern)

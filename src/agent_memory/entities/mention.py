@@ -18,7 +18,7 @@ KNOWN: Final = 1.0
 REPEATED: Final = 0.6
 """Confidence of a name that a text has twice."""
 SEEN_ONCE: Final = 0.4
-"""Confidence of a name that a text has once: it counts when another text has it, too."""
+"""Confidence of a name that a text has once; it counts if another text has it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,5 +98,5 @@ def _find_words(prose: str, name: str) -> list[int]:
 
 
 def _is_part(prose: str, start: int, end: int) -> bool:
-    """Return True if a span is a part of a path or a longer word."""
+    """Return True for a part of a path or a longer word."""
     return _LONGER_BEFORE.match(prose[start - 1 : start]) is not None or _LONGER.match(prose, end) is not None

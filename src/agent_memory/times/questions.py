@@ -127,7 +127,7 @@ def _widen(words: str, lead: str, rule: str, bounds: Bounds, today: date) -> Bou
 
 
 def _widen_ago(words: str, first_day: date, end_day: date) -> tuple[date, date]:
-    """Widen "two weeks ago" to the week, "a month ago" to the month."""
+    """Widen "two weeks ago" to the week of that day."""
     unit = _AGO_UNIT.search(words)
     if unit is None:
         return first_day, end_day

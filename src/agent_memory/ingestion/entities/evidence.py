@@ -38,7 +38,7 @@ class NameEvidence:
             self.add(record)
 
     def add(self, record: Mentions) -> None:
-        """Count the names of a record, once; not those of removed rules."""
+        """Count the names of a record once, unless removed rules made it."""
         if record.id in self._counted or is_by_removed_rules(record):
             return
         self._counted.add(record.id)

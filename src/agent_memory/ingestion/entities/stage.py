@@ -1,4 +1,4 @@
-"""`EntityStage`: the step of background work that draws entities and relations from what came in."""
+"""Stage of background work that extracts entities and relations."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from agent_memory.entities.entity_ids import list_entity_ids
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import metrics
-from agent_memory.ingestion.entities.known import KnownEntityCache
-from agent_memory.ingestion.entities.resolving import Drafts, resolve
+from agent_memory.ingestion.entities.entity_drafts import Drafts, resolve
+from agent_memory.ingestion.entities.entity_index import EntityIndexCache
 from agent_memory.knowledge.relation_records import store_relations
 from agent_memory.models import Episode
 from agent_memory.models.entities import ENTITY_STAGE
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from agent_memory.ingestion.config import MemoryIngestionConfig
-    from agent_memory.ingestion.entities.known import KnownEntities
+    from agent_memory.ingestion.entities.entity_index import EntityMatcherIndex
     from agent_memory.ingestion.entity_extractor import EntityExtractor
     from agent_memory.ingestion.shapes import EntityExtractionResult
     from agent_memory.knowledge.records import Knowledge
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 class EntityStage:
-    """Draws entities from the records of one kind. See `agent_memory.tasks.stage.Stage`.
+    """Extracts entities of one kind of records. See `agent_memory.tasks.stage.Stage`.
 
     Args:
-        knowledge: The records.
+        knowledge: Records of the agent.
         source: Name of the kind: resources or episodes.
-        config: How.
-        extractor: Draws from one text.
+        config: Stages that compare entities.
+        extractor: Extractor of the entities of one text.
 
     Attributes:
         name, version, source: As in `Stage`.
@@ -49,10 +49,13 @@ class EntityStage:
         self, knowledge: Knowledge, source: str, config: MemoryIngestionConfig, extractor: EntityExtractor
     ) -> None:
         self._knowledge, self.source, self._extractor = knowledge, source, extractor
-        self._known = KnownEntityCache(knowledge, config.deduplication)
+        self._known = EntityIndexCache(knowledge, config.deduplication)
 
     async def gone(self) -> Collection[str]:
-        """See `Stage.gone`. What was undone may come again; what a person forgot is put on the mark by who does it."""
+        """Return nothing: undone records may come again.
+
+        `forget_entity` puts what a person forgot on the mark.
+        """
         return ()
 
     async def do(self, batch: Batch) -> Mapping[str, str]:
@@ -71,7 +74,7 @@ class EntityStage:
                 await self._read(record, text, known[record.group], batch)
         return failed
 
-    async def _read(self, record: Episode | Resource, text: str, known: KnownEntities, batch: Batch) -> None:
+    async def _read(self, record: Episode | Resource, text: str, known: EntityMatcherIndex, batch: Batch) -> None:
         """Store the entities of a record."""
         result = await self._extractor.of_text(record, text, known.gazetteer, batch.run)
         result = await asyncio.to_thread(_without_forgotten, result, record.group, batch.never)
@@ -81,8 +84,8 @@ class EntityStage:
             metrics.DEDUPLICATION_MATCHES.add(stage=stage)
         await self._keep(drafts, known)
 
-    async def _keep(self, drafts: Drafts, known: KnownEntities) -> None:
-        """Store what is new, entities before what names them."""
+    async def _keep(self, drafts: Drafts, known: EntityMatcherIndex) -> None:
+        """Store drafts, entities before the records that name them."""
         knowledge = self._knowledge
         if drafts.entities:
             await knowledge.entities.store_many(drafts.entities)

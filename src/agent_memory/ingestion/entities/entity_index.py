@@ -1,4 +1,4 @@
-"""`KnownEntities`: the entities of one group as a new one is compared with them."""
+"""Index of known entities, to compare new ones with."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from agent_memory.models import Entity, Mentions, Trust
 
 
-class KnownEntities:
-    """Entities of one group and of none other, those that were merged under the one that they are the same as.
+class EntityMatcherIndex:
+    """Entities of one group, to compare a new one with.
 
     Args:
         entities: All entities of the group.
@@ -49,7 +49,7 @@ class KnownEntities:
             self.add(entity)
 
     def add(self, entity: Entity) -> None:
-        """Add an entity, or its changed form; only what is shown is compared with others."""
+        """Add or replace an entity; only shown ones are compared."""
         if entity.group != self.group:
             return
         self._by_id[entity.id] = entity
@@ -68,50 +68,50 @@ class KnownEntities:
             self._matcher.remove(entity.id)
 
     def add_mentions(self, mentions: Mentions) -> None:
-        """Count what a record of mentions says of the names."""
+        """Count the names of a record of mentions."""
         self.evidence.add(mentions)
         for entity in filter(None, map(self.get, mentions.entities)):
             if entity.source.detail == BY_CAPITALS:
                 self.add(entity)
 
     def is_common(self, entity_id: str) -> bool:
-        """Return True for a name that is a common word: its occurrences are not noted any more."""
+        """Return True for a common word, which is no longer noted."""
         entity = self._by_id[entity_id]
         return entity.source.detail == BY_CAPITALS and self.evidence.is_common(entity)
 
     def get(self, entity_id: str) -> Entity | None:
-        """Return one by its id, as it is."""
+        """Return an entity by its ID, or None."""
         return self._by_id.get(entity_id)
 
     def named(self, name: str) -> Entity | None:
-        """Return the one that has this name, as it is."""
-        found = (self._by_id.get(one) for one in list_entity_ids(name, self.group))
-        return next((each for each in found if each is not None and full_form(each.name) == full_form(name)), None)
+        """Return the entity of a name, or None."""
+        entities = filter(None, map(self._by_id.get, list_entity_ids(name, self.group)))
+        return next((entity for entity in entities if full_form(entity.name) == full_form(name)), None)
 
     def cluster(self, entity_id: str) -> list[str]:
-        """Return the ids of all that are the same as one, that one among them."""
+        """Return the IDs of all entities merged with one, its own included."""
         return list_cluster(entity_id, self._by_id)
 
     def match(self, entity: Described, trust: Trust) -> Match | None:
-        """Return the known one that a description is likely of, and whether it is surely so.
+        """Return the known entity that a description is likely of, or None.
 
-        It is not where only one of the two is known from a trusted source: else a document could give a name to what
-        the user speaks of, and be found by it, or its own name could stand for what the user names after it. Nor is
-        it where it contradicts something that was found to be the same as that one.
+        It is a suggestion if only one of the two is from a trusted source: else a document could give a name to what
+        the user speaks of, and be found by it, or its own name could stand for what the user names after it. It is one,
+        too, if it contradicts an entity merged with the known one.
         """
         match = self._matcher.find(entity)
         if match is None or match.decision != "merge":
             return match
-        others = [self._by_id[one] for one in self.cluster(match.id)]
-        told = ""
+        cluster = [self._by_id[entity_id] for entity_id in self.cluster(match.id)]
+        doubt = ""
         if (trust == "low") != (self._by_id[match.id].trust == "low"):
-            told = "only one of the two is known from a trusted source"
-        elif any(self._matcher.contradict(entity, described(each)) for each in others if each.id != match.id):
-            told = "it contradicts another name of that one"
-        return replace(match, decision="suggest", evidence=(*match.evidence, told)) if told else match
+            doubt = "only one of the two is known from a trusted source"
+        elif any(self._matcher.contradict(entity, described(other)) for other in cluster if other.id != match.id):
+            doubt = "it contradicts another name of that one"
+        return replace(match, decision="suggest", evidence=(*match.evidence, doubt)) if doubt else match
 
 
-class KnownEntityCache:
+class EntityIndexCache:
     """Known entities by group, read again when another writer changed them.
 
     Args:
@@ -121,10 +121,10 @@ class KnownEntityCache:
 
     def __init__(self, knowledge: Knowledge, config: EntityDeduplicationConfig) -> None:
         self._knowledge, self._config = knowledge, config
-        self._by_group: dict[str, KnownEntities] = {}
+        self._by_group: dict[str, EntityMatcherIndex] = {}
         self._seen = ""
 
-    async def get(self, groups: Iterable[str]) -> Mapping[str, KnownEntities]:
+    async def get(self, groups: Iterable[str]) -> Mapping[str, EntityMatcherIndex]:
         """Return the known entities of each group.
 
         Raises:
@@ -139,7 +139,7 @@ class KnownEntityCache:
             for group in missing:
                 own = [entity for entity in entities if entity.group == group]
                 naming = [record for record in mentions if record.group == group]
-                self._by_group[group] = await asyncio.to_thread(KnownEntities, own, group, self._config, naming)
+                self._by_group[group] = await asyncio.to_thread(EntityMatcherIndex, own, group, self._config, naming)
         return self._by_group
 
     async def keep(self) -> None:
