@@ -25,11 +25,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.entities.name_reader import SMALL
+from agent_memory.entities.name_reader import LOWERCASE
 from agent_memory.ingestion.config import EntityDeduplicationConfig
-from agent_memory.ingestion.entities.drawing import drawn
-from agent_memory.ingestion.entities.known import KnownEntities
-from agent_memory.ingestion.entities.resolving import resolve
+from agent_memory.ingestion.entities.entity_drafts import resolve
+from agent_memory.ingestion.entities.entity_index import EntityMatcherIndex
+from agent_memory.ingestion.entities.text_entities import extract_entities
 from agent_memory.models import Episode
 from benchmarks._entities_baselines import BASELINES
 
@@ -79,13 +79,13 @@ def load_locomo(file: Path) -> dict[str, list[Turn]]:
 
 def find_as_ingested(turns: Sequence[Turn]) -> list[frozenset[Span]]:
     """Return the names of each turn that are shown once the whole conversation is read."""
-    known = KnownEntities([], "", EntityDeduplicationConfig())
+    known = EntityMatcherIndex([], "", EntityDeduplicationConfig())
     read = []
     for order, (speaker, text) in enumerate(turns):
         episode = Episode(agent_id="bench", content=text or " ", role="user", speaker=speaker, order=order)
-        result = drawn(text, speaker=speaker, gazetteer=known.gazetteer, least="low")
+        result = extract_entities(text, speaker=speaker, gazetteer=known.gazetteer, least="low")
         resolve(episode, result, known, _MOMENT)
-        read.append([entity for entity in result.entities if entity.end and entity.rule != SMALL])
+        read.append([entity for entity in result.entities if entity.end and entity.rule != LOWERCASE])
     found = []
     for entities in read:
         named = [(entity, known.named(entity.name)) for entity in entities]

@@ -162,7 +162,7 @@ async def grade_edited(product: ProductUnderTest, row: dict[str, Any]) -> HarmFi
 async def grade_dates(_: ProductUnderTest, row: dict[str, Any]) -> HarmFinding:
     """Read the days that a text names."""
     mentions = times_in(row["text"], datetime.fromisoformat(row["said"]))
-    spans = [(mention.first, mention.behind) for mention in mentions]
+    spans = [(mention.first_day, mention.end_day) for mention in mentions]
     resolved = [[day and str(day) for day in span] for span in spans if any(span)]
     wanted = [row["first"], row["end"]]
     right = [span for span in resolved if span[1] == wanted[1] and span[0] in {None, wanted[0]} and wanted[1]]

@@ -12,9 +12,9 @@ A result is right where a mention overlaps its words and both its days are those
 or datetime that day; of a datetimerange the days of its first and last second; of a daterange its start and its end, as
 the specification understands them. It ends a range of two named ends on the first day of the second ("May to July": 1
 July), has "after" a day begin and "until" or "by" a day end on that day, and lets what is not bounded have no day. What
-is compared is therefore `TimeMention.named` by `TimeMention.bound`, see `_by_spec`, not `first` and `behind`, which
-tell what holds. A result may be right only by a value that the specification lists: the past or the coming day where
-it lists both. Mentions that overlap no result of any type are counted as extra, beside it.
+is compared is therefore `TimeMention.named` by `TimeMention.bound`, see `_by_spec`, not `first_day` and `end_day`,
+which tell what holds. A result may be right only by a value that the specification lists: the past or the coming day
+where it lists both. Mentions that overlap no result of any type are counted as extra, beside it.
 
 With `--rival`, dateparser's `search_dates` in another environment's Python is measured on the same results: right where
 a date it finds overlaps the words and is the first day of a value that is one day, or the first day of a range.
@@ -65,11 +65,12 @@ Span = tuple[date | None, date | None]
 
 
 class Wanted(NamedTuple):
-    """A result of the specification: where it stands, and the days that it may be."""
+    """A result of the specification: its place, the days that it may be, True if it has times of day."""
 
     start: int
     end: int
     values: list[Span]
+    has_clock: bool
 
 
 class Case(NamedTuple):
@@ -122,7 +123,7 @@ def read(path: Path, part: str) -> list[Case]:
         said = datetime.fromisoformat(each.get("Context", {}).get("ReferenceDateTime", _REFERENCE))
         spans = [_where(each["Input"], result) for result in each["Results"]]
         wanted = [
-            Wanted(*span, values)
+            Wanted(*span, values, "time" in result["TypeName"])
             for span, result in zip(spans, each["Results"], strict=True)
             if result["TypeName"].rpartition(".")[2] in _TYPES and (values := _values(result))
         ]
@@ -179,7 +180,9 @@ def measure(cases: list[Case], language: str, *, shows: bool = False) -> dict[st
             missed = [
                 case.text[each.start : each.end] for each, right in zip(case.wanted, rights, strict=True) if not right
             ]
-            got = [f"{case.text[each.start : each.end]!r} {each.first}..{each.behind} ({each.rule})" for each in found]
+            got = [
+                f"{case.text[each.start : each.end]!r} {each.first_day}..{each.end_day} ({each.rule})" for each in found
+            ]
             print(f"{case.text} [{case.said.date()}] wrong: {missed} found: {got}")
     right = sum(map(sum, hits))
     return _share(hits) | {"wrong": wrong, "extra": extra, "precision": round(right / (right + wrong + extra), 3)}
@@ -187,26 +190,27 @@ def measure(cases: list[Case], language: str, *, shows: bool = False) -> dict[st
 
 def _is_right(wanted: Wanted, found: list[TimeMention]) -> bool:
     return any(
-        _overlap((wanted.start, wanted.end), (each.start, each.end)) and _by_spec(each) & set(wanted.values)
+        _overlap((wanted.start, wanted.end), (each.start, each.end))
+        and _by_spec(each, has_clock=wanted.has_clock) & set(wanted.values)
         for each in found
     )
 
 
-def _by_spec(mention: TimeMention) -> set[Span]:
+def _by_spec(mention: TimeMention, *, has_clock: bool) -> set[Span]:
     """Return the days of a mention as the specification writes them."""
     one = mention.named[0]
-    is_day = (one.behind - one.first).days == 1
+    is_day = (one.end_day - one.first_day).days == 1
     if mention.bound == "range":
-        ends = {(one.first, mention.named[1].first)}
+        ends = {(one.first_day, mention.named[1].first_day)}
         # a range of times within a day, or from a day to another: its last day is whole
-        return ends | ({(mention.first, mention.behind)} if mention.clock else set())
+        return ends | ({(mention.first_day, mention.end_day)} if has_clock else set())
     if mention.bound == "since":
-        return {(one.first, None)}
+        return {(one.first_day, None)}
     if mention.bound == "after":
-        return {(one.first if is_day else one.behind, None)}
+        return {(one.first_day if is_day else one.end_day, None)}
     if mention.bound in {"before", "until", "by"}:
-        return {(None, one.first)}
-    return {(mention.first, mention.behind)}
+        return {(None, one.first_day)}
+    return {(mention.first_day, mention.end_day)}
 
 
 def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
@@ -245,7 +249,7 @@ def rival(cases: list[Case], language: str, python: Path) -> dict[str, Any]:
 
 
 def _is_found(wanted: Wanted, rows: list[tuple[int, int, str]]) -> bool:
-    days = {f"{behind if first is None else first}" for first, behind in wanted.values}
+    days = {f"{end_day if first is None else first}" for first, end_day in wanted.values}
     return any(_overlap((wanted.start, wanted.end), (start, end)) and day in days for start, end, day in rows)
 
 

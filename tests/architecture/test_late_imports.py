@@ -41,6 +41,7 @@ OWN: Final = {
     "agent_memory.lifecycle": "its archive is for those who have one; it loads storage and search",
     "agent_memory.privacy": "its purges are for those who have some; it loads storage and backups",
     "agent_memory.times": "its patterns, 30 ms, are for texts with dates",
+    "agent_memory.entities": "its word lists load yaml",
     "agent_memory.service": "loads every layer; help and completion do without them",
     "agent_memory.redaction": "its patterns take 30 ms to compile, which only a writer needs",
     "agent_memory.yaml_reading": "loads yaml",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import agent_memory.workspace as workspaces
 from agent_memory.errors import AgentMemoryError, ConfigurationError
 from agent_memory.logs import get_logger
-from agent_memory.models.times import to_text, utc_now
+from agent_memory.models.clock import to_text, utc_now
 from agent_memory.settings import build_settings, did_you_mean
 from agent_memory.workspace.tool_settings import WorkspaceToolSettings
 

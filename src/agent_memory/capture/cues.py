@@ -93,7 +93,7 @@ def find_end(text: str, said_at: datetime) -> datetime | None:
     from agent_memory.times import times_in  # its grammar is for statements with an end
 
     local = said_at.astimezone()
-    days = {mention.behind for mention in times_in(text, local) if mention.bound == "until"}
+    days = {mention.end_day for mention in times_in(text, local) if mention.bound == "until"}
     day = days.pop() if len(days) == 1 else None
     if day is None or day <= local.date():
         return None

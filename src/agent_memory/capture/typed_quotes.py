@@ -180,10 +180,10 @@ def _is_among(day: TimeMention, typed_days: Sequence[TimeMention], today: date) 
     if not day.is_resolved:
         return any(mention.readings == day.readings for mention in typed_days)
     readings = [reading for mention in typed_days for reading in mention.readings if any(reading)]
-    spans = [(first or date.min, behind or date.max) for first, behind in readings]
+    spans = [(first or date.min, last or date.max) for first, last in readings]
     spans = spans or [(today, today + timedelta(days=1))]
-    first, behind = day.first or date.min, day.behind or date.max
-    return any(first < end and start < behind for start, end in spans)
+    first_day, end_day = day.first_day or date.min, day.end_day or date.max
+    return any(first_day < end and start < end_day for start, end in spans)
 
 
 def _drop(text: str, days: Sequence[TimeMention]) -> str:

@@ -12,7 +12,7 @@ from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import day, minute
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.ingestion.entities.reading import Entities, KnownEntity, Moment
+from agent_memory.ingestion.entities.entity_reader import EntityReader, MergedEntity, TimelineEntry
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.models import EntityType, Episode, to_text, visible
 
@@ -43,7 +43,7 @@ async def entities(
     if kind is not None and kind not in get_args(EntityType):
         raise ValidationError(f"There is no such type; there are {', '.join(get_args(EntityType))}.", code="invalid")
     async with opened_knowledge(run) as knowledge:
-        everything = await Entities(knowledge, group).all()
+        everything = await EntityReader(knowledge, group).all()
     names = {each.entity.id: each.entity.name for each in everything}
     of_kind = [each for each in everything if kind in {None, each.entity.entity_type}]
     found = [each for each in of_kind if each.maybe or not maybe]
@@ -90,7 +90,7 @@ async def entity(  # noqa: PLR0913 - the options of a command
     if (merge is not None) + split + forget > 1:
         raise ValidationError("One of --merge, --split and --forget; nothing was changed.", code="invalid")
     async with opened_knowledge(run) as knowledge:
-        known, found = Entities(knowledge, group), None
+        known, found = EntityReader(knowledge, group), None
         found = await known.get(name)
         if forget:
             await _forget(run, known, found, yes=yes)
@@ -109,7 +109,7 @@ async def entity(  # noqa: PLR0913 - the options of a command
     _show(run, found, moments, names, every=every)
 
 
-async def _forget(run: Run, known: Entities, found: KnownEntity, *, yes: bool) -> None:
+async def _forget(run: Run, known: EntityReader, found: MergedEntity, *, yes: bool) -> None:
     name = visible(found.entity.name)
     if not yes:
         named = counted(found.mentions, "text")
@@ -160,7 +160,7 @@ async def episodes(
         run.screen.note(f"{len(shown):,} of {total:,}; --all shows more.", style="dim")
 
 
-def _show(run: Run, found: KnownEntity, moments: list[Moment], names: dict[str, str], *, every: bool) -> None:
+def _show(run: Run, found: MergedEntity, moments: list[TimelineEntry], names: dict[str, str], *, every: bool) -> None:
     run.screen.document({**_document(found), "timeline": [_moment(each) for each in moments]})
     run.screen.show(visible(found.entity.name))
     also = _also(found.names[1:])
@@ -193,7 +193,7 @@ def _why(merge: object) -> str:
     return f": {told}; --split takes them apart" if told else "; --split takes them apart"
 
 
-def _line(moment: Moment, name: str) -> str:
+def _line(moment: TimelineEntry, name: str) -> str:
     until = f" to {day(moment.until)}" if moment.until is not None else ""
     words, source = " ".join(moment.text.split()), moment.source
     if moment.trust == "low":
@@ -207,7 +207,7 @@ def _line(moment: Moment, name: str) -> str:
     return f"{day(moment.at)}{until}  {told}: “{words}” · {source}"
 
 
-def _document(known: KnownEntity) -> dict[str, Any]:
+def _document(known: MergedEntity) -> dict[str, Any]:
     return {
         "id": known.entity.id,
         "name": known.entity.name,
@@ -222,7 +222,7 @@ def _document(known: KnownEntity) -> dict[str, Any]:
     }
 
 
-def _moment(moment: Moment) -> dict[str, Any]:
+def _moment(moment: TimelineEntry) -> dict[str, Any]:
     return {
         "at": to_text(moment.at),
         "until": _text(moment.until),

@@ -7,12 +7,12 @@ from agent_memory.models import ENTITY, derived_id
 
 
 def get_entity_id(name: str, group: str) -> str:
-    """Return the ID of the entity of a name: the same one in any order of texts."""
+    """Return the ID of the entity of a name, whatever text is first."""
     return list_entity_ids(name, group)[0]
 
 
 def list_entity_ids(name: str, group: str) -> tuple[str, ...]:
-    """Return the IDs that the entity of a name may have, that of a new one first.
+    """Return the possible IDs of an entity, that of a new one first.
 
     Earlier versions made those of firms without the legal form.
     """

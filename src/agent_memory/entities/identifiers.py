@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.entities.mention import Mention
 
@@ -14,11 +13,10 @@ if TYPE_CHECKING:
 
     from agent_memory.entities.mention import Kind
 
-LONGEST: Final = 160
-"""Most characters in a row: a longer run costs time by its square, and is no identifier."""
-_LONG_RUN: Final = re.compile(rf"\S{{{LONGEST},}}")
+_LONG_RUN: Final = re.compile(r"\S{160,}")
+"""Finds runs that are too long for an identifier, and cost time by their square."""
 _HAN: Final = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7a3]")
-"""Letters of scripts without spaces, which part an identifier from the words around it."""
+"""Letters of scripts without spaces: they end an identifier."""
 
 _ENDINGS: Final = (
     "py|pyi|ipynb|js|jsx|mjs|cjs|ts|tsx|mts|cts|vue|svelte|astro|mdx|rs|go|c|h|cc|cpp|hpp|cs|java|kt|kts|swift|rb|erb|"
@@ -60,55 +58,50 @@ _ID: Final = r"#?(?=[\w-]*\d)[A-Za-z0-9]+(?:[-/][A-Za-z0-9]+)*"
 _NUMBER: Final = r"(?:\s*(?:numbers?|no\.?|nr\.?|id))?"
 
 
-@dataclass(frozen=True, slots=True)
-class _IdentifierForm:
+class _Form(NamedTuple):
     rule: str
     kind: Kind
     pattern: str
     confidence: float
 
 
-def _form(rule: str, kind: Kind, pattern: str, confidence: float) -> _IdentifierForm:
-    return _IdentifierForm(rule, kind, pattern, confidence)
-
-
 _FORMS: Final = (
-    _form("address with an account", "host",
+    _Form("address with an account", "host",
      r"\b(?:[a-z][a-z0-9+]{1,9})://(?:[\w.-]+(?::[^@\s/]*)?@)(?P<name>[\w.-]*\w)[^\s)>\]]*", 0.95),
-    _form("e-mail", "mail", r"(?P<name>(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,10}\b)", 0.99),
-    _form("address", "url", rf"\b(?P<name>[a-z][a-z0-9+]{{1,9}}://{_ADDRESS})", 0.95),
-    _form("Windows path", "file",
+    _Form("e-mail", "mail", r"(?P<name>(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[a-z]{2,10}\b)", 0.99),
+    _Form("address", "url", rf"\b(?P<name>[a-z][a-z0-9+]{{1,9}}://{_ADDRESS})", 0.95),
+    _Form("Windows path", "file",
      r"(?<!\w)(?P<name>[A-Za-z]:\\(?:[^\\/:*?\"<>|\n]{1,80}\\)*"
      rf"[^\\/:*?\"<>|\n]{{1,120}}?\.(?:{_ENDINGS}))(?!\w)", 0.95),
-    _form("Windows folder", "file", r"(?<!\w)(?P<name>[A-Za-z]:\\(?:[\w.-]+\\)*[\w.-]*\w)", 0.9),
-    _form("scoped package", "package",
+    _Form("Windows folder", "file", r"(?<!\w)(?P<name>[A-Za-z]:\\(?:[\w.-]+\\)*[\w.-]*\w)", 0.9),
+    _Form("scoped package", "package",
      r"(?<![\w@/])(?P<name>@[a-z0-9][\w.-]*/[a-z0-9][\w.-]*\w)(?![\w/]|\.\w)", 0.95),
-    _form("repository issue", "issue", r"(?<![\w/])(?P<name>[\w.-]+/[\w.-]+#\d+)\b", 0.95),
-    _form("file", "file",
+    _Form("repository issue", "issue", r"(?<![\w/])(?P<name>[\w.-]+/[\w.-]+#\d+)\b", 0.95),
+    _Form("file", "file",
      rf"(?<![\w/.@\\*\]}})-])@?(?P<name>(?:[A-Za-z]:)?(?:[~.]{{0,2}}[\\/])?(?:{_SEGMENT}[\\/])*"
      r"(?:(?<=/)(?:\([\w.$-]{1,40}\)|\[{1,2}[\w.$-]{1,40}\]{1,2}))?\.?"
      rf"(?:[\w+$-]|(?<=[)\]]\.))[\w@+$.-]*\.(?:{_ENDINGS}))(?![\w\\/-]|\.\w|\(|@)", 0.95),
-    _form("named file", "file", rf"(?<![\w/.$-])(?P<name>(?:[\w.-]+/)*(?:{_BARE_FILES}))(?![\w/=-]|\.\w)", 0.9),
-    _form("path", "file", rf"(?<![\w/.:<])(?P<name>(?:/(?={_ROOTS})[\w.@+-]*\w(?:/[\w.@+-]*\w)+|"
+    _Form("named file", "file", rf"(?<![\w/.$-])(?P<name>(?:[\w.-]+/)*(?:{_BARE_FILES}))(?![\w/=-]|\.\w)", 0.9),
+    _Form("path", "file", rf"(?<![\w/.:<])(?P<name>(?:/(?={_ROOTS})[\w.@+-]*\w(?:/[\w.@+-]*\w)+|"
      r"(?:~|\.{1,2})(?:/[\w.@+-]*\w){2,}|~/[\w.-]*\w)/?)(?![\w/])", 0.8),
-    _form("numeric address", "host",
+    _Form("numeric address", "host",
      r"(?<![\w.])(?P<name>(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2})?)(?::\d{1,5})?(?![\w.]\d)", 0.9),
-    _form("host", "host", r"(?<![\w.@/-])(?!(?:self|this|cls)\.)(?P<name>(?:[a-z0-9](?:[\w-]*[a-z0-9])?\.)+"
+    _Form("host", "host", r"(?<![\w.@/-])(?!(?:self|this|cls)\.)(?P<name>(?:[a-z0-9](?:[\w-]*[a-z0-9])?\.)+"
      rf"(?:{_DOMAINS}))(?::\d{{1,5}})?\b(?![.(]\w|-|\()", 0.9),
-    _form("local host", "host", r"\b(?P<name>localhost)(?::\d{1,5})?\b", 0.8),
-    _form("vulnerability", "issue", r"\b(?P<name>CVE-\d{4}-\d{4,7}|GHSA(?:-\w{4}){3})\b", 0.99),
-    _form("order number", "order", r"\b(?P<name>(?:ORD|ORDER|PO|INV|SO|RMA|BK|SHP)[-#]?\d[\w-]*\w)\b", 0.95),
-    _form("order", "order", rf"(?i)(?<![\w-])(?:orders?|invoices?|shipments?|bookings?|bestellung|rechnung){_NUMBER}"
+    _Form("local host", "host", r"\b(?P<name>localhost)(?::\d{1,5})?\b", 0.8),
+    _Form("vulnerability", "issue", r"\b(?P<name>CVE-\d{4}-\d{4,7}|GHSA(?:-\w{4}){3})\b", 0.99),
+    _Form("order number", "order", r"\b(?P<name>(?:ORD|ORDER|PO|INV|SO|RMA|BK|SHP)[-#]?\d[\w-]*\w)\b", 0.95),
+    _Form("order", "order", rf"(?i)(?<![\w-])(?:orders?|invoices?|shipments?|bookings?|bestellung|rechnung){_NUMBER}"
      rf"(?:[ \t:]+|(?=#))(?P<name>(?=\S{{3}}){_ID})(?![\w%]|[.,]\d)", 0.9),
-    _form("ticket key", "issue", r"(?<![\w-])(?P<name>[A-Z][A-Z0-9]{1,9}-\d{1,6})(?![\w-])", 0.9),
-    _form("ticket", "issue", r"(?i)(?<![\w-])(?:issues?|bugs?|tickets?|PRs?|pull requests?|MRs?|merge requests?)"
+    _Form("ticket key", "issue", r"(?<![\w-])(?P<name>[A-Z][A-Z0-9]{1,9}-\d{1,6})(?![\w-])", 0.9),
+    _Form("ticket", "issue", r"(?i)(?<![\w-])(?:issues?|bugs?|tickets?|PRs?|pull requests?|MRs?|merge requests?)"
      rf"{_NUMBER}[ \t:-]*(?P<name>#?\d{{1,7}})(?![\w%]|[.,]\d)", 0.85),
-    _form("required", "package", r"(?<![\w./-])(?P<name>[A-Za-z][\w.-]*\w)(?:\[[\w,-]+\])?(?=(?:==|@\^?)v?\d|"
+    _Form("required", "package", r"(?<![\w./-])(?P<name>[A-Za-z][\w.-]*\w)(?:\[[\w,-]+\])?(?=(?:==|@\^?)v?\d|"
      r"\s?(?:==|>=|~=|<=)\s?v?\d+\.\d)", 0.9),
-    _form("version", "version", r"(?<![\w./-])(?P<name>v\d+(?:\.\d+){1,3}(?:-[a-z0-9.]*\w)?)(?![\w/]|\.\d)", 0.9),
-    _form("standard", "concept", rf"\b(?P<name>{_STANDARDS})\b", 0.9),
+    _Form("version", "version", r"(?<![\w./-])(?P<name>v\d+(?:\.\d+){1,3}(?:-[a-z0-9.]*\w)?)(?![\w/]|\.\d)", 0.9),
+    _Form("standard", "concept", rf"\b(?P<name>{_STANDARDS})\b", 0.9),
 )  # fmt: skip
-_ACCOUNT: Final = _form("account", "name", r"(?<![\w.`/#])(?P<name>@[A-Za-z][\w-]{1,38})\b(?!/|\.\w|\s*=)", 0.8)
+_ACCOUNT: Final = _Form("account", "name", r"(?<![\w.`/#])(?P<name>@[A-Za-z][\w-]{1,38})\b(?!/|\.\w|\s*=)", 0.8)
 
 
 def find_identifiers(text: str) -> Iterator[Mention]:
@@ -122,7 +115,7 @@ def find_identifiers(text: str) -> Iterator[Mention]:
 
 
 def find_accounts(text: str) -> Iterator[Mention]:
-    """Yield accounts such as `@priya`; of prose alone, since code writes decorators so."""
+    """Yield accounts such as `@priya` in prose; code writes decorators so."""
     for match in _compile(_ACCOUNT.pattern).finditer(text):
         yield Mention(match["name"], _ACCOUNT.kind, *match.span("name"), _ACCOUNT.confidence, _ACCOUNT.rule)
 
@@ -134,5 +127,5 @@ def is_identifier(name: str) -> bool:
 
 @cache
 def _compile(pattern: str) -> re.Pattern[str]:
-    """Return a pattern, compiled at first use: all of them take as long as a hundred texts."""
+    """Compile a pattern at first use: all take as long as 100 texts."""
     return re.compile(pattern)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ KNOWN: Final = 1.0
 REPEATED: Final = 0.6
 """Confidence of a name that a text has twice."""
 SEEN_ONCE: Final = 0.4
-"""Confidence of a name that a text has once: it counts when another text has it, too."""
+"""Confidence of a name that a text has once; it counts if another text has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,22 @@ class Mention:
     rule: str
 
 
+class KnownName(NamedTuple):
+    """A name that an agent knows.
+
+    Attributes:
+        name: Name as written.
+        kind: Type of its entity.
+        is_candidate: True if it was seen once, by a capital letter alone.
+        has_lowercase_use: True if a source has it in lower case; it then counts inside sentences alone.
+    """
+
+    name: str
+    kind: Kind
+    is_candidate: bool = False
+    has_lowercase_use: bool = False
+
+
 class Gazetteer:
     """Names that an agent knows, looked up by their first word.
 
@@ -51,25 +67,23 @@ class Gazetteer:
     """
 
     def __init__(self, kinds: Mapping[str, Kind] | None = None, candidates: Iterable[str] = ()) -> None:
-        self._by_word: dict[str, dict[str, tuple[Kind, bool, bool]]] = {}
+        self._by_word: dict[str, dict[str, KnownName]] = {}
         for name, kind in (kinds or {}).items():
-            self.add(name, kind)
+            self.add(KnownName(name, kind))
         for name in candidates:
-            self.add(name, "name", is_candidate=True)
+            self.add(KnownName(name, "name", is_candidate=True))
 
-    def add(self, name: str, kind: Kind, *, is_candidate: bool = False, is_doubtful: bool = False) -> None:
-        """Add a name, or change what is known of it; a doubtful one counts inside sentences alone."""
-        if first := _WORD.search(name):
-            self._by_word.setdefault(first[0].casefold(), {})[name] = (kind, is_candidate, is_doubtful)
+    def add(self, known: KnownName) -> None:
+        """Add a name, or change what is known of it."""
+        if first := _WORD.search(known.name):
+            self._by_word.setdefault(first[0].casefold(), {})[known.name] = known
 
     def remove(self, name: str) -> None:
-        """Remove a name, if it is there."""
+        """Remove a name, if it is known."""
         if first := _WORD.search(name):
             self._by_word.get(first[0].casefold(), {}).pop(name, None)
 
-    def find(self, word: str) -> list[tuple[str, Kind, bool, bool]]:
-        """Return names that begin with a word, longest first: type, True for a candidate, True for a doubtful one."""
-        names = self._by_word.get(word.casefold())
-        if not names:
-            return []
-        return sorted(((name, *known) for name, known in names.items()), key=lambda row: -len(row[0]))
+    def find(self, word: str) -> list[KnownName]:
+        """Return the names that begin with a word, longest first."""
+        names = self._by_word.get(word.casefold(), {})
+        return sorted(names.values(), key=lambda known: -len(known.name))

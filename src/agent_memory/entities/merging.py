@@ -1,6 +1,6 @@
-"""Two entities made one, and parted again. Pure functions; nothing is stored.
+"""Merging of two entities, and splitting. Pure functions; nothing is stored.
 
-What a merge changes is written down in the entity itself, under `metadata.merged`, so that `split` gives back what was.
+The entity keeps what a merge changes under `metadata.merged`, so that `split` restores it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from agent_memory.models.record import Trust
 
 MERGED: Final = "merged"
-"""Key of metadata under which the merges of an entity stand."""
+"""Key of the merges in the metadata of an entity."""
 _MOST_BYTES: Final = 6_144
-"""Of the 8 KiB that metadata may have."""
+"""Most bytes of the merges, of the 8 KiB of metadata."""
 
 
 class Said(TypedDict):
-    """What one entity says of an attribute: the value, the trust of who said it, and the entity's id."""
+    """Value of an attribute, its trust, and the ID of its entity."""
 
     value: str
     trust: Trust
@@ -34,9 +34,8 @@ class Said(TypedDict):
 class Merges(TypedDict):
     """What was merged into an entity.
 
-    `ids` are the entities, in the order in which they were merged. `attributes` has, for each attribute of which one of
-    them says something, all that is said of it, in that order, what the entity itself says first. `aliases` has, for
-    each of them, the names that it brings and the entity did not have.
+    `ids` are the entities in the order of merging. `attributes` has all values of each attribute in that order, that
+    of the entity itself first. `aliases` has the new names of each entity.
     """
 
     ids: list[str]
@@ -45,10 +44,10 @@ class Merges(TypedDict):
 
 
 def merge(existing: Entity, new: Entity) -> Entity:
-    """Return an entity with what a new one adds; its id, name, group and moments stay.
+    """Merge a new entity into an existing one.
 
-    A value of the new one takes the place of an older one of the same attribute, unless less is to be trusted of who
-    said it. Its name and aliases become aliases.
+    ID, name, group and moments stay. A new value of an attribute replaces the old one, unless its trust is lower. Name
+    and aliases of the new entity become aliases.
 
     Raises:
         ValidationError: They are one record, belong to two groups, were merged before, or the merge would be too large
@@ -71,7 +70,7 @@ def merge(existing: Entity, new: Entity) -> Entity:
 
 
 def split(merged: Entity, other_id: str) -> Entity:
-    """Return the entity as it would be had the other one never been merged into it.
+    """Split off a merged entity; the result is as without that merge.
 
     Raises:
         ValidationError: It was not merged.
@@ -87,7 +86,7 @@ def split(merged: Entity, other_id: str) -> Entity:
 
 
 def merges_of(entity: Entity) -> Merges:
-    """Return what was merged into an entity; a copy."""
+    """Return a copy of the merges of an entity."""
     found = cast("Mapping[str, Any]", entity.metadata.get(MERGED) or {})
     return Merges(
         ids=list(found.get("ids", ())),
@@ -96,8 +95,14 @@ def merges_of(entity: Entity) -> Merges:
     )
 
 
+def is_named_by_person(entity: Entity) -> bool:
+    """Return True if a person named or merged an entity."""
+    merge = entity.metadata.get("merge")
+    return bool(entity.aliases) or (isinstance(merge, dict) and merge.get("stage") == "person")
+
+
 def find_root(entity: Entity, by_id: Mapping[str, Entity]) -> Entity:
-    """Return the entity that one was merged into at last, itself if into none."""
+    """Return the entity at the end of the merges."""
     seen = {entity.id}
     while (into := entity.merged_into) is not None and into not in seen and into in by_id:
         seen.add(into)
@@ -106,7 +111,7 @@ def find_root(entity: Entity, by_id: Mapping[str, Entity]) -> Entity:
 
 
 def list_cluster(entity_id: str, by_id: Mapping[str, Entity]) -> list[str]:
-    """Return the IDs of all entities that are the same as one, that one among them."""
+    """Return the IDs of all entities merged with one, its own included."""
     if entity_id not in by_id:
         return [entity_id]
     root = find_root(by_id[entity_id], by_id)
@@ -118,7 +123,7 @@ def _said(value: str, entity: Entity) -> Said:
 
 
 def _holds(said: list[Said]) -> Said:
-    """Return what holds of all that was said: the latest of the highest trust."""
+    """Return the latest value of the highest trust."""
     return max(enumerate(said), key=lambda each: (TRUST_ORDER.index(each[1]["trust"]), each[0]))[1]
 
 
@@ -128,7 +133,7 @@ def _own_aliases(entity: Entity, merges: Merges) -> list[str]:
 
 
 def _with(entity: Entity, merges: Merges) -> Entity:
-    """Return an entity with these merges instead of those it has."""
+    """Replace the merges of an entity."""
     before = merges_of(entity)
     attributes = {key: value for key, value in entity.attributes.items() if key not in before["attributes"]}
     attributes |= {key: _holds(said)["value"] for key, said in merges["attributes"].items() if said}

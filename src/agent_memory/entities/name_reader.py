@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from agent_memory.entities.proper_names import CapitalizedRun
 
-SMALL: Final = "small letters"
-"""Rule of a mention of a name that is written without its capitals."""
+LOWERCASE: Final = "small letters"
+"""Rule of a mention of a capitalized name in lower case."""
 BY_CAPITALS: Final = "capitals"
 """Detail of the source of an entity that was found by a capital letter alone."""
-BY_NAME: Final = frozenset({SMALL, "known name", BY_CAPITALS})
+BY_NAME: Final = frozenset({LOWERCASE, "known name", BY_CAPITALS})
 """Rules that find a name by its words rather than its form."""
 _WORD: Final = re.compile(r"[^\W_]+")
 _LONGER_BEFORE: Final = re.compile(r"[\w/@\\#.-]")
@@ -47,30 +47,40 @@ def find_mentions(text: str, *, gazetteer: Gazetteer | None = None, speaker: str
 
 
 def _find_known(prose: str, gazetteer: Gazetteer, speaker: str, runs: Sequence[CapitalizedRun]) -> Iterator[Mention]:
-    """Yield known names, unless they are a part of a longer run of capitalized words."""
+    """Yield known names that are no part of a longer run."""
     spoken = Gazetteer({speaker: "person"} if speaker else {})
     run_at = {position: run for run in runs for position in range(run.start, run.end)}
     end = 0
     for word in _WORD.finditer(prose):
         start = word.start()
-        for name, kind, is_candidate, is_doubtful in (*spoken.find(word[0]), *gazetteer.find(word[0])):
+        for name, kind, is_candidate, has_lowercase_use in (*spoken.find(word[0]), *gazetteer.find(word[0])):
             end_of_name = start + len(name)
             written, run = prose[start:end_of_name], run_at.get(start)
-            is_small = written == name.casefold() != name and kind == "name"
+            is_lowercase = written == name.casefold() != name and kind == "name"
             is_longer = run is not None and len(run.name) > len(name)
-            if start < end or (written != name and not is_small) or is_longer or _is_part(prose, start, end_of_name):
+            if (
+                start < end
+                or (written != name and not is_lowercase)
+                or is_longer
+                or _is_part(prose, start, end_of_name)
+            ):
                 continue
             is_evident = run is not None and run.is_evidence
-            is_refused = (is_candidate and is_modifier(prose, name, end_of_name)) or (is_doubtful and not is_evident)
-            if is_small or not is_refused:
+            is_refused = (is_candidate and is_modifier(prose, name, end_of_name)) or (
+                has_lowercase_use and not is_evident
+            )
+            if is_lowercase or not is_refused:
                 end = end_of_name
                 confidence = SEEN_ONCE if is_candidate else KNOWN
-                yield Mention(written, kind, start, end, confidence, SMALL if is_small else "known name")
+                yield Mention(written, kind, start, end, confidence, LOWERCASE if is_lowercase else "known name")
             break
 
 
 def _find_unknown(prose: str, runs: Sequence[CapitalizedRun]) -> Iterator[Mention]:
-    """Yield runs that may be names, wherever the text has them, unless it also has them in small letters."""
+    """Yield every occurrence of likely names.
+
+    A name that the text also has in lower case is not likely.
+    """
     names = dict.fromkeys(run.name for run in runs if run.is_evidence)
     for name in sorted(names, key=len, reverse=True):
         if name.casefold() in prose and _find_words(prose, name.casefold()):
@@ -88,5 +98,5 @@ def _find_words(prose: str, name: str) -> list[int]:
 
 
 def _is_part(prose: str, start: int, end: int) -> bool:
-    """Return True if a span is a part of a path or a longer word."""
+    """Return True for a part of a path or a longer word."""
     return _LONGER_BEFORE.match(prose[start - 1 : start]) is not None or _LONGER.match(prose, end) is not None

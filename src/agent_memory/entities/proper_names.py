@@ -48,7 +48,7 @@ class CapitalizedRun:
         name: Words of the run, without a possessive ending.
         start: First character in the text.
         end: End, exclusive.
-        is_evidence: Whether the place of the run shows that it is a name.
+        is_evidence: True if the place of the run shows that it is a name.
     """
 
     name: str
@@ -63,7 +63,10 @@ def hide_code(text: str) -> str:
 
 
 def find_runs(prose: str) -> Iterator[CapitalizedRun]:
-    """Yield capitalized runs inside sentences, and quoted titles; none of a language that capitalizes all nouns."""
+    """Yield capitalized runs inside sentences, and quoted titles.
+
+    A language that capitalizes all nouns has none.
+    """
     if len(_GERMAN.findall(prose)) > 1:
         return
     prose = _HEADING.sub(lambda match: " " * len(match[0]), prose)
@@ -81,14 +84,14 @@ def find_runs(prose: str) -> Iterator[CapitalizedRun]:
 
 
 def _is_inside(prose: str, start: int, end: int) -> bool:
-    """Return True if a word has other words of its sentence before it."""
+    """Return True if words of the same sentence precede a word."""
     before = prose[max(0, start - _LOOK_BACK) : start]
     begins = _ADDRESSED.search(before) is not None and _GOES_ON.match(prose, end) is not None
     return _INSIDE.search(before) is not None and not begins
 
 
 def is_modifier(prose: str, name: str, end: int) -> bool:
-    """Return True if a single word may describe the next one, as "Italian" in "Italian food"."""
+    """Return True if a word may describe the next, as in "Italian food"."""
     return " " not in name and _MODIFIER.match(prose, end) is not None
 
 

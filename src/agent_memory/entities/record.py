@@ -1,4 +1,4 @@
-"""What two descriptions of entities are compared by, and what came of it. Plain values."""
+"""Descriptions of entities, and matches of two. Plain values."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from agent_memory.models import Entity
 
 Stage: TypeAlias = Literal["exact", "fuzzy", "embedding", "rule"]
-"""What found a match: equal normal forms, few changed letters, near vectors, or agreement of parts and attributes."""
+"""Stage that found a match: normal forms, letters, vectors, or parts and attributes."""
 Decision: TypeAlias = Literal["merge", "suggest"]
-"""Sure enough to be taken for one, or only to be shown to somebody who knows."""
+"""Certain enough to merge, or only a suggestion for a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What is known of an entity when it is compared.
+    """Description of an entity, to compare it with others.
 
     Attributes:
-        name: As it was written.
-        kind: One of the closed list of entity types; empty where it is not known.
-        attributes: What else was said of it, by name. A value that is empty counts as not known.
-        aliases: Other names it was called by.
+        name: Name as written.
+        kind: Entity type; empty if unknown.
+        attributes: Values by name of the attribute; an empty value is unknown.
+        aliases: Other names of the entity.
     """
 
     name: str
@@ -36,21 +36,21 @@ class Described:
 
 
 def described(entity: Entity) -> Described:
-    """Return what an entity is compared by."""
+    """Return the description of an entity."""
     kind = "" if entity.entity_type in UNTYPED else entity.entity_type
     return Described(entity.name, kind, entity.attributes, tuple(entity.aliases))
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """That a description is likely the same as a known one.
+    """A known entity that a description is likely of.
 
     Attributes:
-        id: Of the known one.
-        stage: What found it.
-        score: How sure, 0 to 1; comparable between matches of one stage.
+        id: ID of the known entity.
+        stage: Stage that found the match.
+        score: Certainty, 0 to 1; comparable between matches of one stage.
         decision: `merge` or `suggest`.
-        evidence: What speaks for it and against it, a sentence each, without values of attributes.
+        evidence: Reasons for and against, a sentence each, without values of attributes.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Which stages take part, and from where on they count.
+    """Enabled stages of matching, and their thresholds.
 
     Attributes:
         exact_match_enabled: Equal normal forms of names or aliases.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.entities.identifiers import is_identifier
+from agent_memory.entities.merging import is_named_by_person
 from agent_memory.models.entities import ENTITY, RELATION_TYPES, Entity, Relation
 
 if TYPE_CHECKING:
@@ -14,25 +15,25 @@ if TYPE_CHECKING:
     from agent_memory.models.record import Record
 
 ENTITIES_FILE: Final = ENTITY.journal
-
+"""Name of the journal of entities, for code that may name no kind."""
 REMOVED_RULES: Final = "rules"
 """Detail of the source of records that earlier versions made."""
 
 
 def is_guessed_entity(entity: Entity) -> bool:
-    """Return True for a guess of a removed rule: no speaker, identifier or decision of a person."""
+    """Return True for a guess of a removed rule.
+
+    A speaker, an identifier or what a person decided is no guess.
+    """
     is_speaker = entity.entity_type == "person" and entity.confidence == 1
-    return is_by_removed_rules(entity) and not (is_declared(entity) or is_speaker or is_identifier(entity.name))
-
-
-def is_declared(entity: Entity) -> bool:
-    """Return True if a person gave an entity another name or merged it."""
-    merge = entity.metadata.get("merge")
-    return bool(entity.aliases) or (isinstance(merge, dict) and merge.get("stage") == "person")
+    return is_by_removed_rules(entity) and not (is_named_by_person(entity) or is_speaker or is_identifier(entity.name))
 
 
 def is_guessed_relation(relation: Relation) -> bool:
-    """Return True for a relation that a removed rule read; a language model gave all other types."""
+    """Return True for a relation of a removed rule.
+
+    A language model gave all other types.
+    """
     return is_by_removed_rules(relation) and relation.relation_type in RELATION_TYPES
 
 
@@ -42,7 +43,7 @@ def is_by_removed_rules(record: Entity | Mentions | Relation) -> bool:
 
 
 def count_guesses(records: Iterable[Record]) -> tuple[int, int]:
-    """Return how many entities and how many relations of some records are guesses."""
+    """Count the guessed entities and relations among records."""
     entities = relations = 0
     for record in records:
         entities += isinstance(record, Entity) and is_guessed_entity(record)

@@ -12,7 +12,7 @@ class SpanSet:
         self._pairs: list[tuple[int, int]] = []
 
     def add(self, start: int, end: int) -> bool:
-        """Add a span unless it overlaps another; return True if it was added."""
+        """Add a span unless it overlaps another; return True if added."""
         index = bisect_left(self._pairs, (end, end))
         if index and self._pairs[index - 1][1] > start:
             return False

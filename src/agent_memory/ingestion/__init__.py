@@ -17,7 +17,14 @@ if TYPE_CHECKING:
         SummarizationConfig,
         WindowConfig,
     )
-    from agent_memory.ingestion.entities.reading import Entities, KnownEntity, Moment
+    from agent_memory.ingestion.entities.entity_reader import (
+        Entities,
+        EntityReader,
+        KnownEntity,
+        MergedEntity,
+        Moment,
+        TimelineEntry,
+    )
     from agent_memory.ingestion.entity_extractor import EntityDeduplicator, EntityExtractor
     from agent_memory.ingestion.ingestor import MemoryIngestor
     from agent_memory.ingestion.queues.in_memory import InMemoryQueue, Queue
@@ -36,6 +43,7 @@ __all__ = [
     "EntityExtractionConfig",
     "EntityExtractionResult",
     "EntityExtractor",
+    "EntityReader",
     "Episode",
     "ExtractedEntity",
     "ExtractedRelationship",
@@ -45,6 +53,7 @@ __all__ = [
     "KnownEntity",
     "MemoryIngestionConfig",
     "MemoryIngestor",
+    "MergedEntity",
     "MetaConfig",
     "Moment",
     "Queue",
@@ -52,6 +61,7 @@ __all__ = [
     "Session",
     "SummarizationConfig",
     "SummarizationError",
+    "TimelineEntry",
     "Turn",
     "WindowConfig",
     "runner_of",
@@ -63,7 +73,7 @@ __getattr__, __dir__ = _offer(
         "errors": "ExtractionError IngestionError SummarizationError",
         "ingestion.config": "EntityDeduplicationConfig EntityExtractionConfig MemoryIngestionConfig MetaConfig "
         "SummarizationConfig WindowConfig",
-        "ingestion.entities.reading": "Entities KnownEntity Moment",
+        "ingestion.entities.entity_reader": "Entities EntityReader KnownEntity MergedEntity Moment TimelineEntry",
         "ingestion.entity_extractor": "EntityDeduplicator EntityExtractor",
         "ingestion.ingestor": "MemoryIngestor",
         "ingestion.queues.in_memory": "InMemoryQueue Queue",

@@ -1,4 +1,4 @@
-"""`EntityExtractor` draws entities from episodes; `EntityDeduplicator` finds those that are known already."""
+"""Extraction of entities from episodes, and comparison with known ones."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from agent_memory.entities import described
 from agent_memory.entities.merging import merge
 from agent_memory.ingestion import metrics
 from agent_memory.ingestion.config import EntityDeduplicationConfig, EntityExtractionConfig
-from agent_memory.ingestion.entities.drawing import drawn
-from agent_memory.ingestion.entities.known import KnownEntities
+from agent_memory.ingestion.entities.entity_index import EntityIndexCache
+from agent_memory.ingestion.entities.text_entities import extract_entities
 from agent_memory.ingestion.shapes import EntityExtractionResult, checked_group
 from agent_memory.knowledge.relation_rows import RELATIONS
 from agent_memory.logs import get_logger
@@ -43,16 +43,18 @@ class EntityExtractor:
         self.config = config or EntityExtractionConfig()
 
     async def extract(self, episode: Episode) -> EntityExtractionResult:
-        """Extract the entities of an episode; none if extraction is disabled.
+        """Extract the entities of an episode, none if disabled.
 
         The text of an episode above 8,192 characters is its beginning.
         """
         relations = {**episode.source_metadata, **episode.metadata}.get(RELATIONS)
-        draw = partial(asyncio.to_thread, drawn, episode.content, least=self.config.min_confidence, relations=relations)
+        draw = partial(
+            asyncio.to_thread, extract_entities, episode.content, least=self.config.min_confidence, relations=relations
+        )
         return await self._draw(episode.id, draw)
 
     async def extract_batch(self, episodes: Sequence[Episode]) -> list[EntityExtractionResult]:
-        """Return what some episodes name, in their order; one that fails has an empty result."""
+        """Extract the entities of episodes, in their order."""
         at_once = asyncio.Semaphore(self.config.batch_size)
 
         async def one(episode: Episode) -> EntityExtractionResult:
@@ -80,7 +82,9 @@ class EntityExtractor:
         # a name that was seen once is kept, hidden until another text has it
         least: Confidence = "high" if self.config.min_confidence == "high" else "low"
         relations = source.metadata.get(RELATIONS)
-        draw = partial(run, drawn, text, speaker=speaker, gazetteer=gazetteer, least=least, relations=relations)
+        draw = partial(
+            run, extract_entities, text, speaker=speaker, gazetteer=gazetteer, least=least, relations=relations
+        )
         return await self._draw(source.id, draw)
 
     async def _draw(
@@ -109,26 +113,27 @@ class EntityExtractor:
 
 
 class EntityDeduplicator:
-    """Finds which known entity of a group a new one is the same as, in four stages; the first that finds one decides.
+    """Finds the known entity of a group that a new one is the same as.
+
+    There are four stages; the first that finds an entity decides.
 
     Args:
-        knowledge: The records.
-        config: Which stages there are.
+        knowledge: Records of the agent.
+        config: Enabled stages.
     """
 
     def __init__(self, knowledge: Knowledge, config: EntityDeduplicationConfig | None = None) -> None:
-        self._knowledge, self.config = knowledge, config or EntityDeduplicationConfig()
-        self._known: KnownEntities | None = None
-        self._read = ("", "")
+        self.config = config or EntityDeduplicationConfig()
+        self._known = EntityIndexCache(knowledge, self.config)
 
     async def find_duplicate(self, entity: Entity, group_id: str) -> Entity | None:
-        """Return the known entity that one is surely the same as; None where there is none, or where it is not sure.
+        """Return the known entity that is certainly the same, or None.
 
-        It is not sure where only one of the two is known from a trusted source.
+        It is not certain if only one of the two is from a trusted source.
 
         Args:
-            entity: A new one.
-            group_id: Among whose entities it is looked for, and in no other group.
+            entity: New entity.
+            group_id: Group whose entities are compared.
 
         Raises:
             ValidationError: The group has no such name.
@@ -136,7 +141,7 @@ class EntityDeduplicator:
         """
         began = time.perf_counter()
         with span("memory.deduplicate_entity", group_id=group_id):
-            known = await self._of(checked_group(group_id))
+            known = (await self._known.get([checked_group(group_id)]))[group_id]
             match = await asyncio.to_thread(known.match, described(entity), entity.trust)
         metrics.EXTRACTION_LATENCY.observe((time.perf_counter() - began) * 1000, operation="deduplicate")
         if match is None or match.decision != "merge" or match.id == entity.id:
@@ -145,21 +150,12 @@ class EntityDeduplicator:
         return known.get(match.id)
 
     async def merge_entities(self, existing: Entity, new: Entity) -> Entity:
-        """Return an entity with what a new description of it says; it is not kept.
+        """Return an entity merged with a new one, without storing it.
 
-        Id and `valid_from` stay. A new attribute goes before the one that was there, unless its trust is lower; how it
-        was before stands in the metadata, so that `agent_memory.entities.merging.split` gives it back.
+        ID and `valid_from` stay. A new attribute replaces the old one, unless its trust is lower. The metadata keeps
+        the old values, so that `agent_memory.entities.merging.split` restores them.
 
         Raises:
             ValidationError: They are one record, or belong to two groups.
         """
         return merge(existing, new)
-
-    async def _of(self, group: str) -> KnownEntities:
-        """Return the entities of a group; they are read again when something changed."""
-        read = (group, await self._knowledge.entities.last_change() or "")
-        if self._known is None or self._read != read:
-            own = [entity for entity in await self._knowledge.entities.valid() if entity.group == group]
-            named = [record for record in await self._knowledge.mentions.valid() if record.group == group]
-            self._known, self._read = await asyncio.to_thread(KnownEntities, own, group, self.config, named), read
-        return self._known

@@ -8,8 +8,7 @@ from agent_memory.errors import SummarizationError, ValidationError
 from agent_memory.ingestion.config import SummarizationConfig
 from agent_memory.ingestion.shapes import Episode, checked_group, summary_of
 from agent_memory.ingestion.summaries import stage as making
-from agent_memory.knowledge.intake.undoing import SUMMARIES
-from agent_memory.tasks.marks import Marks
+from agent_memory.knowledge.intake.undoing import get_forgotten_sources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +71,7 @@ class ConversationSummarizer:
         """
         group = _group(group_id, None)
         made: list[Summary] = []
-        never = (await Marks(self._knowledge.marks).of(SUMMARIES)).never
+        never = await get_forgotten_sources(self._knowledge)
         for each in await self._knowledge.resources.valid():
             if each.group == group and each.resource_type == "conversation":
                 conversation = await making.Conversation.read(self._knowledge, each.id, never)

@@ -1,6 +1,15 @@
 """The data model: what a memory is, what a search takes and returns. Imports errors and redaction alone."""
 
 from agent_memory.models.archive import ARCHIVED, TIDY_RUN, Archived, TidyAction, TidyEntry, TidyRun
+from agent_memory.models.clock import (
+    Clock,
+    as_utc,
+    build_offset,
+    from_seconds,
+    to_own_zone,
+    to_text,
+    utc_now,
+)
 from agent_memory.models.digest_statements import (
     DIGEST,
     PlacedItem,
@@ -121,17 +130,8 @@ from agent_memory.models.text import (
     is_only_folded_equal,
     visible,
 )
-from agent_memory.models.times import (
-    Clock,
-    as_utc,
-    build_offset,
-    from_seconds,
-    parse_bound,
-    to_own_zone,
-    to_text,
-    utc_now,
-)
 from agent_memory.models.trace import MAX_REASON_CHARS, Trace
+from agent_memory.models.typed_dates import parse_bound
 from agent_memory.models.version import Version
 
 __all__ = [

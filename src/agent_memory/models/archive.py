@@ -6,11 +6,11 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field
 
+from agent_memory.models.clock import UtcDatetime, utc_now
 from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind, R
 from agent_memory.models.memory import Memory, MemoryId
 from agent_memory.models.record import IdOf, Record, Value
-from agent_memory.models.times import UtcDatetime, utc_now
 
 MAX_WHY_CHARS: Final = 300
 RunId = Annotated[str, IdOf("run")]

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from agent_memory.models.clock import UtcDatetime  # noqa: TC001 - pydantic reads it
 from agent_memory.models.document import group_facets
 from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind, R
 from agent_memory.models.knowledge import Name  # noqa: TC001 - pydantic reads it
 from agent_memory.models.record import MAX_GROUP_CHARS, IdOf, Record
 from agent_memory.models.text import check_text
-from agent_memory.models.times import UtcDatetime  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,8 @@ EntityType = Literal[
     "url", "mail", "version", "name", "other",
 ]  # fmt: skip
 """A closed list: it labels metrics, and an open one would make a series of each word of a model."""
+ENTITY_STAGE: Final = "entities"
+"""Name of the stage that extracts entities."""
 UNTYPED: Final = frozenset({"name", "other"})
 """Types that say nothing of an entity: `name` where neither a form nor a declaration gives a type."""
 RELATION_TYPES: Final = (

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 
+from agent_memory.models.clock import UtcDatetime  # noqa: TC001 - pydantic resolves it
 from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind
 from agent_memory.models.memory import Memory, MemoryId
 from agent_memory.models.record import IdOf
-from agent_memory.models.times import UtcDatetime  # noqa: TC001 - pydantic resolves it
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta

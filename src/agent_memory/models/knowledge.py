@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import Field, field_validator
 from pydantic_core.core_schema import str_schema
 
+from agent_memory.models.clock import UtcDatetime  # noqa: TC001 - pydantic reads it
 from agent_memory.models.document import group_facets
 from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind
 from agent_memory.models.record import MAX_GROUP_CHARS, IdOf, Record, RecordId, Value
 from agent_memory.models.text import check_text
-from agent_memory.models.times import UtcDatetime  # noqa: TC001 - pydantic reads it
 
 if TYPE_CHECKING:
     import pydantic

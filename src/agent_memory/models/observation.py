@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent_memory.models.clock import UtcDatetime
 from agent_memory.models.memory import MAX_CONTENT_CHARS, Category
 from agent_memory.models.record import Fraction, Source, Trust
-from agent_memory.models.times import UtcDatetime
 
 
 class Observation(BaseModel):

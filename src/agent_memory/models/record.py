@@ -14,11 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 from pydantic_core.core_schema import str_schema
 
 from agent_memory.errors import ValidationError
+from agent_memory.models.clock import UtcDatetime, to_own_zone, to_text, utc_now
 from agent_memory.models.document import ITEM
 from agent_memory.models.identifiers import ID_DIGITS, check_agent_id
 from agent_memory.models.invalid import describe
 from agent_memory.models.text import MARK_CHARS, check_metadata, check_text, visible
-from agent_memory.models.times import UtcDatetime, to_own_zone, to_text, utc_now
 
 MAX_TAGS: Final = 50
 MAX_TAG_CHARS: Final = 64

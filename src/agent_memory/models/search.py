@@ -12,13 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from typing_extensions import override
 
 from agent_memory.errors import ValidationError
+from agent_memory.models.clock import UtcDatetime
 from agent_memory.models.document import GROUP, GROUPED, ITEM
 from agent_memory.models.found_text import HitOrigin
 from agent_memory.models.invalid import describe
 from agent_memory.models.links import Surroundings
 from agent_memory.models.memory import Category, Memory
 from agent_memory.models.record import Record, normalise_tags
-from agent_memory.models.times import UtcDatetime, parse_bound
+from agent_memory.models.typed_dates import parse_bound
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.models.clock import as_utc, to_text
 from agent_memory.models.text import folded_text
-from agent_memory.models.times import as_utc, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

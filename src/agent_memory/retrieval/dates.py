@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.times import times_in
-from agent_memory.times.days import MONTHS, some_months, whole_years
+from agent_memory.times.days import MONTHS, get_months, get_years
 
 if TYPE_CHECKING:
     from datetime import date, datetime
@@ -38,11 +38,11 @@ def named_days(question: str, now: datetime) -> set[str]:
         words = question[mention.start : mention.end]
         is_yearless = _MONTH.search(words) and not _YEAR.search(words)
         for days in mention.named:
-            year, month, both, day = day_terms(days.first)
+            year, month, both, day = day_terms(days.first_day)
             if days.length == 1:
                 terms |= {month, day} if is_yearless else {year, month, both, day}
-            elif days == some_months(days.first.year, days.first.month):
+            elif days == get_months(days.first_day.year, days.first_day.month):
                 terms |= {month} if is_yearless else {month, both} | ({year} if year[1:] in words else set())
-            elif days == whole_years(days.first.year):
+            elif days == get_years(days.first_day.year):
                 terms.add(year)
     return terms

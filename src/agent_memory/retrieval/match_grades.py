@@ -75,7 +75,7 @@ def get_match_evidence(
     question, postings = search.question, search.corpus.postings
     numbers = {search.corpus.documents[record_id].number: record_id for record_id in record_ids}
     frequencies = {term: postings.frequency(term) for term in question.weights if not is_day_term(term)}
-    weights = {term: postings.compute_rarity(max(1, frequency)) for term, frequency in frequencies.items()}
+    weights = {term: postings.compute_idf(max(1, frequency)) for term, frequency in frequencies.items()}
     shared: dict[str, set[str]] = {record_id: set() for record_id in numbers.values()}
     for term, documents in postings.held(weights, numbers).items():
         for number, _ in documents:

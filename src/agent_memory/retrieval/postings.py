@@ -160,7 +160,7 @@ class Postings:
         return using + (self._background.frequency(term) if self._background is not None else 0)
 
     def idf(self, term: str) -> float:
-        """Return the inverse document frequency of a term, 0 for one that no document holds."""
+        """Return the IDF of a term, 0 if no document has it."""
         every = self.documents  # of the background some may count no more
         if (self.indexed.changes, every) != self._weighed:
             self._idf.clear()
@@ -168,12 +168,12 @@ class Postings:
         known = self._idf.get(term)
         if known is None:
             using = self.frequency(term)
-            known = self.compute_rarity(using) if using else 0.0
+            known = self.compute_idf(using) if using else 0.0
             self._idf[term] = known
         return known
 
-    def compute_rarity(self, frequency: int) -> float:
-        """Return the inverse document frequency of a term that `frequency` documents hold."""
+    def compute_idf(self, frequency: int) -> float:
+        """Return the IDF of a term that `frequency` documents have."""
         return math.log(1 + (max(0, self.documents - frequency) + 0.5) / (frequency + 0.5))
 
     def scores(self, weights: Mapping[str, float]) -> Scores:
@@ -227,8 +227,11 @@ class Postings:
         return len(self) + (self._background.documents if self._background is not None else 0)
 
     def full_score(self, weights: Mapping[str, float]) -> float:
-        """Return what a document of average length would score that holds every term once, unknown terms too."""
-        unknown = self.compute_rarity(0)
+        """Return the score of an average document with every term once.
+
+        Unknown terms count as those of no document.
+        """
+        unknown = self.compute_idf(0)
         return sum(weight * (self.idf(term) or unknown) for term, weight in weights.items())
 
     def window_scores(self, weights: Mapping[str, float], windows: Mapping[int, tuple[int, ...]]) -> dict[int, float]:

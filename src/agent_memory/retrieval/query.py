@@ -51,8 +51,8 @@ def read_question(
     # Half a surrogate pair is no text: tokenizers and sqlite would raise on it.
     query = query[:_MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
     time = read_periods(query, now)
-    kept = time.kept if query_terms(time.kept) else query  # words of time alone are words, too
-    weights = {term: float(count) for term, count in Counter(query_terms(kept)).items()}
+    topic = time.without_relative if query_terms(time.without_relative) else query  # words of time alone are words, too
+    weights = {term: float(count) for term, count in Counter(query_terms(topic)).items()}
     if all(each.start and each.end for each in time.periods):  # the last day before a time is not what is asked for
         weights |= dict.fromkeys(named_days(query, now), 1.0)
     named = named_in(query, speakers)
@@ -62,10 +62,10 @@ def read_question(
         weights,
         named,
         asks_time=_ASKS_TIME.match(query) is not None,
-        embedded_text=without_names(kept, named | silent)[:_MAX_EMBEDDED_CHARS],
-        identifiers=identifiers_in(kept),
+        embedded_text=without_names(topic, named | silent)[:_MAX_EMBEDDED_CHARS],
+        identifiers=identifiers_in(topic),
         is_unlatin=is_unlatin(query),
         periods=time.periods,
-        dates=frozenset(query_terms(time.dates)),
-        asks_for_period=bool(time.periods) and asks_for_anything(time.rest),
+        dates=frozenset(query_terms(time.date_words)),
+        asks_for_period=bool(time.periods) and asks_for_anything(time.topic),
     )

@@ -36,13 +36,15 @@ class Marks:
         self._storage = storage
 
     async def of(self, stage: Marked) -> Mark:
-        """Return the mark of a step as it stands, or as it is before the first run."""
-        own = derived_id(MARK.prefix, stage.name, stage.source)
+        """Return the mark of a stage, a new one before its first run."""
+        return await self.of_name(stage.name, stage.source, stage.version)
+
+    async def of_name(self, name: str, source: str, version: int = 1) -> Mark:
+        """Return the mark of a stage by the names of the stage and its source."""
+        own = derived_id(MARK.prefix, name, source)
         known = await self._storage.get(own)
-        if known is not None:
-            return known
         agent_id = self._storage.agent_id
-        return Mark(agent_id=agent_id, id=own, stage=stage.name, version=stage.version, source_kind=stage.source)
+        return known or Mark(agent_id=agent_id, id=own, stage=name, version=version, source_kind=source)
 
     async def keep(self, mark: Mark) -> None:
         """Put a mark in the place of the one with its id; one that says the same is not written."""

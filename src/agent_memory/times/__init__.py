@@ -2,12 +2,12 @@
 
 from agent_memory.times.mentions import TimeMention, times_in
 from agent_memory.times.period import Period
-from agent_memory.times.questions import Reading, named_periods, read_periods
-from agent_memory.times.saying import describe_saying
+from agent_memory.times.questions import QuestionPeriods, named_periods, read_periods
+from agent_memory.times.saying_day import describe_saying
 
 __all__ = [
     "Period",
-    "Reading",
+    "QuestionPeriods",
     "TimeMention",
     "describe_saying",
     "named_periods",

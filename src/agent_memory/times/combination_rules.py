@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import time
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.times.calendar_rules import find_yearly, make_day
-from agent_memory.times.days import Days, add_days, half_of, moved, one_day, week_of
+from agent_memory.times.calendar_rules import build_yearly_day, find_yearly
+from agent_memory.times.days import Days, add_days, get_half, get_week, make_day, shift
 from agent_memory.times.grammar import Node, Rule
 
 if TYPE_CHECKING:
@@ -20,172 +19,129 @@ _WEEKDAY_RULES: Final = ("weekday", "weekday by", "weekday of", "day name")
 
 
 def _join_weekday(view: Viewpoint, weekday: Node, node: Node) -> Node | None:
-    """Return the date next to a day of the week; its year is one in which both fit."""
+    """Resolve a date next to its weekday, in a year that fits."""
     if weekday.rule not in _WEEKDAY_RULES or node.rule in _WEEKDAY_RULES:
         return None
-    if node.again is None:
+    if node.in_year is None:
         return node
-    return _find_weekday(view, weekday, [node.again]) or (weekday if view.variant else node)
+    return _find_weekday(view, weekday, [node.in_year]) or (weekday if view.has_second_meaning else node)
 
 
 def _find_weekday(view: Viewpoint, weekday: Node, makers: Sequence[Callable[[int], Days]]) -> Node | None:
-    """Return the one day, among the last and next of each maker, that is on a day of the week."""
-    nodes = [find_yearly(view._replace(ahead=ahead), make) for make in makers for ahead in (False, True)]
-    fits = {node.days for node in nodes if node and node.days.first.weekday() == weekday.days.first.weekday()}
+    """Return the only candidate on that weekday, or None."""
+    nodes = [find_yearly(view._replace(is_future=is_future), make) for make in makers for is_future in (False, True)]
+    fits = {node.days for node in nodes if node and node.days.first_day.weekday() == weekday.days.first_day.weekday()}
     return Node(fits.pop()) if len(fits) == 1 else None
 
 
-def _keep(view: Viewpoint, node: Node) -> Node:
-    del view
-    return node
+def _keep(_view: Viewpoint, node: Node, hour: int = 0, hour2: int = 0, unit: str = "day") -> Node | None:
+    """Resolve a day next to a time of day."""
+    return node if unit == "day" and max(hour, hour2) <= _HOURS else None
 
 
 def _weekday_pair(view: Viewpoint, weekday: Node, pair: tuple[int, int]) -> Node | None:
-    """Return "Friday 7.6" if one order of the numbers is on that day."""
+    """Resolve "Friday 7.6" if one order of the numbers fits."""
     if weekday.rule not in _WEEKDAY_RULES:
         return None
-    return _find_weekday(view, weekday, [make_day(*pair), make_day(*pair[::-1])])
+    return _find_weekday(view, weekday, [build_yearly_day(*pair), build_yearly_day(*pair[::-1])])
 
 
-def _add_clock(
-    view: Viewpoint, node: Node, clock: tuple[int, int] | None = None, clock2: tuple[int, int] | None = None
-) -> Node:
-    del view
-    return node._replace(clock=tuple(time(*clock) for clock in (clock, clock2) if clock))
-
-
-def _add_hours(
-    view: Viewpoint, node: Node, hour: int, hour2: int | None = None, clock2: tuple[int, int] | None = None
-) -> Node | None:
-    if max(hour, hour2 or 0) > _HOURS:
-        return None
-    last = (hour2, 0) if hour2 is not None else clock2
-    return _add_clock(view, node, (hour % _HOURS, 0), last and (last[0] % _HOURS, last[1]))
-
-
-def _half(view: Viewpoint, node: Node, *, late: bool) -> Node:
-    del view
+def _half(_view: Viewpoint, node: Node, *, late: bool) -> Node:
     rule = "end of" if late else "beginning of"
     if node.days.length == 1:
         return node._replace(rule=rule)
-    again = node.again
-    halves = (lambda year: half_of(again(year), late=late)) if again else None
-    return Node(half_of(node.days, late=late), halves, rule=rule)
+    in_year = node.in_year
+    halves = (lambda year: get_half(in_year(year), late=late)) if in_year else None
+    return Node(get_half(node.days, late=late), halves, rule=rule)
 
 
-def _middle(view: Viewpoint, node: Node) -> Node | None:
-    """Return the middle third."""
-    del view
+def _middle(_view: Viewpoint, node: Node) -> Node | None:
+    """Resolve the middle third of a span."""
     third = node.days.length // 3
-    return Node(Days(add_days(node.days.first, third), add_days(node.days.behind, -third))) if third > 1 else None
+    return Node(Days(add_days(node.days.first_day, third), add_days(node.days.end_day, -third))) if third > 1 else None
 
 
-def _end_of_day(view: Viewpoint, unit: str, node: Node) -> Node | None:
-    del view
-    return node if unit == "day" else None
+def _week(_view: Viewpoint, node: Node, unit: str = "week") -> Node | None:
+    return Node(get_week(node.days.first_day)) if unit == "week" else None
 
 
-def _week(view: Viewpoint, node: Node, unit: str = "week") -> Node | None:
-    del view
-    return Node(week_of(node.days.first)) if unit == "week" else None
+def _from_day(_view: Viewpoint, count: int, unit: str, node: Node, *, sign: int) -> Node:
+    return Node(make_day(shift(node.days.first_day, unit, sign * count)))
 
 
-def _from_day(view: Viewpoint, count: int, unit: str, node: Node) -> Node:
-    del view
-    return Node(one_day(moved(node.days.first, unit, count)))
-
-
-def _before_day(view: Viewpoint, count: int, unit: str, node: Node) -> Node:
-    return _from_day(view, -count, unit, node)
-
-
-def _units_of(view: Viewpoint, count: int, unit: str, node: Node, rel: int = 1) -> Node | None:
-    """Return the first or last units of a span."""
-    del view
+def _units_of(_view: Viewpoint, count: int, unit: str, node: Node, offset: int = 1) -> Node | None:
+    """Resolve the first or last units of a span."""
     days = node.days
-    if rel > 0:
-        days = Days(days.first, moved(days.first, unit, count))
-    elif rel < 0:
-        days = Days(moved(days.behind, unit, -count), days.behind)
-    return Node(days) if node.days.first <= days.first and days.behind <= node.days.behind else None
+    if offset > 0:
+        days = Days(days.first_day, shift(days.first_day, unit, count))
+    elif offset < 0:
+        days = Days(shift(days.end_day, unit, -count), days.end_day)
+    return Node(days) if node.days.first_day <= days.first_day and days.end_day <= node.days.end_day else None
 
 
-def _day_of(view: Viewpoint, day: int, unit: str, node: Node) -> Node | None:
-    del view
-    found = add_days(node.days.first, day - 1)
-    return Node(one_day(found)) if unit == "day" and found < node.days.behind else None
-
-
-def _last_day_of(view: Viewpoint, rel: int, unit: str, node: Node) -> Node | None:
-    del view
-    return Node(one_day(add_days(node.days.behind, -1))) if unit == "day" and rel < 0 else None
+def _day_of(_view: Viewpoint, unit: str, node: Node, day: int = 0, offset: int = -1) -> Node | None:
+    """Resolve the nth or last day of a span."""
+    found = add_days(node.days.first_day if day else node.days.end_day, day - 1)
+    return Node(make_day(found)) if unit == "day" and offset < 0 and found < node.days.end_day else None
 
 
 _AT: Final = "(AT|FROM|BETWEEN|FOR|ON|COMMA)?"
 JOINING_RULES: Final = (
     Rule("date", "weekday:DAY_NODE (COMMA|OF|ON)? node:DAY_NODE", _join_weekday),
-    Rule("date", "node:DAY_NODE COMMA? weekday:DAY_NODE", _join_weekday),
     Rule("date", "SHORT_WEEKDAY DOT? COMMA? node:DAY_NODE", _keep),
     Rule("date", "weekday:DAY_NODE COMMA? pair:PAIR", _weekday_pair),
-    Rule("clock", f"node:DAY_NODE COMMA? PART? {_AT} clock:CLOCK (UP_TO clock2:CLOCK)?", _add_clock),
-    Rule("clock", "node:DAY_NODE PART? AT hour:DIGITS OCLOCK? PART?", _add_hours),
-    Rule("clock", "node:DAY_NODE PART? (FROM|BETWEEN) hour:DAY (UP_TO|AND) (clock2:CLOCK|hour2:DAY)",
-         _add_hours),
-    Rule("clock", "node:DAY_NODE hour:DAY OCLOCK", _add_hours),
-    Rule("clock", f"{_AT} clock:CLOCK (UP_TO clock2:CLOCK)? (COMMA|ON|OF|IN)? node:DAY_NODE", _add_clock),
-    Rule("clock", f"{_AT} hour:DAY UP_TO clock2:CLOCK (ON|OF)? node:DAY_NODE",
-         _add_hours),
-    Rule("clock", "(FROM|BETWEEN) hour:DAY (UP_TO|AND) hour2:DAY (ON|OF)? node:DAY_NODE", _add_hours),
-    Rule("clock", "hour:DAY UP_TO hour2:DAY node:DAY_NODE", _add_hours),
-    Rule("clock", "AT hour:DAY OCLOCK? (IN THE PART)? ON? node:DAY_NODE", _add_hours),
-    Rule("part of a day", "node:DAY_NODE (IN THE|AT)? PART", _add_clock),
-    Rule("part of a day", "(IN|ON|AT)? THE? PART (ON|OF) node:DAY_NODE", _add_clock),
-    Rule("end of", "unit:END_OF ON? node:DAY_NODE", _end_of_day),
+    Rule("clock", f"node:DAY_NODE COMMA? PART_OF_DAY? {_AT} CLOCK (UP_TO CLOCK)?", _keep),
+    Rule("clock", "node:DAY_NODE PART_OF_DAY? AT hour:DIGITS OCLOCK? PART_OF_DAY?", _keep),
+    Rule("clock", "node:DAY_NODE PART_OF_DAY? (FROM|BETWEEN) hour:DAY (UP_TO|AND) (CLOCK|hour2:DAY)", _keep),
+    Rule("clock", f"{_AT} CLOCK (UP_TO CLOCK)? (COMMA|ON|OF|IN)? node:DAY_NODE", _keep),
+    Rule("clock", f"{_AT} hour:DAY UP_TO CLOCK (ON|OF)? node:DAY_NODE", _keep),
+    Rule("clock", "(FROM|BETWEEN) hour:DAY (UP_TO|AND) hour2:DAY (ON|OF)? node:DAY_NODE", _keep),
+    Rule("clock", "hour:DAY UP_TO hour2:DAY node:DAY_NODE", _keep),
+    Rule("part of a day", "node:DAY_NODE (IN THE|AT)? PART_OF_DAY", _keep),
+    Rule("part of a day", "(IN|ON|AT)? THE? PART_OF_DAY (ON|OF) node:DAY_NODE", _keep),
+    Rule("end of", "unit:END_OF ON? node:DAY_NODE", _keep),
     Rule("end of", "THE? (END|LATE) (DASH|OF|IN)? THE? node:SPAN", partial(_half, late=True)),
     Rule("beginning of", "THE? EARLY (DASH|OF|IN)? THE? node:SPAN", partial(_half, late=False)),
     Rule("middle of", "THE? MID (DASH|OF)? THE? node:NODE", _middle),
     Rule("week of", "THE? (WEEK_OF|unit:UNIT OF) ON? node:DAY_NODE", _week),
-    Rule("from a day", "count:NUMBER unit:UNIT (AFTER|FROM) node:DAY_NODE", _from_day),
-    Rule("before a day", "count:NUMBER unit:UNIT BEFORE node:DAY_NODE", _before_day),
-    Rule("units of", "THE? (rel:REL|NTH) count:NUMBER unit:UNIT (OF|IN) node:SPAN", _units_of),
-    Rule("day of", "THE? day:ORDINAL unit:UNIT (OF|IN) node:NODE", _day_of),
-    Rule("day of", "THE? rel:REL unit:UNIT (OF|IN) node:NODE", _last_day_of),
+    Rule("from a day", "count:NUMBER unit:UNIT (AFTER|FROM) node:DAY_NODE", partial(_from_day, sign=1)),
+    Rule("before a day", "count:NUMBER unit:UNIT BEFORE node:DAY_NODE", partial(_from_day, sign=-1)),
+    Rule("units of", "THE? (offset:OFFSET|NTH) count:NUMBER unit:UNIT (OF|IN) node:SPAN", _units_of),
+    Rule("day of", "THE? (day:ORDINAL|offset:OFFSET) unit:UNIT (OF|IN) node:NODE", _day_of),
 )  # fmt: skip
 
 
-def _range(view: Viewpoint, first: Node, last: Node) -> Node | None:
-    """Return the span from one to another; an end without a year takes that of the other."""
-    del view
+def _range(_view: Viewpoint, first: Node, last: Node) -> Node | None:
+    """Resolve a span; an end without a year takes the other's."""
     start, end = first.days, last.days
-    if first.again is not None:
-        start = _move(first, end.first.year, (0, -1), lambda days: days.first <= end.first)
-    elif last.again is not None:
-        end = _move(last, start.first.year, (0, 1), lambda days: days.first >= start.first)
+    if first.in_year is not None:
+        start = _move(first, end.first_day.year, (0, -1), lambda days: days.first_day <= end.first_day)
+    elif last.in_year is not None:
+        end = _move(last, start.first_day.year, (0, 1), lambda days: days.first_day >= start.first_day)
     if last.rule == "weekday":
-        end = one_day(add_days(start.first, (end.first - start.first).days % 7))
+        end = make_day(add_days(start.first_day, (end.first_day - start.first_day).days % 7))
     if first.rule == "end of":
-        start = one_day(start.behind)
+        start = make_day(start.end_day)
     if last.rule == "end of":  # until it is over
-        end = one_day(end.behind)
-        return Node(Days(start.first, end.first), bound="range", named=(start, end))
-    if start.first > end.first or start.behind >= end.behind:
+        end = make_day(end.end_day)
+        return Node(Days(start.first_day, end.first_day), bound="range", named=(start, end))
+    if start.first_day > end.first_day or start.end_day >= end.end_day:
         return None
-    return Node(Days(start.first, end.behind), bound="range", named=(start, end), clock=first.clock)
+    return Node(Days(start.first_day, end.end_day), bound="range", named=(start, end))
 
 
 def _move(node: Node, year: int, steps: tuple[int, int], is_fit: Callable[[Days], bool]) -> Days:
-    years = [node.again(year + step) for step in steps] if node.again else []
+    years = [node.in_year(year + step) for step in steps] if node.in_year else []
     return next((days for days in years if is_fit(days)), node.days)
 
 
 def _bound(name: str) -> Callable[[Viewpoint, Node], Node]:
-    def read(view: Viewpoint, node: Node) -> Node:
-        del view
+    def read(_view: Viewpoint, node: Node) -> Node:
         named = node.days
         if node.rule == "end of" and node.days.length > 1 and name in {"before", "by", "until"}:
-            named = one_day(named.behind)
+            named = make_day(named.end_day)
         if node.rule == "beginning of" and name == "after":
-            named = one_day(named.first)
+            named = make_day(named.first_day)
         return node._replace(bound=name, named=(named,), rule=name)
 
     return read

@@ -15,16 +15,20 @@ _MONTHS_OF: Final = {"month": 1, "quarter": 3, "half": 6, "year": 12, "decade": 
 _MONTH_LENGTHS: Final = range(28, 32)
 
 
-class Days(NamedTuple):
-    """Days from `first` to the one before `behind`."""
+Bounds = tuple[date | None, date | None]
+"""First day and end day; None for an open end."""
 
-    first: date
-    behind: date
+
+class Days(NamedTuple):
+    """Days from `first_day` to `end_day`, which is exclusive."""
+
+    first_day: date
+    end_day: date
 
     @property
     def length(self) -> int:
         """The number of days."""
-        return (self.behind - self.first).days
+        return (self.end_day - self.first_day).days
 
 
 def add_days(day: date, count: int) -> date:
@@ -32,63 +36,66 @@ def add_days(day: date, count: int) -> date:
     return day + timedelta(days=count)
 
 
-def one_day(day: date) -> Days:
+def make_day(day: date) -> Days:
     """Return a span of one day."""
     return Days(day, add_days(day, 1))
 
 
-def week_of(day: date) -> Days:
+def get_week(day: date) -> Days:
     """Return the week of a day, Monday to Sunday."""
     monday = add_days(day, -day.weekday())
     return Days(monday, add_days(monday, 7))
 
 
-def some_months(year: int, month: int, length: int = 1) -> Days:
+def get_months(year: int, month: int, length: int = 1) -> Days:
     """Return `length` months; `month` is 1 to 12."""
     return Days(date(year, month, 1), date(year + (month + length - 1) // 12, (month + length - 1) % 12 + 1, 1))
 
 
-def whole_years(first: int, count: int = 1) -> Days:
+def get_years(first: int, count: int = 1) -> Days:
     """Return whole years."""
     return Days(date(first, 1, 1), date(first + count, 1, 1))
 
 
-def numbered_week(year: int, number: int) -> Days:
+def get_iso_week(year: int, number: int) -> Days:
     """Return a week by its number in ISO 8601."""
-    return week_of(date.fromisocalendar(year, number, 1))
+    return get_week(date.fromisocalendar(year, number, 1))
 
 
-def week_in_month(month: Days, nth: int) -> Days:
-    """Return the nth week of a month, or the last for -1; the first has a Thursday."""
+def get_week_in_month(month: Days, nth: int) -> Days:
+    """Return the nth week of a month; -1 is the last.
+
+    The first week is the first with a Thursday.
+    """
     if nth < 0:
-        return week_of(add_days(month.behind, -4))
-    thursday = add_days(month.first, (3 - month.first.weekday()) % 7)
-    return week_of(add_days(thursday, 7 * (nth - 1)))
+        return get_week(add_days(month.end_day, -4))
+    thursday = add_days(month.first_day, (3 - month.first_day.weekday()) % 7)
+    return get_week(add_days(thursday, 7 * (nth - 1)))
 
 
-def weekday_in_month(month: Days, weekday: int, nth: int) -> date:
-    """Return such as the third Friday of a month, or the last for -1.
+def get_nth_weekday(month: Days, weekday: int, nth: int) -> date:
+    """Return the nth weekday of a month; -1 is the last.
 
     Raises:
         ValueError: The month has no such day.
     """
-    last = add_days(month.behind, -1)
+    last = add_days(month.end_day, -1)
     if nth < 0:
         return add_days(last, -((last.weekday() - weekday) % 7))
-    day = add_days(month.first, (weekday - month.first.weekday()) % 7 + 7 * (nth - 1))
+    day = add_days(month.first_day, (weekday - month.first_day.weekday()) % 7 + 7 * (nth - 1))
     if day > last:
         raise ValueError("no such day")
     return day
 
 
-def months_back(day: date, count: int) -> date:
-    """Return the day `count` months before, or the last of that month."""
+def subtract_months(day: date, count: int) -> date:
+    """Return the day `count` months earlier, at most the last of that month."""
     at = 12 * day.year + day.month - 1 - count
-    last = add_days(some_months(at // 12, at % 12 + 1).behind, -1)
+    last = add_days(get_months(at // 12, at % 12 + 1).end_day, -1)
     return last.replace(day=min(day.day, last.day))
 
 
-def moved(day: date, unit: str, count: int) -> date:
+def shift(day: date, unit: str, count: int) -> date:
     """Return the day `count` units later.
 
     Raises:
@@ -98,30 +105,33 @@ def moved(day: date, unit: str, count: int) -> date:
         raise ValueError("too many units")
     if unit in _DAYS_OF:
         return add_days(day, _DAYS_OF[unit] * count)
-    return months_back(day, -_MONTHS_OF[unit] * count)
+    return subtract_months(day, -_MONTHS_OF[unit] * count)
 
 
-def unit_at(day: date, unit: str, step: int = 0) -> Days:
+def get_unit(day: date, unit: str, step: int = 0) -> Days:
     """Return the unit of a day, or the one `step` units later."""
     if unit == "day":
-        return one_day(add_days(day, step))
+        return make_day(add_days(day, step))
     if unit in {"week", "fortnight"}:
-        monday = week_of(day).first
-        return Days(moved(monday, unit, step), moved(monday, unit, step + 1))
+        monday = get_week(day).first_day
+        return Days(shift(monday, unit, step), shift(monday, unit, step + 1))
     if unit == "weekend":
-        saturday = add_days(week_of(day).first, 5 + 7 * step)
+        saturday = add_days(get_week(day).first_day, 5 + 7 * step)
         return Days(saturday, add_days(saturday, 2))
     length = _MONTHS_OF[unit]
     at = (12 * day.year + day.month - 1) // length * length + step * length
-    return some_months(at // 12, at % 12 + 1, length)
+    return get_months(at // 12, at % 12 + 1, length)
 
 
-def half_of(days: Days, *, late: bool) -> Days:
-    """Return the first or second half of a span; of a week, until Wednesday or from Thursday on."""
+def get_half(days: Days, *, late: bool) -> Days:
+    """Return the first or second half of a span.
+
+    The second half of a week begins on Thursday.
+    """
     if days.length in _MONTH_LENGTHS:
-        middle = add_days(days.first, 15)
+        middle = add_days(days.first_day, 15)
     elif days.length > _MONTH_LENGTHS[-1]:
-        middle = months_back(days.first, -round(days.length / 30.4) // 2)
+        middle = subtract_months(days.first_day, -round(days.length / 30.4) // 2)
     else:
-        middle = add_days(days.first, days.length // 2)
-    return Days(middle, days.behind) if late else Days(days.first, middle)
+        middle = add_days(days.first_day, days.length // 2)
+    return Days(middle, days.end_day) if late else Days(days.first_day, middle)

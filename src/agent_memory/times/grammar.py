@@ -1,4 +1,4 @@
-"""Rules over tokens: which kinds stand in which order, and what that means.
+"""Rules over tokens: the order of kinds, and its meaning.
 
 Each kind of token is one character, so that a rule is a short regular expression over a string of such characters.
 Patterns have no unbounded repetition, and at each token the longest rule wins: time is linear in the number of tokens.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from datetime import date, datetime, time
+    from datetime import date, datetime
 
     from agent_memory.times.days import Days
 
@@ -22,23 +22,23 @@ _KINDS: Final = re.findall(
     """
     OTHER PLURAL NAME BREAK COMMA DASH SLASH DOT DIGITS COUNT YEAR DATE DATE_PAIR PAIR YEAR_MONTH CLOCK SPREAD NTH
     NTH_DIGITS DECADE YEAR_PART MONTH NAME_MONTH VERB_MONTH LOW_MONTH WEEKDAY SHORT_WEEKDAY UNIT TIME_UNIT SEASON
-    PART_OF_YEAR REL COMING WEEK_OF REST DAY_NAME NUM TENS VAGUE PART AGO AGO_BEFORE LATER EARLIER A THE OF IN ON AT FOR
+    PART_OF_YEAR OFFSET COMING_OFFSET WEEK_OF REST DAY_NAME NUM TENS VAGUE PART_OF_DAY AGO AGO_BEFORE
+    LATER EARLIER ARTICLE_A THE OF IN ON AT FOR
     FROM TO UNTIL SINCE BEFORE AFTER BY BETWEEN AND OR MORE LESS THAN NO END EARLY LATE MID END_OF CALENDAR_WEEK OCLOCK
-    EVERY MEASURE LABEL NOW QUOTE DAY_NODE NODE BOUND
+    EVERY MEASURE LABEL NOW DAY_NODE NODE BOUND
     """,
 )
 CHARS: Final = {kind: chr(0x100 + number) for number, kind in enumerate(_KINDS)}
 _CLASSES: Final = {
     "DAY": "DIGITS NTH NTH_DIGITS NUM TENS",
-    "NUMBER": "DIGITS COUNT NUM TENS A",
+    "NUMBER": "DIGITS COUNT NUM TENS ARTICLE_A",
     "ANY_MONTH": "MONTH NAME_MONTH VERB_MONTH",
-    "SURE_MONTH": "MONTH NAME_MONTH",
     "ANY_WEEKDAY": "WEEKDAY SHORT_WEEKDAY",
     "ORDINAL": "NTH NTH_DIGITS",
     "SPAN": "NODE DAY_NODE",
-    "ANY_REL": "REL COMING",
+    "ANY_OFFSET": "OFFSET COMING_OFFSET",
     "UP_TO": "TO UNTIL DASH",
-    "LEAD": "IN OF SINCE UNTIL BEFORE AFTER BETWEEN EARLY LATE MID THAN END",
+    "LEADING_WORD": "IN OF SINCE UNTIL BEFORE AFTER BETWEEN EARLY LATE MID THAN END",
 }
 _ELEMENT: Final = re.compile(r"(?:([a-z]\w*):)?([A-Z][A-Z_]*)")
 
@@ -48,16 +48,15 @@ class Node(NamedTuple):
 
     Attributes:
         days: The days.
-        again: Returns the same days of a given year, if the words name no year.
-        bound, named, clock: See `TimeMention`.
+        in_year: Returns the same days of a given year; None if the words name a year.
+        bound, named: See `TimeMention`.
         rule: Name of the rule.
     """
 
     days: Days
-    again: Callable[[int], Days] | None = None
+    in_year: Callable[[int], Days] | None = None
     bound: str = "at"
     named: tuple[Days, ...] = ()
-    clock: tuple[time, ...] = ()
     rule: str = ""
 
 
@@ -76,15 +75,15 @@ class Viewpoint(NamedTuple):
 
     Attributes:
         moment: When they were said.
-        ahead: True if they are about the future.
+        is_future: True if they are about the future.
         day_first: True if 3/4 is in April.
-        variant: True for the second meaning of words on which people differ, such as "next Friday".
+        has_second_meaning: True for the second meaning of words on which people differ, such as "next Friday".
     """
 
     moment: datetime
-    ahead: bool
+    is_future: bool
     day_first: bool
-    variant: bool
+    has_second_meaning: bool
 
     @property
     def today(self) -> date:
@@ -94,7 +93,7 @@ class Viewpoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)  # tuples of rules are keys
 class Rule:
-    """A pattern of kinds and its meaning; `read` gets the named values and returns None to refuse."""
+    """A pattern of kinds; `read` gets the named values and returns None to refuse."""
 
     name: str
     pattern: str
@@ -113,7 +112,7 @@ def _replace_element(match: re.Match[str]) -> str:
 
 
 def apply_rules(tokens: list[Token], rules: tuple[Rule, ...], get_view: Callable[[int], Viewpoint]) -> list[Token]:
-    """Return the tokens with each group that a rule reads as one token."""
+    """Merge each group of tokens that a rule reads."""
     row = "".join(CHARS[token.kind] for token in tokens)
     made: list[Token] = []
     done = 0
@@ -149,7 +148,10 @@ class Fit(NamedTuple):
 
 @lru_cache(maxsize=4_096)
 def _find_fits(rules: tuple[Rule, ...], before: str, row: str) -> tuple[Fit, ...]:
-    """Return the rules that fit at the beginning of a row, the longest first; the same few rows come often."""
+    """Return the rules that match at the start, longest first.
+
+    The cache helps because the same few rows come often.
+    """
     text, at = before + row[:_REACH], len(before)
     fits = [
         Fit(rule, match.end() - at, tuple((name, match.start(name) - at) for name in match.groupdict() if match[name]))
@@ -168,7 +170,7 @@ def _read_fits(
             node = rule.read(get_view(tokens[at].start), **values)
         except (ValueError, OverflowError):  # 31 February, 9,000 years ago
             continue
-        if node is not None and node.days.first < node.days.behind:
+        if node is not None and node.days.first_day < node.days.end_day:
             node = node if node.rule else node._replace(rule=rule.name)
             kind = "BOUND" if node.bound != "at" else "DAY_NODE" if node.days.length == 1 else "NODE"
             return Token(tokens[at].start, tokens[at + length - 1].end, kind, node), length

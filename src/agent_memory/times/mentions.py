@@ -8,56 +8,29 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from agent_memory.times.calendar_rules import CALENDAR_RULES
 from agent_memory.times.combination_rules import BOUNDING_RULES, JOINING_RULES
 from agent_memory.times.grammar import Viewpoint, apply_rules
+from agent_memory.times.log_timestamps import replace_timestamps
 from agent_memory.times.relative_rules import RELATIVE_RULES
-from agent_memory.times.stamps import replace_stamps
 from agent_memory.times.tense import TenseReader
 from agent_memory.times.tokens import tokenize
 from agent_memory.times.vocabulary import detect_language, get_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import date, datetime, time
+    from datetime import date, datetime
 
-    from agent_memory.times.days import Days
+    from agent_memory.times.days import Bounds, Days
     from agent_memory.times.grammar import Node, Token
 
 _STAGES: Final = ((*CALENDAR_RULES, *RELATIVE_RULES), JOINING_RULES, BOUNDING_RULES)
 _NODE_KINDS: Final = frozenset(("NODE", "DAY_NODE", "BOUND"))
 _COUNTS: Final = frozenset(("DIGITS", "COUNT", "NUM", "TENS", "SPREAD", "YEAR"))
 _DASHES: Final = frozenset(("DASH", "SLASH"))
-_CUTTING_KINDS: Final = (
-    frozenset(
-        (
-            "NTH",
-            "NTH_DIGITS",
-            "REL",
-            "COMING",
-            "MONTH",
-            "VAGUE",
-            "WEEK_OF",
-            "EVERY",
-            "UNIT",
-            "MID",
-            "EARLY",
-            "LATE",
-            "END",
-        )
-    ),
-    frozenset(
-        (
-            "NTH",
-            "NTH_DIGITS",
-            "YEAR",
-            "YEAR_MONTH",
-            "DATE_PAIR",
-            "PAIR",
-            "MONTH",
-            "WEEKDAY",
-            "SEASON",
-            "LATER",
-            "EARLIER",
-        )
-    ),
+_CUTTING_KINDS: Final = tuple(
+    frozenset(kinds.split())
+    for kinds in (
+        "NTH NTH_DIGITS OFFSET COMING_OFFSET MONTH VAGUE WEEK_OF EVERY UNIT MID EARLY LATE END",
+        "NTH NTH_DIGITS YEAR YEAR_MONTH DATE_PAIR PAIR MONTH WEEKDAY SEASON LATER EARLIER",
+    )
 )
 """Kinds of words of time that belong to the days after and before them."""
 _GLUE_KINDS: Final = frozenset(("OF", "DASH", "SLASH", "TO", "THE", "IN", "OR"))
@@ -66,33 +39,31 @@ _MAX_CHARS: Final = 20_000
 _IMPLIED_TENSES: Final = {"since": False, "by": True, "until": True}
 """Bounds that look ahead or back by themselves."""
 _READINGS: Final = ((False, False), (True, False), (False, True), (True, True))
-"""Tense and meaning of words on which people differ: (is ahead, is variant)."""
+"""Tense, and meaning of words on which people differ: (is_future, has_second_meaning)."""
 
 
 class TimeMention(NamedTuple):
-    """A span of whole days that a text names, in the zone of the moment it was said.
+    """Whole days that a text names, in the zone of saying.
 
     Attributes:
         start, end: Place in the text, half-open.
-        first: First day; None for no beginning ("until Friday") and for an unresolved mention.
-        behind: Day after the last; None for no end ("since 2024") and for an unresolved mention.
+        first_day: First day; None for no beginning ("until Friday") and for an unresolved mention.
+        end_day: Day after the last, exclusive like a slice; None for no end ("since 2024") and if unresolved.
         rule: Name of the rule.
         bound: "at", "range", "since", "after", "before", "until" or "by".
         named: The days named: two spans for a range, else one.
-        clock: Times of day next to it.
-        readings: First day and day after the last, of each reading; several if the words settle no day, and (None,
-            None) among them if unread words next to it may change the days.
+        readings: First and end day of each reading; several if the words settle no day, and (None, None) among them
+            if unread words next to it may change the days.
     """
 
     start: int
     end: int
-    first: date | None
-    behind: date | None
+    first_day: date | None
+    end_day: date | None
     rule: str
     bound: str = "at"
     named: tuple[Days, ...] = ()
-    clock: tuple[time, ...] = ()
-    readings: tuple[tuple[date | None, date | None], ...] = ()
+    readings: tuple[Bounds, ...] = ()
 
     @property
     def is_resolved(self) -> bool:
@@ -114,7 +85,7 @@ def times_in(
         language: Such as "en"; detected if None.
         is_ahead: Tense to use if the words do not tell it, such as False for a question about the past.
     """
-    text, stamp_ends = replace_stamps(text[:_MAX_CHARS])
+    text, timestamp_ends = replace_timestamps(text[:_MAX_CHARS])
     language = detect_language(text) if language is None else language
     vocabulary = get_vocabulary(language)
     tokens = tokenize(text, vocabulary)
@@ -123,8 +94,8 @@ def times_in(
     tense = TenseReader(text, language)
     day_first = _find_order(tokens) if vocabulary.day_first is None else vocabulary.day_first
     rows: list[list[Token]] = []
-    for ahead, variant in _READINGS:
-        base = Viewpoint(said_at, ahead, variant if day_first is None else day_first, variant)
+    for is_future, is_second in _READINGS:
+        base = Viewpoint(said_at, is_future, is_second if day_first is None else day_first, is_second)
         row = _read_row(tokens, partial(_get_view, base, tense, is_ahead))
         if row is tokens:
             return []
@@ -136,14 +107,14 @@ def times_in(
             tokens_there = [token, *(row.get(token.start) for row in others)]
             mention = _make_mention(token, tokens_there, is_cut=_is_cut(rows[0], at))
             end = mention.end - text.endswith(".", mention.start, mention.end)
-            mentions.append(mention._replace(end=stamp_ends.get(end, end)))
+            mentions.append(mention._replace(end=timestamp_ends.get(end, end)))
     return mentions
 
 
 def _read_row(tokens: list[Token], view: Callable[[int], Viewpoint]) -> list[Token]:
-    """Return the tokens with those of a time as one; the same list if none is read."""
+    """Merge the tokens of each time, or return the same list."""
     row = apply_rules(tokens, _STAGES[0], view)
-    if len(row) == len(tokens) and not any(token.kind in _NODE_KINDS for token in row):
+    if not any(token.kind in _NODE_KINDS for token in row):
         return tokens
     for stage in _STAGES[1:]:
         row = apply_rules(row, stage, view)
@@ -151,7 +122,7 @@ def _read_row(tokens: list[Token], view: Callable[[int], Viewpoint]) -> list[Tok
 
 
 def _find_order(tokens: list[Token]) -> bool | None:
-    """Return True if the text writes the day before the month, None if no number above 12 tells."""
+    """Return True if the day is before the month, None if unknown."""
     orders = {
         token.value[0] > _MONTHS
         for token in tokens
@@ -161,7 +132,7 @@ def _find_order(tokens: list[Token]) -> bool | None:
 
 
 def _is_cut(row: list[Token], at: int) -> bool:
-    """Return True if an unread word of time next to a mention may change its days, as in "first Sunday"."""
+    """Return True if an unread neighbour may change the days."""
     before, after = row[max(0, at - 2) : at], row[at + 1 : at + 3]
     for side, kinds in zip((before[::-1], after), _CUTTING_KINDS, strict=True):
         glue, far = (side[0].kind, side[-1].kind) if len(side) > 1 else ("", "")
@@ -169,7 +140,7 @@ def _is_cut(row: list[Token], at: int) -> bool:
             return True
         if glue in {*_DASHES, "IN", "OF"} and far in _NODE_KINDS:
             return True
-        if (glue == "AND" and side is not after and far == "UNIT") or (glue in {"BEFORE", "AFTER"} and far == "REL"):
+        if (glue == "AND" and side is not after and far == "UNIT") or (glue in {"BEFORE", "AFTER"} and far == "OFFSET"):
             return True
     return False
 
@@ -177,48 +148,53 @@ def _is_cut(row: list[Token], at: int) -> bool:
 def _get_view(base: Viewpoint, tense: TenseReader, default: bool | None, at: int) -> Viewpoint:  # noqa: FBT001
     known = tense.is_ahead(at)
     known = default if known is None else known
-    return base if known is None else base._replace(ahead=known)
+    return base if known is None else base._replace(is_future=known)
 
 
 def _make_mention(token: Token, tokens: list[Token | None], *, is_cut: bool) -> TimeMention:
-    """Return one mention of a token, by the tokens at its place in each reading, in the order of `_READINGS`."""
+    """Build a mention from the token of each reading.
+
+    Args:
+        token: Token of the first reading.
+        tokens: Tokens at the same place, in the order of `_READINGS`.
+        is_cut: True if unread words may change the days.
+    """
     node: Node = token.value
     implied = _IMPLIED_TENSES.get(node.bound)
     readings = {}
-    for (ahead, _), reading in zip(_READINGS, tokens, strict=True):
+    for (is_future, _), reading in zip(_READINGS, tokens, strict=True):
         if (
             reading is not None
             and reading.kind in _NODE_KINDS
             and reading.end == token.end
-            and (implied is None or ahead is implied)
+            and (implied is None or is_future is implied)
         ):
             readings[_get_bounds(reading.value)] = reading.value
     node = next(iter(readings.values()), node)
     if is_cut:
         readings[None, None] = node
-    first, behind = next(iter(readings)) if len(readings) == 1 else (None, None)
+    first_day, end_day = next(iter(readings)) if len(readings) == 1 else (None, None)
     return TimeMention(
         token.start,
         token.end,
-        first,
-        behind,
+        first_day,
+        end_day,
         node.rule,
         node.bound,
         node.named or (node.days,),
-        node.clock,
         tuple(readings),
     )
 
 
-def _get_bounds(node: Node) -> tuple[date | None, date | None]:
-    """Return first day and day after the last: "until Friday" includes Friday, "until March" no day of March."""
+def _get_bounds(node: Node) -> Bounds:
+    """Return the bounds; "until Friday" includes Friday, "until March" not March."""
     if node.bound in {"at", "range"}:
-        return node.days.first, node.days.behind
+        return node.days.first_day, node.days.end_day
     days = node.named[0]
     return {
-        "since": (days.first, None),
-        "after": (days.behind, None),
-        "before": (None, days.first),
-        "until": (None, node.days.behind if days.length == 1 else days.first),
-        "by": (None, node.days.behind),
+        "since": (days.first_day, None),
+        "after": (days.end_day, None),
+        "before": (None, days.first_day),
+        "until": (None, node.days.end_day if days.length == 1 else days.first_day),
+        "by": (None, node.days.end_day),
     }[node.bound]

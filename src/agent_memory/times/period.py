@@ -1,4 +1,4 @@
-"""A stretch of time between two moments, either of which may be open."""
+"""A span of time between two moments, either of which may be open."""
 
 from __future__ import annotations
 
@@ -9,20 +9,16 @@ if TYPE_CHECKING:
 
 
 class Period(NamedTuple):
-    """A stretch of time, aware.
+    """A span of time.
 
     Attributes:
-        start: Its first moment; None for none.
-        end: The first moment behind it; None for none.
+        start: First aware moment; None for an open start.
+        end: Aware moment of the end, exclusive; None for an open end.
     """
 
     start: datetime | None
     end: datetime | None
 
-    def covers(self, moment: datetime) -> bool:
-        """Tell whether a moment lies in it."""
-        return (self.start is None or self.start <= moment) and (self.end is None or moment < self.end)
-
     def is_over(self, now: datetime) -> bool:
-        """Tell whether it is past."""
+        """Return True if the period has ended."""
         return self.end is not None and self.end <= now

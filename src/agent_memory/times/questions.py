@@ -6,16 +6,14 @@ import re
 from datetime import date, datetime, time
 from typing import Final, NamedTuple
 
-from agent_memory.times.days import Days, add_days, unit_at
+from agent_memory.times.days import MONTHS, Bounds, add_days, get_unit
 from agent_memory.times.mentions import TimeMention, times_in
 from agent_memory.times.period import Period
 
 _MAX_CHARS: Final = 2_000
 _MAX_PERIODS: Final = 4
 """Each period is searched by itself."""
-_DATED: Final = re.compile(
-    r"\d{4}|\d[./-]\d|\b[qh][1-4]\b|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE
-)
+_DATED: Final = re.compile(rf"\d{{4}}|\d[./-]\d|\b[qh][1-4]\b|\b(?:{'|'.join(MONTHS)})", re.IGNORECASE)
 """Finds words that a stored text may hold as well, unlike "last week"."""
 _HAS_YEAR: Final = re.compile(r"\d{4}")
 _COUNTED: Final = re.compile(r"\b(?:day|week|month|year)s?\b", re.IGNORECASE)
@@ -39,23 +37,20 @@ _AT_LEAST: Final = re.compile(r"\b(?:more|longer|older)\s+than\s+$", re.IGNORECA
 _AT_MOST: Final = re.compile(r"\b(?:less|fewer)\s+than\s+$", re.IGNORECASE)
 
 
-Bounds = tuple[date | None, date | None]
-
-
-class Reading(NamedTuple):
-    """What a question says of time.
+class QuestionPeriods(NamedTuple):
+    """Periods of a question, and the question without their words.
 
     Attributes:
-        periods: The first periods it names, each once; what it asks for may be in any.
-        rest: The question without them and without the words that lead up to them.
-        kept: The question without those that depend on the moment of asking, such as "last week".
-        dates: The words of days, which a text may hold.
+        periods: First periods that it names, each once; the answer may be in any of them.
+        topic: Question without all periods and the words that lead up to them.
+        without_relative: Question without periods that depend on the moment of asking, such as "last week".
+        date_words: Words of days, which a text may hold.
     """
 
     periods: tuple[Period, ...]
-    rest: str
-    kept: str
-    dates: str
+    topic: str
+    without_relative: str
+    date_words: str
 
 
 def named_periods(question: str, now: datetime) -> tuple[Period, ...]:
@@ -63,7 +58,7 @@ def named_periods(question: str, now: datetime) -> tuple[Period, ...]:
     return read_periods(question, now).periods
 
 
-def read_periods(question: str, now: datetime) -> Reading:
+def read_periods(question: str, now: datetime) -> QuestionPeriods:
     """Read the periods of a question.
 
     A month, day or season without a year is the latest that has begun. A date such as 3/4/2026 is both days. Days to
@@ -74,28 +69,30 @@ def read_periods(question: str, now: datetime) -> Reading:
         now: Aware moment of asking; bounds are whole days in its zone.
     """
     if len(question) > _MAX_CHARS:
-        return Reading((), question, question, "")
+        return QuestionPeriods((), question, question, "")
     asked = [
         (mention, bounds)
         for mention in times_in(question, now, is_ahead=False)
         if (bounds := _find_bounds(question, mention, now.date()))
     ]
-    if not asked:
-        return Reading((), question, question, "")
     periods = dict.fromkeys(_make_period(*bounds, now) for _, pairs in asked for bounds in pairs)
     mentions = [mention for mention, _ in asked]
     words = [question[mention.start : mention.end] for mention in mentions]
     relative = [mention for mention, text in zip(mentions, words, strict=True) if not _DATED.search(text)]
-    dates = " ".join(
+    date_words = " ".join(
         _BETWEEN.sub("", text)
         for mention, text in zip(mentions, words, strict=True)
         if _DATED.search(text) and _DAY.search(text) and all(days.length == 1 for days in mention.named)
     )
-    return Reading(tuple(periods)[:_MAX_PERIODS], _leave_out(question, mentions), _leave_out(question, relative), dates)
+    topic, without_relative = _leave_out(question, mentions), _leave_out(question, relative)
+    return QuestionPeriods(tuple(periods)[:_MAX_PERIODS], topic, without_relative, date_words)
 
 
 def _find_bounds(question: str, mention: TimeMention, today: date) -> list[Bounds]:
-    """Return first day and day after the last for each reading that is not in the future; none if not asked for."""
+    """Return the past bounds of each reading.
+
+    There are none if the question does not ask for the period.
+    """
     lead = question[max(0, mention.start - _REACH) : mention.start]
     words, after = question[mention.start : mention.end], question[mention.end : mention.end + 2]
     is_habit = mention.rule == "weekday" and not _ON_A_DAY.search(lead)
@@ -110,45 +107,45 @@ def _find_bounds(question: str, mention: TimeMention, today: date) -> list[Bound
     readings = mention.readings[:1] if mention.rule == "vague" else mention.readings
     bounds = [_widen(words, lead, mention.rule, reading, today) for reading in readings]
     return [
-        (first, behind)
-        for first, behind in bounds
-        if has_year or (first < now if first else behind is not None and behind <= now)
+        (first_day, end_day)
+        for first_day, end_day in bounds
+        if has_year or (first_day < now if first_day else end_day is not None and end_day <= now)
     ]
 
 
 def _widen(words: str, lead: str, rule: str, bounds: Bounds, today: date) -> Bounds:
-    """Return the days that a question means by "two weeks ago", "the last three days"; else the same."""
-    first, behind = bounds
-    if rule in {"ago", "vague"} and first and behind:
-        first, behind = _widen_ago(words, first, behind)
+    """Widen bounds such as "two weeks ago" and "the last three days"."""
+    first_day, end_day = bounds
+    if rule in {"ago", "vague"} and first_day and end_day:
+        first_day, end_day = _widen_ago(words, first_day, end_day)
         if _AT_LEAST.search(lead):
-            return None, behind
-        return first, None if _AT_MOST.search(lead) else behind
-    if rule == "units" and first:
-        return add_days(first, 1) if _COUNTED.search(words) else first, add_days(today, 1)
+            return None, end_day
+        return first_day, None if _AT_MOST.search(lead) else end_day
+    if rule == "units" and first_day:
+        return add_days(first_day, 1) if _COUNTED.search(words) else first_day, add_days(today, 1)
     return bounds
 
 
-def _widen_ago(words: str, first: date, behind: date) -> tuple[date, date]:
-    """Return the week of "two weeks ago", the month of "a month ago"."""
+def _widen_ago(words: str, first_day: date, end_day: date) -> tuple[date, date]:
+    """Widen "two weeks ago" to the week of that day."""
     unit = _AGO_UNIT.search(words)
     if unit is None:
-        return first, behind
-    days = Days(unit_at(first, unit[1].lower()).first, unit_at(add_days(behind, -1), unit[1].lower()).behind)
-    return days.first, days.behind
+        return first_day, end_day
+    name = unit[1].lower()
+    return get_unit(first_day, name).first_day, get_unit(add_days(end_day, -1), name).end_day
 
 
 def _leave_out(question: str, mentions: list[TimeMention]) -> str:
-    """Return the question without mentions and the words that lead up to them."""
-    kept, end = "", 0
+    """Remove mentions and the words that lead up to them."""
+    text, end = "", 0
     for mention in mentions:
         piece = question[end : mention.start]
         lead = _LEADS_UP.search(piece, max(0, len(piece) - _REACH))
-        kept += f"{piece[: lead.start()]} " if lead is not None else piece
+        text += f"{piece[: lead.start()]} " if lead is not None else piece
         end = mention.end
-    return " ".join((kept + question[end:]).split()) if mentions else question
+    return " ".join((text + question[end:]).split()) if mentions else question
 
 
-def _make_period(first: date | None, behind: date | None, now: datetime) -> Period:
-    start, end = (None if day is None else datetime.combine(day, time.min, now.tzinfo) for day in (first, behind))
+def _make_period(first_day: date | None, end_day: date | None, now: datetime) -> Period:
+    start, end = (None if day is None else datetime.combine(day, time.min, now.tzinfo) for day in (first_day, end_day))
     return Period(start, end)

@@ -6,16 +6,17 @@ from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.times.calendar_rules import find_monthly
 from agent_memory.times.days import (
     Days,
     add_days,
-    half_of,
-    moved,
-    one_day,
-    unit_at,
-    week_in_month,
-    week_of,
-    weekday_in_month,
+    get_half,
+    get_nth_weekday,
+    get_unit,
+    get_week,
+    get_week_in_month,
+    make_day,
+    shift,
 )
 from agent_memory.times.grammar import Node, Rule
 
@@ -28,226 +29,184 @@ _NEAR: Final = 2
 
 
 def _weekday(view: Viewpoint, weekday: int) -> Node:
-    """Return the last such day before today, or the next from today on."""
+    """Resolve a weekday to the last before today, or the next."""
     ahead = (weekday - view.today.weekday()) % 7
-    return Node(one_day(add_days(view.today, ahead if view.ahead else ahead - 7)))
+    return Node(make_day(add_days(view.today, ahead if view.is_future else ahead - 7)))
 
 
-def _weekday_by(view: Viewpoint, rel: int, weekday: int) -> Node:
-    """Return "last Monday", "this Monday" or "next Monday".
+def _weekday_by(view: Viewpoint, offset: int, weekday: int) -> Node:
+    """Resolve "last Monday", "this Monday" and "next Monday".
 
     People differ about a day of the present week: "last Monday" on a Wednesday, "next Friday" on a Thursday. There
     it has two readings.
     """
     step = weekday - view.today.weekday()
-    if view.variant and (step < 0 if rel < 0 else rel > 0 and 0 < step <= _NEAR):
-        return Node(one_day(add_days(view.today, step)))
-    return Node(one_day(add_days(view.today, 7 * rel + step)))
+    if view.has_second_meaning and (step < 0 if offset < 0 else offset > 0 and 0 < step <= _NEAR):
+        return Node(make_day(add_days(view.today, step)))
+    return Node(make_day(add_days(view.today, 7 * offset + step)))
 
 
-def _coming_weekday(view: Viewpoint, rel: int, weekday: int) -> Node:
-    """Return "the coming Monday", "the past Monday"."""
-    return Node(one_day(add_days(view.today, rel * ((rel * (weekday - view.today.weekday()) - 1) % 7 + 1))))
+def _coming_weekday(view: Viewpoint, offset: int, weekday: int) -> Node:
+    """Resolve "the coming Monday" and "the past Monday"."""
+    return Node(make_day(add_days(view.today, offset * ((offset * (weekday - view.today.weekday()) - 1) % 7 + 1))))
 
 
-def _weekday_of(view: Viewpoint, rel: int, weekday: int, unit: str) -> Node | None:
-    """Return "Friday of last week", "Monday of next month": of a month the first."""
+def _weekday_of(view: Viewpoint, offset: int, weekday: int, unit: str) -> Node | None:
+    """Resolve "Friday of last week"; of a month, the first."""
     if unit == "week":
-        return Node(one_day(add_days(week_of(view.today).first, 7 * rel + weekday)))
-    return _nth_weekday(view, weekday, unit, 1, rel)
+        return Node(make_day(add_days(get_week(view.today).first_day, 7 * offset + weekday)))
+    return _nth_weekday(view, weekday, unit, 1, offset)
 
 
-def _nth_weekday(view: Viewpoint, weekday: int, unit: str, nth: int = -1, rel: int = 0) -> Node | None:
+def _nth_weekday(view: Viewpoint, weekday: int, unit: str, nth: int = -1, offset: int = 0) -> Node | None:
     if unit != "month":
         return None
-    return Node(one_day(weekday_in_month(unit_at(view.today, unit, rel), weekday, nth)))
+    return Node(make_day(get_nth_weekday(get_unit(view.today, unit, offset), weekday, nth)))
 
 
-def _weekday_span(view: Viewpoint, rel: int, unit: str, weekday: int, last: int) -> Node | None:
-    """Return "next week from Tuesday to Friday"."""
-    if unit != "week" or weekday >= last:
-        return None
-    monday = add_days(week_of(view.today).first, 7 * rel)
-    ends = one_day(add_days(monday, weekday)), one_day(add_days(monday, last))
-    return Node(Days(ends[0].first, ends[1].behind), bound="range", named=ends)
-
-
-def _part_of_month(view: Viewpoint, part: str, unit: str, nth: int = -1, rel: int = 0) -> Node | None:
-    """Return the nth or last day or week of a month or other unit."""
-    days = unit_at(view.today, unit, rel)
+def _part_of_month(view: Viewpoint, unit: str, nth: int = -1, offset: int = 0, part: str = "day") -> Node | None:
+    """Resolve the nth or last day or week of a month."""
+    days = get_unit(view.today, unit, offset)
     if part == "week" and unit == "month":
-        return Node(week_in_month(days, nth))
-    day = add_days(days.first if nth > 0 else days.behind, nth - (nth > 0))
-    return Node(one_day(day)) if part == "day" and days.first <= day < days.behind else None
+        return Node(get_week_in_month(days, nth))
+    day = add_days(days.first_day if nth > 0 else days.end_day, nth - (nth > 0))
+    return Node(make_day(day)) if part == "day" and days.first_day <= day < days.end_day else None
 
 
-def _day_of_month(view: Viewpoint, day: int, unit: str, rel: int = 0) -> Node | None:
-    month = unit_at(view.today, unit, rel)
-    found = add_days(month.first, day - 1)
-    return Node(one_day(found)) if unit == "month" and found < month.behind else None
+def _unit(view: Viewpoint, unit: str, offset: int = 0) -> Node:
+    return Node(get_unit(view.today, unit, offset))
 
 
-def _day_span(view: Viewpoint, day: int, last: int, unit: str, rel: int = 0) -> Node | None:
-    first, end = _day_of_month(view, day, unit, rel), _day_of_month(view, last, unit, rel)
-    if first is None or end is None or unit != "month":
-        return None
-    return Node(Days(first.days.first, end.days.behind), bound="range", named=(first.days, end.days))
+def _next_but_one(view: Viewpoint, unit: str, offset: int) -> Node | None:
+    return Node(get_unit(view.today, unit, 2 * offset)) if offset else None
 
 
-def _nearest_day(view: Viewpoint, day: int) -> Node | None:
-    """Return the nearest "15th", before or after today."""
-    for step in range(3):
-        month = unit_at(view.today, "month", step if view.ahead else -step)
-        found = add_days(month.first, day - 1)
-        if found < month.behind and (found >= view.today if view.ahead else found <= view.today):
-            return Node(one_day(found))
-    return None
-
-
-def _unit(view: Viewpoint, unit: str, rel: int = 0) -> Node:
-    return Node(unit_at(view.today, unit, rel))
-
-
-def _next_but_one(view: Viewpoint, unit: str, rel: int) -> Node | None:
-    return Node(unit_at(view.today, unit, 2 * rel)) if rel else None
-
-
-def _units(view: Viewpoint, rel: int, unit: str, count: int) -> Node | None:
-    """Return "the last 3 weeks": whole quarters, else counted from today."""
-    if rel == 0:
+def _units(view: Viewpoint, offset: int, unit: str, count: int) -> Node | None:
+    """Resolve "the last 3 weeks": whole quarters, else counted from today."""
+    if offset == 0:
         return None
     if unit in {"quarter", "decade"}:
-        steps = (1, count) if rel > 0 else (-count, -1)
-        return Node(Days(unit_at(view.today, unit, steps[0]).first, unit_at(view.today, unit, steps[1]).behind))
-    if rel > 0:
+        steps = (1, count) if offset > 0 else (-count, -1)
+        return Node(Days(get_unit(view.today, unit, steps[0]).first_day, get_unit(view.today, unit, steps[1]).end_day))
+    if offset > 0:
         first = add_days(view.today, 1)
-        return Node(Days(first, moved(first, unit, count)))
-    return Node(Days(moved(view.today, unit, -count), view.today))
+        return Node(Days(first, shift(first, unit, count)))
+    return Node(Days(shift(view.today, unit, -count), view.today))
 
 
-def _hours(view: Viewpoint, rel: int, count: int, unit: int) -> Node | None:
-    """Return the days of "the last 24 hours"."""
-    if rel == 0 or count * unit > _MAX_SECONDS:
+def _hours(view: Viewpoint, offset: int, count: int, unit: int) -> Node | None:
+    """Resolve the days of "the last 24 hours"."""
+    if offset == 0 or count * unit > _MAX_SECONDS:
         return None
-    first, last = sorted((view.moment, view.moment + timedelta(seconds=rel * count * unit)))
-    return Node(Days(first.date(), add_days(last.date(), 1)), clock=(first.time(), last.time()))
+    first, last = sorted((view.today, (view.moment + timedelta(seconds=offset * count * unit)).date()))
+    return Node(Days(first, add_days(last, 1)))
 
 
 def _weekend(view: Viewpoint, unit: str) -> Node | None:
-    """Return "the weekend", the last begun or the next not over."""
+    """Resolve "the weekend" to the last begun or the next."""
     if unit != "weekend":
         return None
-    days = unit_at(view.today, unit)
-    return Node(days if view.ahead or days.first <= view.today else unit_at(view.today, unit, -1))
+    days = get_unit(view.today, unit)
+    return Node(days if view.is_future or days.first_day <= view.today else get_unit(view.today, unit, -1))
 
 
-def _rest(view: Viewpoint, unit: str, rel: int = 0) -> Node | None:
-    days = Days(view.today, unit_at(view.today, unit).behind)
-    ends = one_day(days.first), one_day(add_days(days.behind, -1))
-    return None if rel else Node(days) if days.length == 1 else Node(days, bound="range", named=ends)
+def _rest(view: Viewpoint, unit: str, offset: int = 0) -> Node | None:
+    days = Days(view.today, get_unit(view.today, unit).end_day)
+    ends = make_day(days.first_day), make_day(add_days(days.end_day, -1))
+    return None if offset else Node(days) if days.length == 1 else Node(days, bound="range", named=ends)
 
 
 def _end(view: Viewpoint, unit: str) -> Node:
-    days = unit_at(view.today, unit)
-    return Node(days if unit == "day" else half_of(days, late=True), rule="end of")
+    days = get_unit(view.today, unit)
+    return Node(days if unit == "day" else get_half(days, late=True), rule="end of")
 
 
-def _later(view: Viewpoint, unit: str, rel: int = 0) -> Node | None:
-    """Return "later this week": its second half, from today on."""
-    days = half_of(unit_at(view.today, unit, rel), late=True)
-    return Node(Days(max(days.first, view.today), days.behind)) if unit != "day" else None
+def _later(view: Viewpoint, unit: str, offset: int = 0) -> Node | None:
+    """Resolve "later this week" to its second half from today on."""
+    days = get_half(get_unit(view.today, unit, offset), late=True)
+    return Node(Days(max(days.first_day, view.today), days.end_day)) if unit != "day" else None
 
 
-def _earlier(view: Viewpoint, unit: str, rel: int = 0) -> Node | None:
-    """Return "earlier this week": its first half, until today."""
-    days = half_of(unit_at(view.today, unit, rel), late=False)
-    return Node(Days(days.first, min(days.behind, view.today))) if unit != "day" else None
+def _earlier(view: Viewpoint, unit: str, offset: int = 0) -> Node | None:
+    """Resolve "earlier this week" to its first half until today."""
+    days = get_half(get_unit(view.today, unit, offset), late=False)
+    return Node(Days(days.first_day, min(days.end_day, view.today))) if unit != "day" else None
 
 
 def _count_units(view: Viewpoint, count: int, unit: str, *, sign: int) -> Node:
-    return Node(one_day(moved(view.today, unit, sign * count)))
+    return Node(make_day(shift(view.today, unit, sign * count)))
 
 
 def _vague(view: Viewpoint, count: int, unit: str) -> Node:
-    """Return the days of "a few weeks ago": no day is certain, so it has two readings."""
-    count = count // 2 if view.variant else count
-    return Node(Days(moved(view.today, unit, -count), add_days(moved(view.today, unit, -1), 1)))
+    """Resolve "a few weeks ago", which has two readings."""
+    count = count // 2 if view.has_second_meaning else count
+    return Node(Days(shift(view.today, unit, -count), add_days(shift(view.today, unit, -1), 1)))
 
 
 def _vague_last(view: Viewpoint, count: int, unit: str) -> Node:
-    """Return the days of "the last few weeks", with two readings as well."""
+    """Resolve "the last few weeks", which has two readings."""
     node = _vague(view, count, unit)
-    return node._replace(days=Days(node.days.first, add_days(view.today, 1)))
+    return node._replace(days=Days(node.days.first_day, add_days(view.today, 1)))
 
 
 def _count_seconds(view: Viewpoint, count: int, unit: int, *, sign: int) -> Node | None:
     if count * unit > _MAX_SECONDS:
         return None
-    moment = view.moment + timedelta(seconds=sign * count * unit)
-    return Node(one_day(moment.date()), clock=(moment.time(),))
+    return Node(make_day((view.moment + timedelta(seconds=sign * count * unit)).date()))
 
 
 def _day_name(view: Viewpoint, step: int | tuple[int, int]) -> Node | None:
     if isinstance(step, tuple):  # a weekday of a week, in Chinese or Japanese
         return _weekday_of(view, step[0], step[1], "week")
-    return Node(one_day(add_days(view.today, step)))
+    return Node(make_day(add_days(view.today, step)))
 
 
-_REL_OR_THE: Final = "(THE|THE? rel:REL)"
+_OFFSET_OR_THE: Final = "(THE|THE? offset:OFFSET)"
 RELATIVE_RULES: Final = (
-    Rule("weekday", "(?<!EVERY|A) (?<!EVERY WEEKDAY (AND|OR)) THE? weekday:WEEKDAY (?!DIGITS|NAME)", _weekday),
+    Rule("weekday", "(?<!EVERY|ARTICLE_A) (?<!EVERY WEEKDAY (AND|OR)) THE? weekday:WEEKDAY (?!DIGITS|NAME)", _weekday),
     Rule("weekday", "(?<=ON|BY|UNTIL|SINCE|FROM|TO|BEFORE|AFTER|AND|OR) weekday:WEEKDAY (?=NAME)", _weekday),
     Rule("weekday", "(?<=ON) weekday:SHORT_WEEKDAY", _weekday),
     Rule("weekday", "weekday:SHORT_WEEKDAY (?=AT? CLOCK|AT)", _weekday),
-    Rule("weekday by", "THE? rel:COMING weekday:ANY_WEEKDAY", _coming_weekday),
-    Rule("weekday by", "THE? rel:REL weekday:ANY_WEEKDAY", _weekday_by),
-    Rule("weekday by", "THE? weekday:WEEKDAY rel:REL", _weekday_by),
-    Rule("weekday of", "THE? weekday:ANY_WEEKDAY (OF|COMMA)? THE? rel:REL unit:UNIT", _weekday_of),
-    Rule("weekday of", "rel:REL unit:UNIT (ON|COMMA)? weekday:ANY_WEEKDAY", _weekday_of),
+    Rule("weekday by", "THE? offset:COMING_OFFSET weekday:ANY_WEEKDAY", _coming_weekday),
+    Rule("weekday by", "THE? offset:OFFSET weekday:ANY_WEEKDAY", _weekday_by),
+    Rule("weekday by", "THE? weekday:WEEKDAY offset:OFFSET", _weekday_by),
+    Rule("weekday of", "THE? weekday:ANY_WEEKDAY (OF|COMMA)? THE? offset:OFFSET unit:UNIT", _weekday_of),
+    Rule("weekday of", "offset:OFFSET unit:UNIT (ON|COMMA)? weekday:ANY_WEEKDAY", _weekday_of),
     Rule(
-        "weekdays", "rel:REL unit:UNIT (BETWEEN|FROM)? weekday:ANY_WEEKDAY (UP_TO|AND) last:ANY_WEEKDAY", _weekday_span
+        "weekday of a month",
+        f"THE? (nth:ORDINAL|OFFSET) weekday:ANY_WEEKDAY (OF|IN) {_OFFSET_OR_THE} unit:UNIT",
+        _nth_weekday,
     ),
-    Rule("weekdays", "(BETWEEN|FROM)? weekday:WEEKDAY (UP_TO|AND) last:WEEKDAY OF? rel:REL unit:UNIT", _weekday_span),
-    Rule("weekday of a month", f"THE? nth:ORDINAL weekday:ANY_WEEKDAY (OF|IN) {_REL_OR_THE} unit:UNIT", _nth_weekday),
-    Rule("weekday of a month", f"THE? REL weekday:ANY_WEEKDAY (OF|IN) {_REL_OR_THE} unit:UNIT", _nth_weekday),
-    Rule("day of a month", f"THE? day:ORDINAL OF {_REL_OR_THE} unit:UNIT", _day_of_month),
-    Rule(
-        "days of a month",
-        f"(FROM|BETWEEN)? THE? day:DAY (UP_TO|AND) THE? last:DAY OF? {_REL_OR_THE} unit:UNIT",
-        _day_span,
-    ),
-    Rule("part of a month", f"THE? (nth:ORDINAL|REL) part:UNIT OF {_REL_OR_THE} unit:UNIT", _part_of_month),
+    Rule("day of a month", f"THE? nth:ORDINAL OF {_OFFSET_OR_THE} unit:UNIT", _part_of_month),
+    Rule("part of a month", f"THE? (nth:ORDINAL|OFFSET) part:UNIT OF {_OFFSET_OR_THE} unit:UNIT", _part_of_month),
     Rule(
         "day of a month",
         "(?<=ON|BY|SINCE|UNTIL|BEFORE|AFTER) THE? day:NTH_DIGITS (?!OF|UNIT|ANY_WEEKDAY)",
-        _nearest_day,
+        find_monthly,
     ),
-    Rule("day of a month", "(?<=FOR) THE day:NTH_DIGITS (?!OF|UNIT|ANY_WEEKDAY|OTHER|NAME|ANY_MONTH)", _nearest_day),
-    Rule("day of a month", "(?<=ON) THE? day:DIGITS (?=COMMA? AT? CLOCK)", _nearest_day),
-    Rule("day of a month", "(?<=CLOCK ON) THE? day:DIGITS (?!COUNT|OTHER|NAME|UNIT|ANY_MONTH|OF)", _nearest_day),
-    Rule("unit", "THE? rel:ANY_REL unit:UNIT (?!OF)", _unit),
-    Rule("unit", "THE? unit:UNIT rel:REL", _unit),
+    Rule("unit", "THE? offset:ANY_OFFSET unit:UNIT (?!OF)", _unit),
+    Rule("unit", "THE? unit:UNIT offset:OFFSET", _unit),
     Rule("weekend", "(THE|ON|AT) unit:UNIT (?!OF)", _weekend),
-    Rule("later in a unit", "LATER IN? (THE|rel:REL) unit:UNIT", _later),
-    Rule("earlier in a unit", "EARLIER IN? (THE|rel:REL) unit:UNIT", _earlier),
-    Rule("next but one", "THE? unit:UNIT (BEFORE|AFTER) rel:REL (?!ANY_WEEKDAY|UNIT)", _next_but_one),
-    Rule("units", "IN? THE? rel:ANY_REL count:NUMBER OF? unit:UNIT (?!OF)", _units),
-    Rule("units", "IN THE rel:ANY_REL unit:UNIT (?!OF)", partial(_units, count=1)),
-    Rule("units", "IN? THE? rel:ANY_REL count:NUMBER unit:TIME_UNIT", _hours),
-    Rule("units", "THE? count:NUMBER rel:REL unit:UNIT (?!OF)", _units),
+    Rule("later in a unit", "LATER IN? (THE|offset:OFFSET) unit:UNIT", _later),
+    Rule("earlier in a unit", "EARLIER IN? (THE|offset:OFFSET) unit:UNIT", _earlier),
+    Rule("next but one", "THE? unit:UNIT (BEFORE|AFTER) offset:OFFSET (?!ANY_WEEKDAY|UNIT)", _next_but_one),
+    Rule("units", "IN? THE? offset:ANY_OFFSET count:NUMBER OF? unit:UNIT (?!OF)", _units),
+    Rule("units", "IN THE offset:ANY_OFFSET unit:UNIT (?!OF)", partial(_units, count=1)),
+    Rule("units", "IN? THE? offset:ANY_OFFSET count:NUMBER unit:TIME_UNIT", _hours),
+    Rule("units", "THE? count:NUMBER offset:OFFSET unit:UNIT (?!OF)", _units),
     Rule("ago", "count:NUMBER unit:UNIT (AGO|BEFORE NOW)", partial(_count_units, sign=-1)),
     Rule("ago", "AGO_BEFORE count:NUMBER unit:UNIT", partial(_count_units, sign=-1)),
     Rule("ahead", "IN count:NUMBER unit:UNIT (?!AGO)", partial(_count_units, sign=1)),
     Rule("ahead", "count:NUMBER unit:UNIT (LATER|FROM NOW)", partial(_count_units, sign=1)),
-    Rule("vague", "THE? REL count:VAGUE OF? unit:UNIT", _vague_last),
-    Rule("vague", "A? count:VAGUE OF? unit:UNIT AGO", _vague),
+    Rule("vague", "THE? OFFSET count:VAGUE OF? unit:UNIT", _vague_last),
+    Rule("vague", "ARTICLE_A? count:VAGUE OF? unit:UNIT AGO", _vague),
     Rule("seconds ago", "count:NUMBER unit:TIME_UNIT AGO", partial(_count_seconds, sign=-1)),
     Rule("seconds ahead", "IN count:NUMBER unit:TIME_UNIT (?!AGO)", partial(_count_seconds, sign=1)),
-    Rule("seconds ahead", "count:NUMBER unit:TIME_UNIT (LATER|FROM NOW) (?!REL)", partial(_count_seconds, sign=1)),
+    Rule("seconds ahead", "count:NUMBER unit:TIME_UNIT (LATER|FROM NOW) (?!OFFSET)", partial(_count_seconds, sign=1)),
     Rule("day name", "(?<!THE|ON|DAY_NAME) step:DAY_NAME", _day_name),
     Rule("day name", "(?<=TO|UNTIL|AND|DASH|BETWEEN|FROM) NOW", lambda view: _day_name(view, 0)),
-    Rule("part of a day", "step:REL PART", _day_name),
-    Rule("rest of a unit", "THE? REST OF? (THE|rel:REL) unit:UNIT", _rest),
+    Rule("part of a day", "step:OFFSET PART_OF_DAY", _day_name),
+    Rule("rest of a unit", "THE? REST OF? (THE|offset:OFFSET) unit:UNIT", _rest),
     Rule("end of a unit", "THE? unit:END_OF (?!ON|ANY_WEEKDAY|DAY_NAME)", _end),
     Rule("end of a unit", "THE? END OF? THE? unit:UNIT (?!OF)", _end),
 )

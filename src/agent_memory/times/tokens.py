@@ -25,8 +25,8 @@ _TOKEN: Final = re.compile(
     r"|(?P<my_m>0?[1-9]|1[0-2])[-/](?P<my_y>(?:19|20)\d\d))"
     r"(?![\w/-]|\.\w))"
     r"|(?P<han>(?<!\d)(?:19|20)\d\d年\d{1,2}月\d{1,2}[日号號](?!以|から|まで|前|后|後))"
-    r"|(?P<clock>(?<![\w.:/])(?P<h>[01]?\d|2[0-4])(?::(?P<mi>[0-5]\d)(?::[0-5]\d(?:[.,]\d{1,6})?)?\s?(?P<ap>[ap]\.?m\b\.?)?"
-    r"|(?:\.(?P<mi2>[0-5]\d))?\s?(?P<ap2>[ap]\.?m\b\.?)|h(?P<mi3>[0-5]\d))(?![\w:]|\.\d))"
+    r"|(?P<clock>(?<![\w.:/])(?:[01]?\d|2[0-4])(?::[0-5]\d(?::[0-5]\d(?:[.,]\d{1,6})?)?\s?(?:[ap]\.?m\b\.?)?"
+    r"|(?:\.[0-5]\d)?\s?[ap]\.?m\b\.?|h[0-5]\d)(?![\w:]|\.\d))"
     r"|(?P<pair>(?<![\w./$:-])(?P<pair_a>\d{1,2})(?P<pair_sep>[-/.\u2013])(?P<pair_b>\d{1,2})(?![\w%:]|[./-]\w))"
     r"|(?P<decade>(?<![\w./])(?:1[5-9]|20)\d0'?s(?!\w))"
     r"|(?P<nth>(?<![\w./-])\d{1,2}(?:st|nd|rd|th|er|º)(?!\w))"
@@ -41,21 +41,11 @@ _HAN_DAYS: Final = {
 }  # fmt: skip
 _HAN: Final = re.compile(
     rf"(?:(?P<day>{'|'.join(sorted(_HAN_DAYS, key=len, reverse=True))})"
-    r"|(?P<rel>[上下这這本先今来])个?(?:周|週|星期|礼拜)の?(?P<weekday>[一二三四五六日天月火水木金土])(?:曜日?)?)(?!以|の?\d|から|まで|前|后|後|至)"
+    r"|(?P<offset>[上下这這本先今来])个?(?:周|週|星期|礼拜)の?(?P<weekday>[一二三四五六日天月火水木金土])(?:曜日?)?)(?!以|の?\d|から|まで|前|后|後|至)"
 )
 _HAN_REL: Final = {"上": -1, "先": -1, "下": 1, "来": 1}
 _HAN_WEEKDAYS: Final = ("一二三四五六日天", "月火水木金土日")
-_MARKS: Final = {
-    ",": "COMMA",
-    "-": "DASH",
-    "\u2013": "DASH",
-    "—": "DASH",
-    "~": "DASH",
-    "/": "SLASH",
-    ".": "DOT",
-    "'": "QUOTE",
-    "\u2019": "QUOTE",
-}
+_MARKS: Final = {",": "COMMA", **dict.fromkeys("-\u2013—~", "DASH"), "/": "SLASH", ".": "DOT"}
 _CODE_BEFORE: Final = "_$@#\\=&{%<[`"
 _CODE_AFTER: Final = "_@(=\\[`{"
 _MONEY: Final = "$€£¥#"
@@ -87,7 +77,7 @@ def tokenize(text: str, vocabulary: Vocabulary) -> list[Token]:
 
 
 def _merge_number(tokens: list[Token], token: Token) -> bool:
-    """Merge "twenty" "-" "two" and "nineteen" "ninety" into the token before; return True if done."""
+    """Merge "twenty-two" into the token before; return True if done."""
     before = tokens[-1] if tokens else None
     if before is not None and before.kind == "DASH" and len(tokens) > 1 and before.start == tokens[-2].end:
         before = tokens[-2]
@@ -137,11 +127,11 @@ def _read_han(match: re.Match[str]) -> tuple[Any]:
         return (_HAN_DAYS[match["day"]],)
     names = _HAN_WEEKDAYS["曜" in match[0]]
     number = min(names.index(match["weekday"]), 6)
-    return ((_HAN_REL.get(match["rel"], 0), number),)
+    return ((_HAN_REL.get(match["offset"], 0), number),)
 
 
 def _is_code(text: str, start: int, end: int) -> bool:
-    """Return True if a word is part of a name in code or of an address."""
+    """Return True if a word is part of code or an address."""
     is_member = start > 1 and text[start - 1] == "." and text[start - 2].isalpha()
     has_member = text[end : end + 1] == "." and text[end + 1 : end + 2].isalpha()
     is_glued = start > 0 and (text[start - 1] in _CODE_BEFORE or text[start - 1].isdigit())
@@ -186,7 +176,7 @@ _READERS: Final[dict[str, Callable[[re.Match[str], list[int]], tuple[str, Any]]]
     "date": _read_date,
     "month": lambda match, numbers: ("YEAR_MONTH", (*numbers,) if match["ym_y"] else (*numbers[::-1],)),
     "part": _read_part,
-    "clock": lambda match, numbers: _read_clock(match),  # noqa: ARG005
+    "clock": lambda match, numbers: ("CLOCK", None),  # noqa: ARG005
     "pair": _read_pair,
     "decade": lambda match, numbers: ("DECADE", (numbers[0], 10)),  # noqa: ARG005
     "nth": lambda match, numbers: ("NTH_DIGITS", numbers[0]),  # noqa: ARG005
@@ -202,12 +192,6 @@ def _read_moment(text: str) -> datetime | None:
     except ValueError:  # 2023-5-3, or the hour 25
         return None
     return moment if moment.tzinfo else None
-
-
-def _read_clock(match: re.Match[str]) -> tuple[str, Any]:
-    hour, half = int(match["h"]), (match["ap"] or match["ap2"] or "").lower()[:1]
-    minute = int(match["mi"] or match["mi2"] or match["mi3"] or 0)
-    return "CLOCK", (hour % 12 + 12 * (half == "p") if half else hour % 24, minute)
 
 
 def _read_number(text: str, match: re.Match[str]) -> tuple[str, Any]:

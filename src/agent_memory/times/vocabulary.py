@@ -23,7 +23,13 @@ class Vocabulary(NamedTuple):
     day_first: bool | None
 
 
-# Each line is a kind, then words by value. A value without "=" is 0.
+# Each line is a kind, then words by value. A value without "=" is 0. Kinds whose words are not their own name:
+# NAME_MONTH and VERB_MONTH are words with another meaning, read as months only in a context of time; LOW_MONTH is such
+#   a word in lower case. SHORT_WEEKDAY is an abbreviation, read only next to "on" or a date.
+# OFFSET counts units from now: 1 is the next one. COMING_OFFSET counts days of the week from today.
+# DAY_NAME counts days from now. NUM, TENS and NTH are numbers in words. VAGUE is an unsure number.
+# AGO_BEFORE is "ago" in front of the number. PART_OF_DAY and PART_OF_YEAR name parts.
+# EVERY, MEASURE and LABEL make what is next to them no date.
 _WORDS: Final = {
     "en": """
 MONTH 1=january 2=february,feb 7=july 9=september,sept 10=october,oct 11=november,nov 12=december
@@ -36,8 +42,8 @@ UNIT weekend=weekend,weekends fortnight=fortnight,fortnights half=half
 TIME_UNIT 3600=hour,hours,hr,hrs 60=minute,minutes,min,mins 1=seconds,secs
 SEASON 3=spring 6=summer 9=autumn,fall 12=winter
 PART_OF_YEAR q1=q1 q2=q2 q3=q3 q4=q4 h1=h1 h2=h2
-REL 0=this,current 1=next,following -1=last,previous
-COMING 1=coming,upcoming,this_coming,this_upcoming -1=past,this_past
+OFFSET 0=this,current 1=next,following -1=last,previous
+COMING_OFFSET 1=coming,upcoming,this_coming,this_upcoming -1=past,this_past
 DAY_NAME 0=today,tonight 1=tomorrow,tmr -1=yesterday -2=day_before_yesterday,the_day_before_yesterday
 DAY_NAME 2=day_after_tomorrow,the_day_after_tomorrow
 NUM 1=one 2=two 3=three 4=four 5=five 6=six 7=seven 8=eight 9=nine 10=ten 11=eleven 12=twelve 13=thirteen 14=fourteen
@@ -47,11 +53,11 @@ NTH 1=first 2=second 3=third 4=fourth 5=fifth 6=sixth 7=seventh 8=eighth 9=ninth
 NTH 13=thirteenth 14=fourteenth 15=fifteenth 16=sixteenth 17=seventeenth 18=eighteenth 19=nineteenth 20=twentieth
 NTH 30=thirtieth
 VAGUE 6=few,several 4=couple
-PART morning,afternoon,evening,night,noon,midnight,lunchtime
+PART_OF_DAY morning,afternoon,evening,night,noon,midnight,lunchtime
 AGO ago
 LATER later
 EARLIER earlier
-A 1=a,an
+ARTICLE_A 1=a,an
 THE the
 OF of
 IN in,during,throughout
@@ -94,12 +100,12 @@ UNIT day=tag,tage,tagen,tages week=woche,wochen month=monat,monate,monaten,monat
 UNIT quarter=quartals year=jahr,jahre,jahren,jahres weekend=wochenende,wochenendes
 TIME_UNIT 3600=stunde,stunden 60=minute,minuten
 SEASON 3=frühling,frühjahr 6=sommer 9=herbst 12=winter
-REL 0=dieser,diese,dieses,diesen,diesem 1=nächster,nächste,nächstes,nächsten,kommende,kommenden,kommendes,kommender
-REL -1=letzter,letzte,letztes,letzten,vergangene,vergangenen,vergangenes,vorige,vorigen,voriges
+OFFSET 0=dieser,diese,dieses,diesen,diesem 1=nächster,nächste,nächstes,nächsten,kommende,kommenden,kommendes,kommender
+OFFSET -1=letzter,letzte,letztes,letzten,vergangene,vergangenen,vergangenes,vorige,vorigen,voriges
 DAY_NAME 0=heute 1=morgen -1=gestern 2=übermorgen -2=vorgestern
 NUM 1=ein,eine,einen,einem,einer 2=zwei 3=drei 4=vier 5=fünf 6=sechs 7=sieben 8=acht 9=neun 10=zehn 11=elf 12=zwölf
 NTH 1=ersten,erster,erste 2=zweiten,zweite 3=dritten,dritte 4=vierten,vierte
-PART vormittag,mittag,nachmittag,abend,nacht,früh
+PART_OF_DAY vormittag,mittag,nachmittag,abend,nacht,früh
 AGO_BEFORE vor
 LATER später
 EARLIER früher
@@ -128,7 +134,7 @@ WEEKDAY 0=lunes 1=martes 2=miércoles 3=jueves 4=viernes 5=sábado 6=domingo
 UNIT day=día,días week=semana,semanas month=mes,meses quarter=trimestre,trimestres year=año,años
 UNIT weekend=fin_de_semana
 SEASON 3=primavera 6=verano 9=otoño 12=invierno
-REL 0=este,esta 1=próximo,próxima,próximos,próximas,siguiente -1=último,última,últimos,últimas,pasado,pasada
+OFFSET 0=este,esta 1=próximo,próxima,próximos,próximas,siguiente -1=último,última,últimos,últimas,pasado,pasada
 DAY_NAME 0=hoy 1=mañana -1=ayer -2=anteayer,antes_de_ayer 2=pasado_mañana
 NUM 1=un,una 2=dos 3=tres 4=cuatro 5=cinco 6=seis 7=siete 8=ocho 9=nueve 10=diez 11=once 12=doce
 AGO_BEFORE hace
@@ -155,7 +161,7 @@ WEEKDAY 0=lundi 1=mardi 2=mercredi 3=jeudi 4=vendredi 5=samedi 6=dimanche
 UNIT day=jour,jours week=semaine,semaines month=mois quarter=trimestre,trimestres year=an,ans,année,années
 UNIT weekend=weekend,week-end
 SEASON 3=printemps 9=automne 12=hiver
-REL 0=ce,cette 1=prochain,prochaine,prochains,prochaines -1=dernier,dernière,derniers,dernières,passé,passée
+OFFSET 0=ce,cette 1=prochain,prochaine,prochains,prochaines -1=dernier,dernière,derniers,dernières,passé,passée
 DAY_NAME 0=aujourd'hui,aujourd\u2019hui 1=demain -1=hier -2=avant-hier 2=après-demain
 NUM 1=un,une 2=deux 3=trois 4=quatre 5=cinq 6=six 7=sept 8=huit 9=neuf 10=dix 11=onze 12=douze
 NTH 1=premier
@@ -189,7 +195,7 @@ _READ_CHARS: Final = 400
 
 @cache
 def get_vocabulary(language: str) -> Vocabulary:
-    """Return the words of a language such as "de-AT"; English for an unknown one."""
+    """Return the words of a language such as "de-AT", English by default."""
     language = language[:2].lower() if language[:2].lower() in _WORDS else "en"
     words: dict[str, tuple[str, Any]] = {}
     for line in _WORDS[language].split("\n"):
@@ -212,7 +218,10 @@ def _known_words() -> dict[str, set[str]]:
 
 
 def detect_language(text: str) -> str:
-    """Return the language of a text by its frequent words and words of time; English by default."""
+    """Return the language of a text, English by default.
+
+    This package imports no other, so it counts frequent words and words of time itself.
+    """
     words = _WORD.findall(text[:_READ_CHARS].lower())
     known = _known_words()
     return max(known, key=lambda language: sum(word in known[language] for word in words))

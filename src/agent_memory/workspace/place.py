@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from agent_memory.errors import ConfigurationError, DeclarationError, ReadOnlyError, StorageError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
-from agent_memory.models.times import as_utc
+from agent_memory.models.clock import as_utc
 from agent_memory.redaction import SecretRedactor, redact_value
 from agent_memory.workspace.database import (
     Database,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from agent_memory.models.times import Clock
+    from agent_memory.models.clock import Clock
     from agent_memory.workspace.declaration import Column
 
 HIDDEN: Final = ".workspace"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from agent_memory.models.times import Clock
+    from agent_memory.models.clock import Clock
     from agent_memory.redaction import Redactor
     from agent_memory.workspace.declaration import Declaration
     from agent_memory.workspace.steps import Step

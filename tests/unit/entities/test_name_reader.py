@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from agent_memory.entities import Gazetteer, find_mentions
-from agent_memory.entities.mention import KNOWN, REPEATED, SEEN_ONCE
+from agent_memory.entities.mention import KNOWN, REPEATED, SEEN_ONCE, KnownName
 
 
 def names(text: str, gazetteer: Gazetteer | None = None, speaker: str = "") -> list[tuple[str, str]]:
@@ -100,7 +100,7 @@ def test_find_mentions_candidate_begins_a_sentence_counts() -> None:
 
 def test_find_mentions_doubtful_name_counts_inside_sentences_alone() -> None:
     known = Gazetteer()
-    known.add("Morning", "name", is_doubtful=True)
+    known.add(KnownName("Morning", "name", has_lowercase_use=True))
     assert names("Morning! Morning is here", known) == []
     assert names("we read Morning again", known) == []
     assert names("we all read Morning.", known) == [("Morning", "name")]

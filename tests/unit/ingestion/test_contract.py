@@ -13,7 +13,7 @@ import pytest
 
 from agent_memory import ingestion
 from agent_memory.errors import AgentMemoryError
-from agent_memory.ingestion.entities.reading import Entities
+from agent_memory.ingestion.entities.entity_reader import EntityReader
 from agent_memory.knowledge.llm.port import Asking
 from agent_memory.models import Entity
 
@@ -120,7 +120,7 @@ async def test_a_turn_becomes_episodes_entities_relations_in_time_and_a_summary(
         assert (event.source, event.content_type) == ("system", "event")
         assert event.source_metadata == {"event_type": "tool_execution", "n": number}
     await ingestor.background.settle()
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     known = await entities.get("Tobias Reuter")
     first, second = await entities.relations(known)
     assert first.valid_to == second.valid_from == SAID + timedelta(days=1)
@@ -145,7 +145,7 @@ async def test_ingestor_model_declares_relations_of_statements(knowledge: Knowle
     ingestor = ingestion.MemoryIngestor(knowledge=knowledge, service=service, model=answer)
     await ingestor.ingest_turn(ingestion.Turn(quote, "Noted.", timestamp=SAID), SESSION)
     await ingestor.background.settle()
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     (related,) = await entities.relations(await entities.get("Tobias Reuter"))
     assert (related.relation_type, related.valid_from) == ("works_at", datetime(2025, 3, 1, tzinfo=UTC))
     await ingestor.close()

@@ -31,7 +31,7 @@ READERS: tuple[tuple[Any, str], ...] = (
     (drafting, "episode"),
     (items, "drawn_from"),
     (items, "_leave_known"),
-    (entity_extractor, "drawn"),
+    (entity_extractor, "extract_entities"),
     (entities, "resolve"),
     (summaries, "quotes_of"),
     (filing, "_build_filing"),

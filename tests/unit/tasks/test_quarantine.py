@@ -161,14 +161,14 @@ def test_note_torn_by_a_shorter_one_is_read(tmp_path: Path) -> None:
 
 _POISONED = """\
 import os
-from agent_memory.ingestion.entities import drawing
+from agent_memory.ingestion.entities import text_entities
 
 def find_mentions(text, **more):
     if "poison" in text:
         os._exit(9)
     return original(text, **more)
 
-original, drawing.find_mentions = drawing.find_mentions, find_mentions
+original, text_entities.find_mentions = text_entities.find_mentions, find_mentions
 """
 
 

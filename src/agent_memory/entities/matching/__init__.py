@@ -1,4 +1,4 @@
-"""Whether two descriptions are of one entity: normal forms, comparing, finding one among many."""
+"""Matching of descriptions: normal forms, comparison, and search among known ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two values of one attribute say about whether two descriptions are of one entity. Missing ones say nothing."""
+"""Evidence of two values of one attribute; missing values are no evidence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PRICE_EQUAL, _PRICE_WITHIN, _PRICE_SLOPE, _PRICE_LEAST = 0.5, 0.1, -1.5, -2.5
 
 
 def weigh_attributes(ours: Profile, theirs: Profile, weights: Weights) -> Iterator[Evidence]:
-    """Yield what each attribute says that both have, and what is the same though it has other names."""
+    """Yield the evidence of attributes that both descriptions have."""
     found = set()
     for key, value in ours.values.items():
         other = theirs.values.get(key)
@@ -45,7 +45,7 @@ def weigh_attributes(ours: Profile, theirs: Profile, weights: Weights) -> Iterat
 
 
 def _by_another_name(kind: ValueKind, ours: Profile, theirs: Profile, weights: Weights) -> Iterator[Evidence]:
-    """Yield that a value is the same that is called `phone` here and `mobile` there."""
+    """Yield evidence of equal values under other names, as `phone` and `mobile`."""
     for one in ours.of_kind(kind):
         for other in theirs.of_kind(kind):
             evidence = _BY_KIND[kind](kind, one, other, weights)
@@ -64,7 +64,7 @@ def _phone(key: str, one: Value, other: Value, _weights: Weights) -> Evidence | 
 
 
 def _email(key: str, one: Value, other: Value, _weights: Weights) -> Evidence | None:
-    """Another address says nothing: people have several."""
+    """Weigh equal addresses; another one is no evidence, since people have several."""
     return Evidence(f"the same {key}", 6.0, strong=True) if one.text == other.text else None
 
 
@@ -139,7 +139,7 @@ def _label(key: str, one: Value, other: Value, weights: Weights) -> Evidence | N
 
 
 def _acronym(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
-    """Tell whether one of the words stands for the other text: `vldb` for `very large data bases`."""
+    """Return True if a word is the acronym of the other text."""
     letters = initials(long)
     return len(long) > _SHORTEST_ACRONYM and any(len(word) > _SHORTEST_ACRONYM and word in letters for word in short)
 

@@ -1,4 +1,4 @@
-"""Two descriptions weighed against each other: what speaks for one entity, what against, and what it forbids."""
+"""Comparison of two descriptions: evidence for one entity, against it, and what it forbids."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ how many known ones have the name."""
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What came of comparing two descriptions.
+    """Result of the comparison of two descriptions.
 
     Attributes:
         weight: Natural logarithm of the odds that they are of one entity.
@@ -46,32 +46,32 @@ class Comparison:
 
     @property
     def score(self) -> float:
-        """How likely they are one, 0 to 1."""
+        """Probability of one entity, 0 to 1."""
         return 1 / (1 + math.exp(-self.weight))
 
     @property
     def excludes(self) -> bool:
-        """Whether they are not even to be suggested as one."""
+        """True if they may not even be suggested as one."""
         return any(each.blocks == "all" for each in self.evidence)
 
     @property
     def may_merge(self) -> bool:
-        """Whether nothing forbids to take them for one."""
+        """True if nothing forbids to merge them."""
         return not any(each.blocks for each in self.evidence)
 
     @property
     def conflicts(self) -> bool:
-        """Whether they contradict each other: they may not come into one cluster by way of others."""
+        """True if they contradict each other, so that no cluster has both."""
         return any(each.contradicts for each in self.evidence)
 
     @property
     def says(self) -> tuple[str, ...]:
-        """The evidence in words, what tells most first."""
+        """Evidence in words, the strongest first."""
         return tuple(each.says for each in sorted(self.evidence, key=lambda each: -abs(each.weight)))
 
 
 def compare(ours: Profile, theirs: Profile, weights: Weights) -> Comparison:
-    """Weigh two descriptions against each other; the order of the two does not matter."""
+    """Weigh two descriptions against each other, in any order."""
     one, other, names = _best_names(ours, theirs, weights)
     same = _same(one, other)
     values = list(weigh_attributes(ours, theirs, weights))
@@ -98,7 +98,7 @@ def _same(one: Name, other: Name) -> bool:
 
 
 def _best_names(ours: Profile, theirs: Profile, weights: Weights) -> tuple[Name, Name, list[Evidence]]:
-    """Return the two names that speak most for one entity, and what they say.
+    """Return the two names of most evidence for one entity.
 
     What excludes any two of their names is kept, unless the other has one of the two, too: an alias that two things
     share does not make one of them, but who has two names that differ in a number is known by both.
@@ -121,7 +121,7 @@ def _best_names(ours: Profile, theirs: Profile, weights: Weights) -> tuple[Name,
 
 
 def _compared(ours: Profile, theirs: Profile) -> list[Name]:
-    """Return the names that are compared, first those that the other has, too."""
+    """Return the names to compare, shared ones first."""
     return sorted(ours.names, key=lambda name: name.form not in theirs.forms)[:_MOST_NAMES_COMPARED]
 
 
@@ -140,7 +140,7 @@ def _legal(one: Name, other: Name) -> Iterator[Evidence]:
 
 
 def _offers(ours: Profile, theirs: Profile, one: Name, other: Name, *, told: bool) -> Iterator[Evidence]:
-    """Say that what is sold under one title may come in editions, which have it all in common but for the licence.
+    """Yield doubt for products: one title may have several editions.
 
     Only a maker's model number tells which thing of a title it is, or an attribute that does (`told`).
     """
@@ -152,7 +152,10 @@ def _offers(ours: Profile, theirs: Profile, one: Name, other: Name, *, told: boo
 
 
 def _bearers(one: Name, other: Name, weights: Weights) -> Iterator[Evidence]:
-    """Say that a name tells little because several have it: `Alice` in two teams, `Editorial` in each volume."""
+    """Yield doubt if several known entities have a name.
+
+    Examples are `Alice` in two teams, and `Editorial` in each volume.
+    """
     bearers = max(weights.bearers(one.form), weights.bearers(other.form))
     if bearers > 1:
         yield Evidence(f"{bearers} known ones have this name", _PER_BEARER * math.log(bearers), "unsure")

@@ -1,4 +1,4 @@
-"""`Evidence`: one thing that speaks for or against two descriptions being of one entity."""
+"""Evidence for or against two descriptions of one entity."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ others, because it says that the two are different. `all`: that, and to suggest 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One thing that speaks for or against, without any value.
+    """One reason for or against, without any value.
 
     Attributes:
-        says: What, in words.
+        says: Reason in words.
         weight: Natural logarithm of how many times likelier it makes one entity; below zero it speaks against.
         blocks: What it forbids, whatever else speaks for it.
         strong: That it is enough, beside a like name, to be taken for one.
@@ -28,5 +28,5 @@ class Evidence:
 
     @property
     def contradicts(self) -> bool:
-        """Whether the two cannot be one, by this alone."""
+        """True if the two cannot be one entity by this alone."""
         return self.blocks in {"conflict", "all"}

@@ -1,4 +1,4 @@
-"""Names that are known to be of one thing though their letters are not alike. Pure functions."""
+"""Known names of one thing in other letters. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST: Final = max(len(form.split()) for form in _SHORT_FORMS)
 
 @lru_cache(maxsize=16_384)
 def known_form(form: str) -> str:
-    """Return a normal form with each known name in it, the longest first, in one spelling: the first of its line."""
+    """Return a normal form with each known name in one spelling."""
     return " ".join(_known_words(tuple(form.split())))
 
 

@@ -1,4 +1,4 @@
-"""How far two strings are from each other, and which words are short for others. Pure functions."""
+"""Distance of strings, and words that are short for others. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMERONYM: Final = 3
 
 
 def distance(one: str, other: str) -> int:
-    """Return how many letters must be put in, left out, changed or swapped with a neighbour (each letter once).
+    """Return the Damerau-Levenshtein distance, each letter swapped at most once.
 
     Bit-parallel, one step a letter of `other`: H. Hyyrö, A bit-vector algorithm for computing Levenshtein and
     Damerau edit distances, Nordic Journal of Computing 10 (2003).
@@ -43,16 +43,16 @@ def distance(one: str, other: str) -> int:
 
 
 def likeness(one: str, other: str) -> float:
-    """Return 1 - changes / length of the longer: 1 for equal strings, 0 for such that share no place."""
+    """Return the similarity of two strings: 1 - distance / longer length."""
     longest = max(len(one), len(other))
     return 1 - distance(one, other) / longest if longest else 1.0
 
 
 @lru_cache(maxsize=65_536)
 def nearness(one: str, other: str) -> float:
-    """Return how likely two words are the same one, 0 to 1: equal, shortened, misspelt, or with letters left out.
+    """Return the probability that two words are the same one, 0 to 1.
 
-    Words with digits are near only to themselves.
+    A word may be shortened, misspelt or without some letters. Words with digits are near only to themselves.
     """
     if one == other:
         return 1.0
@@ -70,7 +70,10 @@ def nearness(one: str, other: str) -> float:
 
 
 def misspelt(one: str, other: str) -> bool:
-    """Tell whether two words differ by one change from five letters on, by two from nine on; never in the first."""
+    """Return True if two words differ by a typing error.
+
+    It is one change from five letters on, two from nine on; never in the first letter.
+    """
     shortest = min(len(one), len(other))
     most = 0 if shortest < _ONE_CHANGE_FROM else 1 if shortest < _TWO_CHANGES_FROM else 2
     if not most or abs(len(one) - len(other)) > most or one[0] != other[0] or has_digit(one + other):
@@ -79,7 +82,7 @@ def misspelt(one: str, other: str) -> bool:
 
 
 def numeronym(short: str, long: str) -> bool:
-    """Tell whether one word is the other with its middle counted: `k8s` for `kubernetes`, `i18n`."""
+    """Return True for a word with its middle counted, as `k8s`."""
     if not (len(short) >= _NUMERONYM and short[1:-1].isdecimal() and short[1:-1].isascii() and short[0].isalpha()):
         return False
     return len(long) == int(short[1:-1]) + 2 and long[0] == short[0] and long[-1] == short[-1] and long.isalpha()

@@ -1,4 +1,4 @@
-"""`Matcher`: finds which of the known descriptions a new one is of, in four stages."""
+"""Search of the known description that a new one is of, in four stages."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _AS_LIKELY: Final = 1.0
 
 
 class Near(Protocol):
-    """Whose names are near in meaning; what a cache of vectors offers."""
+    """Search of names that are near in meaning."""
 
     def __call__(self, name: str, least: float) -> Iterable[tuple[str, float]]:
-        """Return ids with their cosine, those whose cosine is at least `least`."""
+        """Return IDs with their cosine, at least `least`."""
 
 
 class Matcher:
-    """The known descriptions of one scope, and which of them a new one is of.
+    """Finds the known description that a new one is of.
 
-    Who is known decides who is found: give it what belongs to one group, or to one agent, and nothing else.
+    Give it the descriptions of one group or one agent alone.
 
     Args:
-        known: Ids and descriptions.
-        vectors: Finds names by meaning; None leaves that stage out.
-        config: Which stages take part, and from where on they count.
+        known: IDs and descriptions.
+        vectors: Search of names by meaning; None disables that stage.
+        config: Enabled stages and their thresholds.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Matcher:
         return len(self._profiles)
 
     def add(self, known_id: str, described: Described) -> None:
-        """Make a description known; one that was known under this id is replaced."""
+        """Add a description, or replace that of the same ID."""
         self.remove(known_id)
         profile = Profile(described)
         self._profiles[known_id] = profile
@@ -67,22 +67,22 @@ class Matcher:
         self._postings.add(self._numbers[known_id], keys_of(profile))
 
     def remove(self, known_id: str) -> None:
-        """Forget a description; an id that is not known is none."""
+        """Remove a description; an unknown ID changes nothing."""
         profile = self._profiles.pop(known_id, None)
         if profile is not None:
             self._weights.remove(profile)
             self._postings.remove(self._numbers.pop(known_id), keys_of(profile))
 
     def find(self, described: Described) -> Match | None:
-        """Return the known one that a description is most likely of; None where none is likely enough.
+        """Return the most likely match, or None.
 
-        The decision is `suggest` where two known ones are as likely.
+        The decision is `suggest` if two known ones are as likely.
         """
         found = self.likely(described, limit=2)
         return found[0] if found else None
 
     def likely(self, described: Described, *, limit: int = 5) -> tuple[Match, ...]:
-        """Return at most `limit` known ones that a description may be of, the likeliest first."""
+        """Return at most `limit` matches, the most likely first."""
         profile = Profile(described)
         near = self._near(described.name)
         by_keys = [self._ids[number] for number in self._postings.best(keys_of(profile), _COMPARED)]
@@ -98,27 +98,27 @@ class Matcher:
         return tuple(match for _, match in weighed[:limit])
 
     def match(self, described: Described, known_id: str) -> Match | None:
-        """Return what a description is to one known one, without looking at the others.
+        """Compare a description with one known one alone.
 
         Raises:
-            KeyError: It is not known.
+            KeyError: The ID is not known.
         """
         return self._match(known_id, compare(Profile(described), self._profiles[known_id], self._weights), None)
 
     def candidates(self, described: Described) -> list[str]:
-        """Return the ids of those that a description is compared with, by what they share, the rarest first."""
+        """Return the IDs that a description is compared with, best first."""
         return [self._ids[number] for number in self._postings.best(keys_of(Profile(described)), _COMPARED)]
 
     def conflict(self, one_id: str, other_id: str) -> bool:
-        """Tell whether two known ones contradict each other, so that they may not come into one cluster.
+        """Return True if two known descriptions contradict each other.
 
         Raises:
-            KeyError: One of them is not known.
+            KeyError: One of the IDs is not known.
         """
         return compare(self._profiles[one_id], self._profiles[other_id], self._weights).conflicts
 
     def contradict(self, one: Described, other: Described) -> bool:
-        """Tell whether two descriptions contradict each other, known or not."""
+        """Return True if two descriptions contradict each other."""
         return compare(Profile(one), Profile(other), self._weights).conflicts
 
     def _near(self, name: str) -> dict[str, float]:

@@ -49,7 +49,7 @@ _OF_PEOPLE: Final[dict[Kinship, Evidence]] = {
 
 
 def weigh_names(one: Name, other: Name, ours: Profile, theirs: Profile, weights: Weights) -> list[Evidence]:
-    """Return what two names say that are not written the same."""
+    """Return the evidence of two names in different spelling."""
     return list(_of_people(one, other)) or [*_of_things(one, other, ours, theirs, weights)]
 
 
@@ -76,7 +76,7 @@ def _of_people(one: Name, other: Name) -> Iterator[Evidence]:
 
 
 def _given(one: Name, other: Name) -> bool:
-    """Tell whether two names whose kind is not known look like people's: one begins with a given name."""
+    """Return True if one of two names begins with a given name."""
     return any(name.words and known_given_name(name.words[0]) for name in (one, other))
 
 
@@ -102,13 +102,13 @@ def _of_things(one: Name, other: Name, ours: Profile, theirs: Profile, weights: 
 
 
 def _names_more(one: Name, other: Name, found: Overlap, weights: Weights) -> bool:
-    """Tell whether a telling word, other than a number, stands in one of the names alone."""
+    """Return True if one name alone has a rare word, not a number."""
     words = {*found.ours_alone, *found.theirs_alone} - one.marks - other.marks
     return any(weights.of(word) > _SHORT_TELLING for word in words)
 
 
 def _only_marks(one: Name, other: Name, found: Overlap) -> str:
-    """Say that nothing but numbers, single letters, negations or opposites tells two names apart; empty if not."""
+    """Describe a difference in numbers, letters, negations or opposites alone, else ""."""
     ours, theirs = found.ours_alone, found.theirs_alone
     if any(word in NEGATIONS for word in (*ours, *theirs)) and not (set(ours + theirs) - NEGATIONS):
         return "one name says what the other denies"
@@ -127,7 +127,7 @@ def _abbreviates(short: Sequence[str], long: Sequence[str]) -> bool:
 
 
 def _meet(alone: list[str], other: Profile, found: Overlap, weights: Weights, *, mirrored: bool) -> None:
-    """Count words of one name that the other description has, but not in its name."""
+    """Count words of a name in values of the other description."""
     for word in list(alone):
         share = 1.0 if word in other.beside else _TOLD if word in other.told else 0.0
         if share == 1.0:
@@ -154,7 +154,7 @@ def _codes(one: Name, other: Name, found: Overlap, weights: Weights) -> Iterator
 
 
 def same_code(one: Name, other: Name, weights: Weights) -> Iterator[Evidence]:
-    """Yield that a model or article number stands in both names; nothing where none does."""
+    """Yield evidence if both names have a model or article number."""
     shared = one.codes & other.codes
     if shared:
         rarest = min(_RAREST_CODE, max(map(weights.of, shared)))
@@ -179,5 +179,5 @@ def _numbers(one: Name, other: Name, found: Overlap) -> Iterator[Evidence]:
 
 
 def alike(one: Name, other: Name) -> float:
-    """Return how alike two names are written, 0 to 1."""
+    """Return the similarity of two spellings, 0 to 1."""
     return likeness(one.form, other.form)

@@ -1,4 +1,4 @@
-"""Names and values in one form: folded, cut into words, with what tells things apart marked as such. Pure functions."""
+"""Normal forms of names and values. Pure functions."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _COMPANIES: Final = frozenset({"", "organisation", "other"})
 
 
 def fold(text: str) -> str:
-    """Return a text without case, width and Latin accents; umlauts become two letters, as they are written without.
+    """Return a text without case, width and Latin accents.
 
-    Marks on letters of other scripts stay: without them they are other letters.
+    Umlauts become two letters. Marks on letters of other scripts stay: without them they are other letters.
     """
     if "&" in text:
         text = html.unescape(text).replace("&", " and ")
@@ -43,7 +43,10 @@ def fold(text: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, folded. Versions lose `v` and final zeros, Roman numbers become Arabic ones."""
+    """Return the folded words of a text.
+
+    Versions lose `v` and final zeros, Roman numbers become Arabic ones.
+    """
     return [_plain(word) for word in _WORD.findall(fold(text))]
 
 
@@ -60,7 +63,7 @@ def _plain(word: str) -> str:
 
 
 def normal_form(name: str, kind: str = "") -> str:
-    """Return the form in which equal names are equal: the words, parted by single spaces.
+    """Return the normal form of a name: its words with single spaces.
 
     Legal forms at the end (`GmbH`, `Inc.`) are left out where the kind allows a company, forms of address at the
     beginning where it is a person, the article `the` before two words or more. Something always
@@ -70,12 +73,15 @@ def normal_form(name: str, kind: str = "") -> str:
 
 
 def full_form(name: str) -> str:
-    """Return the normal form of a name with its legal form, by one spelling: `Acme GmbH` and `Acme Inc.` are two."""
+    """Return the normal form of a name with its legal form."""
     return " ".join((normal_form(name), *sorted(legal_forms(name))))
 
 
 def name_words(name: str, kind: str = "") -> list[str]:
-    """Return the words of a name's normal form; none where it has neither letter nor digit. An address is one word."""
+    """Return the words of the normal form of a name.
+
+    An address is one word. A name without letters and digits has none.
+    """
     if is_email(name):
         return [fold(name).strip()]
     if kind in _COMPANIES:
@@ -96,12 +102,12 @@ def name_words(name: str, kind: str = "") -> list[str]:
 
 
 def is_email(text: str) -> bool:
-    """Tell whether a text is an e-mail address, by its form."""
+    """Return True if a text has the form of an e-mail address."""
     return _EMAIL.fullmatch(text.strip()) is not None
 
 
 def legal_forms(name: str, kind: str = "") -> frozenset[str]:
-    """Return the legal forms at the end of a company's name, each by one spelling."""
+    """Return the legal forms at the end of a company name."""
     if kind not in _COMPANIES:
         return frozenset()
     text = _DOTTED_FORMS.sub(lambda found: re.sub(r"[.\s]", "", found[0]) + " ", fold(name))
@@ -112,5 +118,5 @@ def legal_forms(name: str, kind: str = "") -> frozenset[str]:
 
 
 def has_digit(word: str) -> bool:
-    """Tell whether there is a digit in a word."""
+    """Return True if a word has a digit."""
     return _DIGIT.search(word) is not None

@@ -1,4 +1,4 @@
-"""How much of two names is the same words, each word weighed by how much it tells. Pure functions and one table."""
+"""Overlap of two names, by the weight of their words. Pure, except for a table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_COMPARED: Final = 20
 
 
 class Weights:
-    """How much each word tells: the logarithm of how rare it is among known names and values.
+    """Weights of words by rarity among known names and values.
 
     Args:
         known: All known descriptions.
@@ -91,20 +91,20 @@ class Overlap:
 
     @property
     def shared(self) -> float:
-        """Weight of what both have, by its share of both, 0 to 1."""
+        """Share of the weight that both have, 0 to 1."""
         whole = self.ours + self.theirs
         return (self.ours_met + self.theirs_met) / whole if whole else 0.0
 
     @property
     def covered(self) -> float:
-        """How much of the one that is better covered is in the other, 0 to 1."""
+        """Share of the better covered one in the other, 0 to 1."""
         return max(
             self.ours_met / self.ours if self.ours else 0.0, self.theirs_met / self.theirs if self.theirs else 0.0
         )
 
 
 def overlap(ours: Sequence[str], theirs: Sequence[str], weights: Weights) -> Overlap:
-    """Compare two lists of words: equal ones first, then such as are written together, then near ones."""
+    """Compare two lists of words: equal, written together, then near."""
     found = Overlap(sum(map(weights.of, ours)), sum(map(weights.of, theirs)))
     left = Counter(theirs)
     for word in ours:
@@ -126,7 +126,7 @@ def overlap(ours: Sequence[str], theirs: Sequence[str], weights: Weights) -> Ove
 
 
 def _joined(found: Overlap, words: Sequence[str], weights: Weights, *, mirrored: bool) -> None:
-    """Take two neighbours of one side for the one word of the other that they make together."""
+    """Match two neighbours of one side with one word of the other."""
     parts, wholes = (found.theirs_alone, found.ours_alone) if mirrored else (found.ours_alone, found.theirs_alone)
     if not parts or not wholes:
         return
@@ -142,7 +142,7 @@ def _joined(found: Overlap, words: Sequence[str], weights: Weights, *, mirrored:
 
 
 def _near(found: Overlap, weights: Weights) -> None:
-    """Take words that are left for such as are left on the other side, the nearest first."""
+    """Match the remaining words of both sides, the nearest first."""
     pairs: list[tuple[float, str, str, str, str]] = [
         (-near, min(one, other), max(one, other), one, other)
         for one in set(found.ours_alone[:_MOST_COMPARED])

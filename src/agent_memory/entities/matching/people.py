@@ -24,27 +24,27 @@ _GENERATIONS_AND_NUMBERS: Final = GENERATIONS | {"2", "3", "4"}
 
 
 def nickname(one: str, other: str) -> bool:
-    """Tell whether two given names are used for one: `bob` and `robert`."""
+    """Return True if two given names are used for one, as bob and robert."""
     return bool(GIVEN_NAMES.get(one, frozenset()) & GIVEN_NAMES.get(other, frozenset()))
 
 
 def nicknames_of(word: str) -> frozenset[int]:
-    """Return the numbers of the groups of given names, used for one another, that a word is in."""
+    """Return the numbers of the groups of given names with a word."""
     return GIVEN_NAMES.get(word, frozenset())
 
 
 def known_given_name(word: str) -> bool:
-    """Tell whether a word stands among the given names that are known here."""
+    """Return True if a word is a known given name."""
     return word in GIVEN_NAMES
 
 
 def compatible(ours: Sequence[str], theirs: Sequence[str]) -> bool:
-    """Tell whether two names may be of one person: one surname, and given names or initials that agree."""
+    """Return True if two names may be of one person."""
     return kinship(ours, theirs) in {"same", "turned", "nickname", "initial", "misspelt", "generation"}
 
 
 def kinship(ours: Sequence[str], theirs: Sequence[str]) -> Kinship:
-    """Tell how two names of people stand to each other."""
+    """Return how two names of people compare."""
     if not ours or not theirs or [*ours] == [*theirs]:
         return "same" if ours and theirs else ""
     if sorted(ours) == sorted(theirs):
@@ -83,7 +83,7 @@ def _generation(words: Sequence[str]) -> str:
 
 
 def _given(ours: Sequence[str], theirs: Sequence[str]) -> Kinship:
-    """Compare given names in their order; one side may have fewer, as middle names are left out."""
+    """Compare given names in order; one side may lack middle names."""
     worst: Kinship = "same"
     for one, other in zip(ours, theirs, strict=False):
         if one == other:
@@ -113,7 +113,10 @@ def _alone(single: list[str], full: list[str]) -> Kinship:
 
 
 def mailbox(address: str) -> list[str]:
-    """Return the words of the name an e-mail address is made of; none where it is of a role: `info@`, `support@`."""
+    """Return the words of a name in an e-mail address.
+
+    The address of a role, such as `info@`, has none.
+    """
     local = address.partition("@")[0].partition("+")[0].casefold()
     for separator in "._-":
         local = local.replace(separator, " ")
@@ -123,7 +126,7 @@ def mailbox(address: str) -> list[str]:
 
 
 def owns(mail: Sequence[str], name: Sequence[str]) -> Literal["full", "short", ""]:
-    """Tell whether the words of an e-mail address are those of a name: all of them, or an initial with the rest."""
+    """Return how far an e-mail address is made of a name."""
     if len(name) < _FULL:
         return "short" if len(mail) == 1 and mail[0] == name[0] else ""
     if list(mail) == list(name) or list(mail) == [name[0], name[-1]] or list(mail) == [name[-1], name[0]]:

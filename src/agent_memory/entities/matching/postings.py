@@ -1,4 +1,4 @@
-"""Which known descriptions are worth comparing: those that share rare keys with one that is looked up."""
+"""Inverted index of descriptions by key, to find those worth comparing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _VISITS: Final = 6_000
 
 
 def keys_of(profile: Profile) -> frozenset[str]:
-    """Return the keys by which a description is found."""
+    """Return the keys of a description."""
     return frozenset((*_value_keys(profile), *(key for name in profile.names for key in _name_keys(name))))
 
 
@@ -67,20 +67,20 @@ def _value_keys(profile: Profile) -> Iterator[str]:
 
 
 class Postings:
-    """For each key the numbers of those that have it."""
+    """Inverted index: numbers of descriptions by key."""
 
     def __init__(self) -> None:
         self._having: defaultdict[str, set[int]] = defaultdict(set)
         self._size = 0
 
     def add(self, number: int, keys: Iterable[str]) -> None:
-        """Enter one under its keys."""
+        """Add a description under its keys."""
         self._size += 1
         for key in keys:
             self._having[key].add(number)
 
     def remove(self, number: int, keys: Iterable[str]) -> None:
-        """Take one out again; its keys are those it was entered under."""
+        """Remove a description; its keys are those of `add`."""
         self._size -= 1
         for key in keys:
             having = self._having[key]
@@ -89,7 +89,9 @@ class Postings:
                 del self._having[key]
 
     def best(self, keys: Iterable[str], limit: int) -> list[int]:
-        """Return at most `limit` numbers, those first that share the rarest keys; equal ones in the order of numbers.
+        """Return the numbers that share the rarest keys, best first.
+
+        Equal ones are in the order of numbers.
 
         Keys of the kind `EXACT` count whatever there are of them.
         """

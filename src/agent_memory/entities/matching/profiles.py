@@ -1,4 +1,4 @@
-"""`Profile`: a description, prepared once for all the comparisons that it takes part in."""
+"""Descriptions prepared for comparison."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _BETWEEN_PEOPLE: Final = re.compile(r"[,;]|\band\b|&")
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A value of an attribute: how it is compared, its words, and its number where it is one."""
+    """A value of an attribute, with the kind of its comparison."""
 
     kind: ValueKind
     words: tuple[str, ...]
@@ -59,7 +59,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Name:
-    """One of the names of an entity: its words and what in them is never accidental."""
+    """A name of an entity, with its words and forms."""
 
     text: str
     kind: str
@@ -96,12 +96,12 @@ class Name:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        """Bare numbers, short enough to be a version, a size or a year."""
+        """Numbers that may be a version, a size or a year."""
         return frozenset(word for word in self.words if len(word) < 5 and _NUMBER.fullmatch(word))  # noqa: PLR2004 - longer ones are codes
 
     @cached_property
     def measures(self) -> frozenset[str]:
-        """Numbers with their units, and units that stand apart from theirs put to them."""
+        """Numbers with their units, joined if written apart."""
         pairs = zip(self.words, self.words[1:], strict=False)
         apart = {first + second for first, second in pairs if _NUMBER.fullmatch(first) and is_measure(first + second)}
         return frozenset({word for word in self.words if is_measure(word)} | apart)
@@ -123,7 +123,7 @@ class Name:
 
 
 class Profile:
-    """A description in the form it is compared in. All that is expensive is made when first asked for."""
+    """A description prepared for comparison; expensive parts are made at first use."""
 
     def __init__(self, described: Described) -> None:
         self.kind = described.kind
@@ -141,7 +141,7 @@ class Profile:
 
     @cached_property
     def is_offer(self) -> bool:
-        """Whether it is something that is sold, by what is known of it: it has a price."""
+        """True if it is for sale: it has a price."""
         return any(value.kind == "price" for value in self.values.values())
 
     @property
@@ -156,7 +156,7 @@ class Profile:
 
     @cached_property
     def beside(self) -> frozenset[str]:
-        """The words of its short values, such as a maker or a place, which others put into the name."""
+        """Words of short values, such as a maker or place."""
         return frozenset(word for value in self.values.values() if value.kind == "label" for word in value.words)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What tells one thing from another of nearly the same name: numbers, codes, negation, opposites. Pure functions."""
+"""Discriminators of similar names: numbers, codes, negation, opposites. Pure functions."""
 
 from __future__ import annotations
 
@@ -31,37 +31,37 @@ _SHORTEST_CODE, _SHORTEST_NUMBER, _FEWEST_DIGITS = 4, 5, 2
 
 
 def opposite(one: str, other: str) -> bool:
-    """Tell whether two words exclude each other: `staging` and `production`, `left` and `right`, `red` and `blue`."""
+    """Return True if two words exclude each other, as left and right."""
     shared = OPPOSED.get(one, frozenset()) & OPPOSED.get(other, frozenset())
     return bool(shared) and SPELLINGS[one] != SPELLINGS[other]
 
 
 def opposed(ours: Iterable[str], theirs: Iterable[str]) -> set[str]:
-    """Return those of our words of which an opposite is among theirs."""
+    """Return our words that have an opposite among theirs."""
     others = [word for word in theirs if word in OPPOSED]
     return {word for word in ours if word in OPPOSED and any(opposite(word, each) for each in others)}
 
 
 def marks_of(words: Iterable[str]) -> frozenset[str]:
-    """Return the words that are never accidental: with a digit, of one letter, or a negation."""
+    """Return words with a digit, of one letter, and negations."""
     return frozenset(word for word in words if has_digit(word) or len(word) == 1 or word in NEGATIONS)
 
 
 def is_measure(word: str) -> bool:
-    """Tell whether a word is a number with its unit: `16gb`, `7th`, `1080p`."""
+    """Return True for a number with its unit, as `16gb` or `1080p`."""
     return _MEASURE.fullmatch(word) is not None
 
 
 def codes_of(text: str) -> frozenset[str]:
-    """Return what may be a model number, an article number or an id, without hyphens: `th42px80u`, `260236`.
+    """Return possible model numbers, article numbers and IDs, without hyphens.
 
-    Measures, versions, dates and years are none.
+    Examples are `th42px80u` and `260236`. Measures, versions, dates and years are none.
     """
     return frozenset(code for chunk in _CHUNK.findall(fold(text)) if has_digit(chunk) for code in _codes(chunk))
 
 
 def models_of(text: str) -> frozenset[str]:
-    """Return those codes in which letters and digits are mixed, as makers number what they make: `th42px80u`.
+    """Return codes of mixed letters and digits, as `th42px80u`.
 
     None are digits alone, which shops number things by and exams (`70-292`), nor a word with a number grown on
     (`vault360`), nor letters that a hyphen parts from digits (`wd-1000-0900`), nor a version (`v6-cd`).
@@ -97,11 +97,11 @@ def _is_code(text: str) -> bool:
 
 
 def is_rich(code: str) -> bool:
-    """Tell whether a code has two digits, so that it names one thing; `log4j` and `learn2` name what many belong to."""
+    """Return True if a code has two digits, unlike `log4j`."""
     return len(_DIGITS.findall(code)) >= _FEWEST_DIGITS
 
 
 def variant(one: str, other: str) -> bool:
-    """Tell whether one code is the other with something before or behind it, as of a colour or a region."""
+    """Return True if one code begins or ends with the other."""
     short, long = sorted((one, other), key=len)
     return len(short) >= _SHORTEST_CODE and short != long and (long.startswith(short) or long.endswith(short))

@@ -1,1 +1,1 @@
-"""Who and what texts speak of: drawn by rules or a model, compared with what is known, kept, read, forgotten."""
+"""Entities of stored texts: extraction, comparison, storage, reading and removal."""

@@ -1,4 +1,4 @@
-"""Evidence that a capitalized word is a name: how many sources have it with its capital, and how many without."""
+"""Evidence that a capitalized word is a name: sources with its capital, and without."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.entities.mention import REPEATED
+from agent_memory.entities.merging import is_named_by_person
 from agent_memory.entities.name_reader import BY_CAPITALS
-from agent_memory.entities.removed_rules import is_by_removed_rules, is_declared, is_guessed_entity
+from agent_memory.entities.removed_rules import is_by_removed_rules, is_guessed_entity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +20,7 @@ _LEAST: Final = 2
 
 
 def is_common_use(name: str, entity: Entity | None) -> bool:
-    """Return True if a name that was found by its capitals is written without them: no mention of it is shown."""
+    """Return True for a lower-case mention of a capitalized name."""
     return entity is not None and entity.source.detail == BY_CAPITALS and name == name.lower()
 
 
@@ -31,34 +32,34 @@ class NameEvidence:
     """
 
     def __init__(self, mentions: Iterable[Mentions] = ()) -> None:
-        self._large, self._small = Counter[str](), Counter[str]()
+        self._capitalized, self._lowercase = Counter[str](), Counter[str]()
         self._counted: set[str] = set()
         for record in mentions:
             self.add(record)
 
     def add(self, record: Mentions) -> None:
-        """Count the names of a record, once; not those of removed rules."""
+        """Count the names of a record once, unless removed rules made it."""
         if record.id in self._counted or is_by_removed_rules(record):
             return
         self._counted.add(record.id)
         for name, entity_id in zip(record.content.splitlines(), record.entities, strict=False):
-            counter = self._small if name == name.lower() else self._large
+            counter = self._lowercase if name == name.lower() else self._capitalized
             counter[entity_id] += 1
 
     def is_shown(self, entity: Entity) -> bool:
-        """Return True for an entity that is declared, has an identifier's form, or a name that was seen twice."""
-        if entity.source.detail != BY_CAPITALS or is_declared(entity):
+        """Return True if declared, an identifier, or a name seen twice."""
+        if entity.source.detail != BY_CAPITALS or is_named_by_person(entity):
             return not is_guessed_entity(entity)
         return self._count(entity) >= _LEAST and not self.is_common(entity)
 
-    def has_small(self, entity: Entity) -> bool:
-        """Return True if a source has the name in small letters."""
-        return self._small[entity.id] > 0
+    def has_lowercase(self, entity: Entity) -> bool:
+        """Return True if a source has the name in lower case."""
+        return self._lowercase[entity.id] > 0
 
     def is_common(self, entity: Entity) -> bool:
-        """Return True for a word that at least as many sources write small."""
-        return 0 < self._small[entity.id] >= self._count(entity)
+        """Return True if at least half of the sources have it in lower case."""
+        return 0 < self._lowercase[entity.id] >= self._count(entity)
 
     def _count(self, entity: Entity) -> int:
         is_repeated = (entity.confidence or 0) >= REPEATED
-        return max(self._large[entity.id], _LEAST if is_repeated else 0)
+        return max(self._capitalized[entity.id], _LEAST if is_repeated else 0)

@@ -1,4 +1,4 @@
-"""`EntityStage`: the step of background work that draws entities and relations from what came in."""
+"""Stage of background work that extracts entities and relations."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from agent_memory.entities.entity_ids import list_entity_ids
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import metrics
-from agent_memory.ingestion.entities.forgetting import STAGE
-from agent_memory.ingestion.entities.known import KnownEntities
-from agent_memory.ingestion.entities.resolving import Drafts, resolve
+from agent_memory.ingestion.entities.entity_drafts import Drafts, resolve
+from agent_memory.ingestion.entities.entity_index import EntityIndexCache
 from agent_memory.knowledge.relation_records import store_relations
 from agent_memory.models import Episode
+from agent_memory.models.entities import ENTITY_STAGE
 from agent_memory.signals import span
 from agent_memory.tasks.stage import RECORD_ERRORS
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from agent_memory.ingestion.config import MemoryIngestionConfig
+    from agent_memory.ingestion.entities.entity_index import EntityMatcherIndex
     from agent_memory.ingestion.entity_extractor import EntityExtractor
     from agent_memory.ingestion.shapes import EntityExtractionResult
     from agent_memory.knowledge.records import Knowledge
@@ -29,36 +30,38 @@ if TYPE_CHECKING:
 
 
 class EntityStage:
-    """Draws entities from the records of one kind. See `agent_memory.tasks.stage.Stage`.
+    """Extracts entities of one kind of records. See `agent_memory.tasks.stage.Stage`.
 
     Args:
-        knowledge: The records.
+        knowledge: Records of the agent.
         source: Name of the kind: resources or episodes.
-        config: How.
-        extractor: Draws from one text.
+        config: Stages that compare entities.
+        extractor: Extractor of the entities of one text.
 
     Attributes:
         name, version, source: As in `Stage`.
     """
 
-    name = STAGE
+    name = ENTITY_STAGE
     version = 2
 
     def __init__(
         self, knowledge: Knowledge, source: str, config: MemoryIngestionConfig, extractor: EntityExtractor
     ) -> None:
-        self._knowledge, self.source, self._config, self._extractor = knowledge, source, config, extractor
-        self._known: dict[str, KnownEntities] = {}
-        self._seen = ""
+        self._knowledge, self.source, self._extractor = knowledge, source, extractor
+        self._known = EntityIndexCache(knowledge, config.deduplication)
 
     async def gone(self) -> Collection[str]:
-        """See `Stage.gone`. What was undone may come again; what a person forgot is put on the mark by who does it."""
+        """Return nothing: undone records may come again.
+
+        `forget_entity` puts what a person forgot on the mark.
+        """
         return ()
 
     async def do(self, batch: Batch) -> Mapping[str, str]:
         """See `Stage.do`."""
         failed: dict[str, str] = {}
-        await self._refresh({each.group for each in batch.records})
+        known = await self._known.get({record.group for record in batch.records})
         for record in batch.records:
             if isinstance(record, Episode) or record.resource_type != "conversation":
                 try:
@@ -68,26 +71,11 @@ class EntityStage:
                         raise
                     failed[record.id] = error.code
                     continue
-                await self._one(record, text, batch)
+                await self._read(record, text, known[record.group], batch)
         return failed
 
-    async def _refresh(self, groups: Collection[str]) -> None:
-        """Read the entities of some groups, unless nothing changed since they were read."""
-        last = await self._knowledge.entities.last_change() or ""
-        if last != self._seen:
-            self._known, self._seen = {}, last
-        missing = [group for group in groups if group not in self._known]
-        if missing:
-            entities, mentions = await self._knowledge.entities.valid(), await self._knowledge.mentions.valid()
-            for group in missing:
-                own = [entity for entity in entities if entity.group == group]
-                named = [record for record in mentions if record.group == group]
-                config = self._config.deduplication
-                self._known[group] = await asyncio.to_thread(KnownEntities, own, group, config, named)
-
-    async def _one(self, record: Episode | Resource, text: str, batch: Batch) -> None:
-        """Keep the entities of a record."""
-        known = self._known[record.group]
+    async def _read(self, record: Episode | Resource, text: str, known: EntityMatcherIndex, batch: Batch) -> None:
+        """Store the entities of a record."""
         result = await self._extractor.of_text(record, text, known.gazetteer, batch.run)
         result = await asyncio.to_thread(_without_forgotten, result, record.group, batch.never)
         with span("memory.deduplicate_entity", count=len(result.entities)):
@@ -96,8 +84,8 @@ class EntityStage:
             metrics.DEDUPLICATION_MATCHES.add(stage=stage)
         await self._keep(drafts, known)
 
-    async def _keep(self, drafts: Drafts, known: KnownEntities) -> None:
-        """Store what is new, entities before what names them."""
+    async def _keep(self, drafts: Drafts, known: EntityMatcherIndex) -> None:
+        """Store drafts, entities before the records that name them."""
         knowledge = self._knowledge
         if drafts.entities:
             await knowledge.entities.store_many(drafts.entities)
@@ -109,7 +97,7 @@ class EntityStage:
                 await knowledge.mentions.store_many([each])
         for relation in await store_relations(knowledge, drafts.relations, known.cluster):
             metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.relation_type)
-        self._seen = await knowledge.entities.last_change() or ""
+        await self._known.keep()
 
 
 def _without_forgotten(result: EntityExtractionResult, group: str, never: Collection[str]) -> EntityExtractionResult:

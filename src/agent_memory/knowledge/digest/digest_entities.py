@@ -10,15 +10,16 @@ from agent_memory.entities.name_reader import BY_CAPITALS
 from agent_memory.entities.removed_rules import REMOVED_RULES
 from agent_memory.knowledge.relation_records import make_relations, store_relations
 from agent_memory.knowledge.relation_rows import RELATIONS, ExtractedRelationship
-from agent_memory.models import DIGEST, ENTITY, EPISODE, MARK, MENTIONS, NAMES, RESOURCE, derived_id
+from agent_memory.models import DIGEST, ENTITY, EPISODE, MENTIONS, NAMES, RESOURCE, derived_id
+from agent_memory.models.entities import ENTITY_STAGE
 from agent_memory.storage.cleaning import make_record, with_fields
+from agent_memory.tasks.marks import Marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from agent_memory.knowledge.records import Knowledge
 
-_STAGE: Final = "entities"
 _MAY_BE_HIDDEN: Final = frozenset({BY_CAPITALS, REMOVED_RULES})
 
 
@@ -32,8 +33,8 @@ async def note_entities(knowledge: Knowledge, items: Iterable[Mapping[str, Any]]
     Raises:
         StorageError: Some may be stored; doing it again stores none twice.
     """
-    marks = [await knowledge.marks.get(derived_id(MARK.prefix, _STAGE, kind.name)) for kind in (EPISODE, RESOURCE)]
-    forgotten = {record_id for mark in marks if mark is not None for record_id in mark.never}
+    marks = [await Marks(knowledge.marks).of_name(ENTITY_STAGE, kind.name) for kind in (EPISODE, RESOURCE)]
+    forgotten = {record_id for mark in marks for record_id in mark.never}
     for item in items:
         details = item["metadata"]
         relations = [ExtractedRelationship.model_validate(row) for row in details.get(RELATIONS, ())]

@@ -32,8 +32,8 @@ from agent_memory.models import (
     to_text,
     visible,
 )
+from agent_memory.models.clock import OFFSET
 from agent_memory.models.digest_statements import FROM
-from agent_memory.models.times import OFFSET
 from agent_memory.redaction import quoted
 from agent_memory.service.seeing import is_seen
 from agent_memory.service.shortening import shorten_line
@@ -377,7 +377,7 @@ def _check_relations(statement: QuotedStatement, place: QuotedPlace, passage: Me
     """Return a reason if a quote lacks a name or date of its relation."""
     relations, left_out = read_relations(list(statement.relations), f"{place.quote}\n{statement.text}")
     said = to_own_zone(passage.observed_at or passage.timestamp, passage.metadata)
-    days = {said.date()}.union(*((mention.first, mention.behind) for mention in times_in(place.sentence, said)))
+    days = {said.date()}.union(*((mention.first_day, mention.end_day) for mention in times_in(place.sentence, said)))
     for relation in relations:
         dates = (relation.valid_from, relation.valid_to)
         if missing := [date for date in dates if date is not None and date.date() not in days]:

@@ -36,17 +36,8 @@ _SAYING: Final = 50
 """Turns that are compared with a forgotten text."""
 
 
-@dataclass(slots=True)
-class _Step:
-    """A step by what its mark has."""
-
-    name: str
-    version: int
-    source: str
-
-
-SUMMARIES: Final = _Step("summaries", 1, EPISODE.name)
-"""The step of `agent_memory.ingestion` that makes summaries."""
+SUMMARIES: Final = ("summaries", EPISODE.name)
+"""Stage that makes summaries, and its source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +230,7 @@ async def forget_retold(sources: Sequence[str], knowledge: Knowledge) -> None:
     """
     if sources:
         marks = Marks(knowledge.marks)
-        await marks.keep(with_never(await marks.of(SUMMARIES), sources))
+        await marks.keep(with_never(await marks.of_name(*SUMMARIES), sources))
         if (knowledge.folder.path / ENTITY.journal).exists():
             await _forget_retold(sources, knowledge)
 
@@ -250,7 +241,7 @@ async def get_forgotten_sources(knowledge: Knowledge) -> set[str]:
     Raises:
         StorageError: They cannot be read.
     """
-    return set((await Marks(knowledge.marks).of(SUMMARIES)).never)
+    return set((await Marks(knowledge.marks).of_name(*SUMMARIES)).never)
 
 
 async def find_turns_saying(texts: Collection[str], knowledge: Knowledge) -> list[str]:

@@ -18,8 +18,8 @@ from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn
 from agent_memory.knowledge.passages.sections import cut_passages, leave_out
 from agent_memory.knowledge.passages.structure import LINE
 from agent_memory.models import DIGEST, EPISODE, MEMORY, TRUST_ORDER, Episode, derived_id, is_as_stated, to_text
+from agent_memory.models.clock import OFFSET
 from agent_memory.models.digest_statements import ALSO, FROM, PASSAGE
-from agent_memory.models.times import OFFSET
 from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from agent_memory.models import (
     may_stand_for,
     rests_on,
 )
-from agent_memory.models.times import UtcDatetime
+from agent_memory.models.clock import UtcDatetime
 from agent_memory.redaction import quoted
 from agent_memory.service.results import CaptureOutcome, Suspect, Updated
 from agent_memory.service.seeing import check_referred

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.models.times import as_utc
+from agent_memory.models.clock import as_utc
 from agent_memory.redaction import Redactor, quoted, redact_value
 from agent_memory.workspace.declaration import (
     LARGEST_INTEGER,

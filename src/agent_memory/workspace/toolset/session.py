@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, LeaseError, ValidationError
-from agent_memory.models.times import Clock, utc_now
+from agent_memory.models.clock import Clock, utc_now
 from agent_memory.workspace.rows import Caller
 
 if TYPE_CHECKING:

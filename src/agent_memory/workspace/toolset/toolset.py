@@ -12,7 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ValidationError
-from agent_memory.models.times import Clock, utc_now
+from agent_memory.models.clock import Clock, utc_now
 from agent_memory.redaction import quoted
 from agent_memory.workspace.database import LOW
 from agent_memory.workspace.toolset.offering import Offer

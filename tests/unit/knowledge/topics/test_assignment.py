@@ -37,8 +37,9 @@ def test_nearest_without_topics_names_none() -> None:
 
 
 def test_build_name_of_titles_is_valid() -> None:
-    assert [build_name(title) for title in ("src/app.py", "@mara", "3com", "Ω", "C++")] == [
+    assert [build_name(title) for title in ("src/app.py", "Größe", "@mara", "3com", "Ω", "C++")] == [
         "src_app_py",
+        "groesse",
         "mara",
         "n_3com",
         "",

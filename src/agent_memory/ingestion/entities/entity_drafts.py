@@ -1,7 +1,7 @@
-"""From what was drawn from a source to records: new entities, where they are mentioned, and relations in time.
+"""Drafts of records of one source: entities, mentions and relations.
 
-Everything has an id made of its source, so that doing it again stores nothing twice. Nothing is deleted: a relation
-that another one ends gets an end, and a link to that one.
+IDs are made of the source, so that a second run stores nothing twice. Nothing is deleted: a relation that another one
+ends gets an end, and a link to that one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.entities import Described
 from agent_memory.entities.entity_ids import get_entity_id
 from agent_memory.entities.mention import REPEATED
-from agent_memory.entities.name_reader import BY_CAPITALS, BY_NAME, SMALL
+from agent_memory.entities.name_reader import BY_CAPITALS, BY_NAME, LOWERCASE
 from agent_memory.entities.removed_rules import is_by_removed_rules
 from agent_memory.ingestion.shapes import SPEAKER
 from agent_memory.knowledge.relation_records import DECLARED, make_relations
@@ -34,25 +34,25 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.entities import Match
-    from agent_memory.ingestion.entities.known import KnownEntities
+    from agent_memory.ingestion.entities.entity_index import EntityMatcherIndex
     from agent_memory.ingestion.shapes import EntityExtractionResult, ExtractedEntity
     from agent_memory.models import Entity, Episode, Mentions, Relation, Resource
     from agent_memory.storage.cleaning import Redacted
 
 IDENTIFIERS: Final = "identifiers"
-"""Detail of the source of an entity that was found by its form."""
+"""Detail of the source of an entity found by its form."""
 _MOST_NAMES: Final = 90
 """Entities of one record of mentions: a record has 100 links at most."""
 
 
 @dataclass(slots=True)
 class Drafts:
-    """What is to be stored of one source.
+    """Records and changes to store for one source.
 
     Attributes:
         entities, mentions, relations: New records.
-        merged: Of the new entities, by what stage they were found to be known.
-        raised: Ids of entities that a source of more trust names now, with the fields that it changes.
+        merged: Stages that merged new entities with known ones.
+        raised: Changed fields of known entities, by ID.
     """
 
     entities: list[Redacted[Entity]] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Drafts:
 def resolve(
     source: Episode | Resource,
     result: EntityExtractionResult,
-    known: KnownEntities,
+    known: EntityMatcherIndex,
     now: datetime,
 ) -> Drafts:
     """Return drafts of the entities and relations of a source.
@@ -80,110 +80,108 @@ def resolve(
     """
     drafts = Drafts()
     ids: dict[str, str] = {}
-    drawn = [found for found in result.entities if len(found.name) <= MAX_NAME_CHARS]
-    for found in drawn:
-        if found.name not in ids:
-            entity = known.named(found.name)
+    named = [entity for entity in result.entities if len(entity.name) <= MAX_NAME_CHARS]
+    for extracted in named:
+        if extracted.name not in ids:
+            entity = known.named(extracted.name)
             if entity is None:
-                entity = _new(source, found, known, now, drafts)
-            elif changes := _get_changes(source, found, entity):
+                entity = _make_entity(source, extracted, known, now, drafts)
+            elif changes := _get_changes(source, extracted, entity):
                 drafts.raised[entity.id] = changes
                 known.add(type(entity)(**{**entity.model_dump(), **changes}))
-            ids[found.name] = entity.id
-    rare = [found for found in drawn if not known.is_common(ids[found.name])]
-    drafts.mentions = list(_mentions(source, rare, ids, now))
+            ids[extracted.name] = entity.id
+    rare = [extracted for extracted in named if not known.is_common(ids[extracted.name])]
+    drafts.mentions = list(_make_mentions(source, rare, ids, now))
     for record in drafts.mentions:
         known.add_mentions(record.value)
-    head = _head(source, now) | {"source": {"kind": "extraction", "detail": DECLARED}}
+    head = _build_head(source, now, DECLARED)
     drafts.relations = make_relations(head, source.agent_id, result.relationships, ids, (source.id, source.id))
     return drafts
 
 
-def _get_changes(source: Episode | Resource, found: ExtractedEntity, entity: Entity) -> dict[str, Any]:
-    """Return what a source changes in a known entity: spelling by more trust, an unknown type, the reader's rule."""
+def _get_changes(source: Episode | Resource, extracted: ExtractedEntity, entity: Entity) -> dict[str, Any]:
+    """Return the fields of a known entity that a source changes."""
     changes: dict[str, Any] = {}
-    if TRUST_ORDER.index(source.trust) > TRUST_ORDER.index(entity.trust) and found.rule != SMALL:
-        changes |= {"trust": source.trust, "name": found.name}
-    is_guessed, detail = is_by_removed_rules(entity), _get_detail(found)
+    if TRUST_ORDER.index(source.trust) > TRUST_ORDER.index(entity.trust) and extracted.rule != LOWERCASE:
+        changes |= {"trust": source.trust, "name": extracted.name}
+    is_guessed, detail = is_by_removed_rules(entity), _get_detail(extracted)
     is_untyped = entity.entity_type in UNTYPED or is_guessed
-    if is_untyped and found.entity_type not in UNTYPED and may_stand_for(source.trust, entity.trust):
-        changes["entity_type"] = found.entity_type
+    if is_untyped and extracted.entity_type not in UNTYPED and may_stand_for(source.trust, entity.trust):
+        changes["entity_type"] = extracted.entity_type
     if is_guessed or (entity.source.detail == BY_CAPITALS != detail):
         changes["source"] = {"kind": "extraction", "detail": detail}
-        changes.setdefault("entity_type", found.entity_type)
-    is_surer = entity.source.detail == BY_CAPITALS and found.score >= REPEATED > (entity.confidence or 0)
-    if (is_surer and found.rule != SMALL) or is_guessed:
-        changes["confidence"] = round(min(1.0, found.score), 3)
+        changes.setdefault("entity_type", extracted.entity_type)
+    is_surer = entity.source.detail == BY_CAPITALS and extracted.score >= REPEATED > (entity.confidence or 0)
+    if (is_surer and extracted.rule != LOWERCASE) or is_guessed:
+        changes["confidence"] = round(min(1.0, extracted.score), 3)
     return changes
 
 
-def _get_detail(found: ExtractedEntity) -> str:
-    """Return by what an entity was found, as its source has it."""
-    if found.rule in {DECLARED, SPEAKER}:
-        return found.rule
-    return BY_CAPITALS if found.rule in BY_NAME else IDENTIFIERS
+def _get_detail(extracted: ExtractedEntity) -> str:
+    """Return the detail of the source of an entity."""
+    if extracted.rule in {DECLARED, SPEAKER}:
+        return extracted.rule
+    return BY_CAPITALS if extracted.rule in BY_NAME else IDENTIFIERS
 
 
-def _head(source: Episode | Resource, now: datetime, *links: Mapping[str, str]) -> dict[str, Any]:
+def _build_head(source: Episode | Resource, now: datetime, detail: str) -> dict[str, Any]:
     return {
         "timestamp": now,
         "observed_at": source.observed_at or source.timestamp,
         "group": source.group,
-        "source": {"kind": "extraction", "detail": BY_CAPITALS},
+        "source": {"kind": "extraction", "detail": detail},
         "trust": source.trust,
         "created_by_session": source.created_by_session,
-        "links": list(links),
     }
 
 
-def _new(
-    source: Episode | Resource, drawn: ExtractedEntity, known: KnownEntities, now: datetime, drafts: Drafts
+def _make_entity(
+    source: Episode | Resource, extracted: ExtractedEntity, known: EntityMatcherIndex, now: datetime, drafts: Drafts
 ) -> Entity:
-    """Return the new entity of a name; one that is surely the same as a known one is linked to that."""
-    kind = "" if drawn.entity_type in UNTYPED else drawn.entity_type
-    detail = _get_detail(drawn)
-    described = Described(drawn.name, kind)
+    """Make the entity of a new name, linked to the same known one."""
+    kind = "" if extracted.entity_type in UNTYPED else extracted.entity_type
+    detail = _get_detail(extracted)
+    described = Described(extracted.name, kind)
     match = None if detail == IDENTIFIERS else known.match(described, source.trust)
-    values = _head(source, now) | {
-        "source": {"kind": "extraction", "detail": detail},
-        "name": drawn.name,
-        "entity_type": drawn.entity_type,
-        "confidence": round(min(1.0, drawn.score), 3),
+    values = _build_head(source, now, detail) | {
+        "name": extracted.name,
+        "entity_type": extracted.entity_type,
+        "confidence": round(min(1.0, extracted.score), 3),
         "valid_from": source.observed_at or source.timestamp,
     }
     if match is not None:
-        values |= _told(match)
+        values |= _describe_match(match)
         if match.decision == "merge":
             drafts.merged.append(match.stage)
     record = make_record(ENTITY, values, source.agent_id)
-    own = with_fields(record, id=get_entity_id(drawn.name, source.group))
+    own = with_fields(record, id=get_entity_id(extracted.name, source.group))
     drafts.entities.append(own)
     known.add(own.value)
     return own.value
 
 
-def _told(match: Match) -> dict[str, Any]:
-    """Return what an entity says of a match: the link, and why."""
+def _describe_match(match: Match) -> dict[str, Any]:
+    """Return the link and metadata of a match."""
     why = {"stage": match.stage, "score": round(match.score, 3), "evidence": list(match.evidence)[:8]}
     if match.decision == "merge":
         return {"links": [{"rel": MERGED_INTO, "id": match.id}], "metadata": {"merge": why}}
     return {"metadata": {"maybe": {"id": match.id, **why}}}
 
 
-def _mentions(
-    source: Episode | Resource, drawn: Sequence[ExtractedEntity], ids: Mapping[str, str], now: datetime
+def _make_mentions(
+    source: Episode | Resource, extracted: Sequence[ExtractedEntity], ids: Mapping[str, str], now: datetime
 ) -> Iterator[Redacted[Mentions]]:
     first: dict[str, ExtractedEntity] = {}
-    for each in drawn:
-        if each.end or each.name == getattr(source, "speaker", ""):  # it stands there, or speaks
-            first.setdefault(ids[each.name], each)
+    for entity in extracted:
+        if entity.end or entity.name == getattr(source, "speaker", ""):  # the text has it, or it speaks
+            first.setdefault(ids[entity.name], entity)
     rows = list(first.items())
     for part, at in enumerate(range(0, len(rows), _MOST_NAMES)):
-        some = rows[at : at + _MOST_NAMES]
-        links = [{"rel": FROM, "id": source.id}, *({"rel": NAMES, "id": one} for one, _ in some)]
-        values = _head(source, now, *links) | {
-            "content": "\n".join(" ".join(each.name.split()) for _, each in some),
-            "at": [each.start for _, each in some],
+        batch = rows[at : at + _MOST_NAMES]
+        values = _build_head(source, now, BY_CAPITALS) | {
+            "links": [{"rel": FROM, "id": source.id}, *({"rel": NAMES, "id": entity_id} for entity_id, _ in batch)],
+            "content": "\n".join(" ".join(entity.name.split()) for _, entity in batch),
+            "at": [entity.start for _, entity in batch],
         }
         record = make_record(MENTIONS, values, source.agent_id)
         yield with_fields(record, id=derived_id(MENTIONS.prefix, source.id, BY_CAPITALS, part))

@@ -1,4 +1,4 @@
-"""`Entities`: who and what one agent knows of, group by group: found by name, told in time, merged and split."""
+"""Reader of the entities of one group: by name, in time, merged and split."""
 
 from __future__ import annotations
 
@@ -8,42 +8,41 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.entities.matching import full_form, normal_form
-from agent_memory.entities.merging import find_root, merge
-from agent_memory.entities.removed_rules import is_by_removed_rules, is_declared, is_guessed_relation
+from agent_memory.entities.merging import find_root, is_named_by_person, merge
+from agent_memory.entities.removed_rules import is_by_removed_rules, is_guessed_relation
 from agent_memory.errors import UnknownIdError, ValidationError
+from agent_memory.ingestion.entities.entity_removal import forget_entity
 from agent_memory.ingestion.entities.evidence import NameEvidence, is_common_use
-from agent_memory.ingestion.entities.forgetting import forget_entity
-from agent_memory.knowledge.intake.undoing import SUMMARIES
+from agent_memory.knowledge.intake.undoing import get_forgotten_sources
 from agent_memory.knowledge.items.sentences import MAX_CHARS, spans_of
 from agent_memory.models import EPISODE, MERGED_INTO, RESOURCE, Link
 from agent_memory.models.digest_statements import FROM
 from agent_memory.redaction import quoted
-from agent_memory.tasks.marks import Marks
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
-    from agent_memory.ingestion.entities.forgetting import Gone
+    from agent_memory.ingestion.entities.entity_removal import RemovedCounts
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Entity, Mentions, Relation, Trust
 
 _LEAST_CHARS: Final = 16
-"""Beside the name, of what is shown of a text, if there are as many."""
+"""Characters that are shown of a text in addition to the name, if it has as many."""
 _ALIKE: Final = 0.7
-"""How much of a mistyped name must be that of an entity."""
+"""Least similarity of a mistyped name to that of an entity."""
 
 
 @dataclass(frozen=True, slots=True)
-class KnownEntity:
-    """An entity, with what was merged into it.
+class MergedEntity:
+    """An entity with all merged into it.
 
     Attributes:
-        entity: The one that the others are the same as.
-        names: All its names, its own first.
-        merged: Those that are the same as it.
-        maybe: Ids of those that may be, by their own word or by its.
-        mentions: How many sources speak of it.
+        entity: Entity that the others were merged into.
+        names: All names, its own first.
+        merged: Entities that were merged into it.
+        maybe: IDs of entities that may be the same.
+        mentions: Number of sources that name it.
     """
 
     entity: Entity
@@ -54,18 +53,18 @@ class KnownEntity:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """One line of the time of an entity.
+class TimelineEntry:
+    """One entry of the timeline of an entity.
 
     Attributes:
-        at: When it was said, or from when on it holds.
+        at: Moment of saying, or the start of a relation.
         what: `mention`, or the type of a relation.
-        text: The words around the name, or those that say how they stand to each other.
-        source: Id of the episode or resource.
-        until: From when on it does not hold any more.
-        other: The other entity of a relation, by its name.
-        is_subject: Whether it is said of this entity.
-        trust: Of the words.
+        text: Words around the name, or of the relation.
+        source: ID of the episode or resource.
+        until: End of a relation; None if it still holds.
+        other: Name of the other entity of a relation.
+        is_subject: True if the relation is said of this entity.
+        trust: Trust of the words.
     """
 
     at: datetime
@@ -92,66 +91,70 @@ class _View:
         return [one for name, one in rows if one in self.by_id and not is_common_use(name, self.by_id[one])]
 
     def get_mentions(self, ids: Collection[str]) -> list[Mentions]:
-        """Return the records that name some entities, one of each source: the newest reader's."""
+        """Return the newest record of each source that names some entities."""
         naming = [record for record in self.mentions if not set(ids).isdisjoint(self.list_named(record))]
         ordered = sorted(naming, key=is_by_removed_rules, reverse=True)
-        return list({_source_of(record.links): record for record in ordered}.values())
+        return list({_get_source_id(record.links): record for record in ordered}.values())
 
-    def same(self, entity: Entity) -> Entity:
+    def get_root(self, entity: Entity) -> Entity:
         return find_root(entity, self.by_id)
 
 
-class Entities:
-    """Reads what background work drew, and lets a person merge and split.
+class EntityReader:
+    """Reads, merges, splits and forgets the entities of one group.
 
     A group sees its own entities and none of another; None sees those of no group.
 
     Args:
-        knowledge: The records.
-        group: `tenant:session`; empty for what belongs to no group.
+        knowledge: Records of the agent.
+        group: Group as `tenant:session`; empty for records without a group.
     """
 
     def __init__(self, knowledge: Knowledge, group: str = "") -> None:
         self._knowledge, self.group = knowledge, group
 
-    async def all(self, entity_type: str | None = None) -> list[KnownEntity]:
-        """Return the entities, those that most sources name first.
+    async def all(self, entity_type: str | None = None) -> list[MergedEntity]:
+        """Return the entities, the most named ones first.
 
         Raises:
             StorageError: They cannot be read.
         """
-        view = await self._view()
-        counts = await self._counts(view)
+        view = await self._load_view()
+        counts = await self._count_sources(view)
         found = [
-            self._known(view, each, counts)
+            self._build_merged(view, each, counts)
             for each in view.by_id.values()
-            if view.same(each) is each and entity_type in {None, each.entity_type}
+            if view.get_root(each) is each and entity_type in {None, each.entity_type}
         ]
         return sorted(found, key=lambda each: (-each.mentions, each.entity.name.casefold(), each.entity.id))
 
-    async def get(self, name: str) -> KnownEntity:
-        """Return the entity of a name, an alias, an id or the beginning of one.
+    async def get(self, name: str) -> MergedEntity:
+        """Return an entity by name, alias, or the beginning of its ID.
 
         Raises:
             UnknownIdError: There is none, or there are several.
             StorageError: They cannot be read.
         """
-        view = await self._view()
-        found = {view.same(each).id: view.same(each) for each in _of_name(view.by_id.values(), name)}
+        view = await self._load_view()
+        found = {view.get_root(each).id: view.get_root(each) for each in _find_by_name(view.by_id.values(), name)}
         if len(found) != 1:
             several = ", ".join(sorted(each.name for each in found.values())[:5])
             raise UnknownIdError(
                 f"{len(found)} entities are called like that: {several}."
                 if found
-                else f"No entity is called {quoted(name)}.{_meant(view.by_id.values(), name)}",
+                else f"No entity is called {quoted(name)}.{_suggest_name(view.by_id.values(), name)}",
                 code="ambiguous_entity" if found else "unknown_entity",
                 recovery="`agent-memory entities` lists those there are; ids begin with ent-.",
             )
         (entity,) = found.values()
-        return self._known(view, entity, await self._counts(view))
+        return self._build_merged(view, entity, await self._count_sources(view))
 
-    async def relations(self, known: KnownEntity, as_of: datetime | None = None) -> list[Relation]:
-        """Return the relations of an entity, by when they began; with a moment only those that hold at it.
+    async def relations(self, known: MergedEntity, as_of: datetime | None = None) -> list[Relation]:
+        """Return the relations of an entity in the order of their start.
+
+        Args:
+            known: Entity with all merged into it.
+            as_of: Moment at which the relations hold; None for all.
 
         Raises:
             StorageError: They cannot be read.
@@ -162,33 +165,37 @@ class Entities:
         told = [each for each in own if as_of is None or each.holds_at(as_of)]
         return sorted(told, key=lambda each: (each.valid_from or each.timestamp, each.id))
 
-    async def timeline(self, known: KnownEntity, as_of: datetime | None = None) -> list[Moment]:
-        """Return what was said of an entity, in the order of time; with a moment, what was known or held then.
+    async def timeline(self, known: MergedEntity, as_of: datetime | None = None) -> list[TimelineEntry]:
+        """Return the timeline of an entity.
 
-        Of each source that is the relations it tells, and the sentence that names the entity first, if that tells none.
+        A source has its relations, and the first sentence with the entity if that is in no relation.
+
+        Args:
+            known: Entity with all merged into it.
+            as_of: Moment at which an entry was known or held; None for all.
 
         Raises:
             StorageError: The records cannot be read.
         """
-        view = await self._view()
+        view = await self._load_view()
         own = {known.entity.id, *(each.id for each in known.merged)}
         relations = await self.relations(known)
-        found = [_told(each, own, view) for each in relations if as_of is None or each.holds_at(as_of)]
+        found = [_make_entry(each, own, view) for each in relations if as_of is None or each.holds_at(as_of)]
         related: dict[str, list[str]] = {}
         for each in relations:  # also those that do not hold then: their words would say that they do
-            related.setdefault(_source_of(each.links), []).append(each.content)
+            related.setdefault(_get_source_id(each.links), []).append(each.content)
         mentions = view.get_mentions(own)
-        texts, orders = await self._texts([_source_of(each.links) for each in [*mentions, *relations]])
+        texts, orders = await self._load_texts([_get_source_id(each.links) for each in [*mentions, *relations]])
         for mention in mentions:
-            moment, source = mention.observed_at or mention.timestamp, _source_of(mention.links)
-            words, told = _around(mention, own, texts.get(source, "")), related.get(source, [])
+            moment, source = mention.observed_at or mention.timestamp, _get_source_id(mention.links)
+            words, told = _get_sentence(mention, own, texts.get(source, "")), related.get(source, [])
             is_told = bool(told) and (source not in texts or any(words in each or each in words for each in told))
             if not is_told and (as_of is None or moment <= as_of):
-                found.append(Moment(moment, "mention", words, source, trust=mention.trust))
+                found.append(TimelineEntry(moment, "mention", words, source, trust=mention.trust))
         return sorted(found, key=lambda each: (each.at, orders.get(each.source, 0), each.source, each.what))
 
-    async def merge(self, one: KnownEntity, other: KnownEntity, why: str = "a person said so") -> None:
-        """Have one entity be the same as another one from now on; `split` takes it back.
+    async def merge(self, one: MergedEntity, other: MergedEntity, why: str = "a person said so") -> None:
+        """Merge an entity into another one. Reversible with `split`.
 
         Raises:
             ValidationError: They are the same already.
@@ -199,11 +206,11 @@ class Entities:
         told = {"stage": "person", "score": 1.0, "evidence": [why]}
         await self._link(one.entity, other.entity.id, {"merge": told})
 
-    async def split(self, known: KnownEntity) -> list[Entity]:
-        """Have all that was merged into an entity stand by itself again; return these.
+    async def split(self, known: MergedEntity) -> list[Entity]:
+        """Split off all that was merged into an entity, and return it.
 
         Raises:
-            StorageError: Some may stand by themselves; doing it again does the rest.
+            StorageError: Some may be split off; a second call splits off the rest.
         """
         apart = [each for each in known.merged if each.merged_into == known.entity.id]
         for each in apart:
@@ -211,11 +218,11 @@ class Entities:
             await self._link(each, None, {"split": told})
         return apart
 
-    async def forget(self, known: KnownEntity) -> Gone:
-        """Forget an entity, how it stands to others, and where it is named; the texts stay.
+    async def forget(self, known: MergedEntity) -> RemovedCounts:
+        """Forget an entity, its relations and mentions; the texts stay.
 
         Raises:
-            StorageError: Some may be forgotten; doing it again does the rest.
+            StorageError: Some may be forgotten; a second call forgets the rest.
         """
         return await forget_entity(self._knowledge, known)
 
@@ -225,21 +232,23 @@ class Entities:
         kept = {key: value for key, value in entity.metadata.items() if key not in {"merge", "split", "maybe"}}
         await self._knowledge.entities.update(entity.id, {"links": links, "metadata": {**kept, **told}})
 
-    async def _view(self) -> _View:
-        """Return the entities that are shown: not those of removed rules, nor names that were seen once."""
+    async def _load_view(self) -> _View:
+        """Return the shown entities: not guesses, nor names seen once."""
         own = {each.id: each for each in await self._knowledge.entities.valid() if each.group == self.group}
         mentions = [each for each in await self._knowledge.mentions.valid() if each.group == self.group]
         evidence = NameEvidence(mentions)
         shown = {entity.id for entity in own.values() if evidence.is_shown(entity)}
-        shown |= {entity.merged_into for entity in own.values() if is_declared(entity) and entity.merged_into in own}
+        shown |= {
+            entity.merged_into for entity in own.values() if is_named_by_person(entity) and entity.merged_into in own
+        }
         view = _View({entity_id: entity for entity_id, entity in own.items() if entity_id in shown}, mentions)
         for entity in view.by_id.values():
-            root = view.same(entity)
+            root = view.get_root(entity)
             if root is not entity:
                 view.into.setdefault(root.id, []).append(entity)
         return view
 
-    async def _counts(self, view: _View) -> dict[str, int]:
+    async def _count_sources(self, view: _View) -> dict[str, int]:
         """Return how many sources name each entity."""
         sources: dict[str, set[str]] = {}
         named = [(view.list_named(each), each.links) for each in view.mentions]
@@ -247,23 +256,23 @@ class Entities:
         named += [([each.from_id, each.to_id], each.links) for each in relations if not is_guessed_relation(each)]
         for ids, links in named:
             for entity in filter(None, map(view.by_id.get, ids)):
-                sources.setdefault(view.same(entity).id, set()).add(_source_of(links))
+                sources.setdefault(view.get_root(entity).id, set()).add(_get_source_id(links))
         return {entity_id: len(found) for entity_id, found in sources.items()}
 
-    async def _texts(self, sources: Sequence[str]) -> tuple[dict[str, str], dict[str, int]]:
-        """Return texts of sources, of long ones the beginning, and the places of turns in their conversations.
+    async def _load_texts(self, sources: Sequence[str]) -> tuple[dict[str, str], dict[str, int]]:
+        """Return the beginnings of texts, and the order of turns.
 
-        Those of which something was forgotten have no text.
+        Sources with a forgotten part have no text.
         """
         knowledge = self._knowledge
-        forgotten = frozenset((await Marks(knowledge.marks).of(SUMMARIES)).never)
+        forgotten = await get_forgotten_sources(knowledge)
         episodes = await knowledge.episodes.valid_among([one for one in sources if one.startswith(EPISODE.prefix)])
         documents = await knowledge.resources.valid_among([one for one in sources if one.startswith(RESOURCE.prefix)])
         every = (*episodes.items(), *documents.items())
         texts = {one: each.content for one, each in every if one not in forgotten}
         return texts, {one: each.order for one, each in episodes.items()}
 
-    def _known(self, view: _View, entity: Entity, counts: dict[str, int]) -> KnownEntity:
+    def _build_merged(self, view: _View, entity: Entity, counts: dict[str, int]) -> MergedEntity:
         merged = tuple(sorted(view.into.get(entity.id, ()), key=lambda each: each.name))
         every, whole = [entity, *merged], entity
         for each in merged:
@@ -274,15 +283,15 @@ class Entities:
         maybe += [
             each.id
             for each in view.by_id.values()
-            if _plain(each.metadata.get("maybe")).get("id") in {one.id for one in every} and view.same(each) is each
+            if _plain(each.metadata.get("maybe")).get("id") in {one.id for one in every} and view.get_root(each) is each
         ]
-        others = dict.fromkeys(view.same(view.by_id[str(one)]).id for one in maybe if one in view.by_id)
+        others = dict.fromkeys(view.get_root(view.by_id[str(one)]).id for one in maybe if one in view.by_id)
         others.pop(entity.id, None)
-        return KnownEntity(whole, tuple(names), merged, tuple(others), counts.get(entity.id, 0))
+        return MergedEntity(whole, tuple(names), merged, tuple(others), counts.get(entity.id, 0))
 
 
-def _of_name(entities: Iterable[Entity], name: str) -> list[Entity]:
-    """Return the entities of a name: by id, by the form of a name, with its legal form or without, else by a word."""
+def _find_by_name(entities: Iterable[Entity], name: str) -> list[Entity]:
+    """Find entities by ID, by the form of the name, else by a word."""
     every, wanted = list(entities), normal_form(name)
     by_id = [each for each in every if name.startswith("ent-") and each.id.startswith(name)]
     if by_id:
@@ -294,8 +303,8 @@ def _of_name(entities: Iterable[Entity], name: str) -> list[Entity]:
     return [each for each in every if wanted and wanted in normal_form(each.name).split()]
 
 
-def _meant(entities: Iterable[Entity], name: str) -> str:
-    """Return the question whether the name most like a mistyped one was meant, or nothing."""
+def _suggest_name(entities: Iterable[Entity], name: str) -> str:
+    """Return a question with the name most like a mistyped one, or ""."""
     known = {normal_form(each.name): each.name for each in entities}
     near = get_close_matches(normal_form(name), known, 1, _ALIKE)
     return f" Did you mean {known[near[0]]}?" if near else ""
@@ -305,14 +314,14 @@ def _plain(value: object) -> dict[str, Any]:
     return dict(value) if isinstance(value, dict) else {}
 
 
-def _source_of(links: Sequence[Link]) -> str:
+def _get_source_id(links: Sequence[Link]) -> str:
     return next((link.id for link in links if link.rel == FROM), "")
 
 
-def _around(mention: Mentions, own: set[str], text: str) -> str:
-    """Return the sentence in which a source first names an entity; the name where its text is not at hand.
+def _get_sentence(mention: Mentions, own: set[str], text: str) -> str:
+    """Return the first sentence with an entity, or the name without a text.
 
-    A short one, such as a greeting, goes on with those behind it: "Thanks, Ann! The contract is signed."
+    A short one, such as a greeting, goes on with the next: "Thanks, Ann! The contract is signed."
     """
     rows = zip(mention.content.splitlines(), mention.entities, mention.at, strict=False)
     name, at = next(((name, at) for name, one, at in rows if one in own), ("", 0))
@@ -325,16 +334,20 @@ def _around(mention: Mentions, own: set[str], text: str) -> str:
     return name
 
 
-def _told(relation: Relation, own: set[str], view: _View) -> Moment:
+def _make_entry(relation: Relation, own: set[str], view: _View) -> TimelineEntry:
     is_subject = relation.from_id in own
     other = view.by_id.get(relation.to_id if is_subject else relation.from_id)
-    return Moment(
+    return TimelineEntry(
         relation.valid_from or relation.observed_at or relation.timestamp,
         relation.relation_type,
         relation.content,
-        _source_of(relation.links),
+        _get_source_id(relation.links),
         relation.valid_to,
-        view.same(other).name if other is not None else "",
+        view.get_root(other).name if other is not None else "",
         is_subject,
         relation.trust,
     )
+
+
+Entities, KnownEntity, Moment = EntityReader, MergedEntity, TimelineEntry
+"""Earlier names of the classes."""

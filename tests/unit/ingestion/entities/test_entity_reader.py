@@ -18,7 +18,7 @@ from agent_memory.ingestion import (
     MemoryIngestor,
     Turn,
 )
-from agent_memory.ingestion.entities.reading import Entities
+from agent_memory.ingestion.entities.entity_reader import EntityReader
 from agent_memory.knowledge.intake.drafting import Document
 from agent_memory.knowledge.intake.drafting import Turn as Said
 from agent_memory.knowledge.intake.ingest import Ingest
@@ -83,7 +83,7 @@ async def test_what_is_named_is_an_entity_of_its_group_with_where_it_was_named(
     ingestor: MemoryIngestor, knowledge: Knowledge
 ) -> None:
     await say(ingestor, MEETING, "Tobias Reuter runs api.example.org.")
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     known = {each.entity.name: each for each in await entities.all()}
     assert {"Tobias Reuter", "Berlin", "api.example.org"} <= known.keys()
     assert known["Tobias Reuter"].mentions == 2
@@ -93,8 +93,8 @@ async def test_what_is_named_is_an_entity_of_its_group_with_where_it_was_named(
     source = await knowledge.episodes.get(moments[0].source)
     assert source is not None
     assert "Berlin" in source.content
-    assert await Entities(knowledge, OTHER).all() == []
-    assert await Entities(knowledge).all() == []
+    assert await EntityReader(knowledge, OTHER).all() == []
+    assert await EntityReader(knowledge).all() == []
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ async def test_declared_relation_has_its_dates_else_that_of_saying(
     last: datetime | None,
 ) -> None:
     await say(ingestor, (AT_INITECH[0], row("Tobias Reuter", "Initech", **details)))
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     (relation,) = await entities.relations(await entities.get("Tobias Reuter"))
     assert (relation.relation_type, relation.valid_from, relation.valid_to) == ("works_at", first, last)
     assert relation.content == "Tobias Reuter works at Initech."
@@ -127,7 +127,7 @@ async def test_declared_relation_has_its_dates_else_that_of_saying(
 
 async def test_what_was_over_already_ends_nothing_that_holds(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
     await say(ingestor, AT_INITECH, (AT_ACME[0], row("Tobias Reuter", "Acme GmbH", valid_to="2024-03-01")))
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     relations = await entities.relations(await entities.get("Tobias Reuter"))
     over = datetime(2024, 3, 1, tzinfo=UTC)
     assert {(each.valid_from, each.valid_to) for each in relations} == {(SAID, None), (None, over)}
@@ -149,7 +149,7 @@ async def test_working_again_makes_nothing_twice(
 
 async def test_a_person_merges_and_splits(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
     await say(ingestor, MEETING, NICKNAME)
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     one, other = await entities.get("Tobias Reuter"), await entities.get("Tobsen Maier")
     await entities.merge(other, one)
     both = await entities.get("tobsen maier")
@@ -165,7 +165,7 @@ async def test_who_is_forgotten_stays_forgotten_and_the_others_stay(
     ingestor: MemoryIngestor, knowledge: Knowledge
 ) -> None:
     await say(ingestor, MEETING, AT_INITECH, "Tobias Reuter called.")
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     gone = await entities.forget(await entities.get("Tobias Reuter"))
     assert (gone.entities, gone.mentions) == (1, 3)
     assert gone.relations >= 1
@@ -183,7 +183,7 @@ async def test_who_is_forgotten_stays_forgotten_and_the_others_stay(
 
 async def test_who_was_merged_is_forgotten_whole(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
     await say(ingestor, MEETING, NICKNAME)
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     await entities.merge(await entities.get("Tobsen Maier"), await entities.get("Tobias Reuter"))
     assert (await entities.forget(await entities.get("Tobias Reuter"))).entities == 2
     assert {each.entity.name for each in await entities.all()} == {"Berlin", "Hamburg"}
@@ -192,7 +192,7 @@ async def test_who_was_merged_is_forgotten_whole(ingestor: MemoryIngestor, knowl
 async def test_a_name_that_is_nobody_is_told_with_what_to_do(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
     await say(ingestor, "I met Tobias Reuter in Berlin.")
     with pytest.raises(UnknownIdError, match="No entity") as caught:
-        await Entities(knowledge, GROUP).get("Hugo Balder")
+        await EntityReader(knowledge, GROUP).get("Hugo Balder")
     assert "agent-memory entities" in caught.value.recovery
 
 
@@ -203,8 +203,8 @@ async def test_undoing_takes_what_nothing_else_names(
     await say(ingestor, "Tobias Reuter called, and then Tobias Reuter left.", group="acme:2")
     conversations = {each.group: each.id for each in await knowledge.resources.valid()}
     await undo(knowledge, service, [conversations[GROUP]], NOBODY)
-    assert await Entities(knowledge, GROUP).all() == []
-    assert [each.entity.name for each in await Entities(knowledge, "acme:2").all()] == ["Tobias Reuter"]
+    assert await EntityReader(knowledge, GROUP).all() == []
+    assert [each.entity.name for each in await EntityReader(knowledge, "acme:2").all()] == ["Tobias Reuter"]
 
 
 async def test_a_duplicate_is_looked_for_in_its_group_alone(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
@@ -235,7 +235,7 @@ async def test_a_later_relation_ends_the_one_before_it_and_both_are_told_in_time
     ingestor: MemoryIngestor, knowledge: Knowledge
 ) -> None:
     await say(ingestor, AT_ACME, "Nothing new.", AT_GLOBEX)
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     tobias = await entities.get("Tobias Reuter")
     first, second = await entities.relations(tobias)
     assert [each.relation_type for each in (first, second)] == ["works_at", "works_at"]
@@ -252,7 +252,7 @@ async def test_an_older_statement_that_comes_later_ends_when_the_newer_one_began
     await say(ingestor, AT_ACME)
     await ingestor.ingest_turn(make_turn(AT_GLOBEX, -30), SimpleNamespace(tenant_id="acme", id="7f3a"))
     await ingestor.background.settle()
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     older, newer = await entities.relations(await entities.get("Tobias Reuter"))
     assert (older.valid_from, older.valid_to) == (SAID - timedelta(days=30), SAID)
     assert (newer.valid_from, newer.valid_to) == (SAID, None)
@@ -280,7 +280,7 @@ async def test_a_stranger_gives_no_name_to_what_a_user_speaks_of(
     await say(ingestor, AT_INITECH)
     if order == "user first":
         await read(ingestor, knowledge, said)
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     own, foreign = await entities.get("Tobias Reuter"), await entities.get("Tobias M. Reuter")
     assert (own.entity.trust, own.names) == ("high", ("Tobias Reuter",))
     assert foreign.entity.trust == "low"
@@ -293,9 +293,9 @@ async def test_a_user_gives_the_spelling_of_what_a_stranger_named_first(
     relation = row("TOBIAS REUTER", "Berlin", "met_in")
     said = Said("We saw TOBIAS REUTER in Berlin.", role="tool", said_at=SAID, metadata={"relations": [relation]})
     await read(ingestor, knowledge, said)
-    assert (await Entities(knowledge, GROUP).get("Tobias Reuter")).entity.name == "TOBIAS REUTER"
+    assert (await EntityReader(knowledge, GROUP).get("Tobias Reuter")).entity.name == "TOBIAS REUTER"
     await say(ingestor, AT_INITECH)
-    known = await Entities(knowledge, GROUP).get("Tobias Reuter")
+    known = await EntityReader(knowledge, GROUP).get("Tobias Reuter")
     assert (known.entity.name, known.entity.trust) == ("Tobias Reuter", "high")
 
 
@@ -311,7 +311,7 @@ async def test_firms_of_two_legal_forms_stay_two_though_a_third_name_fits_both(
     ingestor: MemoryIngestor, knowledge: Knowledge, order: tuple[str, ...]
 ) -> None:
     await say(ingestor, *((f"We sell to {name} in Turin.", row(name, "Turin", "buys_in")) for name in order))
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     one, other = await entities.get("Acme GmbH"), await entities.get("Acme Corp")
     assert one.entity.id != other.entity.id
     assert not {"Acme GmbH", "Acme Corp"} <= set(one.names)
@@ -322,7 +322,7 @@ async def test_a_relation_is_ended_by_one_of_another_thing_and_not_by_another_na
     ingestor: MemoryIngestor, knowledge: Knowledge
 ) -> None:
     await say(ingestor, AT_ACME, ("Tobias Reuter works at Acme.", row("Tobias Reuter", "Acme")))
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     assert (await entities.get("Acme")).names == ("Acme GmbH", "Acme")
     assert [each.valid_to for each in await entities.relations(await entities.get("Tobias Reuter"))] == [None, None]
 
@@ -331,7 +331,7 @@ async def test_a_relation_told_under_another_name_of_somebody_ends_the_one_befor
     ingestor: MemoryIngestor, knowledge: Knowledge, clock: FrozenClock
 ) -> None:
     await say(ingestor, ("Toby Reuter works at Acme GmbH.", row("Toby Reuter", "Acme GmbH")), MEETING)
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     clock.advance(seconds=1)
     await entities.merge(await entities.get("Toby Reuter"), await entities.get("Tobias Reuter"))
     await ingestor.ingest_turn(make_turn(AT_INITECH, 9), SimpleNamespace(tenant_id="acme", id="7f3a"))
@@ -357,7 +357,7 @@ async def test_what_is_too_long_or_a_part_of_a_program_is_no_entity(
     ingestor: MemoryIngestor, knowledge: Knowledge, text: str
 ) -> None:
     await say(ingestor, text)
-    assert [each.entity.name for each in await Entities(knowledge, GROUP).all()] == []
+    assert [each.entity.name for each in await EntityReader(knowledge, GROUP).all()] == []
 
 
 async def test_a_name_in_letters_of_another_alphabet_is_not_the_name_it_looks_like(
@@ -365,7 +365,7 @@ async def test_a_name_in_letters_of_another_alphabet_is_not_the_name_it_looks_li
 ) -> None:
     own, foreign = "Alice Meyer", "\u0410lice Meyer"
     await say(ingestor, *((f"{name} works at Initech.", row(name, "Initech")) for name in (own, foreign)))
-    known = await Entities(knowledge, GROUP).get("Alice Meyer")
+    known = await EntityReader(knowledge, GROUP).get("Alice Meyer")
     assert (known.names, known.mentions) == (("Alice Meyer",), 1)
 
 
@@ -390,7 +390,7 @@ async def test_what_is_said_to_be_over_holds_no_more(
     began = row("Tobias Reuter", "Initech", valid_from="2025-03-01", single=False)
     left = row("Tobias Reuter", "Initech", ended=True, single=False, **details)
     await say(ingestor, (AT_INITECH[0], began), ("Tobias Reuter left Initech.", left))
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     known = await entities.get("Tobias Reuter")
     before, end = await entities.relations(known)
     assert (before.valid_from, before.valid_to) == (datetime(2025, 3, 1, tzinfo=UTC), over)
@@ -408,7 +408,7 @@ async def test_an_end_that_is_known_first_ends_what_began_before_it(
         (AT_INITECH[0], row("Tobias Reuter", "Initech", valid_from="2025-03-01")),
         (AT_ACME[0], row("Tobias Reuter", "Acme GmbH", valid_from="2025-06-01")),
     )
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     found = await entities.relations(await entities.get("Tobias Reuter"))
     told = {(each.valid_from, each.valid_to) for each in found}
     assert (datetime(2025, 3, 1, tzinfo=UTC), datetime(2025, 6, 1, tzinfo=UTC)) in told
@@ -434,7 +434,7 @@ async def test_document_metadata_declares_relations(ingestor: MemoryIngestor, kn
     await Ingest(knowledge).resource(document, metadata=declared)
     await ingestor.background.tell()
     await ingestor.background.settle()
-    entities = Entities(knowledge)
+    entities = EntityReader(knowledge)
     (relation,) = await entities.relations(await entities.get("billing-api"))
     assert (relation.relation_type, relation.content) == ("depends_on", "billing-api depends on Redis.")
 
@@ -455,14 +455,14 @@ async def test_a_greeting_is_shown_with_what_is_said_behind_it_in_the_order_of_t
         turn = Turn(f"Thanks, Tobias Reuter! Part {number} of the contract is signed now.", timestamp=SAID)
         await ingestor.ingest_turn(turn, SimpleNamespace(tenant_id="acme", id="7f3a"))
     await ingestor.background.settle()
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     told = [each.text for each in await entities.timeline(await entities.get("Tobias Reuter"))]
     assert told == [f"Thanks, Tobias Reuter! Part {number} of the contract is signed now." for number in range(6)]
 
 
 async def names_shown(knowledge: Knowledge) -> dict[str, str]:
     """Return the types of the entities that are shown, by name."""
-    return {each.entity.name: each.entity.entity_type for each in await Entities(knowledge, GROUP).all()}
+    return {each.entity.name: each.entity.entity_type for each in await EntityReader(knowledge, GROUP).all()}
 
 
 async def test_entities_name_seen_twice_is_shown_with_both_texts(
@@ -472,7 +472,7 @@ async def test_entities_name_seen_twice_is_shown_with_both_texts(
     assert await names_shown(knowledge) == {}
     await say(ingestor, "We called Tobias Reuter again.")
     assert await names_shown(knowledge) == {"Tobias Reuter": "name"}
-    entities = Entities(knowledge, GROUP)
+    entities = EntityReader(knowledge, GROUP)
     known = await entities.get("Tobias Reuter")
     assert (known.mentions, len(await entities.timeline(known))) == (2, 2)
 

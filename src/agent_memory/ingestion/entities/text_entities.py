@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agent_memory.ingestion.shapes import Confidence
 
 
-def drawn(
+def extract_entities(
     text: str,
     *,
     speaker: str = "",
@@ -24,13 +24,13 @@ def drawn(
     least: Confidence = "medium",
     relations: object = None,
 ) -> EntityExtractionResult:
-    """Return the entities of a text and its declared relations.
+    """Return the entities and declared relations of a text.
 
     Args:
         text: Whole text.
         speaker: Name of the person who speaks, empty if unknown.
-        gazetteer: Names that are known.
-        least: Least confidence of what is returned.
+        gazetteer: Names that the agent knows; None for no names.
+        least: Least confidence of a returned entity.
         relations: Relations that metadata declares, None for none.
     """
     mentions = find_mentions(text, gazetteer=gazetteer, speaker=speaker)
@@ -57,6 +57,6 @@ def drawn(
 
 
 def _make_declared(name: str, text: str) -> ExtractedEntity:
-    """Return the entity of a name that a declared relation has."""
+    """Build the entity of a name in a declared relation."""
     start, end = place_of(name, text) or (0, 0)
     return ExtractedEntity(name, "name", "high", 1.0, start=start, end=end, rule=DECLARED)

@@ -16,7 +16,9 @@ _MAX_CHARS: Final = 2_000
 
 
 def describe_saying(text: str, said_at: datetime) -> str:
-    """Return the day of saying, such as "2026-11-26 (Thu)", if the text's dates depend on it; else "".
+    """Return the day of saying if dates of the text depend on it, else "".
+
+    The day is written as "2026-11-26 (Thu)".
 
     Args:
         text: Stored text; its first 2,000 characters are read.
