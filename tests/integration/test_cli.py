@@ -117,6 +117,28 @@ def test_help_loads_nothing_that_works_with_memories(environment: dict[str, str]
     assert result.stdout.rstrip().endswith("[]")
 
 
+@pytest.mark.parametrize("moment", ["meta_path.insert(0, Importer())", "exit_hooks"])
+def test_control_c_outside_of_a_command_ends_with_130(environment: dict[str, str], moment: str) -> None:
+    interrupt = "signal.raise_signal(signal.SIGINT)"
+    is_at_start = moment != "exit_hooks"
+    hook = f"sys.{moment}" if is_at_start else f"atexit.register(lambda: {interrupt})"
+    script = (
+        "import atexit, signal, sys\n"
+        "class Importer:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == 'agent_memory.cli.app': {interrupt}\n"
+        f"{hook}\n"
+        "sys.argv = ['agent-memory', 'help']\n"
+        "from agent_memory.cli import main\n"
+        "main()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False
+    )
+    assert result.returncode == 130
+    assert result.stderr == ("Stopped.\n" if is_at_start else "")
+
+
 def test_without_the_extra_one_sentence_says_how_to_install_it(environment: dict[str, str]) -> None:
     script = "import sys; sys.modules['typer'] = None\nfrom agent_memory.cli import main\nmain()"
     result = subprocess.run(

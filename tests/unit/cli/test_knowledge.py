@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -584,8 +585,12 @@ def test_listed_turns_have_no_forgotten_words(cli: Run, chat: str) -> None:
 
 
 def test_ingest_many_turns_prints_progress_on_pipe(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screen, "NOTED_EVERY", 10)
+    monkeypatch.setattr(screen, "NOTED_EVERY", 1)
     turns = [{"speaker": "Ada", "text": f"The cellar number {number} is dry."} for number in range(30)]
     (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, turns)))
     done = cli("ingest", "-a", "eve", str(tmp_path / "talk.jsonl"))
-    assert "steps are done." in done.stderr
+    again = cli("knowledge", "rebuild", "-a", "eve")
+    for text in (done.stderr, again.stderr):
+        counts = [tuple(map(int, pair)) for pair in re.findall(r"(\d+) of (\d+) steps are done\.", text)]
+        assert counts
+        assert all(completed <= total for completed, total in counts)
