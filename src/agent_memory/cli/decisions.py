@@ -76,12 +76,7 @@ async def walk(run: "Run", items: list[ReviewItem]) -> None:
     """
     pending: tuple[int, Act] | None = None
     decided = set[int]()
-
-    def describe_stop() -> str:
-        dropped = " The last one was not carried out." if pending else ""
-        return f"Stopped. {counted(len(decided), 'decision')} made.{dropped}"
-
-    run.screen.last_words = describe_stop
+    run.screen.last_words = lambda: _describe_stop(len(decided), is_dropped=pending is not None)
     replaced: dict[int, str] = {}  # by position of the decision
     position = 0
     while (position := _find_open(items, position, replaced)) < len(items):
@@ -114,6 +109,11 @@ async def walk(run: "Run", items: list[ReviewItem]) -> None:
         replaced.pop(pending[0], None)
     left = sum(place not in decided and not item.is_settled(replaced) for place, item in enumerate(items))
     run.screen.note(f"{counted(len(decided), 'decision')} made; {left:,} {'is' if left == 1 else 'are'} left.")
+
+
+def _describe_stop(decisions: int, *, is_dropped: bool) -> str:
+    dropped = " The last one was not carried out." if is_dropped else ""
+    return f"Stopped. {counted(decisions, 'decision')} made.{dropped}"
 
 
 def _find_open(items: list[ReviewItem], position: int, replaced: dict[int, str], step: int = 1) -> int:

@@ -163,7 +163,9 @@ def test_conflicts_all_at_a_terminal_asks_once(
     old, new = stored(bob, OLD), stored(bob, NEW)
     press("")
     said = bob("conflicts", "--all", decision, *options, given=answer, code=left)
-    assert (said.stdout.index(f"newer  {new}") < said.stdout.index(f"older  {old}")) if answer else new not in said.stdout
+    assert (
+        (said.stdout.index(f"newer  {new}") < said.stdout.index(f"older  {old}")) if answer else new not in said.stdout
+    )
     assert said.stderr.count("[y/N]") == bool(answer)
     assert ("Nothing was settled." in said.stderr) == bool(left)
     assert len(document(bob("conflicts", "--json"))["suspects"]) == left

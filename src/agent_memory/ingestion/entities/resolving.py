@@ -14,7 +14,7 @@ from agent_memory.entities.entity_ids import get_entity_id
 from agent_memory.entities.mention import REPEATED
 from agent_memory.entities.name_reader import BY_CAPITALS, BY_NAME, SMALL
 from agent_memory.entities.removed_rules import is_by_removed_rules
-from agent_memory.ingestion.shapes import SPEAKER
+from agent_memory.ingestion.shapes import SPEAKER, ExtractedEntity
 from agent_memory.knowledge.relation_records import DECLARED, make_relations
 from agent_memory.models import (
     ENTITY,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from agent_memory.entities import Match
     from agent_memory.ingestion.entities.known import KnownEntities
-    from agent_memory.ingestion.shapes import EntityExtractionResult, ExtractedEntity
+    from agent_memory.ingestion.shapes import EntityExtractionResult
     from agent_memory.models import Entity, Episode, Mentions, Relation, Resource
     from agent_memory.storage.cleaning import Redacted
 
@@ -82,13 +82,7 @@ def resolve(
     drawn = [found for found in result.entities if len(found.name) <= MAX_NAME_CHARS]
     for found in drawn:
         if found.name not in ids:
-            entity = known.named(found.name)
-            if entity is None:
-                entity = _new(source, found, known, now, drafts)
-            elif changes := _get_changes(source, found, entity):
-                drafts.raised[entity.id] = changes
-                known.add(type(entity)(**{**entity.model_dump(), **changes}))
-            ids[found.name] = entity.id
+            ids[found.name] = _resolve_entity(source, found, known, now, drafts)
     rare = [found for found in drawn if not known.is_common(ids[found.name])]
     drafts.mentions = list(_mentions(source, rare, ids, now))
     for record in drafts.mentions:
@@ -96,6 +90,28 @@ def resolve(
     head = _head(source, now) | {"source": {"kind": "extraction", "detail": DECLARED}}
     drafts.relations = make_relations(head, source.agent_id, result.relationships, ids, (source.id, source.id))
     return drafts
+
+
+def resolve_speaker(turn: Episode, known: KnownEntities, now: datetime) -> Drafts:
+    """Return drafts of the entity of a turn's speaker, added to `known`."""
+    drafts = Drafts()
+    if 0 < len(turn.speaker) <= MAX_NAME_CHARS:
+        found = ExtractedEntity(turn.speaker, "person", "high", 1.0, rule=SPEAKER)
+        _resolve_entity(turn, found, known, now, drafts)
+    return drafts
+
+
+def _resolve_entity(
+    source: Episode | Resource, found: ExtractedEntity, known: KnownEntities, now: datetime, drafts: Drafts
+) -> str:
+    """Add the entity of a name to `known` and to drafts if it is new or changed; return its ID."""
+    entity = known.named(found.name)
+    if entity is None:
+        entity = _new(source, found, known, now, drafts)
+    elif changes := _get_changes(source, found, entity):
+        drafts.raised[entity.id] = changes
+        known.add(type(entity)(**{**entity.model_dump(), **changes}))
+    return entity.id
 
 
 def may_raise(trust: str, before: str) -> bool:

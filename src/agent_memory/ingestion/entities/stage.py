@@ -11,10 +11,11 @@ from agent_memory.errors import StorageError
 from agent_memory.ingestion import metrics
 from agent_memory.ingestion.entities.forgetting import STAGE
 from agent_memory.ingestion.entities.known import KnownEntities
-from agent_memory.ingestion.entities.resolving import Drafts, resolve
+from agent_memory.ingestion.entities.resolving import Drafts, resolve, resolve_speaker
 from agent_memory.knowledge.relation_records import store_relations
-from agent_memory.models import Episode
+from agent_memory.models import MENTIONS, Episode
 from agent_memory.signals import span
+from agent_memory.storage.cleaning import redact_fields
 from agent_memory.tasks.stage import RECORD_ERRORS
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class EntityStage:
         self._knowledge, self.source, self._config, self._extractor = knowledge, source, config, extractor
         self._known: dict[str, KnownEntities] = {}
         self._seen = ""
+        self._conversations = set[str]()
 
     async def gone(self) -> Collection[str]:
         """See `Stage.gone`. What was undone may come again; what a person forgot is put on the mark by who does it."""
@@ -59,6 +61,7 @@ class EntityStage:
         """See `Stage.do`."""
         failed: dict[str, str] = {}
         await self._refresh({each.group for each in batch.records})
+        await self._add_speakers(batch)
         for record in batch.records:
             if isinstance(record, Episode) or record.resource_type != "conversation":
                 try:
@@ -85,6 +88,18 @@ class EntityStage:
                 config = self._config.deduplication
                 self._known[group] = await asyncio.to_thread(KnownEntities, own, group, config, named)
 
+    async def _add_speakers(self, batch: Batch) -> None:
+        """Keep who speaks in the conversations of a batch, before a text is read that may name them."""
+        turns = [record for record in batch.records if isinstance(record, Episode)]
+        for conversation in {turn.conversation for turn in turns if turn.conversation} - self._conversations:
+            self._conversations.add(conversation)
+            turns += await self._knowledge.episodes.linked_to(conversation)
+        first = {(turn.group, turn.speaker): turn for turn in reversed(turns) if turn.group in self._known}
+        for turn in first.values():
+            known, ids = self._known[turn.group], list_entity_ids(turn.speaker, turn.group)
+            if batch.never.isdisjoint(ids):
+                await self._keep(resolve_speaker(turn, known, self._knowledge.clock()), known)
+
     async def _one(self, record: Episode | Resource, text: str, batch: Batch) -> None:
         """Keep the entities of a record."""
         known = self._known[record.group]
@@ -107,6 +122,9 @@ class EntityStage:
             before = await knowledge.mentions.get(each.value.id)
             if before is None:
                 await knowledge.mentions.store_many([each])
+            elif set(before.entities) < set(each.value.entities):  # a name that is known since it was read before
+                changes = each.value.model_dump(include={"content", "at", "links"})
+                await knowledge.mentions.update(before.id, redact_fields(MENTIONS, changes))
         for relation in await store_relations(knowledge, drafts.relations, known.cluster):
             metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.relation_type)
         self._seen = await knowledge.entities.last_change() or ""
