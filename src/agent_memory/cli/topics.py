@@ -59,7 +59,7 @@ async def topics(run: Run) -> None:
 @command()
 async def topic(
     run: Run,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Which, as `topics` lists it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which, as `topics` lists it; or its title or file.")],
     *,
     declare: Annotated[
         str | None,
@@ -81,9 +81,10 @@ async def topic(
                 raise CategoryExistsError(own)
             await _declare(run, knowledge, own, declare)
             return
-        known = await pages.find(name)
-        if known is None:
-            raise await _build_unknown(run, pages, name)
+        found = await pages.find(name)
+        if len(found) != 1:
+            raise _build_ambiguous(name, found) if found else await _build_unknown(run, pages, name)
+        [known] = found
         page, kept = await pages.shown(known), await pages.kept(known)
     run.screen.document({**_document(known, kept), "page": page})
     for line in page.splitlines():
@@ -92,6 +93,16 @@ async def topic(
         run.screen.note(f"{known.name} has no page yet: nothing is filed there.")
     elif kept.proposed is not None:
         run.screen.note(f"This page was changed by hand. What would be written now lies in {kept.proposed.name}.")
+
+
+def _build_ambiguous(name: str, found: list[Topic]) -> UnknownIdError:
+    """Return the error for a title or file that several pages have."""
+    names = ", ".join(known.name for known in found[:_NAMED])
+    return UnknownIdError(
+        f"{len(found)} pages are called {quoted(name)}: {names}{' …' if len(found) > _NAMED else ''}.",
+        code="ambiguous_id",
+        recovery="Run `agent-memory topic NAME` with one of these names; `agent-memory topics` describes them.",
+    )
 
 
 async def _build_unknown(run: Run, pages: Pages, name: str) -> UnknownIdError:

@@ -28,6 +28,8 @@ PERSON: Final = "person"
 DERIVED: Final = frozenset({ENTITY, HIDDEN, KEPT, DOCUMENT, TALK, PERSON})
 KEY: Final = "of"
 """Key of a topic's metadata that has the ID of its document or conversation, or the name of the speaker."""
+FILE: Final = "file"
+"""Key of a topic's metadata that has the name of its file."""
 LEAST_SAID: Final = 5
 """Items that a person said before there is a page."""
 _BY_MODEL: Final = "model"
@@ -53,6 +55,7 @@ class PageSubject:
         members: Items, oldest first.
         speakers: Names and roles of who speaks, in order.
         turns: Turns of a conversation.
+        file: Name of the file of the document or conversation, empty if there is no file.
     """
 
     kind: str
@@ -62,6 +65,7 @@ class PageSubject:
     members: list[Memory] = field(default_factory=list)
     speakers: dict[str, None] = field(default_factory=dict)
     turns: set[str] = field(default_factory=set)
+    file: str = ""
 
     @property
     def has_page(self) -> bool:
@@ -95,7 +99,7 @@ class PageSubject:
     @property
     def description(self) -> str:
         """What the page covers."""
-        return describe(self.kind, self.title, self.members, [*self.speakers])
+        return describe(self.kind, self.title, self.members, [*self.speakers], self.file)
 
 
 def is_derived(topic: Topic) -> bool:
@@ -108,11 +112,18 @@ def is_legacy(topic: Topic) -> bool:
     return topic.source.detail in {ENTITY, HIDDEN, KEPT}
 
 
-def describe(kind: str, title: str, members: Sequence[Memory], speakers: Sequence[str] = ()) -> str:
-    """Return a description: headings of a document, speakers of a conversation."""
+def list_names(topic: Topic) -> set[str]:
+    """Return the name of a topic's file, with and without its ending, in small letters."""
+    file = str(topic.metadata.get(FILE, "")).casefold()
+    return {file, PurePath(file).stem} - {""}
+
+
+def describe(kind: str, title: str, members: Sequence[Memory], speakers: Sequence[str] = (), file: str = "") -> str:
+    """Return a description: headings of a document, speakers of a conversation, name of the file."""
     if kind == PERSON:
         return f"What {title} said, with the questions it answers."[:_MOST_DESCRIBED]
     days = _get_days(members)
+    days = f"{days} in {file}" if file else days
     if kind == TALK:
         return f"Conversation of {days} with {_join_names(speakers)}."[:_MOST_DESCRIBED]
     paths = [_read_path(item) for item in members if item.metadata.get("heading")]
@@ -184,7 +195,7 @@ def _add_item(
 ) -> None:
     """Add an item to its document or conversation."""
     kind = TALK if resource.resource_type == "conversation" else DOCUMENT
-    new = PageSubject(kind, key, resource.title, resource.group)
+    new = PageSubject(kind, key, resource.title, resource.group, file=resource.source.detail or "")
     subject = subjects.setdefault((kind, key), new)
     if item.id not in {member.id for member in subject.members[-1:]}:
         subject.members.append(item)
