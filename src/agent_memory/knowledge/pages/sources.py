@@ -47,5 +47,6 @@ async def _passage(
     except StorageError:
         return None
     label = f"{resource.resource_type} {resource.title}".strip() if resource is not None else "a turn"
-    order = turn.order if turn is not None else 0
-    return Passage(source, resource.id if resource is not None else source, text, label, record.trust, order=order)
+    speaker, order = (turn.speaker or turn.role.title(), turn.order) if turn is not None else ("", 0)
+    resource_id = resource.id if resource is not None else source
+    return Passage(source, resource_id, text, label, record.trust, speaker, order=order)
