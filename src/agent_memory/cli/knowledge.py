@@ -373,7 +373,7 @@ def _show_counts(run: Run, knowledge: Knowledge, counts: dict[str, Any]) -> None
     """Print how many items and pages there are."""
     pages = counts["pages"]
     where = f" in {knowledge.folder.topics}" if pages and not is_encrypted(knowledge.folder.path) else ""
-    items = f"{counted(counts['all_items'], 'item')}, {counts['unfiled']:,} on no page"
+    items = f"In all: {counted(counts['all_items'], 'item')}, {counts['unfiled']:,} on no page"
     run.screen.show(f"{items}; {counted(pages, 'page')}{where}.")
 
 

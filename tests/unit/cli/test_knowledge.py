@@ -60,7 +60,7 @@ def test_files_are_taken_in_once_and_listed(cli: Run, chat: str, tmp_path: Path,
         "chat.jsonl: 2 taken in (46 characters).",
         "network.md: 1 taken in (34 characters).",
         '3 passages. Ask "digest what was ingested" for statements and pages.',
-        f"3 items, 2 on no page; 1 page in {root / 'eve' / 'topics'}.",
+        f"In all: 3 items, 2 on no page; 1 page in {root / 'eve' / 'topics'}.",
     ]
     again = document(cli("ingest", "-a", "eve", chat, "--json"))
     assert [(each["new"], each["known"]) for each in again["files"]] == [(0, 2)]
@@ -278,12 +278,15 @@ def test_of_encrypted_pages_ingest_names_no_folder(
     monkeypatch.setenv("AGENT_MEMORY_KEY", "0f" * 32)
     cli("store", "-a", "eve", "I like harbours.")
     cli("encrypt", "-a", "eve", "--yes")
-    assert cli("ingest", "-a", "eve", diary).stdout.splitlines()[-1] == "6 items, 0 on no page; 2 pages."
+    assert cli("ingest", "-a", "eve", diary).stdout.splitlines()[-1] == "In all: 6 items, 0 on no page; 2 pages."
 
 
 def test_topics_are_listed_and_shown_and_the_end_of_ingest_counts_them(cli: Run, diary: str, root: Path) -> None:
     folder = root / "eve" / "topics"
-    assert cli("ingest", "-a", "eve", diary).stdout.splitlines()[-1] == f"6 items, 0 on no page; 2 pages in {folder}."
+    assert (
+        cli("ingest", "-a", "eve", diary).stdout.splitlines()[-1]
+        == f"In all: 6 items, 0 on no page; 2 pages in {folder}."
+    )
     (talk, listed) = document(cli("topics", "-a", "eve", "--json"))["topics"]
     assert (talk["name"], talk["items"]) == ("diary", 6)
     assert (listed["name"], listed["title"], listed["items"]) == ("lea", "Lea", 6)
