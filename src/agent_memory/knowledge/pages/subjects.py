@@ -118,19 +118,24 @@ def list_names(topic: Topic) -> set[str]:
     return {file, PurePath(file).stem} - {""}
 
 
+def _shorten(text: str) -> str:
+    """Return a description that fits into its record, cut between words."""
+    return text if len(text) <= _MOST_DESCRIBED else f"{text[: _MOST_DESCRIBED - 2].rpartition(' ')[0].rstrip(',;')} …"
+
+
 def describe(kind: str, title: str, members: Sequence[Memory], speakers: Sequence[str] = (), file: str = "") -> str:
     """Return a description: headings of a document, speakers of a conversation, name of the file."""
     if kind == PERSON:
-        return f"What {title} said, with the questions it answers."[:_MOST_DESCRIBED]
+        return _shorten(f"What {title} said, with the questions it answers.")
     days = _get_days(members)
     days = f"{days} in {file}" if file else days
     if kind == TALK:
-        return f"Conversation of {days} with {_join_names(speakers)}."[:_MOST_DESCRIBED]
+        return _shorten(f"Conversation of {days} with {_join_names(speakers)}.")
     paths = [_read_path(item) for item in members if item.metadata.get("heading")]
     headings = dict.fromkeys(path[1] if len(path) > 1 and path[0] == title else path[0] for path in paths)
     headings.pop(title, None)
     listed = f": {', '.join(headings)}" if headings else ""
-    return f"Document of {days}{listed}."[:_MOST_DESCRIBED]
+    return _shorten(f"Document of {days}{listed}.")
 
 
 def speaker_of(item: Memory) -> str:

@@ -189,6 +189,18 @@ async def test_page_is_found_by_name_title_or_file(
     assert [topic.name for topic in await pages.find(name)] == found
 
 
+async def test_long_description_ends_between_words(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    headings = "\n\n".join(f"## Chapter {number}\n\nWe sail." for number in range(100, 200))
+    await ingest.resource(Document(f"# Book\n\n{headings}", "book.md", said_at=WRITTEN))
+    description = (await make_topics(knowledge, service))["book"].description
+    assert len(description) <= 500
+    assert description.endswith(" …")
+    last = description.removesuffix(" …").split()[-1]
+    assert last == "Chapter" or last in headings.split()
+
+
 async def test_pages_of_equal_title_name_their_files(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, tmp_path: Path
 ) -> None:
