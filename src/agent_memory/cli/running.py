@@ -361,6 +361,13 @@ class Group(TyperGroup):
         """Return the parameters as the help is to show them."""
         return _plain_params(super().get_params(ctx))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; without any, show the help."""
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help(), nl=False)
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that `args` begin with, or say which one may be meant."""
         name, known = args[0], self.list_commands(ctx)
