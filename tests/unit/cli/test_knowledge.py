@@ -6,12 +6,13 @@ import asyncio
 import json
 import re
 from typing import TYPE_CHECKING, Any
+from unittest.mock import ANY
 
 import pytest
 
 from agent_memory.cli import screen
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.llm.model_use import ModelUse
+from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Resource, utc_now
 from agent_memory.service import open_service
@@ -102,15 +103,30 @@ def test_status_counts_passages(cli: Run, tmp_path: Path) -> None:
 def test_status_counts_background_model(cli: Run, root: Path, tmp_path: Path) -> None:
     (tmp_path / "boat.md").write_text("# Boat\n\nThe boat is moored at pier 4 in Oban.\n", encoding="utf-8")
     cli("ingest", "-a", "eve", "-y", str(tmp_path / "boat.md"))
-    assert "off: a shell has no provider" in cli("status", "-a", "eve").stdout
+    off = " ".join(cli("status", "-a", "eve").stdout.split())
+    assert "off: a shell has no provider" in off
+    assert "no yes was given; 1 passage would take about" in off
     use = ModelUse.read(root / "eve", utc_now())
     use.tokens, use.asked, use.added, use.refused, use.paused = 1_200, 7, 5, 2, "the model did not answer"
     use.write(root / "eve")
     counts = {"asked": 7, "added": 5, "refused": 2, "tokens_today": 1_200, "paused": "the model did not answer"}
-    assert document(cli("status", "-a", "eve", "--json"))["model"] == counts
+    due = {"passages": 1, "tokens": ANY, "proposal": get_model_proposal("eve")}
+    assert document(cli("status", "-a", "eve", "--json"))["model"] == {**counts, "is_agreed": False, "due": due}
     shown = " ".join(cli("status", "-a", "eve").stdout.split())
     assert "7 passages asked, 5 statements added, 2 refused, 1,200 tokens today" in shown
     assert "paused because the model did not answer" in shown
+
+
+def test_accept_gives_and_takes_back_the_yes_to_a_model(cli: Run, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "boat.md").write_text("# Boat\n\nThe boat is moored at pier 4 in Oban.\n", encoding="utf-8")
+    cli("ingest", "-a", "eve", str(tmp_path / "boat.md"))
+    proposal = document(cli("status", "-a", "eve", "--json"))["model"]["due"]["proposal"]
+    assert "nothing was changed" in cli("accept", "-a", "eve", f"{proposal}0", code=3).stderr
+    assert "A background model may digest" in cli("accept", "-a", "eve", proposal).stdout
+    assert ModelUse.read(root / "eve", utc_now()).is_agreed
+    assert f"accept {proposal} --undo" in " ".join(cli("status", "-a", "eve").stdout.split())
+    assert document(cli("accept", "-a", "eve", proposal, "--undo", "--json"))["is_agreed"] is False
+    assert not ModelUse.read(root / "eve", utc_now()).is_agreed
 
 
 def test_edited_passage_of_an_older_version_is_named(cli: Run, tmp_path: Path) -> None:
