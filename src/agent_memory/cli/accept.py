@@ -1,4 +1,4 @@
-"""The command `accept`: say yes to a proposal that a session showed, or take the yes back."""
+"""The command `accept`: yes to the proposal of a session."""
 
 import asyncio
 from typing import Annotated
@@ -20,7 +20,7 @@ async def accept(
     *,
     undo: Annotated[bool, typer.Option("--undo", help="Take the yes back.")] = False,
 ) -> None:
-    """Let a background model digest passages: say yes to its estimate.
+    """Allow a background model to digest passages: yes to its estimate.
 
     The yes holds for this agent, in later sessions and for later documents, within the tokens a day that `model_budget`
     allows.

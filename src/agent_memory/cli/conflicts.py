@@ -99,9 +99,9 @@ async def _settle(run: Run, memory_id: str, other_id: str, decision: "Decision")
 
 
 async def _settle_all(run: Run, decision: "Decision", *, yes: bool) -> None:
-    """Settle all pairs alike, the latest first; show them and ask at a terminal.
+    """Settle all pairs alike, the latest first.
 
-    Those that an earlier replacement settles are skipped.
+    At a terminal they are shown, and one question is asked. Those that an earlier replacement settles are skipped.
     """
     pairs: list[Suspect] = []
     replaced = set[str]()

@@ -115,7 +115,7 @@ async def _find(run: Run, known: Entities, name: str) -> KnownEntity:
     """Return the entity of a name.
 
     Raises:
-        UnknownIdError: There is none, or there are several.
+        UnknownIdError: No entity or several have that name.
         StorageError: The entities cannot be read.
     """
     try:

@@ -77,7 +77,10 @@ async def _background(run: Run) -> "tuple[list[Backlog], str]":
 
 
 async def _count_passages(run: Run) -> tuple[dict[str, int], ModelEstimate]:
-    """Return counts of passages, and what a model would take for the others; nothing on failure."""
+    """Return counts of passages and the estimate of those due.
+
+    Nothing is counted if they cannot be read.
+    """
     try:
         passages = await list_passages(run.service, run.caller)
     except StorageError:  # the health in the status says what is wrong
@@ -104,7 +107,7 @@ def _describe_use(use: ModelUse) -> str:
 
 
 def _describe_yes(use: ModelUse, estimate: ModelEstimate, agent_id: str) -> str:
-    """Return what a model would take, and the command of the yes or of taking it back."""
+    """Describe the estimate of a model, and the yes."""
     proposal = get_model_proposal(agent_id)
     if use.is_agreed:
         return f"you said yes; `agent-memory accept {proposal} --undo` takes it back"

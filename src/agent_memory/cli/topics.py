@@ -81,10 +81,10 @@ async def topic(
                 raise CategoryExistsError(own)
             await _declare(run, knowledge, own, declare)
             return
-        found = await pages.find(name)
-        if len(found) != 1:
-            raise _build_ambiguous(name, found) if found else await _build_unknown(run, pages, name)
-        [known] = found
+        matches = await pages.find(name)
+        if len(matches) != 1:
+            raise _build_ambiguous(name, matches) if matches else await _build_unknown(run, pages, name)
+        [known] = matches
         page, kept = await pages.shown(known), await pages.kept(known)
     run.screen.document({**_document(known, kept), "page": page})
     for line in page.splitlines():
@@ -95,11 +95,11 @@ async def topic(
         run.screen.note(f"This page was changed by hand. What would be written now lies in {kept.proposed.name}.")
 
 
-def _build_ambiguous(name: str, found: list[Topic]) -> UnknownIdError:
+def _build_ambiguous(name: str, topics: list[Topic]) -> UnknownIdError:
     """Return the error for a title or file that several pages have."""
-    names = ", ".join(known.name for known in found[:_NAMED])
+    names = ", ".join(topic.name for topic in topics[:_NAMED])
     return UnknownIdError(
-        f"{len(found)} pages are called {quoted(name)}: {names}{' …' if len(found) > _NAMED else ''}.",
+        f"{len(topics)} pages are called {quoted(name)}: {names}{' …' if len(topics) > _NAMED else ''}.",
         code="ambiguous_id",
         recovery="Run `agent-memory topic NAME` with one of these names; `agent-memory topics` describes them.",
     )

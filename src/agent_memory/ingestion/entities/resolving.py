@@ -92,25 +92,25 @@ def resolve(
     return drafts
 
 
-def resolve_speaker(turn: Episode, known: KnownEntities, now: datetime) -> Drafts:
-    """Return drafts of the entity of a turn's speaker, added to `known`."""
+def resolve_speaker(turn: Episode, entities: KnownEntities, now: datetime) -> Drafts:
+    """Return drafts of the entity of a turn's speaker, added to `entities`."""
     drafts = Drafts()
     if 0 < len(turn.speaker) <= MAX_NAME_CHARS:
-        found = ExtractedEntity(turn.speaker, "person", "high", 1.0, rule=SPEAKER)
-        _resolve_entity(turn, found, known, now, drafts)
+        speaker = ExtractedEntity(turn.speaker, "person", "high", 1.0, rule=SPEAKER)
+        _resolve_entity(turn, speaker, entities, now, drafts)
     return drafts
 
 
 def _resolve_entity(
-    source: Episode | Resource, found: ExtractedEntity, known: KnownEntities, now: datetime, drafts: Drafts
+    source: Episode | Resource, drawn: ExtractedEntity, entities: KnownEntities, now: datetime, drafts: Drafts
 ) -> str:
-    """Add the entity of a name to `known` and to drafts if it is new or changed; return its ID."""
-    entity = known.named(found.name)
+    """Draft a new or changed entity; return its ID."""
+    entity = entities.named(drawn.name)
     if entity is None:
-        entity = _new(source, found, known, now, drafts)
-    elif changes := _get_changes(source, found, entity):
+        entity = _new(source, drawn, entities, now, drafts)
+    elif changes := _get_changes(source, drawn, entity):
         drafts.raised[entity.id] = changes
-        known.add(type(entity)(**{**entity.model_dump(), **changes}))
+        entities.add(type(entity)(**{**entity.model_dump(), **changes}))
     return entity.id
 
 

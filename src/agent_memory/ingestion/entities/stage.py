@@ -89,16 +89,16 @@ class EntityStage:
                 self._known[group] = await asyncio.to_thread(KnownEntities, own, group, config, named)
 
     async def _add_speakers(self, batch: Batch) -> None:
-        """Keep who speaks in the conversations of a batch, before a text is read that may name them."""
+        """Store the people who speak in the conversations of a batch."""
         turns = [record for record in batch.records if isinstance(record, Episode)]
         for conversation in {turn.conversation for turn in turns if turn.conversation} - self._conversations:
             self._conversations.add(conversation)
             turns += await self._knowledge.episodes.linked_to(conversation)
         first = {(turn.group, turn.speaker): turn for turn in reversed(turns) if turn.group in self._known}
         for turn in first.values():
-            known, ids = self._known[turn.group], list_entity_ids(turn.speaker, turn.group)
-            if batch.never.isdisjoint(ids):
-                await self._keep(resolve_speaker(turn, known, self._knowledge.clock()), known)
+            if set(batch.never).isdisjoint(list_entity_ids(turn.speaker, turn.group)):
+                entities = self._known[turn.group]
+                await self._keep(resolve_speaker(turn, entities, self._knowledge.clock()), entities)
 
     async def _one(self, record: Episode | Resource, text: str, batch: Batch) -> None:
         """Keep the entities of a record."""

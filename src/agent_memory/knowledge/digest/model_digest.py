@@ -251,7 +251,7 @@ class ModelDigest:
             await self._marks.keep(mark.model_copy(update={"through": last}))
 
     async def _write(self, use: ModelUse) -> None:
-        """Write the use; a yes that was taken back meanwhile stays taken back."""
+        """Write the use, with the yes as the file has it now."""
         folder, now = self._knowledge.folder.path, self._knowledge.clock()
         use.is_agreed = (await asyncio.to_thread(ModelUse.read, folder, now)).is_agreed
         await asyncio.to_thread(use.write, folder)

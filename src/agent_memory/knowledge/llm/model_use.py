@@ -70,5 +70,5 @@ class ModelUse:
 
 
 def get_model_proposal(agent_id: str) -> str:
-    """Return the ID of the proposal to let a background model digest passages."""
+    """Return the ID of the proposal that a background model digests passages."""
     return proposal_id("model", agent_id)

@@ -115,7 +115,7 @@ class Pages:
         return next((topic for topic in await self.topics() if topic.name == name), None)
 
     async def find(self, name: str) -> list[Topic]:
-        """Return the topics of a name, else those of a title, else those of a file."""
+        """Return topics by name, else by title, else by file name."""
         topics, wanted = await self.topics(), name.strip().casefold()
         named = [topic for topic in topics if topic.name in {name, build_name(name)}]
         titled = [topic for topic in topics if title_of(topic).casefold() == wanted]

@@ -55,7 +55,7 @@ class PageSubject:
         members: Items, oldest first.
         speakers: Names and roles of who speaks, in order.
         turns: Turns of a conversation.
-        file: Name of the file of the document or conversation, empty if there is no file.
+        file: Name of the file of the document or conversation, empty without a file.
     """
 
     kind: str
@@ -113,29 +113,29 @@ def is_legacy(topic: Topic) -> bool:
 
 
 def list_names(topic: Topic) -> set[str]:
-    """Return the name of a topic's file, with and without its ending, in small letters."""
+    """Return the file name of a topic, casefolded, also without suffix."""
     file = str(topic.metadata.get(FILE, "")).casefold()
     return {file, PurePath(file).stem} - {""}
 
 
-def _shorten(text: str) -> str:
+def _cut_description(text: str) -> str:
     """Return a description that fits into its record, cut between words."""
     return text if len(text) <= _MOST_DESCRIBED else f"{text[: _MOST_DESCRIBED - 2].rpartition(' ')[0].rstrip(',;')} …"
 
 
 def describe(kind: str, title: str, members: Sequence[Memory], speakers: Sequence[str] = (), file: str = "") -> str:
-    """Return a description: headings of a document, speakers of a conversation, name of the file."""
+    """Return a description: file, headings of a document, speakers of a conversation."""
     if kind == PERSON:
-        return _shorten(f"What {title} said, with the questions it answers.")
+        return _cut_description(f"What {title} said, with the questions it answers.")
     days = _get_days(members)
     days = f"{days} in {file}" if file else days
     if kind == TALK:
-        return _shorten(f"Conversation of {days} with {_join_names(speakers)}.")
+        return _cut_description(f"Conversation of {days} with {_join_names(speakers)}.")
     paths = [_read_path(item) for item in members if item.metadata.get("heading")]
     headings = dict.fromkeys(path[1] if len(path) > 1 and path[0] == title else path[0] for path in paths)
     headings.pop(title, None)
     listed = f": {', '.join(headings)}" if headings else ""
-    return _shorten(f"Document of {days}{listed}.")
+    return _cut_description(f"Document of {days}{listed}.")
 
 
 def speaker_of(item: Memory) -> str:
