@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import shlex
+import signal
 import sys
 from dataclasses import fields, replace
 from difflib import get_close_matches
@@ -405,6 +406,7 @@ def perform(place: Place, body: Callable[[], Coroutine[Any, Any, None]]) -> None
     """
     screen, logger, warnings = place.screen, logging.getLogger("agent_memory"), _Warnings(place.screen)
     logger.addHandler(warnings)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         place.root = root_given(place)
         asyncio.run(body())
@@ -420,6 +422,7 @@ def perform(place: Place, body: Callable[[], Coroutine[Any, Any, None]]) -> None
         screen.error(refused)
         raise typer.Exit(FAILED) from None
     finally:
+        signal.signal(signal.SIGINT, handler)
         logger.removeHandler(warnings)
         screen.flush()
 
