@@ -117,6 +117,31 @@ def test_help_loads_nothing_that_works_with_memories(environment: dict[str, str]
     assert result.stdout.rstrip().endswith("[]")
 
 
+@pytest.mark.parametrize(
+    ("hook", "code", "said"),
+    [("sys.meta_path.insert(0, Importer())", 130, "Stopped.\n"), ("atexit.register(interrupt)", 0, "")],
+    ids=["while modules are imported", "after the result"],
+)
+def test_control_c_outside_of_a_command_prints_no_traceback(
+    environment: dict[str, str], hook: str, code: int, said: str
+) -> None:
+    script = (
+        "import atexit, signal, sys\n"
+        "def interrupt(): signal.raise_signal(signal.SIGINT)\n"
+        "class Importer:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'agent_memory.cli.app': interrupt()\n"
+        f"{hook}\n"
+        "sys.argv = ['agent-memory', 'help']\n"
+        "from agent_memory.cli import main\n"
+        "main()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False
+    )
+    assert (result.returncode, result.stderr) == (code, said)
+
+
 def test_without_the_extra_one_sentence_says_how_to_install_it(environment: dict[str, str]) -> None:
     script = "import sys; sys.modules['typer'] = None\nfrom agent_memory.cli import main\nmain()"
     result = subprocess.run(

@@ -18,13 +18,13 @@ from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge.digest.model_digest import ModelPermission
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.turns import mended
+from agent_memory.knowledge.llm.model_use import get_model_proposal
 from agent_memory.knowledge.llm.port import Asking
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.redaction import SecretRedactor
-from agent_memory.service.proposals import proposal_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
     from datetime import datetime
 
     from agent_memory.host import MemorySession
@@ -76,7 +76,7 @@ class Keeper:
         settings: IngestionSettings,
         model: SessionModel | None,
         budget: ModelBudget,
-        agreed: Collection[str],
+        agreed: set[str],
         is_ending: Callable[[], bool],
     ) -> None:
         self._session, self._agent_id, self._settings = session, agent_id, settings
@@ -173,6 +173,7 @@ class Keeper:
     async def _find_refusal(self, model: SessionModel, estimate: ModelEstimate) -> str | None:
         """Show an estimate once a session; return a clause before a yes."""
         if self._settings.model_agreed or self._agent_id in self._agreed:
+            self._agreed.discard(self._agent_id)  # one yes counts once: it may be taken back
             return None
         proposal = get_model_proposal(self._agent_id)
         if not self._has_shown_estimate:
@@ -196,11 +197,6 @@ class Keeper:
         if self._knowledge is None:
             self._knowledge = Knowledge(service.agent_id, settings)
         return service, self._knowledge
-
-
-def get_model_proposal(agent_id: str) -> str:
-    """Return the ID of the proposal to let a background model digest passages."""
-    return proposal_id("model", agent_id)
 
 
 def _prepared(portion: Portion) -> tuple[Turn, ...]:

@@ -71,6 +71,7 @@ _PANELS: Final[dict[str, dict[str, _Entry]]] = {
         "purge": _Entry("purge", "Take records out of every file for good, backups too; list purges."),
         "conflicts": _Entry("conflicts", "Decide about pairs of memories that conflict."),
         "review": _Entry("review", "Decide about waiting notes and conflicts with single keys."),
+        "accept": _Entry("accept", "Allow a background model to digest passages: yes to its estimate."),
         "inbox": _Entry("inbox", "List what waits, or accept or reject it: statements without a cue."),
         "undo": _Entry("undo", "List the last 20 changes: who, what, when; or take one back."),
         "consent": _Entry("consent_limits", "Show or limit what may be stored, of one agent or all.", PlaceCommand),

@@ -10,7 +10,7 @@ from agent_memory.lifecycle.briefing import TOKENS, SessionBriefing
 from agent_memory.models import visible
 
 
-@command()
+@command(may_be_none=True)
 async def briefing(
     run: Run,
     *,

@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from agent_memory.cli.decisions import Act, ReviewItem, is_terminal, walk
-from agent_memory.cli.options import complete_id, resolved
+from agent_memory.cli.options import Yes, complete_id, resolved
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import day
 from agent_memory.errors import ValidationError
@@ -56,11 +56,12 @@ async def conflicts(
     other_id: _Other = None,
     *,
     look: Annotated[bool, typer.Option("--look", help="First compare all memories: some milliseconds each.")] = False,
+    yes: Yes = False,
 ) -> None:
     """Decide about pairs of memories that conflict, with single keys.
 
     Their texts differ in one value or by a negation. A decision is carried out with the next key, so that [u]ndo takes
-    it back. Without a terminal the pairs are listed.
+    it back. A decision about all pairs is asked once. Without a terminal the pairs are listed.
     """
     chosen, every = run.given(DecisionOptions).decisions, run.given(DecisionOptions).every
     ids = [named for named in (memory_id, other_id) if named is not None]
@@ -77,7 +78,7 @@ async def conflicts(
         first_id, second_id = await resolved(run.service, ids)
         await _settle(run, first_id, second_id, chosen[0])
     elif chosen:
-        await _settle_all(run, chosen[0])
+        await _settle_all(run, chosen[0], yes=yes)
     elif run.screen.form == "text" and not every and is_terminal() and (waiting := await run.service.suspects()):
         await walk(run, [build_conflict_item(run, conflict) for conflict in waiting])
     else:
@@ -97,23 +98,27 @@ async def _settle(run: Run, memory_id: str, other_id: str, decision: "Decision")
         run.hint_undo()
 
 
-async def _settle_all(run: Run, decision: "Decision") -> None:
+async def _settle_all(run: Run, decision: "Decision", *, yes: bool) -> None:
     """Settle all pairs alike, the latest first.
 
-    Those that an earlier replacement settled are skipped.
+    At a terminal they are shown, and one question is asked. Those that an earlier replacement settles are skipped.
     """
-    settled: list[tuple[str, str]] = []
+    pairs: list[Suspect] = []
     replaced = set[str]()
     for conflict in await run.service.suspects():
-        newer_id, older_id = conflict.newer.id, conflict.older.id
-        if replaced.isdisjoint((newer_id, older_id)):
-            await run.service.disputes.decide(newer_id, older_id, decision, run.caller)
-            settled.append((newer_id, older_id))
-            replaced.update([older_id] if decision == "replace" else ())
-    rows = [{"id": newer_id, "other": older_id} for newer_id, older_id in settled]
+        if replaced.isdisjoint((conflict.newer.id, conflict.older.id)):
+            pairs.append(conflict)
+            replaced.update([conflict.older.id] if decision == "replace" else ())
+    if pairs and not yes and run.screen.form == "text" and is_terminal():
+        for conflict in pairs:
+            show_conflict(run.screen, conflict)
+        run.confirm(f"Settle {counted(len(pairs), 'pair')}: {_OUTCOMES[decision]}?", "Nothing was settled.")
+    for conflict in pairs:
+        await run.service.disputes.decide(conflict.newer.id, conflict.older.id, decision, run.caller)
+    rows = [{"id": conflict.newer.id, "other": conflict.older.id} for conflict in pairs]
     run.screen.document({"decision": decision, "settled": rows})
-    run.screen.show(f"Settled {counted(len(settled), 'pair')}: {_OUTCOMES[decision]}.")
-    if settled:
+    run.screen.show(f"Settled {counted(len(pairs), 'pair')}: {_OUTCOMES[decision]}.")
+    if pairs:
         run.hint_undo()
 
 
@@ -156,10 +161,10 @@ def build_conflict_item(run: Run, conflict: "Suspect") -> ReviewItem:
 def show_conflict(screen: "Screen", conflict: "Suspect") -> None:
     """Print a pair that may be in conflict, the newer memory first."""
     newer, older = conflict.newer, conflict.older
-    screen.show(Text.assemble((f"{newer.id} {older.id}", "bold"), (f"  {conflict.hint}", "yellow")))
     for which, memory in (("newer", newer), ("older", older)):
-        screen.show(Text(f"{which}, {day(memory.observed_at or memory.timestamp)}", style="dim"), indent=2)
-        screen.show(memory.content, indent=4, max_lines=_LINES)
+        date = day(memory.observed_at or memory.timestamp)
+        screen.show(Text.assemble((f"{which}  {memory.id}", "bold"), (f"  {date}", "dim")))
+        screen.show(memory.content, indent=2, max_lines=_LINES)
     if conflict.evidence != f"now: {newer.content} / before: {older.content}":
         screen.show(conflict.evidence, indent=2, style="cyan")
     screen.show()

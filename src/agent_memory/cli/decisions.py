@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 Act = Callable[[], Awaitable[None]]
 _SKIP, _UNDO = "s", "u"
-_CONTROL_C, _CONTROL_D, _ESCAPE = "\x03", "\x04", "\x1b"
-_QUIT: Final = frozenset({"q", _CONTROL_C, _CONTROL_D, _ESCAPE, ""})
+_CONTROL_D, _ESCAPE = "\x04", "\x1b"
+_QUIT: Final = frozenset({"q", _CONTROL_D, _ESCAPE, ""})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,19 @@ def is_terminal() -> bool:
 
 
 def read_key(run: "Run", question: str) -> str:
-    """Print a question and return the key pressed, in lower case."""
+    """Print a question and return the key pressed, in lower case.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C.
+    """
     run.screen.err.print(question, end="", markup=False, highlight=False, soft_wrap=True)
     try:
         key = typer.getchar()
-    except (KeyboardInterrupt, EOFError):
-        key = _CONTROL_C
+    except EOFError:
+        key = _CONTROL_D
+    except KeyboardInterrupt:
+        run.screen.err.print()
+        raise
     run.screen.err.print(key if key.isprintable() else "", markup=False, highlight=False)
     return key.lower()
 
@@ -65,10 +72,11 @@ def read_key(run: "Run", question: str) -> str:
 async def walk(run: "Run", items: list[ReviewItem]) -> None:
     """Show each item and apply decisions one key later.
 
-    Pairs that an earlier decision settled are skipped.
+    Pairs that an earlier decision settled are skipped. Ctrl-C drops the decision that waits for the next key.
     """
     pending: tuple[int, Act] | None = None
     decided = set[int]()
+    run.screen.last_words = lambda: _describe_stop(len(decided), is_dropped=pending is not None)
     replaced: dict[int, str] = {}  # by position of the decision
     position = 0
     while (position := _find_open(items, position, replaced)) < len(items):
@@ -101,6 +109,11 @@ async def walk(run: "Run", items: list[ReviewItem]) -> None:
         replaced.pop(pending[0], None)
     left = sum(place not in decided and not item.is_settled(replaced) for place, item in enumerate(items))
     run.screen.note(f"{counted(len(decided), 'decision')} made; {left:,} {'is' if left == 1 else 'are'} left.")
+
+
+def _describe_stop(decisions: int, *, is_dropped: bool) -> str:
+    dropped = " The last one was not carried out." if is_dropped else ""
+    return f"Stopped. {counted(decisions, 'decision')} made.{dropped}"
 
 
 def _find_open(items: list[ReviewItem], position: int, replaced: dict[int, str], step: int = 1) -> int:

@@ -9,11 +9,13 @@ import typer
 from agent_memory.cli.knowledge import opened_knowledge, resource_of
 from agent_memory.cli.options import moment_of
 from agent_memory.cli.running import Run, command
-from agent_memory.cli.text import day, minute
-from agent_memory.errors import ValidationError
+from agent_memory.cli.text import day, minute, one_line
+from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.ingestion.entities.entity_reader import EntityReader, MergedEntity, TimelineEntry
+from agent_memory.knowledge.facade.printing import describe_passages
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
+from agent_memory.knowledge.pages.filing import count_passages
 from agent_memory.models import EntityType, Episode, to_text, visible
 
 if TYPE_CHECKING:
@@ -90,8 +92,8 @@ async def entity(  # noqa: PLR0913 - the options of a command
     if (merge is not None) + split + forget > 1:
         raise ValidationError("One of --merge, --split and --forget; nothing was changed.", code="invalid")
     async with opened_knowledge(run) as knowledge:
-        known, found = EntityReader(knowledge, group), None
-        found = await known.get(name)
+        known = EntityReader(knowledge, group)
+        found = await _find(run, known, name)
         if forget:
             await _forget(run, known, found, yes=yes)
             return
@@ -107,6 +109,24 @@ async def entity(  # noqa: PLR0913 - the options of a command
         moments = await known.timeline(found, moment_of(as_of, "--as-of", end=True))
         names = {each.entity.id: each.entity.name for each in await known.all()}
     _show(run, found, moments, names, every=every)
+
+
+async def _find(run: Run, known: EntityReader, name: str) -> MergedEntity:
+    """Return the entity of a name.
+
+    Raises:
+        UnknownIdError: No entity or several have that name.
+        StorageError: The entities cannot be read.
+    """
+    try:
+        return await known.get(name)
+    except UnknownIdError as error:
+        passages = await count_passages(run.service, name, known.group or None)
+        if error.code != "unknown_entity" or not passages:
+            raise
+        message = f"{error.message} {describe_passages(passages)}"
+        recovery = f"Run `agent-memory search {shlex.quote(one_line(name))}` to read them. {error.recovery}"
+        raise UnknownIdError(message, code=error.code, recovery=recovery) from None
 
 
 async def _forget(run: Run, known: EntityReader, found: MergedEntity, *, yes: bool) -> None:

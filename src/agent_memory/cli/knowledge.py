@@ -193,7 +193,7 @@ async def _ingest(run: Run, knowledge: Knowledge, words: list[str], group: str, 
                 run.screen.note(f"{error.message} {error.recovery}")
             continue
         failed += bool(done.refused)
-        documents.append(_taken(file, done))
+        documents.append(_build_row(file, done))
         _say(run, done)
     run.screen.last_words = lambda: "Stopped. All files were read; the same command or the next session does the rest."
     _note_unknown(run, unknown)
@@ -373,7 +373,7 @@ def _show_counts(run: Run, knowledge: Knowledge, counts: dict[str, Any]) -> None
     """Print how many items and pages there are."""
     pages = counts["pages"]
     where = f" in {knowledge.folder.topics}" if pages and not is_encrypted(knowledge.folder.path) else ""
-    items = f"{counted(counts['all_items'], 'item')}, {counts['unfiled']:,} on no page"
+    items = f"In all: {counted(counts['all_items'], 'item')}, {counts['unfiled']:,} on no page"
     run.screen.show(f"{items}; {counted(pages, 'page')}{where}.")
 
 
@@ -445,7 +445,7 @@ def _progress(run: Run, name: str) -> "Iterator[Callable[[FileIngested], object]
         yield lambda done: bar.update(task, completed=done.new + done.known)
 
 
-def _taken(file: str, done: FileIngested) -> dict[str, Any]:
+def _build_row(file: str, done: FileIngested) -> dict[str, Any]:
     refused = [{"what": what, "code": code} for what, code in done.refused]
     counts = {"new": done.new, "known": done.known, "characters": done.characters}
     return {

@@ -11,9 +11,6 @@ from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.rebuild import rebuild as read_again
 
-_STEP: Final = 1_000
-"""Records between two lines of progress, if stderr is no terminal."""
-
 
 @command()
 async def rebuild(run: Run) -> None:
@@ -23,19 +20,9 @@ async def rebuild(run: Run) -> None:
 
     An interrupted command continues where it stopped.
     """
-    reported = 0
     run.screen.last_words = lambda: "Stopped. The same command continues from here."
 
-    with run.screen.progress() as bar:
-        task = bar.add_task("Reading again")
-
-        def report(done: int, due: int) -> None:
-            nonlocal reported
-            bar.update(task, completed=done, total=due)
-            if done - reported >= _STEP and not run.screen.err.is_terminal:
-                reported = done
-                run.screen.note(f"{done:,} of {due:,} read.", style="dim")
-
+    with run.screen.show_steps("Reading again") as report:
         async with opened_knowledge(run) as knowledge:
             runner = runner_of(knowledge, run.service, run.caller, at_once=True)
             result = await read_again(knowledge, run.service, runner, report)

@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import shlex
+import signal
 import sys
 from dataclasses import fields, replace
 from difflib import get_close_matches
@@ -361,6 +362,13 @@ class Group(TyperGroup):
         """Return the parameters as the help is to show them."""
         return _plain_params(super().get_params(ctx))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments; without any, show the help."""
+        if not args and self.no_args_is_help and not ctx.resilient_parsing:
+            typer.echo(ctx.get_help(), nl=False)
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that `args` begin with, or say which one may be meant."""
         name, known = args[0], self.list_commands(ctx)
@@ -427,6 +435,7 @@ def perform(place: Place, body: Callable[[], Coroutine[Any, Any, None]]) -> None
     """
     screen, logger, warnings = place.screen, logging.getLogger("agent_memory"), _Warnings(place.screen)
     logger.addHandler(warnings)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         place.root = root_given(place)
         asyncio.run(body())
@@ -442,6 +451,7 @@ def perform(place: Place, body: Callable[[], Coroutine[Any, Any, None]]) -> None
         screen.error(refused)
         raise typer.Exit(FAILED) from None
     finally:
+        signal.signal(signal.SIGINT, handler)
         logger.removeHandler(warnings)
         screen.flush()
 

@@ -181,23 +181,24 @@ class Screen:
         return Progress(*columns, console=self.err, transient=True, disable=not self.err.is_terminal)
 
     @contextmanager
-    def show_steps(self, label: str, total: int) -> Iterator[Callable[[int], object]]:
+    def show_steps(self, label: str, total: int = 0) -> Iterator[Callable[..., object]]:
         """Yield what shows completed steps: a bar, or lines on stderr without a terminal.
 
         Args:
             label: Name of the work next to the bar.
-            total: Number of all steps.
+            total: Number of known steps, 0 if unknown. It grows: steps make work for later ones.
         """
         noted = {0}
 
-        def show(completed: int) -> None:
-            bar.update(task, completed=completed)
+        def show(completed: int, due: int = total) -> None:
+            due = max(due, completed)
+            bar.update(task, completed=completed, total=due)
             if completed // NOTED_EVERY not in noted and not self.err.is_terminal:
                 noted.add(completed // NOTED_EVERY)
-                self.note(f"{completed:,} of {total:,} steps are done.", style="dim")
+                self.note(f"{completed:,} of {due:,} steps are done.", style="dim")
 
         with self.progress() as bar:
-            task = bar.add_task(label, total=total)
+            task = bar.add_task(label, total=total or None)
             yield show
 
     def wrapped(self, text: str, indent: int) -> list[Text]:

@@ -13,8 +13,9 @@ from agent_memory.cli.text import minute, one_line
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, describe_waiting
+from agent_memory.knowledge.digest.model_digest import ModelEstimate, estimate_use
 from agent_memory.knowledge.digest.passage_digest import DIGESTED_AT, list_passages
-from agent_memory.knowledge.llm.model_use import ModelUse
+from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.lifecycle.health.backlog import backlog_of
 from agent_memory.models import to_text, utc_now
 from agent_memory.privacy.inbox import count_waiting
@@ -37,9 +38,11 @@ async def status(run: Run) -> None:
     put_away: dict[str, Any] = {"archived": archived} if archived else {}
     if waiting := await count_waiting(run.service):
         put_away["inbox"] = waiting
-    use = ModelUse.read(folder.path, utc_now())
-    if passages := await _count_passages(run):
-        put_away |= {"passages": passages, "model": use.get_counts()}
+    use, (passages, estimate) = ModelUse.read(folder.path, utc_now()), await _count_passages(run)
+    if passages:
+        tokens = estimate.prompt_tokens + estimate.answer_tokens
+        due = {"passages": estimate.passages, "tokens": tokens, "proposal": get_model_proposal(state.agent_id)}
+        put_away |= {"passages": passages, "model": {**use.get_counts(), "due": due}}
     held = read_consent(run.root, state.agent_id)
     consent = {"consent": consent_document(held)}
     run.screen.document({**asdict(state), **put_away, **background_fields, **consent, "folder": str(folder.path)})
@@ -54,6 +57,7 @@ async def status(run: Run) -> None:
     if passages:
         row(run.screen, "passages", f"{counted(passages['total'], 'passage')}, {passages['digested']:,} digested")
         row(run.screen, "model", _describe_use(use))
+        row(run.screen, "", run.screen.complete(_describe_yes(use, estimate, state.agent_id)))
     for each in background:
         row(run.screen, "background", _sentence(each))
         for record in each.quarantined:
@@ -72,14 +76,18 @@ async def _background(run: Run) -> "tuple[list[Backlog], str]":
         return [], error.message
 
 
-async def _count_passages(run: Run) -> dict[str, int]:
-    """Return counts of passages and digested ones; nothing on failure."""
+async def _count_passages(run: Run) -> tuple[dict[str, int], ModelEstimate]:
+    """Return counts of passages and the estimate of those due.
+
+    Nothing is counted if they cannot be read.
+    """
     try:
         passages = await list_passages(run.service, run.caller)
     except StorageError:  # the health in the status says what is wrong
-        return {}
-    digested = sum(DIGESTED_AT in passage.metadata for passage in passages)
-    return {"total": len(passages), "digested": digested} if passages else {}
+        passages = []
+    due = [passage for passage in passages if DIGESTED_AT not in passage.metadata]
+    counts = {"total": len(passages), "digested": len(passages) - len(due)} if passages else {}
+    return counts, estimate_use(due)
 
 
 def _backlog_fields(backlog: "Backlog") -> dict[str, Any]:
@@ -92,11 +100,20 @@ def _backlog_fields(backlog: "Backlog") -> dict[str, Any]:
 def _describe_use(use: ModelUse) -> str:
     """Return a sentence about the background model."""
     if not use.asked and not use.paused:
-        where = "Set `model: session` in hooks-memory-ingestion to use a session's provider."
-        return f"off in this shell (no provider). {where}"
+        return "off in this shell (no provider); `model: session` of hooks-memory-ingestion uses that of a session"
     counts = f"{counted(use.asked, 'passage')} asked, {counted(use.added, 'statement')} added, {use.refused:,} refused"
     paused = f"; paused because {use.paused}" if use.paused else ""
     return f"{counts}, {counted(use.tokens, 'token')} today{paused}"
+
+
+def _describe_yes(use: ModelUse, estimate: ModelEstimate, agent_id: str) -> str:
+    """Describe the estimate of a model, and the yes."""
+    proposal = get_model_proposal(agent_id)
+    if use.is_agreed:
+        return f"you said yes; `agent-memory accept {proposal} --undo` takes it back"
+    tokens = estimate.prompt_tokens + estimate.answer_tokens
+    due = f"{counted(estimate.passages, 'passage')} would take about {counted(tokens, 'token')}"
+    return f"no yes was given; {due}; `agent-memory accept {proposal}` allows it"
 
 
 def _describe(record: "QuarantinedRecord") -> str:

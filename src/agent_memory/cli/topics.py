@@ -59,7 +59,7 @@ async def topics(run: Run) -> None:
 @command()
 async def topic(
     run: Run,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Which, as `topics` lists it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Which, as `topics` lists it; or its title or file.")],
     *,
     declare: Annotated[
         str | None,
@@ -72,9 +72,10 @@ async def topic(
         if declare is not None:
             await _declare(run, knowledge, pages, name, declare)
             return
-        known = await pages.find(name)
-        if known is None:
-            raise await _build_unknown(run, pages, name)
+        matches = await pages.find(name)
+        if len(matches) != 1:
+            raise _build_ambiguous(name, matches) if matches else await _build_unknown(run, pages, name)
+        [known] = matches
         page, kept = await pages.shown(known), await pages.kept(known)
     run.screen.document({**_document(known, kept), "page": page})
     for line in page.splitlines():
@@ -84,6 +85,16 @@ async def topic(
     elif kept.proposed is not None:
         proposal = f"The new page is in {kept.proposed.name}. Move it over the page to accept it."
         run.screen.note(f"This page was changed by hand. {proposal}")
+
+
+def _build_ambiguous(name: str, topics: list[Topic]) -> UnknownIdError:
+    """Return the error for a title or file that several pages have."""
+    names = ", ".join(topic.name for topic in topics[:_NAMED])
+    return UnknownIdError(
+        f"{len(topics)} pages are called {quoted(name)}: {names}{' …' if len(topics) > _NAMED else ''}.",
+        code="ambiguous_id",
+        recovery="Run `agent-memory topic NAME` with one of these names; `agent-memory topics` describes them.",
+    )
 
 
 async def _build_unknown(run: Run, pages: Pages, name: str) -> UnknownIdError:

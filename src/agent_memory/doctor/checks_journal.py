@@ -178,7 +178,7 @@ def _reasons(found: Sequence[tuple[str, str]]) -> tuple[str, ...]:
 
 def _summary(case: Case) -> str:
     file, survey = case.journal.file, case.survey
-    found = (len(survey.replaced), "superseded"), (survey.expired, "expired")
+    found = (len(survey.replaced), "superseded"), (survey.expired, "expired or hidden")
     among = [f"{count:,} {word}" for count, word in found if count]
     whose = f" of {case.name}" if case.path != case.folder.journal else ""
     words = f"{case.counted(survey.count)}{whose}" + (f" ({', '.join(among)})" if among else "")

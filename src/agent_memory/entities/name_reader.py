@@ -22,6 +22,8 @@ BY_CAPITALS: Final = "capitals"
 """Detail of the source of an entity that was found by a capital letter alone."""
 BY_NAME: Final = frozenset({LOWERCASE, "known name", BY_CAPITALS})
 """Rules that find a name by its words rather than its form."""
+_IMAGE: Final = re.compile(r"(!\[[^\]\n]{0,200}\])(\([^)\n]{0,500}\))")
+"""Image of a Markdown text, such as a badge, and its address."""
 _WORD: Final = re.compile(r"[^\W_]+")
 _LONGER_BEFORE: Final = re.compile(r"[\w/@\\#.-]")
 _LONGER: Final = re.compile(r"[\w/\\@-]|[.:]\w")
@@ -37,7 +39,7 @@ def find_mentions(text: str, *, gazetteer: Gazetteer | None = None, speaker: str
     """
     label = f"{speaker}: "
     offset = len(label) if speaker and text.startswith(label) else 0
-    text = " " * offset + text[offset:]
+    text = _IMAGE.sub(lambda match: match[1] + " " * len(match[2]), " " * offset + text[offset:])
     prose = hide_code(text)
     runs = list(find_runs(prose))
     known = _find_known(prose, gazetteer or Gazetteer(), speaker, runs)

@@ -24,6 +24,10 @@ def test_a_briefing_is_shown_with_its_size(cli: Run) -> None:
     assert len(said["sources"]) == 1
 
 
+def test_briefing_without_agents_says_how_to_begin(cli: Run) -> None:
+    assert "There are no agents" in cli("briefing").stderr
+
+
 def test_nothing_to_tell_says_so(cli: Run) -> None:
     cli("store", "-a", "eve", "Parcels leave at noon.")
     assert "the session begins with the scratchpad alone" in cli("briefing", "-a", "eve").stderr

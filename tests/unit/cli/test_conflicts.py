@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+import typer
 
+from agent_memory.cli import decisions
 from tests.unit.cli.conftest import document
 
 if TYPE_CHECKING:
@@ -78,7 +80,8 @@ def test_conflicts_pair_shown_newer_first_with_command(bob: Run) -> None:
     old, new = stored(bob, OLD), stored(bob, NEW)
     listed = bob("conflicts")
     assert listed.stdout.count(OLD) == listed.stdout.count(NEW) == 1
-    assert listed.stdout.index("newer") < listed.stdout.index(NEW) < listed.stdout.index("older")
+    assert listed.stdout.index(f"newer  {new}") < listed.stdout.index(NEW) < listed.stdout.index(f"older  {old}")
+    assert "replace" not in listed.stdout
     assert "--not-same" in listed.stderr
     assert f"{old}, which is older" in bob("show", new).stdout
     assert f"by {new}" in bob("show", old).stdout
@@ -126,6 +129,48 @@ def test_conflicts_terminal_key_settles_pair(
     assert len(document(bob("conflicts", "--json"))["suspects"]) == waiting
 
 
+@pytest.mark.parametrize(("keys", "dropped"), [("", False), ("n", True)])
+@pytest.mark.parametrize("command", ["conflicts", "review"])
+def test_conflicts_control_c_changes_nothing_and_ends_with_130(
+    bob: Run, press: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch, command: str, keys: str, dropped: bool
+) -> None:
+    stored(bob, OLD)
+    stored(bob, NEW)
+    typed = iter(keys)
+
+    def type_key() -> str:
+        if key := next(typed, ""):
+            return key
+        raise KeyboardInterrupt
+
+    read_key = decisions.read_key
+    press("")
+    monkeypatch.setattr(decisions, "read_key", read_key)
+    monkeypatch.setattr(typer, "getchar", type_key)
+    stopped = bob(command, code=130)
+    assert "Stopped. 0 decisions made." in stopped.stderr
+    assert ("The last one was not carried out." in stopped.stderr) == dropped
+    assert "Settled" not in stopped.stdout
+    assert {memory["content"] for memory in document(bob("list", "--json"))["memories"]} >= {OLD, NEW}
+    assert len(document(bob("conflicts", "--json"))["suspects"]) == 1
+
+
+@pytest.mark.parametrize(("answer", "options", "left"), [("y\n", [], 0), ("n\n", [], 1), ("", ["--yes"], 0)])
+@pytest.mark.parametrize("decision", ["--replace", "--keep"])
+def test_conflicts_all_at_a_terminal_asks_once(
+    bob: Run, press: Callable[[str], list[str]], decision: str, answer: str, options: list[str], left: int
+) -> None:
+    old, new = stored(bob, OLD), stored(bob, NEW)
+    press("")
+    said = bob("conflicts", "--all", decision, *options, given=answer, code=left)
+    assert (
+        (said.stdout.index(f"newer  {new}") < said.stdout.index(f"older  {old}")) if answer else new not in said.stdout
+    )
+    assert said.stderr.count("[y/N]") == bool(answer)
+    assert ("Nothing was settled." in said.stderr) == bool(left)
+    assert len(document(bob("conflicts", "--json"))["suspects"]) == left
+
+
 def test_conflicts_terminal_without_pairs_asks_nothing(bob: Run, press: Callable[[str], list[str]]) -> None:
     questions = press("n")
     assert "No conflicts." in bob("conflicts").stderr
@@ -150,7 +195,7 @@ def test_conflicts_all_without_decision_lists_all(bob: Run, press: Callable[[str
     questions = press("")
     assert len(document(bob("conflicts", "--json"))["suspects"]) > 0
     said = bob("conflicts", "--all")
-    assert said.stdout.count("newer,") == len(document(bob("conflicts", "--json"))["suspects"])
+    assert said.stdout.count("newer  mem-") == len(document(bob("conflicts", "--json"))["suspects"])
     assert "more;" not in said.stderr
     assert questions == []
 

@@ -29,7 +29,7 @@ def given(cli: Run, tmp_path: Path) -> Run:
 def test_what_is_like_its_description_is_filed_there_at_once(given: Run) -> None:
     told = given("topic", "-a", "eve", "Travel", "--declare", TRAVEL)
     assert "Declared travel." in told.stderr
-    assert told.stdout.startswith("2 items, 0 on no page; 3 pages in ")
+    assert told.stdout.startswith("In all: 2 items, 0 on no page; 3 pages in ")
     topics = document(given("topics", "-a", "eve", "--json"))["topics"]
     (listed,) = [topic for topic in topics if topic["declared"]]
     assert (listed["name"], listed["items"], listed["declared"]) == ("travel", 1, True)

@@ -95,3 +95,10 @@ def test_a_file_of_strangers_silences_nobody_who_is_known(talk: Run, tmp_path: P
         each for each in document(talk("entities", "-a", "eve", "--json"))["entities"] if each["name"] == "Hamburg"
     )
     assert found["mentions"] == known["mentions"] + 1
+
+
+def test_entity_unknown_name_counts_passages_and_names_search(talk: Run) -> None:
+    unknown = talk("entity", "-a", "eve", "harbour", code=3).stderr
+    assert "1 passage mentions it." in unknown
+    assert "agent-memory search harbour" in unknown
+    assert "mention" not in talk("entity", "-a", "eve", "Zoe", code=3).stderr

@@ -52,3 +52,8 @@ def test_common_options_may_come_first(bob: Run, monkeypatch: pytest.MonkeyPatch
 def test_wrong_values_are_told_in_our_words(bob: Run) -> None:
     for wrong in (["--limit", "0"], ["--limit", "many"]):
         assert "it must be" in " ".join(bob("list", *wrong, code=2).stderr.split())
+
+
+@pytest.mark.parametrize("group", ["knowledge", "workspace", "archive"])
+def test_help_of_a_group_alone_is_no_failure(cli: Run, group: str) -> None:
+    assert cli(group).stdout.strip() == cli(group, "--help").stdout.strip() != ""

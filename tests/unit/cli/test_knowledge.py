@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import TYPE_CHECKING, Any
+from unittest.mock import ANY
 
 import pytest
 
 from agent_memory.cli import screen
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.llm.model_use import ModelUse
+from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Resource, utc_now
 from agent_memory.service import open_service
@@ -59,7 +61,7 @@ def test_files_are_taken_in_once_and_listed(cli: Run, chat: str, tmp_path: Path,
         "chat.jsonl: 2 taken in (46 characters).",
         "network.md: 1 taken in (34 characters).",
         '3 passages. Ask "digest what was ingested" for statements and pages.',
-        f"3 items, 2 on no page; 1 page in {root / 'eve' / 'topics'}.",
+        f"In all: 3 items, 2 on no page; 1 page in {root / 'eve' / 'topics'}.",
     ]
     again = document(cli("ingest", "-a", "eve", chat, "--json"))
     assert [(each["new"], each["known"]) for each in again["files"]] == [(0, 2)]
@@ -101,15 +103,30 @@ def test_status_counts_passages(cli: Run, tmp_path: Path) -> None:
 def test_status_counts_background_model(cli: Run, root: Path, tmp_path: Path) -> None:
     (tmp_path / "boat.md").write_text("# Boat\n\nThe boat is moored at pier 4 in Oban.\n", encoding="utf-8")
     cli("ingest", "-a", "eve", "-y", str(tmp_path / "boat.md"))
-    assert "off in this shell (no provider)" in cli("status", "-a", "eve").stdout
+    off = " ".join(cli("status", "-a", "eve").stdout.split())
+    assert "off in this shell (no provider)" in off
+    assert "no yes was given; 1 passage would take about" in off
     use = ModelUse.read(root / "eve", utc_now())
     use.tokens, use.asked, use.added, use.refused, use.paused = 1_200, 7, 5, 2, "the model did not answer"
     use.write(root / "eve")
     counts = {"asked": 7, "added": 5, "refused": 2, "tokens_today": 1_200, "paused": "the model did not answer"}
-    assert document(cli("status", "-a", "eve", "--json"))["model"] == counts
+    due = {"passages": 1, "tokens": ANY, "proposal": get_model_proposal("eve")}
+    assert document(cli("status", "-a", "eve", "--json"))["model"] == {**counts, "is_agreed": False, "due": due}
     shown = " ".join(cli("status", "-a", "eve").stdout.split())
     assert "7 passages asked, 5 statements added, 2 refused, 1,200 tokens today" in shown
     assert "paused because the model did not answer" in shown
+
+
+def test_accept_gives_and_takes_back_the_yes_to_a_model(cli: Run, root: Path, tmp_path: Path) -> None:
+    (tmp_path / "boat.md").write_text("# Boat\n\nThe boat is moored at pier 4 in Oban.\n", encoding="utf-8")
+    cli("ingest", "-a", "eve", str(tmp_path / "boat.md"))
+    proposal = document(cli("status", "-a", "eve", "--json"))["model"]["due"]["proposal"]
+    assert "nothing was changed" in cli("accept", "-a", "eve", f"{proposal}0", code=3).stderr
+    assert "A background model may digest" in cli("accept", "-a", "eve", proposal).stdout
+    assert ModelUse.read(root / "eve", utc_now()).is_agreed
+    assert f"accept {proposal} --undo" in " ".join(cli("status", "-a", "eve").stdout.split())
+    assert document(cli("accept", "-a", "eve", proposal, "--undo", "--json"))["is_agreed"] is False
+    assert not ModelUse.read(root / "eve", utc_now()).is_agreed
 
 
 def test_edited_passage_of_an_older_version_is_named(cli: Run, tmp_path: Path) -> None:
@@ -277,12 +294,15 @@ def test_of_encrypted_pages_ingest_names_no_folder(
     monkeypatch.setenv("AGENT_MEMORY_KEY", "0f" * 32)
     cli("store", "-a", "eve", "I like harbours.")
     cli("encrypt", "-a", "eve", "--yes")
-    assert cli("ingest", "-a", "eve", diary).stdout.splitlines()[-1] == "6 items, 0 on no page; 2 pages."
+    assert cli("ingest", "-a", "eve", diary).stdout.splitlines()[-1] == "In all: 6 items, 0 on no page; 2 pages."
 
 
 def test_topics_are_listed_and_shown_and_the_end_of_ingest_counts_them(cli: Run, diary: str, root: Path) -> None:
     folder = root / "eve" / "topics"
-    assert cli("ingest", "-a", "eve", diary).stdout.splitlines()[-1] == f"6 items, 0 on no page; 2 pages in {folder}."
+    assert (
+        cli("ingest", "-a", "eve", diary).stdout.splitlines()[-1]
+        == f"In all: 6 items, 0 on no page; 2 pages in {folder}."
+    )
     (talk, listed) = document(cli("topics", "-a", "eve", "--json"))["topics"]
     assert (talk["name"], talk["items"]) == ("diary", 6)
     assert (listed["name"], listed["title"], listed["items"]) == ("lea", "Lea", 6)
@@ -584,8 +604,12 @@ def test_listed_turns_have_no_forgotten_words(cli: Run, chat: str) -> None:
 
 
 def test_ingest_many_turns_prints_progress_on_pipe(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screen, "NOTED_EVERY", 10)
+    monkeypatch.setattr(screen, "NOTED_EVERY", 1)
     turns = [{"speaker": "Ada", "text": f"The cellar number {number} is dry."} for number in range(30)]
     (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, turns)))
     done = cli("ingest", "-a", "eve", str(tmp_path / "talk.jsonl"))
-    assert "steps are done." in done.stderr
+    again = cli("knowledge", "rebuild", "-a", "eve")
+    for text in (done.stderr, again.stderr):
+        counts = [tuple(map(int, pair)) for pair in re.findall(r"(\d+) of (\d+) steps are done\.", text)]
+        assert counts
+        assert all(completed <= total for completed, total in counts)

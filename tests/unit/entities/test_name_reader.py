@@ -141,3 +141,8 @@ def test_find_mentions_spans_fit_and_do_not_overlap(text: str) -> None:
 def test_find_mentions_long_text_is_read_line_by_line() -> None:
     text = "\n".join(f"Line {number}: then Alice met Bob in Paris." for number in range(200))
     assert len([name for name, _ in names(text) if name == "Paris"]) == 200
+
+
+def test_find_mentions_address_of_an_image_is_none() -> None:
+    text = "[![Build](https://img.example.org/ci.svg)](https://ci.example.org/x) and ![Harbour](pictures/harbour.png)"
+    assert names(text) == [("https://ci.example.org/x", "url")]

@@ -12,9 +12,8 @@ from amplifier_core import ChatRequest, ChatResponse, ModelInfo, ProviderInfo, T
 from amplifier_core.models import Pricing
 
 from agent_memory.knowledge.digest.model_digest import ANSWER_TOKENS
-from agent_memory.knowledge.llm.model_use import ModelUse
+from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.models import utc_now
-from amplifier_module_hooks_memory_ingestion.keeper import get_model_proposal
 from tests.unit.hooks_memory_ingestion.conftest import PATIENT, Limits
 
 if TYPE_CHECKING:
@@ -243,6 +242,23 @@ async def test_model_before_yes_shows_estimate_and_waits(begin: Begin) -> None:
     await talk.whole(f"yes {proposal}")
     assert len(provider.prompts) == 1
     assert get_use(talk).is_agreed
+
+
+async def test_model_yes_taken_back_in_a_shell_holds_in_the_session(begin: Begin) -> None:
+    provider = Provider(row())
+    talk = await begin_with(begin, provider, model_agreed=False)
+    await talk.whole(FACT)
+    await talk.whole(f"yes {get_model_proposal('bob')}")
+    assert len(provider.prompts) == 1
+    use = get_use(talk)
+    use.is_agreed = False
+    use.write(talk.root / "bob")
+    await talk.whole("The diesel for the boat was paid in cash in May.")
+    assert len(provider.prompts) == 1
+    use.is_agreed = True  # as the command accept writes it
+    use.write(talk.root / "bob")
+    await talk.whole("The boat was painted red in June.")
+    assert len(provider.prompts) > 1
 
 
 async def test_model_yes_holds_in_later_sessions(begin: Begin) -> None:

@@ -14,7 +14,7 @@ from agent_memory.entities.entity_ids import get_entity_id
 from agent_memory.entities.mention import REPEATED
 from agent_memory.entities.name_reader import BY_CAPITALS, BY_NAME, LOWERCASE
 from agent_memory.entities.removed_rules import is_by_removed_rules
-from agent_memory.ingestion.shapes import SPEAKER
+from agent_memory.ingestion.shapes import SPEAKER, ExtractedEntity
 from agent_memory.knowledge.relation_records import DECLARED, make_relations
 from agent_memory.models import (
     ENTITY,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from agent_memory.entities import Match
     from agent_memory.ingestion.entities.entity_index import EntityMatcherIndex
-    from agent_memory.ingestion.shapes import EntityExtractionResult, ExtractedEntity
+    from agent_memory.ingestion.shapes import EntityExtractionResult
     from agent_memory.models import Entity, Episode, Mentions, Relation, Resource
     from agent_memory.storage.cleaning import Redacted
 
@@ -83,13 +83,7 @@ def resolve(
     named = [entity for entity in result.entities if len(entity.name) <= MAX_NAME_CHARS]
     for extracted in named:
         if extracted.name not in ids:
-            entity = known.named(extracted.name)
-            if entity is None:
-                entity = _make_entity(source, extracted, known, now, drafts)
-            elif changes := _get_changes(source, extracted, entity):
-                drafts.raised[entity.id] = changes
-                known.add(type(entity)(**{**entity.model_dump(), **changes}))
-            ids[extracted.name] = entity.id
+            ids[extracted.name] = _resolve_entity(source, extracted, known, now, drafts)
     rare = [extracted for extracted in named if not known.is_common(ids[extracted.name])]
     drafts.mentions = list(_make_mentions(source, rare, ids, now))
     for record in drafts.mentions:
@@ -97,6 +91,28 @@ def resolve(
     head = _build_head(source, now, DECLARED)
     drafts.relations = make_relations(head, source.agent_id, result.relationships, ids, (source.id, source.id))
     return drafts
+
+
+def resolve_speaker(turn: Episode, known: EntityMatcherIndex, now: datetime) -> Drafts:
+    """Return drafts of the entity of a turn's speaker, added to `known`."""
+    drafts = Drafts()
+    if 0 < len(turn.speaker) <= MAX_NAME_CHARS:
+        speaker = ExtractedEntity(turn.speaker, "person", "high", 1.0, rule=SPEAKER)
+        _resolve_entity(turn, speaker, known, now, drafts)
+    return drafts
+
+
+def _resolve_entity(
+    source: Episode | Resource, extracted: ExtractedEntity, known: EntityMatcherIndex, now: datetime, drafts: Drafts
+) -> str:
+    """Draft a new or changed entity; return its ID."""
+    entity = known.named(extracted.name)
+    if entity is None:
+        entity = _make_entity(source, extracted, known, now, drafts)
+    elif changes := _get_changes(source, extracted, entity):
+        drafts.raised[entity.id] = changes
+        known.add(type(entity)(**{**entity.model_dump(), **changes}))
+    return entity.id
 
 
 def _get_changes(source: Episode | Resource, extracted: ExtractedEntity, entity: Entity) -> dict[str, Any]:

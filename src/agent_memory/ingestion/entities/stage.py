@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from agent_memory.entities.entity_ids import list_entity_ids
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import metrics
-from agent_memory.ingestion.entities.entity_drafts import Drafts, resolve
+from agent_memory.ingestion.entities.entity_drafts import Drafts, resolve, resolve_speaker
 from agent_memory.ingestion.entities.entity_index import EntityIndexCache
 from agent_memory.knowledge.relation_records import store_relations
-from agent_memory.models import Episode
+from agent_memory.models import MENTIONS, Episode
 from agent_memory.models.entities import ENTITY_STAGE
 from agent_memory.signals import span
+from agent_memory.storage.cleaning import redact_fields
 from agent_memory.tasks.stage import RECORD_ERRORS
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class EntityStage:
     ) -> None:
         self._knowledge, self.source, self._extractor = knowledge, source, extractor
         self._known = EntityIndexCache(knowledge, config.deduplication)
+        self._conversations = set[str]()
 
     async def gone(self) -> Collection[str]:
         """Return nothing: undone records may come again.
@@ -62,6 +64,7 @@ class EntityStage:
         """See `Stage.do`."""
         failed: dict[str, str] = {}
         known = await self._known.get({record.group for record in batch.records})
+        await self._add_speakers(batch, known)
         for record in batch.records:
             if isinstance(record, Episode) or record.resource_type != "conversation":
                 try:
@@ -73,6 +76,18 @@ class EntityStage:
                     continue
                 await self._read(record, text, known[record.group], batch)
         return failed
+
+    async def _add_speakers(self, batch: Batch, known: Mapping[str, EntityMatcherIndex]) -> None:
+        """Store the people who speak in the conversations of a batch."""
+        turns = [record for record in batch.records if isinstance(record, Episode)]
+        for conversation in {turn.conversation for turn in turns if turn.conversation} - self._conversations:
+            self._conversations.add(conversation)
+            turns += await self._knowledge.episodes.linked_to(conversation)
+        first = {(turn.group, turn.speaker): turn for turn in reversed(turns) if turn.group in known}
+        for turn in first.values():
+            if set(batch.never).isdisjoint(list_entity_ids(turn.speaker, turn.group)):
+                entities = known[turn.group]
+                await self._keep(resolve_speaker(turn, entities, self._knowledge.clock()), entities)
 
     async def _read(self, record: Episode | Resource, text: str, known: EntityMatcherIndex, batch: Batch) -> None:
         """Store the entities of a record."""
@@ -95,6 +110,9 @@ class EntityStage:
             before = await knowledge.mentions.get(each.value.id)
             if before is None:
                 await knowledge.mentions.store_many([each])
+            elif set(before.entities) < set(each.value.entities):  # a name that is known since it was read before
+                changes = each.value.model_dump(include={"content", "at", "links"})
+                await knowledge.mentions.update(before.id, redact_fields(MENTIONS, changes))
         for relation in await store_relations(knowledge, drafts.relations, known.cluster):
             metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.relation_type)
         await self._known.keep()

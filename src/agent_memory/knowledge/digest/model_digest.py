@@ -229,15 +229,21 @@ class ModelDigest:
         if use != before:
             await asyncio.to_thread(use.write, folder)
         for batch in split_batches(due) if not use.paused else ():
-            use.paused = permission.find_pause() or ""
+            use.paused = permission.find_pause() or ("" if use.is_agreed else "the yes was taken back")
             mark = mark if use.paused else await self._digest_batch(batch, mark, use)
-            await asyncio.to_thread(use.write, folder)
+            await self._write(use)
             await self._marks.keep(mark)
             if use.paused:
                 return
             yield len(batch), 0
         if is_whole and not use.paused:
             await self._marks.keep(mark.model_copy(update={"through": last}))
+
+    async def _write(self, use: ModelUse) -> None:
+        """Write the use, with the yes as the file has it now."""
+        folder, now = self._knowledge.folder.path, self._knowledge.clock()
+        use.is_agreed = (await asyncio.to_thread(ModelUse.read, folder, now)).is_agreed
+        await asyncio.to_thread(use.write, folder)
 
     def _has_retries(self, mark: Mark) -> bool:
         """Return True if a failed passage is due again."""
@@ -264,7 +270,7 @@ class ModelDigest:
             use.paused = f"today's budget of {permission.daily_tokens:,} tokens is used"
             return mark
         use.tokens += reserved  # a killed process must not ask for more than the budget
-        await asyncio.to_thread(use.write, self._knowledge.folder.path)
+        await self._write(use)
         spent = budget.tokens
         try:
             outcome = await ask_statements(self._digest, self._asking, batch, permission.caller, permission.hold)

@@ -101,8 +101,12 @@ def not_found(error: CategoryNotFoundError) -> str:
 
 def describe_missing_page(name: str, passages: int) -> str:
     """Return how many passages mention a name without a page."""
-    count = counted(passages, "passage mentions", "passages mention") if passages else "No passage mentions"
-    return f'No page "{visible(name)}". {count} it.'
+    return f'No page "{visible(name)}". {describe_passages(passages)}'
+
+
+def describe_passages(passages: int) -> str:
+    """Return a sentence about how many passages mention a name."""
+    return f"{counted(passages, 'passage mentions', 'passages mention') if passages else 'No passage mentions'} it."
 
 
 async def _source(manager: MemoryManager, item: MemoryItem) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from agent_memory.files.atomic import read_json, replace_file, translated
 from agent_memory.files.names import MODEL_USE
+from agent_memory.service.proposals import proposal_id
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -65,4 +66,9 @@ class ModelUse:
     def get_counts(self) -> dict[str, Any]:
         """Return the counts for a status."""
         counts = {"asked": self.asked, "added": self.added, "refused": self.refused, "tokens_today": self.tokens}
-        return {**counts, "paused": self.paused or None}
+        return {**counts, "paused": self.paused or None, "is_agreed": self.is_agreed}
+
+
+def get_model_proposal(agent_id: str) -> str:
+    """Return the ID of the proposal that a background model digests passages."""
+    return proposal_id("model", agent_id)

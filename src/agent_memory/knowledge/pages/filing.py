@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.pages.subjects import HIDDEN, KEY, find_subjects, is_derived, is_legacy, load_sources
+from agent_memory.knowledge.pages.subjects import FILE, HIDDEN, KEY, find_subjects, is_derived, is_legacy, load_sources
 from agent_memory.knowledge.topics.assignment import Declared, build_name, nearest
 from agent_memory.models import EVERYTHING, TOPIC, Listing, SearchFilters, Source, Topic, derived_id
 from agent_memory.redaction import SecretRedactor, redact_label
@@ -194,7 +194,7 @@ def _build_topic(knowledge: Knowledge, subject: PageSubject, known: Topic | None
         "description": subject.description,
         "source": Source(kind="assistant", detail=subject.kind),
         "group": subject.group,
-        "metadata": {"title": subject.title[:_MOST_TITLE], KEY: subject.key},
+        "metadata": {"title": subject.title[:_MOST_TITLE], KEY: subject.key, FILE: subject.file},
     }
     name = "" if known is not None else build_name(subject.name)
     known = known or names.pop_legacy(name)

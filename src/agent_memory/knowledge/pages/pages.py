@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import BusyError
@@ -19,7 +20,17 @@ from agent_memory.knowledge.pages.paging import page_of, rendered_of, shortened,
 from agent_memory.knowledge.pages.rereading import OnlyNew
 from agent_memory.knowledge.pages.shortening import PageShortener
 from agent_memory.knowledge.pages.sources import load_texts
-from agent_memory.knowledge.pages.subjects import DOCUMENT, HIDDEN, KEPT, KEY, describe, is_derived, is_hidden
+from agent_memory.knowledge.pages.subjects import (
+    DOCUMENT,
+    FILE,
+    HIDDEN,
+    KEPT,
+    KEY,
+    describe,
+    is_derived,
+    is_hidden,
+    list_names,
+)
 from agent_memory.knowledge.topics.assignment import build_name
 from agent_memory.knowledge.topics.consolidation import INTERVAL
 from agent_memory.knowledge.topics.escaping import escaped
@@ -113,12 +124,12 @@ class Pages:
         """Return a topic by its name."""
         return next((topic for topic in await self.list_shown() if topic.name == name), None)
 
-    async def find(self, name: str) -> Topic | None:
-        """Return a topic by its name or its unique title."""
-        topics, wanted = await self.list_shown(), build_name(name)
-        named = [topic for topic in topics if topic.name in {name, wanted}]
-        titled = [topic for topic in topics if title_of(topic).casefold() == name.strip().casefold()]
-        return named[0] if named else titled[0] if len(titled) == 1 else None
+    async def find(self, name: str) -> list[Topic]:
+        """Return topics by name, else by title, else by file name."""
+        topics, wanted = await self.list_shown(), name.strip().casefold()
+        named = [topic for topic in topics if topic.name in {name, build_name(name)}]
+        titled = [topic for topic in topics if title_of(topic).casefold() == wanted]
+        return named[:1] or titled or [topic for topic in topics if PurePath(wanted).name in list_names(topic)]
 
     async def declare(self, declared: Redacted[Topic]) -> Topic:
         """Store a declared topic, in place of a hidden one.
@@ -170,7 +181,8 @@ class Pages:
 
     async def update_description(self, topic: Topic, members: Sequence[Memory]) -> Topic:
         """Describe a document by its present items, and return its topic."""
-        description = describe(topic.source.detail or "", title_of(topic), members)
+        file = str(topic.metadata.get(FILE, ""))
+        description = describe(topic.source.detail or "", title_of(topic), members, file=file)
         if description == topic.description:
             return topic
         return await self._knowledge.topics.update(topic.id, {"description": description})

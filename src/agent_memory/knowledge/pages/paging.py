@@ -132,9 +132,11 @@ def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, SourceText |
     if memory.is_item and memory.category == _NOTE:
         heading = {TALK: _EXCHANGES, PERSON: f"{said:%Y-%m}"}.get(topic.source.detail or "", heading)
     text = memory.content if is_passage(memory) else flatten(memory.content)
-    moment = memory.observed_at.timestamp() if memory.observed_at else float("inf")
     turn = sources.get(get_source_id(memory))
-    order = PagePlace(0, moment, "", place if turn is None else turn.order, place)
+    if is_passage(memory) and turn is not None and turn.speaker and f"\n{turn.speaker}: " not in f"\n{text}":
+        text = f"{turn.speaker}: {text}"
+    moment = memory.observed_at.timestamp() if memory.observed_at else float("inf")
+    order = PagePlace(0, moment, "", place if turn is None else turn.order, note.start)
     return TopicItem(memory.id, text, note, heading, memory.observed_at, order, memory.trust)
 
 

@@ -23,6 +23,7 @@ class SourceText:
         text: Whole text.
         label: Type and title, for a reader.
         order: Place of a turn in its conversation.
+        speaker: Name or role of who said a turn.
     """
 
     source: str
@@ -30,6 +31,7 @@ class SourceText:
     text: str
     label: str
     order: int = 0
+    speaker: str = ""
 
 
 async def load_texts(knowledge: Knowledge, source_ids: Iterable[str]) -> dict[str, SourceText | None]:
@@ -56,5 +58,6 @@ async def load_texts(knowledge: Knowledge, source_ids: Iterable[str]) -> dict[st
                 continue
             home = resource.id if resource is not None else source
             label = f"{resource.resource_type} {resource.title}".strip() if resource is not None else "a turn"
-            texts[source] = SourceText(source, home, text, label, turn.order if turn is not None else 0)
+            speaker, order = (turn.speaker or turn.role.title(), turn.order) if turn is not None else ("", 0)
+            texts[source] = SourceText(source, home, text, label, order, speaker)
     return texts

@@ -30,6 +30,8 @@ PERSON: Final = "person"
 DERIVED: Final = frozenset({ENTITY, HIDDEN, KEPT, DOCUMENT, TALK, PERSON})
 KEY: Final = "of"
 """Key of a topic's metadata that has the ID of its document or conversation, or the name of the speaker."""
+FILE: Final = "file"
+"""Key of a topic's metadata that has the name of its file."""
 LEAST_SAID: Final = 5
 """Items that a person said before there is a page."""
 _BY_MODEL: Final = "model"
@@ -56,6 +58,7 @@ class PageSubject:
         speakers: Names and roles of who speaks, in order.
         turns: IDs of the turns of a conversation.
         untracked_turns: Number of turns that its items quote and that have no records.
+        file: Name of the file of the document or conversation, empty without a file.
     """
 
     kind: str
@@ -66,6 +69,7 @@ class PageSubject:
     speakers: dict[str, None] = field(default_factory=dict)
     turns: set[str] = field(default_factory=set)
     untracked_turns: int = 0
+    file: str = ""
 
     @property
     def has_page(self) -> bool:
@@ -99,7 +103,7 @@ class PageSubject:
     @property
     def description(self) -> str:
         """What the page covers."""
-        return describe(self.kind, self.title, self.members, [*self.speakers])
+        return describe(self.kind, self.title, self.members, [*self.speakers], self.file)
 
 
 def is_derived(topic: Topic) -> bool:
@@ -124,18 +128,30 @@ def list_hidden(records: Iterable[Record], files: TopicFiles) -> list[str]:
     return sorted(record.name for record in records if isinstance(record, Topic) and is_hidden(record, files))
 
 
-def describe(kind: str, title: str, members: Sequence[Memory], speakers: Sequence[str] = ()) -> str:
-    """Return a description: headings of a document, speakers of a conversation."""
+def list_names(topic: Topic) -> set[str]:
+    """Return the file name of a topic, casefolded, also without suffix."""
+    file = str(topic.metadata.get(FILE, "")).casefold()
+    return {file, PurePath(file).stem} - {""}
+
+
+def _cut_description(text: str) -> str:
+    """Return a description that fits into its record, cut between words."""
+    return text if len(text) <= _MOST_DESCRIBED else f"{text[: _MOST_DESCRIBED - 2].rpartition(' ')[0].rstrip(',;')} …"
+
+
+def describe(kind: str, title: str, members: Sequence[Memory], speakers: Sequence[str] = (), file: str = "") -> str:
+    """Return a description: file, headings of a document, speakers of a conversation."""
     if kind == PERSON:
-        return f"What {title} said, with the questions it answers."[:_MOST_DESCRIBED]
+        return _cut_description(f"What {title} said, with the questions it answers.")
     days = _get_days(members)
+    days = f"{days} in {file}" if file else days
     if kind == TALK:
-        return f"Conversation of {days} with {_join_names(speakers)}."[:_MOST_DESCRIBED]
+        return _cut_description(f"Conversation of {days} with {_join_names(speakers)}.")
     paths = [_read_path(item) for item in members if item.metadata.get("heading")]
     headings = dict.fromkeys(path[1] if len(path) > 1 and path[0] == title else path[0] for path in paths)
     headings.pop(title, None)
     listed = f": {', '.join(headings)}" if headings else ""
-    return f"Document of {days}{listed}."[:_MOST_DESCRIBED]
+    return _cut_description(f"Document of {days}{listed}.")
 
 
 def speaker_of(item: Memory) -> str:
@@ -200,7 +216,7 @@ def _add_item(
 ) -> None:
     """Add an item to its document or conversation."""
     kind = TALK if resource.resource_type == "conversation" else DOCUMENT
-    new = PageSubject(kind, key, resource.title, resource.group)
+    new = PageSubject(kind, key, resource.title, resource.group, file=resource.source.detail or "")
     subject = subjects.setdefault((kind, key), new)
     is_new = item.id not in {member.id for member in subject.members[-1:]}
     if is_new:

@@ -477,6 +477,43 @@ async def test_entities_name_seen_twice_is_shown_with_both_texts(
     assert (known.mentions, len(await entities.timeline(known))) == (2, 2)
 
 
+@pytest.mark.parametrize("between", [0, 120])
+async def test_entities_speaker_is_found_in_earlier_texts_of_the_chat(
+    ingestor: MemoryIngestor, knowledge: Knowledge, between: int
+) -> None:
+    texts = [
+        "Tom works for Northwind.",
+        "Tom lives in Bremen.",
+        *(f"Crate {number} is full." for number in range(between)),
+    ]
+    turns = [*(Said(text, "person", "Ada") for text in texts), Said("I leave on Friday.", "person", "Tom")]
+    chat = await Ingest(knowledge).conversation("chat", title="chat", group=GROUP)
+    await Ingest(knowledge).turns(turns, conversation=chat.record.id, group=GROUP)
+    await ingestor.background.tell()
+    await ingestor.background.settle()
+    entities = EntityReader(knowledge, GROUP)
+    known = await entities.get("Tom")
+    assert (known.entity.entity_type, known.mentions) == ("person", 3)
+    assert {moment.text for moment in await entities.timeline(known)} == {*texts[:2], turns[-1].text}
+
+
+async def test_entities_reading_again_adds_names_that_are_known_now(
+    ingestor: MemoryIngestor, knowledge: Knowledge, service: MemoryService
+) -> None:
+    await say(ingestor, "Tom lives in Bremen.", "See PROJ-12, and ask Tom about it.")
+    await read(ingestor, knowledge, Said("I leave on Friday.", "person", "Tom"))
+    entities = EntityReader(knowledge, GROUP)
+    assert (await entities.get("Tom")).mentions == 1
+    for mark in [each for each in await knowledge.marks.valid() if each.stage == "entities" and each.through]:
+        await knowledge.marks.update(mark.id, {"through": 0})
+    again = MemoryIngestor(knowledge=knowledge, service=service)
+    await again.background.tell()
+    await again.background.settle()
+    await again.close()
+    assert (await entities.get("Tom")).mentions == 3
+    assert (await entities.get("PROJ-12")).mentions == 1
+
+
 async def test_entities_name_twice_in_one_text_is_shown(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
     await say(ingestor, "I met Tobias Reuter, and later Tobias Reuter left.")
     assert await names_shown(knowledge) == {"Tobias Reuter": "name"}

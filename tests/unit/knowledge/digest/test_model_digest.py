@@ -160,6 +160,26 @@ async def test_digest_uses_no_more_than_daily_tokens(
     assert len(model.prompts) > asked
 
 
+async def test_digest_stops_when_the_yes_is_taken_back(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, clock: FrozenClock
+) -> None:
+    for number in range(3):
+        lines = [f"Pier {number} is closed to boats of {length} metres." for length in range(80)]
+        await ingest.resource(Document("\n".join(lines), f"pier-{number}.txt"))
+    folder, model = knowledge.folder.path, ScriptedModel("[]")
+
+    async def take_back(prompt: str) -> str:
+        use = ModelUse.read(folder, clock())
+        use.is_agreed = False
+        use.write(folder)
+        return await model(prompt)
+
+    await work(knowledge, service, take_back)
+    assert len(model.prompts) == 1
+    assert not ModelUse.read(folder, clock()).is_agreed
+    assert ModelUse.read(folder, clock()).paused == "the yes was taken back"
+
+
 async def test_digest_batch_has_one_group_and_trust() -> None:
     def passage(number: int, group: str, trust: Any) -> Memory:
         return Memory(agent_id="bob", id=f"mem-{number:012}", content="x", group=group, trust=trust)

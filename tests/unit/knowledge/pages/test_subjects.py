@@ -160,12 +160,60 @@ async def test_names_taken_or_foreign_are_made_free(
     assert (await make_topics(knowledge, service)).keys() == names
 
 
-async def test_page_is_found_by_title(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> None:
-    await ingest.resource(Document(GUIDE, "client.md", said_at=WRITTEN))
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("CLIENT", ["client"]),
+        ("Client Guide", ["client"]),
+        ("guide", []),
+        ("", []),
+        ("docs/Client.md", ["client"]),
+        ("Retro 2026-03-02", ["retro_2026_03_02"]),
+        ("chat.txt", ["chat"]),
+        ("CHAT", ["chat"]),
+        ("plan.md", ["plan", "plan_2"]),
+    ],
+)
+async def test_page_is_found_by_name_title_or_file(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, tmp_path: Path, name: str, found: list[str]
+) -> None:
+    talk = "\n".join(f"{speaker}: {words}" for speaker, words in MEETING)
+    texts = {"client.md": GUIDE, "chat.txt": talk, "Retro 2026-03-02.md": f"# Retro\n\n{talk}"}
+    texts |= {"a/plan.md": "We sail in May.", "b/plan.md": "We row in June."}
+    for file, text in texts.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(text)
+        await ingest.file(tmp_path / file)
     await make_topics(knowledge, service)
     pages = Pages(knowledge, service)
-    names = [topic and topic.name for topic in [await pages.find(name) for name in ("CLIENT", "Client Guide", "guide")]]
-    assert names == ["client", "client", None]
+    assert [topic.name for topic in await pages.find(name)] == found
+
+
+async def test_long_description_ends_between_words(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    headings = "\n\n".join(f"## Chapter {number}\n\nWe sail." for number in range(100, 200))
+    await ingest.resource(Document(f"# Book\n\n{headings}", "book.md", said_at=WRITTEN))
+    description = (await make_topics(knowledge, service))["book"].description
+    assert len(description) <= 500
+    assert description.endswith(" …")
+    last = description.removesuffix(" …").split()[-1]
+    assert last == "Chapter" or last in headings.split()
+
+
+async def test_pages_of_equal_title_name_their_files(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, tmp_path: Path
+) -> None:
+    for file in ("chat.text", "chat.txt"):
+        (tmp_path / file).write_text("\n".join(f"{speaker}: {words} ({file})" for speaker, words in MEETING * 2))
+        await ingest.file(tmp_path / file)
+    topics = await make_topics(knowledge, service)
+    pages = [parse(await Pages(knowledge, service).shown(topics[name])) for name in ("chat", "chat_2")]
+    assert [page.title for page in pages] == ["chat", "chat"]
+    assert {page.about.partition(" in ")[2] for page in pages} == {
+        "chat.text with Maria and Tobias.",
+        "chat.txt with Maria and Tobias.",
+    }
 
 
 async def test_mentions_are_passages_with_all_words_of_a_name(

@@ -1,0 +1,42 @@
+"""The command `accept`: yes to the proposal of a session."""
+
+import asyncio
+from typing import Annotated
+
+import typer
+
+from agent_memory.cli.running import Run, command
+from agent_memory.errors import UnknownIdError
+from agent_memory.files.layout import folder_of
+from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
+from agent_memory.models import utc_now
+from agent_memory.redaction import quoted
+
+
+@command()
+async def accept(
+    run: Run,
+    proposal: Annotated[str, typer.Argument(metavar="ID", help="ID of the proposal, as a session or status shows it.")],
+    *,
+    undo: Annotated[bool, typer.Option("--undo", help="Take the yes back.")] = False,
+) -> None:
+    """Allow a background model to digest passages: yes to its estimate.
+
+    The yes holds for this agent, in later sessions and for later documents, within the tokens a day that `model_budget`
+    allows.
+    """
+    if proposal.strip().lower() != get_model_proposal(run.service.agent_id):
+        raise UnknownIdError(
+            f"{quoted(proposal)} is not a proposal for agent {run.service.agent_id}; nothing was changed.",
+            recovery="Run `agent-memory status` to see the ID, or `agent-memory review` to decide about notes.",
+        )
+    folder, now = folder_of(run.service.agent_id, run.root).path, utc_now()
+    use = await asyncio.to_thread(ModelUse.read, folder, now)
+    use.is_agreed, use.paused = not undo, ""
+    await asyncio.to_thread(use.write, folder)
+    run.screen.document({"agent_id": run.service.agent_id, "is_agreed": use.is_agreed})
+    outcome = "No background model may" if undo else "A background model may"
+    run.screen.show(f"{outcome} digest passages of {run.service.agent_id}.")
+    if not undo:
+        run.screen.hint("It begins in a session with `model: session` of hooks-memory-ingestion.")
+        run.screen.hint(f"Take it back: `agent-memory accept {proposal.strip()} --undo`")
