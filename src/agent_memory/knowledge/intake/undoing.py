@@ -104,6 +104,30 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
     return done
 
 
+async def undo_version(knowledge: Knowledge, service: MemoryService, version_id: str, caller: Caller) -> str:
+    """Take back a new version of a document; return why not, or an empty string.
+
+    Raises:
+        UnknownIdError: The version was forgotten meanwhile.
+        StorageError: What was forgotten before is forgotten; doing it again does the rest.
+    """
+    if await knowledge.resources.get(version_id) is None:
+        return "the new version was taken back since; ingest the file to have it again"
+    if newer := (await knowledge.resources.replaced_by([version_id])).get(version_id):
+        return f"{newer} is a newer version of its document; take that back first"
+    await undo(knowledge, service, [version_id], caller)
+    return ""
+
+
+async def is_withdrawal(knowledge: Knowledge, seq: int) -> bool:
+    """Return True if a change forgot items with a document that is still forgotten.
+
+    Raises:
+        StorageError: The documents cannot be read.
+    """
+    return any(seq in record.metadata.get(WITHDRAWN_IN, ()) for record, _ in await knowledge.resources.forgotten())
+
+
 async def _note_withdrawn(
     knowledge: Knowledge, service: MemoryService, resource_id: str, items: Sequence[Memory]
 ) -> None:

@@ -135,6 +135,15 @@ async def show_again(service: MemoryService, older_id: str, resource_id: str, ca
     await service.admin.derived.update_many({item.id: shown_again(item) for item in hidden}, caller)
 
 
+def find_version_change(before: Memory | None, after: Memory | None) -> str:
+    """Return the ID of the new version that hid an item or gave it up, or an empty string."""
+    if before is None or after is None:
+        return ""
+    hid, shown = after.metadata.get(REPLACED_IN), before.metadata.get(REPLACED_IN)
+    version = str(hid or shown or "")
+    return version if hid != shown and version not in sources_of(after) else ""
+
+
 def shown_again(item: Memory) -> dict[str, Any]:
     """Return the changes that show a hidden item, or nothing."""
     if REPLACED_IN not in item.metadata:

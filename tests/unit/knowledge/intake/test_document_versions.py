@@ -12,13 +12,12 @@ import pytest
 from agent_memory.knowledge.intake.document_index import COPY_OF
 from agent_memory.knowledge.intake.drafting import Document
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.undoing import taken_from, undo
+from agent_memory.knowledge.intake.undoing import taken_from, undo, undo_version
 from agent_memory.knowledge.items.replaced_passages import PROPOSED
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of
 from agent_memory.models import SearchFilters
 from agent_memory.service import NOBODY, open_service
-from agent_memory.service.recent_changes import RecentChanges
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -119,17 +118,6 @@ async def test_text_that_comes_back_is_shown_again(library: Library) -> None:
     assert shown[at("9:00")].id == first
 
 
-async def test_hidden_passages_come_back_with_one_undo(library: Library) -> None:
-    text = "".join(f"# Part {part}\n\nIt weighs {{weight}} kg {part}.\n\n" for part in range(4))
-    await library.give(text.format(weight=1), "parts.md")
-    await library.give(text.format(weight=2), "parts.md")
-    recent = RecentChanges(library.service, library.knowledge.folder.audit)
-    [change] = [change for change in await recent.list_changes() if "expires_at" in change.fields]
-    assert len(change.parts) == 4
-    assert not (await recent.take_back(change, NOBODY)).conflicts
-    assert len(await library.shown()) == 8
-
-
 async def test_undo_of_a_version_brings_back_the_one_before(library: Library) -> None:
     await library.give(FERRY.format(time="9:00"))
     done = await library.give(FERRY.format(time="10:30"))
@@ -139,6 +127,17 @@ async def test_undo_of_a_version_brings_back_the_one_before(library: Library) ->
     records = await taken_from(library.knowledge, "ferry.md", str((library.folder / "ferry.md").resolve()))
     await undo(library.knowledge, library.service, [record.id for record in records], NOBODY)
     assert await library.shown() == {}
+
+
+async def test_undo_version_twice_changes_nothing(library: Library) -> None:
+    text = "".join(f"# Part {part}\n\nIt weighs {{weight}} kg {part}.\n\n" for part in range(4))
+    await library.give(text.format(weight=1), "parts.md")
+    before = await library.shown()
+    done = await library.give(text.format(weight=2), "parts.md")
+    assert await undo_version(library.knowledge, library.service, done.resources[0], NOBODY) == ""
+    assert (await library.shown()).keys() == before.keys()
+    assert "taken back since" in await undo_version(library.knowledge, library.service, done.resources[0], NOBODY)
+    assert (await library.shown()).keys() == before.keys()
 
 
 async def test_front_matter_alone_changes_no_passage(library: Library) -> None:
