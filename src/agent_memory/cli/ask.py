@@ -30,6 +30,7 @@ from agent_memory.models import (
 )
 from agent_memory.service.results import Found
 from agent_memory.service.views import answer, around_whole, whole_hit, whole_memory
+from agent_memory.storage.replacements import find_current
 
 _COLUMNS: Final = ("id", "category", "timestamp", "content")
 _LIMIT: Final = 10
@@ -100,7 +101,7 @@ async def list_(
     most = page.most
     listing = Listing(sort, await filters_given(run), state.states, state.trust, state.pinned, "", page.offset, most)
     listed = await (_pad_of(run, listing) if scratchpad else run.service.admin.browse(listing))
-    replaced = await run.service.admin.replaced_by([memory.id for memory in listed.records])
+    replaced = await find_current(run.service.admin, [memory.id for memory in listed.records])
     documents = [whole_memory(memory, replaced.get(memory.id)) for memory in listed.records]
     head = {"agent_id": run.service.agent_id, "count": len(documents), "total": listed.total}
     run.screen.rows({**head, "memories": documents}, "memories", _COLUMNS)
@@ -130,7 +131,7 @@ async def show(run: Run, memory_id: MemoryIds) -> None:
     """Show all that is known about memories."""
     ids = await resolved(run.service, memory_id, read_only=True)
     memories = [await run.service.open(each, run.caller) for each in ids]
-    replaced = await run.service.admin.replaced_by([memory.id for memory in memories])
+    replaced = await find_current(run.service.admin, [memory.id for memory in memories])
     around = await run.service.admin.surroundings([memory.id for memory in memories])
     documents = [
         {**whole_memory(memory, replaced.get(memory.id)), **around_whole(around[memory.id], "linked")}
