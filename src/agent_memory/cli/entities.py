@@ -15,6 +15,7 @@ from agent_memory.files.wording import counted
 from agent_memory.ingestion.entities.reading import Entities, KnownEntity, Moment
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.models import EntityType, Episode, to_text, visible
+from agent_memory.service.said_days import describe_day, describe_said_day
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -198,8 +199,10 @@ def _line(moment: Moment, name: str) -> str:
     words, source = " ".join(moment.text.split()), moment.source
     if moment.trust == "low":
         source += " (untrusted)"
-    if moment.what == "mention":
-        return f"{day(moment.at)}  {words} · {source}"
+    if moment.record is not None:
+        said = describe_said_day(moment.record, words)
+        told = f" (said {said})" if said else ""
+        return f"{describe_day(moment.record, moment.at.astimezone())}  {words}{told} · {source}"
     relation = moment.what.replace("_", " ")
     if moment.until == moment.at:
         until, relation = "", f"no longer {relation}"

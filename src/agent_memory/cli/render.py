@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from agent_memory.cli.text import day, minute, one_line, plain, to_json
+from agent_memory.cli.text import minute, one_line, plain, to_json
 from agent_memory.files.wording import counted, human
 from agent_memory.models import HitOrigin, Linked, is_told, offered_values, utc_now
+from agent_memory.service.said_days import describe_day, describe_said_day
 from agent_memory.service.shortening import shown_links, title_of
-from agent_memory.times import describe_saying
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -219,10 +219,10 @@ def _summary(memory: Memory, superseded_by: str | None = None, origin: HitOrigin
     when = memory.observed_at if memory.is_item or not is_note else None  # as old as what it was drawn from
     what = memory.category if is_note else origin.kind
     moment = when or memory.timestamp
-    said = describe_saying(memory.content, memory.said_at)
+    said = describe_said_day(memory, memory.content)
     parts = [(memory.id, "cyan"), (what, "dim")]
     if not said or moment != memory.said_at:
-        parts.append((day(moment), "dim"))
+        parts.append((describe_day(memory, moment.astimezone()), "dim"))
     if said:
         parts.append((f"said {said}", "dim"))
     parts += [(text, "dim") for text in (origin.source, origin.speaker) if text]
@@ -264,10 +264,12 @@ def _details(memory: Memory, superseded_by: str | None) -> list[tuple[str, str]]
     accessed = counted(memory.access_count, "time") + (
         f", last {minute(memory.last_accessed)}" if memory.last_accessed else ""
     )
+    moment = describe_said_day(memory, memory.content)
     moments = [("observed", memory.observed_at), ("expires", memory.expires_at), ("promoted", memory.promoted_at)]
     shares = [("confidence", memory.confidence), ("importance", memory.importance)]
     rows = [
         ("stored", f"{minute(memory.timestamp)}, by {said}{session}"),
+        ("said", moment),
         ("trust", memory.trust),
         ("project", memory.project),
         *((name.replace("_", " "), str(value)) for name, value in offered_values(memory).items()),

@@ -6,7 +6,7 @@ import re
 from calendar import monthrange
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator
 
@@ -37,6 +37,14 @@ def as_utc(moment: datetime) -> datetime:
 
 OFFSET: Final = "utc_offset"
 """Key of a record's metadata: the offset of a message, such as "-05:00"."""
+
+FILE_TIME: Final = "file_time"
+"""Key of a record's metadata: its day of saying is not known, only the modification time of its file."""
+
+
+def get_saying_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what metadata says of the moment of saying, for records derived from it."""
+    return {key: metadata[key] for key in (OFFSET, FILE_TIME) if key in metadata}
 
 
 def build_offset(moment: datetime) -> dict[str, str]:

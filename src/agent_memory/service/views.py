@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.wording import counted
 from agent_memory.models import MEMORY, to_text, visible
+from agent_memory.service.said_days import describe_said_day
 from agent_memory.service.shortening import shorten_line, shown_links, title_of
-from agent_memory.times import describe_saying
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -76,7 +76,7 @@ def brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> di
         project: Project of the session; a memory of the same project does not repeat it.
     """
     view = {name: visible(value) if isinstance(value, str) else value for name, value in MEMORY.view(memory).items()}
-    said = describe_saying(memory.content, memory.said_at)
+    said = describe_said_day(memory, memory.content)
     marks: dict[str, Any] = {"said": said} if said else {}
     if memory.pinned:
         marks["pinned"] = True

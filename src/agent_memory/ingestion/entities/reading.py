@@ -66,6 +66,7 @@ class Moment:
         other: The other entity of a relation, by its name.
         is_subject: Whether it is said of this entity.
         trust: Of the words.
+        record: Record of a mention.
     """
 
     at: datetime
@@ -76,6 +77,7 @@ class Moment:
     other: str = ""
     is_subject: bool = True
     trust: Trust = "medium"
+    record: Mentions | None = None
 
 
 @dataclass(slots=True)
@@ -184,7 +186,7 @@ class Entities:
             words, told = _around(mention, own, texts.get(source, "")), related.get(source, [])
             is_told = bool(told) and (source not in texts or any(words in each or each in words for each in told))
             if not is_told and (as_of is None or moment <= as_of):
-                found.append(Moment(moment, "mention", words, source, trust=mention.trust))
+                found.append(Moment(moment, "mention", words, source, trust=mention.trust, record=mention))
         return sorted(found, key=lambda each: (each.at, orders.get(each.source, 0), each.source, each.what))
 
     async def merge(self, one: KnownEntity, other: KnownEntity, why: str = "a person said so") -> None:

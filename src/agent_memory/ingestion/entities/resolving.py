@@ -26,6 +26,7 @@ from agent_memory.models import (
 )
 from agent_memory.models.digest_statements import FROM
 from agent_memory.models.entities import MAX_NAME_CHARS, UNTYPED
+from agent_memory.models.times import get_saying_metadata
 from agent_memory.storage.cleaning import make_record, with_fields
 
 if TYPE_CHECKING:
@@ -187,6 +188,7 @@ def _mentions(
         some = rows[at : at + _MOST_NAMES]
         links = [{"rel": FROM, "id": source.id}, *({"rel": NAMES, "id": one} for one, _ in some)]
         values = _head(source, now, *links) | {
+            "metadata": get_saying_metadata(source.metadata),
             "content": "\n".join(" ".join(each.name.split()) for _, each in some),
             "at": [each.start for _, each in some],
         }

@@ -33,7 +33,7 @@ from agent_memory.models import (
     visible,
 )
 from agent_memory.models.digest_statements import FROM
-from agent_memory.models.times import OFFSET
+from agent_memory.models.times import get_saying_metadata
 from agent_memory.redaction import quoted
 from agent_memory.service.seeing import is_seen
 from agent_memory.service.shortening import shorten_line
@@ -399,9 +399,8 @@ def _make_item(
         "passage": passage.id,
         **{name: value for name, value in details.items() if value},
     }
-    for key in ("speaker", "path", OFFSET):
-        if key in passage.metadata:
-            metadata[key] = passage.metadata[key]
+    metadata |= {key: passage.metadata[key] for key in ("speaker", "path") if key in passage.metadata}
+    metadata |= get_saying_metadata(passage.metadata)
     text, trust = " ".join(statement.text.split()), lowest(caller.trust, passage.trust, "medium")
     return {
         "id": get_statement_id(passage.belongs_to, trust, passage.id, text),

@@ -17,6 +17,7 @@ from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.topics.rewording import keep_words
 from agent_memory.models import flatten
 from agent_memory.models.digest_statements import PASSAGE
+from agent_memory.models.times import FILE_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory, Topic
 
 _EXCHANGES: Final = "Exchanges"
+_UNDATED: Final = "Without a date"
 _NOTE: Final = "note"
 _MOST_QUOTED: Final = 500
 """Characters of a text that is quoted whole."""
@@ -113,15 +115,16 @@ def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, Passage | No
             heading = flatten(path).removeprefix(title_of(topic)).removeprefix(SEPARATOR)
         own = heading if heading != SOURCES else f"{title_of(topic)}{SEPARATOR}{heading}"
         return TopicItem(memory.id, words or path, note, own, None, (1, 0, note.source, note.start), memory.trust)
-    said = memory.observed_at or memory.timestamp
+    said, is_dated = memory.observed_at or memory.timestamp, FILE_TIME not in memory.metadata
     heading = heading_of(memory.category)
     if memory.is_item and memory.category == _NOTE:
-        heading = {TALK: _EXCHANGES, PERSON: f"{said:%Y-%m}"}.get(topic.source.detail or "", heading)
+        month = f"{said:%Y-%m}" if is_dated else _UNDATED
+        heading = {TALK: _EXCHANGES, PERSON: month}.get(topic.source.detail or "", heading)
     text = memory.content if is_passage(memory) else flatten(memory.content)
     moment = memory.observed_at.timestamp() if memory.observed_at else float("inf")
     turn = sources.get(source_of(memory))
     order = (0, moment, "", place if turn is None else turn.order)
-    return TopicItem(memory.id, text, note, heading, memory.observed_at, order, memory.trust)
+    return TopicItem(memory.id, text, note, heading, memory.observed_at if is_dated else None, order, memory.trust)
 
 
 def _note(memory: Memory, sources: Mapping[str, Passage | None]) -> Footnote:
