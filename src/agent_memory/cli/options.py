@@ -135,7 +135,7 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Which memories a command is about, by what they are and when they were stored."""
+    """Which memories a command is about, by what they are and when they were said."""
 
     category: Annotated[str | None, typer.Option("--category", "-c", help="Only this category.", **_CATEGORY)] = None
     tag: Annotated[
@@ -143,9 +143,9 @@ class Filters:
     ] = None
     project: Annotated[str | None, typer.Option("--project", metavar="NAME", help="Only of this project.")] = None
     since: Annotated[
-        str | None, typer.Option("--since", metavar="DATE", help="Stored on or after, e.g. 2026-01-30, yesterday, 7d.")
+        str | None, typer.Option("--since", metavar="DATE", help="Said on or after, e.g. 2026-01-30, yesterday, 7d.")
     ] = None
-    until: Annotated[str | None, typer.Option("--until", metavar="DATE", help="Stored on or before.")] = None
+    until: Annotated[str | None, typer.Option("--until", metavar="DATE", help="Said on or before.")] = None
     items: Annotated[bool, typer.Option("--items", help="With list, also passages and turns; no effect on search.")] = (
         False
     )

@@ -215,16 +215,10 @@ def _show_text(screen: Screen, text: str, max_lines: int | None = None) -> None:
 
 
 def _summary(memory: Memory, superseded_by: str | None = None, origin: HitOrigin = _NOTE) -> Text:
-    is_note = origin.kind == "note"
-    when = memory.observed_at if memory.is_item or not is_note else None  # as old as what it was drawn from
-    what = memory.category if is_note else origin.kind
-    moment = when or memory.timestamp
+    what = memory.category if origin.kind == "note" else origin.kind
     said = describe_said_day(memory, memory.content)
     parts = [(memory.id, "cyan"), (what, "dim")]
-    if not said or moment != memory.said_at:
-        parts.append((describe_day(memory, moment.astimezone()), "dim"))
-    if said:
-        parts.append((f"said {said}", "dim"))
+    parts.append((f"said {said}" if said else describe_day(memory, memory.moment.astimezone()), "dim"))
     parts += [(text, "dim") for text in (origin.source, origin.speaker) if text]
     if not origin.is_confirmed:
         parts.append(("unconfirmed", "yellow"))

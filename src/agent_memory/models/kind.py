@@ -119,7 +119,7 @@ class Kind(Generic[R]):
             self.text_of(record),
             record.facets,
             record.timestamp,
-            record.observed_at or record.timestamp,
+            record.moment,
             record.created_by_session,
             record.access_count,
             record.trust,

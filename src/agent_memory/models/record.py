@@ -195,9 +195,14 @@ class Record(Value):
         return str(getattr(self, "group", ""))
 
     @property
+    def moment(self) -> datetime:
+        """When it was said, else when it was stored; date ranges ask for it."""
+        return self.observed_at or self.timestamp
+
+    @property
     def said_at(self) -> datetime:
         """When it was said: with the offset of its message, else in the local zone."""
-        return to_own_zone(self.observed_at or self.timestamp, self.metadata, None)
+        return to_own_zone(self.moment, self.metadata, None)
 
     def is_expired(self, now: datetime) -> bool:
         """Tell whether `expires_at` has passed."""

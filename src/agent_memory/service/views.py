@@ -88,7 +88,7 @@ def brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> di
         return {**view, "timestamp": brief_moment(memory.timestamp), "access_count": memory.access_count, **marks}
     shared = {"category": "note", "tags": [], "project": project}
     own = {name: value for name, value in view.items() if name not in shared or value != shared[name]}
-    return {**own, "timestamp": memory.timestamp.date().isoformat(), **marks}
+    return {**own, "timestamp": memory.moment.date().isoformat(), **marks}
 
 
 def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
@@ -132,8 +132,7 @@ def _origin(hit: MemorySearchResult) -> dict[str, Any]:
     origin, memory = hit.origin, hit.memory
     shown: dict[str, Any] = {}
     if origin.kind != "note":
-        shown |= {"timestamp": (memory.observed_at or memory.timestamp).date().isoformat(), "kind": origin.kind}
-        shown["source"] = origin.source or memory.source.kind
+        shown |= {"kind": origin.kind, "source": origin.source or memory.source.kind}
     if origin.speaker:
         shown["speaker"] = origin.speaker
     status = _get_status(hit)

@@ -289,7 +289,7 @@ def test_topics_are_listed_and_shown_and_the_end_of_ingest_counts_them(cli: Run,
     assert (listed["declared"], listed["edited"], listed["files"]) == (False, False, [str(folder / "lea.md")])
     assert cli("topics", "-a", "eve").stdout.startswith("diary · 6 items · ")
     shown = cli("topic", "-a", "eve", "Lea")
-    assert shown.stdout.startswith("# Lea\n\n*About: What Lea said, with the questions it answers.*\n\n## 2")
+    assert shown.stdout.startswith("# Lea\n\n*About: What Lea said, with the questions it answers.*\n\n## Without a date")
     assert document(cli("topic", "-a", "eve", "lea", "--json"))["page"] == shown.stdout
     unknown = cli("topic", "-a", "eve", "leo", code=3).stderr
     assert 'No page "leo". No passage mentions it.' in unknown
@@ -477,6 +477,17 @@ def test_an_item_is_shown_with_the_day_on_which_it_was_said(cli: Run, tmp_path: 
     (tmp_path / "chat.jsonl").write_text(json.dumps(line))
     cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
     assert "2019-03-04" in cli("search", "-a", "eve", "router", "--items").stdout
+
+
+@pytest.mark.parametrize(("option", "code"), [(("--until", "2019"), 0), (("--since", "2020"), 3)])
+def test_search_date_range_judges_the_shown_day(cli: Run, tmp_path: Path, option: tuple[str, str], code: int) -> None:
+    line = {"speaker": "Kim", "text": "The router is upstairs since today.", "timestamp": "2019-03-04T10:00:00Z"}
+    (tmp_path / "chat.jsonl").write_text(json.dumps(line))
+    cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
+    found = cli("search", "-a", "eve", "router", *option, code=code).stdout
+    assert ("said 2019-03-04 (Mon)" in found) == (code == 0)
+    rows = document(cli("list", "-a", "eve", "--items", *option, "--json"))["memories"]
+    assert bool(rows) == (code == 0)
 
 
 def test_an_empty_file_is_named_with_the_reason_and_the_rest_is_taken_in(cli: Run, diary: str, tmp_path: Path) -> None:
