@@ -354,9 +354,17 @@ async def _explain(run: Run, results: SearchResults, replaced: Mapping[str, str]
     shown = sum(hit.is_near for hit in results)
     run.screen.show(f"{results.total_found} found, {shown} shown; searched by {how}.", style="bold")
     tally = Counter(each["reason"] for each in results.rejected)
-    reasons = ", ".join(f"{number} {REASONS.get(reason, reason)}" for reason, number in tally.items())
+    found = {"not_near": tally.pop("not_near", 0), "beyond_limit": tally.pop("beyond_limit", 0)}
+    last = "beyond_limit" if results and results[-1].is_near else "not_near"
+    found[last] += results.total_found - shown - sum(found.values())  # the list has the first of them
+    groups = [f"{name}: {_count(counts)}" for name, counts in (("Left out", found), ("Not found", tally))]
+    reasons = "; ".join(group for group in groups if group[-1] != " ")
     left = [await _why(run, each, replaced) for each in _some_of_each(results.rejected)]
     show_left_out(run.screen, left, len(results.rejected), reasons=reasons)
+
+
+def _count(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {REASONS.get(reason, reason)}" for reason, number in reasons.items() if number)
 
 
 def _some_of_each(rejected: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -80,7 +80,7 @@ def show_left_out(screen: Screen, rejected: list[tuple[str, str, str]], total: i
     if not total:
         return
     screen.show()
-    screen.show(f"Left out: {reasons}", style="bold")
+    screen.show(reasons, style="bold")
     for memory_id, why, text in rejected:
         screen.show(Text.assemble((f"{memory_id}  ", "dim"), (why, "yellow")), indent=2)
         screen.show(one_line(text), indent=4, max_lines=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -289,7 +290,9 @@ def test_topics_are_listed_and_shown_and_the_end_of_ingest_counts_them(cli: Run,
     assert (listed["declared"], listed["edited"], listed["files"]) == (False, False, [str(folder / "lea.md")])
     assert cli("topics", "-a", "eve").stdout.startswith("diary · 6 items · ")
     shown = cli("topic", "-a", "eve", "Lea")
-    assert shown.stdout.startswith("# Lea\n\n*About: What Lea said, with the questions it answers.*\n\n## Without a date")
+    assert shown.stdout.startswith(
+        "# Lea\n\n*About: What Lea said, with the questions it answers.*\n\n## Without a date"
+    )
     assert document(cli("topic", "-a", "eve", "lea", "--json"))["page"] == shown.stdout
     unknown = cli("topic", "-a", "eve", "leo", code=3).stderr
     assert 'No page "leo". No passage mentions it.' in unknown
@@ -477,6 +480,27 @@ def test_an_item_is_shown_with_the_day_on_which_it_was_said(cli: Run, tmp_path: 
     (tmp_path / "chat.jsonl").write_text(json.dumps(line))
     cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
     assert "2019-03-04" in cli("search", "-a", "eve", "router", "--items").stdout
+
+
+@pytest.mark.parametrize("limit", ["1", "2", "20"])
+def test_search_explain_adds_up(cli: Run, tmp_path: Path, limit: str) -> None:
+    words = [
+        "The deadline is near.",
+        "The deadline moved, and the boat is late.",
+        "Deadline of the harbour.",
+        "I sleep.",
+    ]
+    lines = [{"speaker": ("Kim", "Rolf")[place % 2], "text": text} for place, text in enumerate(words * 3)]
+    (tmp_path / "chat.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
+    found = document(cli("search", "-a", "eve", "the deadline", "--limit", limit, "--explain", "--json"))
+    left_out = [row["id"] for row in found["rejected"] if row["reason"] in {"not_near", "beyond_limit"}]
+    assert found["total_found"] == len(found["results"]) + len(left_out)
+    ids = [*(row["id"] for row in found["results"]), *(row["id"] for row in found["rejected"])]
+    assert len(ids) == len({*ids})
+    shown = cli("search", "-a", "eve", "the deadline", "--limit", limit, "--explain").stdout
+    numbers = [int(number) for number in re.findall(r"(\d+) (?:not near the best|beyond the limit)", shown)]
+    assert f"{found['total_found']} found, {found['total_found'] - sum(numbers)} shown" in shown
 
 
 @pytest.mark.parametrize(("option", "code"), [(("--until", "2019"), 0), (("--since", "2020"), 3)])
