@@ -105,7 +105,7 @@ async def entity(  # noqa: PLR0913 - the options of a command
             told = ", ".join(each.name for each in apart)
             run.screen.note(visible(f"Apart again: {told}." if apart else "Nothing was merged into it."))
         found = await known.get(found.entity.id)
-        moments = await known.timeline(found, moment_of(as_of, "--as-of", end=True))
+        moments = await known.timeline(found, moment_of(as_of, "--as-of", end=True, is_ahead=None))
         names = {each.entity.id: each.entity.name for each in await known.all()}
     _show(run, found, moments, names, every=every)
 

@@ -344,14 +344,14 @@ def _ambiguous(word: str, texts: Mapping[str, str], total: int) -> ValidationErr
     )
 
 
-def moment_of(text: str | None, option: str, *, end: bool, is_ahead: bool = False) -> datetime | None:
+def moment_of(text: str | None, option: str, *, end: bool, is_ahead: bool | None = False) -> datetime | None:
     """Return the moment of a date on the command line, None for none.
 
     Args:
         text: Date, date and time, or words such as "last week".
         option: Name of the option.
         end: True if a bare date means the end of that day.
-        is_ahead: True if "Friday" and "7d" are in the future.
+        is_ahead: True if "Friday" and "7d" are in the future, False if no words may name a day in the future.
 
     Raises:
         typer.BadParameter: The text is not a date.

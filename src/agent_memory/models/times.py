@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Annotated, Any, Final
 
@@ -73,7 +74,7 @@ def to_text(moment: datetime) -> str:
     return as_utc(moment).isoformat().replace("+00:00", "Z")
 
 
-def parse_bound(text: str, *, end: bool, is_ahead: bool = False, now: datetime | None = None) -> datetime:
+def parse_bound(text: str, *, end: bool, is_ahead: bool | None = False, now: datetime | None = None) -> datetime:
     """Return one bound of a date range that a person typed.
 
     A day, month, year or week means all its local days: their first microsecond as a start, their last as an end.
@@ -81,11 +82,11 @@ def parse_bound(text: str, *, end: bool, is_ahead: bool = False, now: datetime |
     Args:
         text: ISO 8601 date, month or moment, or words such as "yesterday", "last week", "7d", "March".
         end: True for the end of a range.
-        is_ahead: True if "Friday" and "7d" are in the future.
+        is_ahead: True if "Friday" and "7d" are in the future, False if no words may name a day in the future.
         now: Aware present moment; the clock by default.
 
     Raises:
-        ValueError: `text` is not a date, or may be several days.
+        ValueError: `text` is not a date, may be several days, or is in the future though the past is asked for.
     """
     text = text.strip()
     try:
@@ -107,23 +108,38 @@ def _find_end(last: date, text: str) -> datetime:
         raise ValueError(f"{text!r} is too late a date") from error
 
 
-def _parse_words(text: str, *, end: bool, is_ahead: bool, now: datetime | None) -> datetime:
+def _parse_words(text: str, *, end: bool, is_ahead: bool | None, now: datetime | None) -> datetime:
     from agent_memory.times.typed import read_typed  # its patterns are only for words
 
-    try:
-        first, behind = read_typed(text, (now or utc_now()).astimezone(), is_ahead=is_ahead)
-        if behind is not None and (end or first is None):
-            return _find_end(behind - timedelta(days=1), text)
-        if first is not None:
-            return as_utc(datetime.combine(first, time.min))
-    except (ValueError, OverflowError):
-        pass
+    now = (now or utc_now()).astimezone()
+    problem = "is not a single date; write 2026-01-30, 2026-01, 2026-01-30T16:00:00Z, yesterday, last week, 7d or March"
+    with suppress(ValueError, OverflowError):
+        readings = read_typed(text, now, is_ahead=is_ahead)
+        names = [_name_days(*reading) for reading in readings if reading != (None, None)]
+        if len(names) > 1:
+            problem = f"is not a single date: it may be {' or '.join(names)}; write one of these"
+        elif len(readings) == 1:
+            first, last = _get_days(*readings[0])
+            if is_ahead is False and (first or last or now.date()) > now.date():
+                problem = "is in the future; write today or a day before it, such as yesterday, 7d or 2026-01-30"
+            elif last is not None and (end or first is None):
+                return _find_end(last, text)
+            elif first is not None:
+                return as_utc(datetime.combine(first, time.min))
     from agent_memory.redaction import quoted  # its patterns load only for an invalid date
 
-    raise ValueError(
-        f"{quoted(text)} is not a single date; write 2026-01-30, 2026-01, 2026-01-30T16:00:00Z, yesterday, "
-        "last week, 7d or March"
-    ) from None
+    raise ValueError(f"{quoted(text)} {problem}")
+
+
+def _get_days(first: date | None, behind: date | None) -> tuple[date | None, date | None]:
+    """Return the first and the last day of a span."""
+    return first, None if behind is None else behind - timedelta(days=1)
+
+
+def _name_days(first: date | None, behind: date | None) -> str:
+    """Return the first and the last day of a span as text."""
+    first, last = _get_days(first, behind)
+    return " to ".join(dict.fromkeys(f"{day}" for day in (first, last) if day is not None))
 
 
 def _find_days(text: str) -> tuple[date, date]:
