@@ -624,3 +624,25 @@ def test_ingest_many_turns_prints_progress_on_pipe(cli: Run, tmp_path: Path, mon
     (tmp_path / "talk.jsonl").write_text("\n".join(map(json.dumps, turns)))
     done = cli("ingest", "-a", "eve", str(tmp_path / "talk.jsonl"))
     assert "steps are done." in done.stderr
+
+
+def test_page_at_a_terminal_has_no_escapes(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = "1. Stop the service: `systemctl stop order_intake`.\n2. Restore *all* of it with a command that is long.\n"
+    (tmp_path / "run.md").write_text(
+        f"# Run\n\n## Steps\n\n{steps}\n## Limits\n\n| What | Value |\n|---|---|\n| A | 9 |\n"
+    )
+    lines = "".join(f"{name}: I leave on Friday with boat {name}.\n" for name in ("Ada", "Tom") * 2)
+    (tmp_path / "Talk 2026-03-02.txt").write_text(lines)
+    cli("ingest", "-a", "eve", str(tmp_path / "run.md"), str(tmp_path / "Talk 2026-03-02.txt"))
+    assert "1\\. Stop" in cli("topic", "-a", "eve", "run").stdout
+    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("COLUMNS", "56")):
+        monkeypatch.setenv(name, value)
+    shown = cli("topic", "-a", "eve", "run").stdout
+    assert (
+        "  1. Stop the service: `systemctl stop order_intake`.\n  2. Restore *all* of it with a command that is"
+        in shown
+    )
+    assert "  | A | 9 |" in shown
+    assert "\\" not in shown
+    assert max(map(len, shown.splitlines())) <= 56
+    assert "- (said 2026-03-02 (Mon)) Ada: I leave on Friday" in cli("topic", "-a", "eve", "talk_2026_03_02").stdout
