@@ -120,7 +120,7 @@ class Kind(Generic[R]):
             record.facets,
             record.timestamp,
             record.moment,
-            record.created_by_session,
+            "" if record.is_of_document else record.created_by_session,
             record.access_count,
             record.trust,
         )

@@ -190,6 +190,11 @@ class Record(Value):
         return self.source.kind == "extraction"
 
     @property
+    def is_of_document(self) -> bool:
+        """True if it was drawn from a document: the session that ingested it is no talk."""
+        return self.is_item and "speaker" not in self.metadata
+
+    @property
     def belongs_to(self) -> str:
         """The group it belongs to; empty for none."""
         return str(getattr(self, "group", ""))

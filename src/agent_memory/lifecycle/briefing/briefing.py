@@ -232,15 +232,16 @@ def _told(talk: str, pieces: Sequence[Chosen]) -> _Section:
     by_record: dict[str, list[Chosen]] = {}
     for each in pieces:
         by_record.setdefault(each.passage.id, []).append(each)
+    day = describe_day(pieces[0].passage.record, pieces[0].passage.at)
+    is_dated = not day.startswith("file")  # else the heading says so
     lines = []
-    for said in by_record.values():
-        passage = said[0].passage
+    for chosen in by_record.values():
+        passage = chosen[0].passage
         speaker = "person" if passage.by_person else passage.speaker or "agent"
         who = f"{speaker}: " if talk else f"{describe_day(passage.record, passage.at)} "
-        words = " ".join(each.text for each in said)
-        lines.append(f"- {who}{flatten(words)}{_describe_saying(passage.record, words)}")
-    first = pieces[0].passage
-    day = describe_day(first.record, first.at)
+        words = " ".join(piece.text for piece in chosen)
+        said = _describe_saying(passage.record, words) if is_dated or not talk else ""
+        lines.append(f"- {who}{flatten(words)}{said}")
     heading = f"From a conversation of {day.replace('file', 'an unknown day, file')}:" if talk else "On what is asked:"
     return _Section(heading, tuple(lines), tuple((each[0].passage.record,) for each in by_record.values()))
 
