@@ -158,7 +158,7 @@ def show_conflict(screen: "Screen", conflict: "Suspect") -> None:
     newer, older = conflict.newer, conflict.older
     screen.show(Text.assemble((f"{newer.id} {older.id}", "bold"), (f"  {conflict.hint}", "yellow")))
     for which, memory in (("newer", newer), ("older", older)):
-        screen.show(Text(f"{which}, {day(memory.observed_at or memory.timestamp)}", style="dim"), indent=2)
+        screen.show(Text(f"{which}, {day(memory.moment)}", style="dim"), indent=2)
         screen.show(memory.content, indent=4, max_lines=_LINES)
     if conflict.evidence != f"now: {newer.content} / before: {older.content}":
         screen.show(conflict.evidence, indent=2, style="cyan")

@@ -145,7 +145,7 @@ async def episodes(
             found = sorted(await knowledge.episodes.linked_to(talk.id), key=lambda each: each.order)
         else:
             found = [each for each in await knowledge.episodes.valid() if each.group == group or not group]
-            found = sorted(found, key=lambda each: (each.observed_at or each.timestamp, each.order), reverse=True)
+            found = sorted(found, key=lambda each: (each.moment, each.order), reverse=True)
         found[:] = await ForgottenTexts(knowledge, run.service).filter_turns(found)
     total = len(found)
     shown = found if every or conversation is not None else found[:_SHOWN]
@@ -153,7 +153,7 @@ async def episodes(
     run.screen.rows({**head, "episodes": [_episode(each) for each in shown]}, "episodes", _EPISODE_COLUMNS)
     for each in shown:
         who = each.speaker or (each.event_type or each.role)
-        run.screen.show(visible(f"{each.id} · {minute(each.observed_at or each.timestamp)} · {who}"), style="dim")
+        run.screen.show(visible(f"{each.id} · {minute(each.moment)} · {who}"), style="dim")
         run.screen.show(visible(each.content), indent=2, max_lines=2)
     if not total:
         run.screen.hint("Nothing was said there. `agent-memory resources` lists conversations.")
@@ -200,9 +200,9 @@ def _line(moment: Moment, name: str) -> str:
     if moment.trust == "low":
         source += " (untrusted)"
     if moment.record is not None:
-        said = describe_said_day(moment.record, words)
-        told = f" (said {said})" if said else ""
-        return f"{describe_day(moment.record, moment.at.astimezone())}  {words}{told} · {source}"
+        said_day = describe_said_day(moment.record, words)
+        words += f" (said {said_day})" if said_day else ""
+        return f"{describe_day(moment.record, moment.at.astimezone())}  {words} · {source}"
     relation = moment.what.replace("_", " ")
     if moment.until == moment.at:
         until, relation = "", f"no longer {relation}"
@@ -245,7 +245,7 @@ def _text(moment: "datetime | None") -> str | None:
 def _episode(episode: Episode) -> dict[str, Any]:
     return {
         "id": episode.id,
-        "timestamp": to_text(episode.observed_at or episode.timestamp),
+        "timestamp": to_text(episode.moment),
         "speaker": episode.speaker or episode.role,
         "content": episode.content,
         "content_type": episode.content_type,

@@ -135,7 +135,7 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Which memories a command is about, by what they are and when they were said."""
+    """Filters of memories by kind and day."""
 
     category: Annotated[str | None, typer.Option("--category", "-c", help="Only this category.", **_CATEGORY)] = None
     tag: Annotated[

@@ -216,9 +216,9 @@ def _show_text(screen: Screen, text: str, max_lines: int | None = None) -> None:
 
 def _summary(memory: Memory, superseded_by: str | None = None, origin: HitOrigin = _NOTE) -> Text:
     what = memory.category if origin.kind == "note" else origin.kind
-    said = describe_said_day(memory, memory.content)
+    said_day = describe_said_day(memory, memory.content)
     parts = [(memory.id, "cyan"), (what, "dim")]
-    parts.append((f"said {said}" if said else describe_day(memory, memory.moment.astimezone()), "dim"))
+    parts.append((f"said {said_day}" if said_day else describe_day(memory, memory.moment.astimezone()), "dim"))
     parts += [(text, "dim") for text in (origin.source, origin.speaker) if text]
     if not origin.is_confirmed:
         parts.append(("unconfirmed", "yellow"))
@@ -258,12 +258,12 @@ def _details(memory: Memory, superseded_by: str | None) -> list[tuple[str, str]]
     accessed = counted(memory.access_count, "time") + (
         f", last {minute(memory.last_accessed)}" if memory.last_accessed else ""
     )
-    moment = describe_said_day(memory, memory.content)
+    said_day = describe_said_day(memory, memory.content)
     moments = [("observed", memory.observed_at), ("expires", memory.expires_at), ("promoted", memory.promoted_at)]
     shares = [("confidence", memory.confidence), ("importance", memory.importance)]
     rows = [
         ("stored", f"{minute(memory.timestamp)}, by {said}{session}"),
-        ("said", moment),
+        ("said", said_day),
         ("trust", memory.trust),
         ("project", memory.project),
         *((name.replace("_", " "), str(value)) for name, value in offered_values(memory).items()),

@@ -101,7 +101,7 @@ def day(moment: datetime) -> str:
 
 
 def describe_end(moment: datetime) -> str:
-    """Return the day or minute until which something is found, with its weekday."""
+    """Return the end of a memory as a day with its weekday."""
     local, today = moment.astimezone(), utc_now().astimezone().date()
     is_whole_day = f"{local:%H:%M:%S}" == "23:59:59"
     text = f"{local:%Y-%m-%d (%a)}" if is_whole_day else f"{local:%Y-%m-%d (%a) %H:%M}"

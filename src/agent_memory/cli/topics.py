@@ -106,15 +106,18 @@ async def topic(
 
 
 def _show_page(run: Run, page: str) -> None:
-    """Print a page without the escapes of Markdown, each claim with the day of saying if it depends on that."""
+    """Print a page without the escapes of Markdown.
+
+    A claim shows its day of saying if its words depend on that.
+    """
     for line in fold(page).split("\n"):
         text = unescaped(line)
         if not line.startswith("- "):
             run.screen.show(text)
             continue
         if dated := _DATED.match(text):
-            said = describe_saying(text, datetime.combine(date.fromisoformat(dated[1]), time(12), UTC))
-            text = text.replace(dated[1], f"said {said}", 1) if said else text
+            said_day = describe_saying(text, datetime.combine(date.fromisoformat(dated[1]), time(12), UTC))
+            text = text.replace(dated[1], f"said {said_day}", 1) if said_day else text
         words = text.removeprefix("- ")
         bullet = "  " if _BLOCK.match(words) else "- "
         for position, part in enumerate(run.screen.wrapped(words, len(bullet))):

@@ -81,7 +81,7 @@ async def undo(
 
 
 async def _take_back(run: Run, recent: RecentChanges, change: MemoryChange) -> UndoneChange:
-    """Take one change back; a new version of a document as a whole."""
+    """Take a change back, a new document version as a whole."""
     version = _find_version(change)
     is_forgotten = change.verb == "forgotten" and _has_document(change)
     if not version and not is_forgotten:
@@ -98,7 +98,7 @@ async def _take_back(run: Run, recent: RecentChanges, change: MemoryChange) -> U
 
 
 def _find_version(change: MemoryChange) -> str:
-    """Return the ID of the new version of a document that made a change, or an empty string."""
+    """Return the ID of the document version behind a change, or ""."""
     return next(filter(None, (find_version_change(part.before, part.after) for part in change.parts)), "")
 
 
@@ -190,7 +190,7 @@ async def _show_list(run: Run, changes: "Sequence[MemoryChange]") -> None:
 
 
 async def _name_versions(run: Run, changes: "Sequence[MemoryChange]") -> dict[int, str]:
-    """Return names of documents by the numbers of the changes that a new version made."""
+    """Return document names by the numbers of version changes."""
     versions = {change.seq: version for change in changes if (version := _find_version(change))}
     if not versions:
         return {}

@@ -161,7 +161,7 @@ class Sources:
         if kind is None or record is None:
             raise UnknownIdError(f"Nothing is known of {quoted(record_id)}.")
         rests = await self._rests_on(record, await self._naming(record))
-        replaced_by = (await find_current(self._storage(kind), [record_id])).get(record_id)
+        replaced_by = (await find_current(self._storage(kind).replaced_by, [record_id])).get(record_id)
         return Provenance(
             record,
             "item" if kind is MEMORY and record.is_item else kind.name,

@@ -191,7 +191,7 @@ class Record(Value):
 
     @property
     def is_of_document(self) -> bool:
-        """True if it was drawn from a document: the session that ingested it is no talk."""
+        """Return True if it was drawn from a document."""
         return self.is_item and "speaker" not in self.metadata
 
     @property
@@ -201,7 +201,7 @@ class Record(Value):
 
     @property
     def moment(self) -> datetime:
-        """When it was said, else when it was stored; date ranges ask for it."""
+        """When it was said, else when it was stored."""
         return self.observed_at or self.timestamp
 
     @property

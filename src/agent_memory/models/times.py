@@ -44,7 +44,7 @@ FILE_TIME: Final = "file_time"
 
 
 def get_saying_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what metadata says of the moment of saying, for records derived from it."""
+    """Return the metadata about the moment of saying."""
     return {key: metadata[key] for key in (OFFSET, FILE_TIME) if key in metadata}
 
 

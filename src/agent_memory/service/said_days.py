@@ -1,4 +1,4 @@
-"""The day on which a record was said, for words such as "next Friday"."""
+"""Days of saying, for words such as "next Friday"."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def describe_said_day(record: Record, text: str) -> str:
-    """Return the day of saying of a record if dates in its text depend on it; else "".
+    """Return the day of saying if dates depend on it.
 
-    If only the time of its file is known, the day is marked as that.
+    If only the time of the record's file is known, the day is marked as that.
     """
-    said = describe_saying(text, record.said_at)
-    return f"unknown; {describe_day(record, record.said_at)}" if said and FILE_TIME in record.metadata else said
+    said_day = describe_saying(text, record.said_at)
+    return f"unknown; {describe_day(record, record.said_at)}" if said_day and FILE_TIME in record.metadata else said_day
 
 
 def describe_day(record: Record, moment: datetime) -> str:
-    """Return the day of a moment of a record, marked if it is only the time of its file."""
+    """Return the day of a moment, marking a file time."""
     return f"file of {moment:%Y-%m-%d}" if FILE_TIME in record.metadata else f"{moment:%Y-%m-%d}"

@@ -215,7 +215,7 @@ class SearchSources:
             results.words = results.words or found.words
             _insert(results, found, asked)
             added = len(results) - count
-            results.total_found += found.total_found if added == len(found) else added  # items stand for the others
+            results.total_found += found.total_found if added == len(found) else added  # the others are items, too
         if asked.request.explain:
             cut = results[asked.request.limit :]
             late = [{"id": hit.memory.id, "reason": "beyond_limit", "parts": hit.parts} for hit in cut]

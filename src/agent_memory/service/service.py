@@ -350,7 +350,7 @@ class MemoryService:
         if not (asked.request.include_superseded or asked.request.explain or is_named or results.looks_back):
             return {}
         met = [hit.memory.id for hit in results] + [rejected["id"] for rejected in results.rejected]
-        return await find_current(self.storage, met)
+        return await find_current(self.storage.replaced_by, met)
 
     async def _named(self, asked: WideRequest) -> SearchResults | None:
         """Return the memory, turn or page whose id a query is, None if it is none."""

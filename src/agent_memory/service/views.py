@@ -76,8 +76,8 @@ def brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> di
         project: Project of the session; a memory of the same project does not repeat it.
     """
     view = {name: visible(value) if isinstance(value, str) else value for name, value in MEMORY.view(memory).items()}
-    said = describe_said_day(memory, memory.content)
-    marks: dict[str, Any] = {"said": said} if said else {}
+    said_day = describe_said_day(memory, memory.content)
+    marks: dict[str, Any] = {"said": said_day} if said_day else {}
     if memory.pinned:
         marks["pinned"] = True
     if memory.trust == "low":

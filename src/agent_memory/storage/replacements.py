@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from agent_memory.models import may_stand_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
     from datetime import datetime
 
     from agent_memory.models import Record
@@ -25,13 +25,6 @@ class SealedReplacements(Protocol):
 
     def replaced(self) -> Iterable[str]:
         """Return the id of every record that one of them replaces."""
-
-
-class WithReplacements(Protocol):
-    """Storage that knows what replaced its records."""
-
-    async def replaced_by(self, record_ids: Collection[str]) -> dict[str, str]:
-        """Return which of some records are replaced, with the record that replaces each."""
 
 
 class Replacements:
@@ -121,10 +114,12 @@ class Replacements:
         return older.id if older is not None and record is not None and _may_replace(record, older) else None
 
 
-async def find_current(storage: WithReplacements, record_ids: Collection[str]) -> dict[str, str]:
-    """Return the current record that replaced each of some records, directly or through others."""
-    current = following = await storage.replaced_by(record_ids)
-    while following := await storage.replaced_by(following.values()):
+async def find_current(
+    replaced_by: Callable[[Collection[str]], Awaitable[dict[str, str]]], record_ids: Collection[str]
+) -> dict[str, str]:
+    """Return the current record that replaced each of some records."""
+    current = following = await replaced_by(record_ids)
+    while following := await replaced_by(following.values()):
         current = {record_id: following.get(newer, newer) for record_id, newer in current.items()}
     return current
 

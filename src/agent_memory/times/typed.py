@@ -24,9 +24,9 @@ TypedDays = tuple["date | None", "date | None"]
 
 
 def read_typed(text: str, now: datetime, *, is_ahead: bool | None) -> list[TypedDays]:
-    """Return the readings of a typed date: none if it is not a date, several for one such as 3/4/2026.
+    """Return the readings of a typed date, none for other text.
 
-    The name of a weekday, typed on that weekday, may be today or a week away.
+    There are several for 3/4/2026, and for the name of a weekday typed on that weekday.
 
     Args:
         text: Words such as "last week"; nothing else may be in it.
@@ -51,5 +51,5 @@ def read_typed(text: str, now: datetime, *, is_ahead: bool | None) -> list[Typed
 
 
 def _get_day(first: date | None, behind: date | None) -> date | None:
-    """Return the first day of a span, or its last if it has no beginning."""
+    """Return the first known day of a span."""
     return first or (add_days(behind, -1) if behind else None)

@@ -182,7 +182,7 @@ class Entities:
         mentions = view.get_mentions(own)
         texts, orders = await self._texts([_source_of(each.links) for each in [*mentions, *relations]])
         for mention in mentions:
-            moment, source = mention.observed_at or mention.timestamp, _source_of(mention.links)
+            moment, source = mention.moment, _source_of(mention.links)
             words, told = _around(mention, own, texts.get(source, "")), related.get(source, [])
             is_told = bool(told) and (source not in texts or any(words in each or each in words for each in told))
             if not is_told and (as_of is None or moment <= as_of):
@@ -331,7 +331,7 @@ def _told(relation: Relation, own: set[str], view: _View) -> Moment:
     is_subject = relation.from_id in own
     other = view.by_id.get(relation.to_id if is_subject else relation.from_id)
     return Moment(
-        relation.valid_from or relation.observed_at or relation.timestamp,
+        relation.valid_from or relation.moment,
         relation.relation_type,
         relation.content,
         _source_of(relation.links),

@@ -133,7 +133,7 @@ def _get_detail(found: ExtractedEntity) -> str:
 def _head(source: Episode | Resource, now: datetime, *links: Mapping[str, str]) -> dict[str, Any]:
     return {
         "timestamp": now,
-        "observed_at": source.observed_at or source.timestamp,
+        "observed_at": source.moment,
         "group": source.group,
         "source": {"kind": "extraction", "detail": BY_CAPITALS},
         "trust": source.trust,
@@ -155,7 +155,7 @@ def _new(
         "name": drawn.name,
         "entity_type": drawn.entity_type,
         "confidence": round(min(1.0, drawn.score), 3),
-        "valid_from": source.observed_at or source.timestamp,
+        "valid_from": source.moment,
     }
     if match is not None:
         values |= _told(match)

@@ -81,7 +81,7 @@ def made(
         SummarizationError: It says nothing, or is of several groups.
     """
     group = _group_of(level, covered, content)
-    moments = [each.observed_at or each.timestamp for each in covered]
+    moments = [each.moment for each in covered]
     orders = [each.order for each in covered if isinstance(each, Episode)]
     values: dict[str, Any] = {
         "level": level,

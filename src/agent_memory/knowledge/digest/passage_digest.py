@@ -376,7 +376,7 @@ def _check_details(statement: QuotedStatement, content: str) -> str:
 def _check_relations(statement: QuotedStatement, place: QuotedPlace, passage: Memory) -> str:
     """Return a reason if a quote lacks a name or date of its relation."""
     relations, left_out = read_relations(list(statement.relations), f"{place.quote}\n{statement.text}")
-    said = to_own_zone(passage.observed_at or passage.timestamp, passage.metadata)
+    said = to_own_zone(passage.moment, passage.metadata)
     days = {said.date()}.union(*((mention.first, mention.behind) for mention in times_in(place.sentence, said)))
     for relation in relations:
         dates = (relation.valid_from, relation.valid_to)

@@ -326,7 +326,7 @@ def find_days(text: str) -> list[datetime]:
 
 
 def find_past_day(text: str, latest: datetime) -> datetime | None:
-    """Return the one day that a heading or file name has, or None if it is later than a moment."""
+    """Return the only day of a heading, unless it is later."""
     days = {*find_days(text)}
     return next((day for day in days if len(days) == 1 and as_utc(day) <= latest), None)
 

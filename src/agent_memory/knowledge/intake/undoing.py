@@ -105,10 +105,10 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
 
 
 async def undo_version(knowledge: Knowledge, service: MemoryService, version_id: str, caller: Caller) -> str:
-    """Take back a new version of a document; return why not, or an empty string.
+    """Take a document version back; return the reason if refused.
 
     Raises:
-        UnknownIdError: The version was forgotten meanwhile.
+        UnknownIdError: Another process forgot the version.
         StorageError: What was forgotten before is forgotten; doing it again does the rest.
     """
     if await knowledge.resources.get(version_id) is None:
@@ -120,12 +120,13 @@ async def undo_version(knowledge: Knowledge, service: MemoryService, version_id:
 
 
 async def is_withdrawal(knowledge: Knowledge, seq: int) -> bool:
-    """Return True if a change forgot items with a document that is still forgotten.
+    """Return True if a change forgot items with their document.
 
     Raises:
         StorageError: The documents cannot be read.
     """
-    return any(seq in record.metadata.get(WITHDRAWN_IN, ()) for record, _ in await knowledge.resources.forgotten())
+    withdrawn = [record.metadata.get(WITHDRAWN_IN) for record, _ in await knowledge.resources.forgotten()]
+    return any(seq in numbers for numbers in withdrawn if isinstance(numbers, list))
 
 
 async def _note_withdrawn(
@@ -318,7 +319,7 @@ async def forget_titles(items: Sequence[Memory], knowledge: Knowledge) -> list[s
     renamed: list[str] = []
     for one, record in (await knowledge.resources.valid_among([*forgotten])).items():
         if not record.chars and forgotten[one].intersection(query_terms(record.title)):
-            title = f"{record.observed_at or record.timestamp:%Y-%m-%d %H:%M}"
+            title = f"{record.moment:%Y-%m-%d %H:%M}"
             await knowledge.resources.update(one, redact_fields(RESOURCE, {"title": title, "content": title}))
             renamed.append(one)
     return renamed

@@ -212,7 +212,7 @@ def item_of(
     """Return an item of a record as fields of a memory."""
     values: dict[str, Any] = {
         "content": content,
-        "observed_at": to_text(record.observed_at or record.timestamp),
+        "observed_at": to_text(record.moment),
         "source": {"kind": "extraction", "detail": rule},
         "trust": trust or record.trust,
         "links": [{"rel": FROM, "id": record.id}],
@@ -373,7 +373,7 @@ def _id_of(values: Mapping[str, Any]) -> str:
 def _base_id(item: Memory) -> str:
     """Return the id of the first item that says what this one does."""
     values = item.model_dump(mode="json")
-    values["observed_at"] = to_text(item.observed_at or item.timestamp)
+    values["observed_at"] = to_text(item.moment)
     return _id_of(values)
 
 

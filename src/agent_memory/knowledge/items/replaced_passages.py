@@ -136,7 +136,7 @@ async def show_again(service: MemoryService, older_id: str, resource_id: str, ca
 
 
 def find_version_change(before: Memory | None, after: Memory | None) -> str:
-    """Return the ID of the new version that hid an item or gave it up, or an empty string."""
+    """Return the document version that hid or restored an item, or ""."""
     if before is None or after is None:
         return ""
     hid, shown = after.metadata.get(REPLACED_IN), before.metadata.get(REPLACED_IN)

@@ -115,10 +115,10 @@ def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, Passage | No
             heading = flatten(path).removeprefix(title_of(topic)).removeprefix(SEPARATOR)
         own = heading if heading != SOURCES else f"{title_of(topic)}{SEPARATOR}{heading}"
         return TopicItem(memory.id, words or path, note, own, None, (1, 0, note.source, note.start), memory.trust)
-    said, is_dated = memory.observed_at or memory.timestamp, FILE_TIME not in memory.metadata
+    is_dated = FILE_TIME not in memory.metadata
     heading = heading_of(memory.category)
     if memory.is_item and memory.category == _NOTE:
-        month = f"{said:%Y-%m}" if is_dated else _UNDATED
+        month = f"{memory.moment:%Y-%m}" if is_dated else _UNDATED
         heading = {TALK: _EXCHANGES, PERSON: month}.get(topic.source.detail or "", heading)
     text = memory.content if is_passage(memory) else flatten(memory.content)
     moment = memory.observed_at.timestamp() if memory.observed_at else float("inf")

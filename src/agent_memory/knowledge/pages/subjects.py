@@ -213,8 +213,8 @@ def _read_path(item: Memory) -> list[str]:
 
 
 def _get_days(members: Sequence[Memory]) -> str:
-    """Return "of" with the first and the last known day of items, or the time of their file."""
-    days = sorted({describe_day(item, item.observed_at or item.timestamp) for item in members})
+    """Return the days of items, or the time of their file."""
+    days = sorted({describe_day(item, item.moment) for item in members})
     days = [day for day in days if not day.startswith("file")] or days
     span = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
     return f"from a {span}" if span.startswith("file") else f"of {span}"

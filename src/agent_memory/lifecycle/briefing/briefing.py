@@ -197,8 +197,8 @@ def _line(memory: Memory) -> str:
 
 
 def _describe_saying(record: Record, text: str) -> str:
-    said = describe_said_day(record, text)
-    return f" (said {said})" if said else ""
+    said_day = describe_said_day(record, text)
+    return f" (said {said_day})" if said_day else ""
 
 
 def _within(sections: Iterable[_Section], room: int) -> list[_Section]:
@@ -240,8 +240,8 @@ def _told(talk: str, pieces: Sequence[Chosen]) -> _Section:
         speaker = "person" if passage.by_person else passage.speaker or "agent"
         who = f"{speaker}: " if talk else f"{describe_day(passage.record, passage.at)} "
         words = " ".join(piece.text for piece in chosen)
-        said = _describe_saying(passage.record, words) if is_dated or not talk else ""
-        lines.append(f"- {who}{flatten(words)}{said}")
+        saying = _describe_saying(passage.record, words) if is_dated or not talk else ""
+        lines.append(f"- {who}{flatten(words)}{saying}")
     heading = f"From a conversation of {day.replace('file', 'an unknown day, file')}:" if talk else "On what is asked:"
     return _Section(heading, tuple(lines), tuple((each[0].passage.record,) for each in by_record.values()))
 
