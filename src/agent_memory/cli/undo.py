@@ -172,6 +172,7 @@ async def _find_changes(
 
 async def _show_list(run: Run, changes: "Sequence[MemoryChange]") -> None:
     files = await _name_versions(run, changes)
+    changes = [change for change in changes if files.get(change.seq) != ""]
     rows = [
         _describe(change) | ({"version_of": files[change.seq]} if change.seq in files else {}) for change in changes
     ]
@@ -190,13 +191,19 @@ async def _show_list(run: Run, changes: "Sequence[MemoryChange]") -> None:
 
 
 async def _name_versions(run: Run, changes: "Sequence[MemoryChange]") -> dict[int, str]:
-    """Return document names by the numbers of version changes."""
+    """Return document names by the numbers of version changes.
+
+    The name is empty for a change of a document that cannot be taken back by itself.
+    """
     versions = {change.seq: version for change in changes if (version := _find_version(change))}
-    if not versions:
+    forgotten = [change.seq for change in changes if change.verb == "forgotten" and _has_document(change)]
+    if not versions and not forgotten:
         return {}
     async with opened_knowledge(run) as knowledge:
         records = await knowledge.resources.valid_among([*versions.values()])
-    return {seq: one_line(records[version].title) for seq, version in versions.items() if version in records}
+        names = {seq: "" for seq in forgotten if await is_withdrawal(knowledge, seq)}
+    titles = {version: one_line(record.title) for version, record in records.items()}
+    return names | {seq: titles.get(version, "") for seq, version in versions.items()}
 
 
 def _show_outcome(run: Run, undone: "Sequence[UndoneChange]", sentence: str = "") -> None:
@@ -214,7 +221,10 @@ def _show_outcome(run: Run, undone: "Sequence[UndoneChange]", sentence: str = ""
     conflicts = {memory_id: reason for outcome in undone for memory_id, reason in outcome.conflicts.items()}
     numbers = [outcome.change.seq for outcome in undone]
     run.screen.document({"undone": numbers, "memories": restored, "conflicts": conflicts})
-    if restored:
+    versions = [outcome for outcome in undone if _find_version(outcome.change) and outcome.memory_ids]
+    if len(versions) == len(undone) == 1:
+        run.screen.show("The version before is current again. Ingest the file to restore the new one.")
+    elif restored:
         what = restored[0] if len(restored) == 1 else counted(len(restored), "memory", "memories")
         run.screen.show(sentence or f"Took back {counted(len(undone), 'change')}: {what}.")
         run.hint_undo(restored[0] if len(restored) == len(undone) == 1 else "")

@@ -254,19 +254,22 @@ def test_undo_lists_new_version_as_one_change(cli: Run, versions: list[str]) -> 
 @pytest.mark.parametrize("is_by_number", [True, False])
 def test_undo_of_new_version_restores_old_one(cli: Run, versions: list[str], *, is_by_number: bool) -> None:
     [change] = [row for row in document(cli("undo", "-a", "eve", "--json"))["changes"] if "version_of" in row]
-    cli("undo", "-a", "eve", str(change["change"]) if is_by_number else change["memories"][0])
+    undone = cli("undo", "-a", "eve", str(change["change"]) if is_by_number else change["memories"][0])
+    assert "The version before is current again." in undone.stdout
+    assert "agent-memory undo" not in undone.stderr
     assert list_lathes(cli) == ["barn."]
     assert [row["id"] for row in document(cli("resources", "-a", "eve", "--json"))["resources"]] == [versions[1]]
     cli("ingest", "-a", "eve", versions[0])
     assert list_lathes(cli) == ["attic."]
 
 
-def test_undo_of_each_listed_change_shows_one_version(cli: Run, versions: list[str]) -> None:
+def test_undo_of_each_change_shows_one_version(cli: Run, versions: list[str]) -> None:
     cli("ingest", "-a", "eve", "--undo", versions[2], "--yes")
-    changes = document(cli("undo", "-a", "eve", "--json"))["changes"]
-    for row in changes[:-1]:
-        cli("undo", "-a", "eve", str(row["change"]), code=0 if row["what"] == "stored" else 1)
-        assert list_lathes(cli) == ["barn."], row
+    assert [row["what"] for row in document(cli("undo", "-a", "eve", "--json"))["changes"]] == ["stored", "stored"]
+    for number in (7, 5, 4):
+        refused = cli("undo", "-a", "eve", str(number), code=1).stderr
+        assert "taken back" in refused
+        assert list_lathes(cli) == ["barn."], number
 
 
 def test_undo_of_version_with_newer_one_is_refused(cli: Run, versions: list[str], tmp_path: Path) -> None:
