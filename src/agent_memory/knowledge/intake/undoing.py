@@ -221,11 +221,14 @@ def _get_place(record: Resource) -> tuple[str, str]:
 
 
 async def _show_older(knowledge: Knowledge, service: MemoryService, resource_id: str, caller: Caller) -> None:
-    """Make the version before a resource current again."""
+    """Make the version before a resource current again, or the one that a newer version replaces."""
     record = await knowledge.resources.get(resource_id)
     if record is not None and record.supersedes:
-        await show_again(service, record.supersedes, resource_id, caller)
+        newer = (await knowledge.resources.replaced_by([resource_id])).get(resource_id, "")
+        await show_again(service, record.supersedes, resource_id, caller, newer)
         await knowledge.resources.update(resource_id, {"supersedes": None})
+        if newer and await knowledge.resources.get(record.supersedes) is not None:
+            await knowledge.resources.update(newer, {"supersedes": record.supersedes})
 
 
 async def drawn_from_alone(service: MemoryService, sources: Sequence[str], caller: Caller) -> list[Memory]:

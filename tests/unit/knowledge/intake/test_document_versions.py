@@ -143,6 +143,17 @@ async def test_undo_version_twice_changes_nothing(library: Library) -> None:
     assert (await library.shown()).keys() == before.keys()
 
 
+async def test_undo_of_middle_version_keeps_newest_current(library: Library) -> None:
+    done = [await library.give(FERRY.format(time=time)) for time in ("9:00", "10:30", "11:15")]
+    ids = [each.resources[0] for each in done]
+    await undo(library.knowledge, library.service, [ids[1]], NOBODY)
+    assert (await library.shown()).keys() == {at("11:15"), BAR}
+    assert [record.id for record in await library.knowledge.resources.valid()] == [ids[2]]
+    await undo(library.knowledge, library.service, [ids[2]], NOBODY)
+    assert at("9:00") in await library.shown()
+    assert [record.id for record in await library.knowledge.resources.valid()] == [ids[0]]
+
+
 async def test_front_matter_alone_changes_no_passage(library: Library) -> None:
     await library.give(f"---\nupdated: 2026-01-01\n---\n{FERRY.format(time='9:00')}")
     before = await library.shown()
