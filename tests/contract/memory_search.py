@@ -148,6 +148,14 @@ class MemorySearchContract:
             filters = SearchFilters(date_range=DateRange(start=start, end=end))
             assert len(await storage.search("tea", filters=filters)) == hits
 
+    async def test_date_range_goes_by_the_day_of_saying(self, storage: MemoryStorage) -> None:
+        said = memory_of("tea", observed_at=NOON - timedelta(days=300))
+        await storage.store(said)
+        since = SearchFilters(date_range=DateRange(start=NOON - timedelta(days=1)))
+        until = SearchFilters(date_range=DateRange(end=NOON - timedelta(days=299)))
+        assert len(await storage.search("tea", filters=since)) == 0
+        assert [result.memory.id for result in await storage.search("tea", filters=until)] == [said.id]
+
     async def test_a_date_without_a_zone_is_local_time(self, storage: MemoryStorage) -> None:
         await storage.store(memory_of("tea"))
         day = DateRange(start=(NOON - timedelta(days=1)).replace(tzinfo=None), end=NOON + timedelta(days=1))

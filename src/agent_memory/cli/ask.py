@@ -30,6 +30,7 @@ from agent_memory.models import (
 )
 from agent_memory.service.results import Found
 from agent_memory.service.views import answer, around_whole, whole_hit, whole_memory
+from agent_memory.storage.replacements import find_current
 
 _COLUMNS: Final = ("id", "category", "timestamp", "content")
 _LIMIT: Final = 10
@@ -100,7 +101,7 @@ async def list_(
     most = page.most
     listing = Listing(sort, await filters_given(run), state.states, state.trust, state.pinned, "", page.offset, most)
     listed = await (_pad_of(run, listing) if scratchpad else run.service.admin.browse(listing))
-    replaced = await run.service.admin.replaced_by([memory.id for memory in listed.records])
+    replaced = await find_current(run.service.admin.replaced_by, [memory.id for memory in listed.records])
     documents = [whole_memory(memory, replaced.get(memory.id)) for memory in listed.records]
     head = {"agent_id": run.service.agent_id, "count": len(documents), "total": listed.total}
     run.screen.rows({**head, "memories": documents}, "memories", _COLUMNS)
@@ -130,7 +131,7 @@ async def show(run: Run, memory_id: MemoryIds) -> None:
     """Show all that is known about memories."""
     ids = await resolved(run.service, memory_id, read_only=True)
     memories = [await run.service.open(each, run.caller) for each in ids]
-    replaced = await run.service.admin.replaced_by([memory.id for memory in memories])
+    replaced = await find_current(run.service.admin.replaced_by, [memory.id for memory in memories])
     around = await run.service.admin.surroundings([memory.id for memory in memories])
     documents = [
         {**whole_memory(memory, replaced.get(memory.id)), **around_whole(around[memory.id], "linked")}
@@ -353,9 +354,17 @@ async def _explain(run: Run, results: SearchResults, replaced: Mapping[str, str]
     shown = sum(hit.is_near for hit in results)
     run.screen.show(f"{results.total_found} found, {shown} shown; searched by {how}.", style="bold")
     tally = Counter(each["reason"] for each in results.rejected)
-    reasons = ", ".join(f"{number} {REASONS.get(reason, reason)}" for reason, number in tally.items())
+    ranked = {"not_near": tally.pop("not_near", 0), "beyond_limit": tally.pop("beyond_limit", 0)}
+    last = "beyond_limit" if results and results[-1].is_near else "not_near"
+    ranked[last] += results.total_found - shown - sum(ranked.values())  # the list has the first of them
+    groups = [f"{name}: {_count(counts)}" for name, counts in (("Left out", ranked), ("Not found", tally))]
+    reasons = "; ".join(group for group in groups if group[-1] != " ")
     left = [await _why(run, each, replaced) for each in _some_of_each(results.rejected)]
     show_left_out(run.screen, left, len(results.rejected), reasons=reasons)
+
+
+def _count(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {REASONS.get(reason, reason)}" for reason, number in reasons.items() if number)
 
 
 def _some_of_each(rejected: list[dict[str, Any]]) -> list[dict[str, Any]]:

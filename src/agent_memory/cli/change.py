@@ -13,7 +13,7 @@ from agent_memory.cli.drafts import check_terminal, open_draft, open_editor
 from agent_memory.cli.formats import Prose, read_yaml, to_yaml
 from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, moment_of, resolved, tags_of
 from agent_memory.cli.running import Run, command, exit_code
-from agent_memory.cli.text import brief, minute
+from agent_memory.cli.text import brief, describe_end, minute
 from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.models import Memory, offered_fields, to_text
 from agent_memory.service.shortening import shorten_line
@@ -71,6 +71,7 @@ async def _show_stored(run: Run, stored: "Stored") -> None:
         {
             "memory_id": memory.id,
             "stored_at": to_text(memory.timestamp),
+            "expires_at": None if memory.expires_at is None else to_text(memory.expires_at),
             "in_scratchpad": stored.in_scratchpad,
             "backend": stored.backend,
             "duplicate": stored.duplicate,
@@ -90,6 +91,8 @@ async def _show_stored(run: Run, stored: "Stored") -> None:
         replaced = (await run.service.get(stored.replaced)).content
         run.screen.note(f"It replaces {stored.replaced}: {brief(replaced)}")
     run.screen.show(f"{memory.id} says that already." if stored.duplicate else f"Stored as {memory.id}.")
+    if memory.expires_at is not None:
+        run.screen.note(f"Found until {describe_end(memory.expires_at)}.")
     _note_memories_to_compare(run, stored)
     if not stored.duplicate:
         run.hint_undo(memory.id)
@@ -154,6 +157,8 @@ def show_updated(run: Run, updated: "Updated") -> None:
     run.screen.document({**document, "similar": similar_view(updated.similar)})
     note_redacted(run, updated.redacted)
     run.screen.show(f"Changed {what} of {memory_id}." if what else "Nothing was changed.")
+    if "expires_at" in updated.fields and updated.memory.expires_at is not None:
+        run.screen.note(f"Found until {describe_end(updated.memory.expires_at)}.")
     _note_memories_to_compare(run, updated)
     if what:
         run.hint_undo(memory_id)

@@ -162,8 +162,7 @@ def show_conflict(screen: "Screen", conflict: "Suspect") -> None:
     """Print a pair that may be in conflict, the newer memory first."""
     newer, older = conflict.newer, conflict.older
     for which, memory in (("newer", newer), ("older", older)):
-        date = day(memory.observed_at or memory.timestamp)
-        screen.show(Text.assemble((f"{which}  {memory.id}", "bold"), (f"  {date}", "dim")))
+        screen.show(Text.assemble((f"{which}  {memory.id}", "bold"), (f"  {day(memory.moment)}", "dim")))
         screen.show(memory.content, indent=2, max_lines=_LINES)
     if conflict.evidence != f"now: {newer.content} / before: {older.content}":
         screen.show(conflict.evidence, indent=2, style="cyan")

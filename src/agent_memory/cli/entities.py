@@ -17,6 +17,7 @@ from agent_memory.knowledge.facade.printing import describe_passages
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.pages.filing import count_passages
 from agent_memory.models import EntityType, Episode, to_text, visible
+from agent_memory.service.said_days import describe_day, describe_said_day
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -106,7 +107,7 @@ async def entity(  # noqa: PLR0913 - the options of a command
             told = ", ".join(each.name for each in apart)
             run.screen.note(visible(f"Apart again: {told}." if apart else "Nothing was merged into it."))
         found = await known.get(found.entity.id)
-        moments = await known.timeline(found, moment_of(as_of, "--as-of", end=True))
+        moments = await known.timeline(found, moment_of(as_of, "--as-of", end=True, is_ahead=None))
         names = {each.entity.id: each.entity.name for each in await known.all()}
     _show(run, found, moments, names, every=every)
 
@@ -164,7 +165,7 @@ async def episodes(
             found = sorted(await knowledge.episodes.linked_to(talk.id), key=lambda each: each.order)
         else:
             found = [each for each in await knowledge.episodes.valid() if each.group == group or not group]
-            found = sorted(found, key=lambda each: (each.observed_at or each.timestamp, each.order), reverse=True)
+            found = sorted(found, key=lambda each: (each.moment, each.order), reverse=True)
         found[:] = await ForgottenTexts(knowledge, run.service).filter_turns(found)
     total = len(found)
     shown = found if every or conversation is not None else found[:_SHOWN]
@@ -172,7 +173,7 @@ async def episodes(
     run.screen.rows({**head, "episodes": [_episode(each) for each in shown]}, "episodes", _EPISODE_COLUMNS)
     for each in shown:
         who = each.speaker or (each.event_type or each.role)
-        run.screen.show(visible(f"{each.id} · {minute(each.observed_at or each.timestamp)} · {who}"), style="dim")
+        run.screen.show(visible(f"{each.id} · {minute(each.moment)} · {who}"), style="dim")
         run.screen.show(visible(each.content), indent=2, max_lines=2)
     if not total:
         run.screen.hint("Nothing was said there. `agent-memory resources` lists conversations.")
@@ -218,8 +219,10 @@ def _line(moment: TimelineEntry, name: str) -> str:
     words, source = " ".join(moment.text.split()), moment.source
     if moment.trust == "low":
         source += " (untrusted)"
-    if moment.what == "mention":
-        return f"{day(moment.at)}  {words} · {source}"
+    if moment.record is not None:
+        said_day = describe_said_day(moment.record, words)
+        words += f" (said {said_day})" if said_day else ""
+        return f"{describe_day(moment.record, moment.at.astimezone())}  {words} · {source}"
     relation = moment.what.replace("_", " ")
     if moment.until == moment.at:
         until, relation = "", f"no longer {relation}"
@@ -262,7 +265,7 @@ def _text(moment: "datetime | None") -> str | None:
 def _episode(episode: Episode) -> dict[str, Any]:
     return {
         "id": episode.id,
-        "timestamp": to_text(episode.observed_at or episode.timestamp),
+        "timestamp": to_text(episode.moment),
         "speaker": episode.speaker or episode.role,
         "content": episode.content,
         "content_type": episode.content_type,

@@ -135,7 +135,7 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Which memories a command is about, by what they are and when they were stored."""
+    """Filters of memories by kind and day."""
 
     category: Annotated[str | None, typer.Option("--category", "-c", help="Only this category.", **_CATEGORY)] = None
     tag: Annotated[
@@ -143,9 +143,9 @@ class Filters:
     ] = None
     project: Annotated[str | None, typer.Option("--project", metavar="NAME", help="Only of this project.")] = None
     since: Annotated[
-        str | None, typer.Option("--since", metavar="DATE", help="Stored on or after, e.g. 2026-01-30, yesterday, 7d.")
+        str | None, typer.Option("--since", metavar="DATE", help="Said on or after, e.g. 2026-01-30, yesterday, 7d.")
     ] = None
-    until: Annotated[str | None, typer.Option("--until", metavar="DATE", help="Stored on or before.")] = None
+    until: Annotated[str | None, typer.Option("--until", metavar="DATE", help="Said on or before.")] = None
     items: Annotated[bool, typer.Option("--items", help="With list, also passages and turns; no effect on search.")] = (
         False
     )
@@ -342,14 +342,14 @@ def build_ambiguous(word: str, count: int, listed: str) -> ValidationError:
     return ValidationError(f"{count} ids begin with {word!r}.", code="ambiguous_id", recovery=recovery)
 
 
-def moment_of(text: str | None, option: str, *, end: bool, is_ahead: bool = False) -> datetime | None:
+def moment_of(text: str | None, option: str, *, end: bool, is_ahead: bool | None = False) -> datetime | None:
     """Return the moment of a date on the command line, None for none.
 
     Args:
         text: Date, date and time, or words such as "last week".
         option: Name of the option.
         end: True if a bare date means the end of that day.
-        is_ahead: True if "Friday" and "7d" are in the future.
+        is_ahead: True if "Friday" and "7d" are in the future, False if no words may name a day in the future.
 
     Raises:
         typer.BadParameter: The text is not a date.

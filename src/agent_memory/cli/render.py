@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from agent_memory.cli.text import day, minute, one_line, plain, to_json
+from agent_memory.cli.text import minute, one_line, plain, to_json
 from agent_memory.files.wording import counted, human
 from agent_memory.models import HitOrigin, Linked, is_told, offered_values, utc_now
+from agent_memory.service.said_days import describe_day, describe_said_day
 from agent_memory.service.shortening import shown_links, title_of
-from agent_memory.times import describe_saying
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -80,7 +80,7 @@ def show_left_out(screen: Screen, rejected: list[tuple[str, str, str]], total: i
     if not total:
         return
     screen.show()
-    screen.show(f"Left out: {reasons}", style="bold")
+    screen.show(reasons, style="bold")
     for memory_id, why, text in rejected:
         screen.show(Text.assemble((f"{memory_id}  ", "dim"), (why, "yellow")), indent=2)
         screen.show(one_line(text), indent=4, max_lines=1)
@@ -215,16 +215,10 @@ def _show_text(screen: Screen, text: str, max_lines: int | None = None) -> None:
 
 
 def _summary(memory: Memory, superseded_by: str | None = None, origin: HitOrigin = _NOTE) -> Text:
-    is_note = origin.kind == "note"
-    when = memory.observed_at if memory.is_item or not is_note else None  # as old as what it was drawn from
-    what = memory.category if is_note else origin.kind
-    moment = when or memory.timestamp
-    said = describe_saying(memory.content, memory.said_at)
+    what = memory.category if origin.kind == "note" else origin.kind
+    said_day = describe_said_day(memory, memory.content)
     parts = [(memory.id, "cyan"), (what, "dim")]
-    if not said or moment != memory.said_at:
-        parts.append((day(moment), "dim"))
-    if said:
-        parts.append((f"said {said}", "dim"))
+    parts.append((f"said {said_day}" if said_day else describe_day(memory, memory.moment.astimezone()), "dim"))
     parts += [(text, "dim") for text in (origin.source, origin.speaker) if text]
     if not origin.is_confirmed:
         parts.append(("unconfirmed", "yellow"))
@@ -264,10 +258,12 @@ def _details(memory: Memory, superseded_by: str | None) -> list[tuple[str, str]]
     accessed = counted(memory.access_count, "time") + (
         f", last {minute(memory.last_accessed)}" if memory.last_accessed else ""
     )
+    said_day = describe_said_day(memory, memory.content)
     moments = [("observed", memory.observed_at), ("expires", memory.expires_at), ("promoted", memory.promoted_at)]
     shares = [("confidence", memory.confidence), ("importance", memory.importance)]
     rows = [
         ("stored", f"{minute(memory.timestamp)}, by {said}{session}"),
+        ("said", said_day),
         ("trust", memory.trust),
         ("project", memory.project),
         *((name.replace("_", " "), str(value)) for name, value in offered_values(memory).items()),

@@ -30,7 +30,7 @@ async def summaries(
             found = list(await knowledge.summaries.valid())
         else:
             found = await knowledge.summaries.linked_to((await resource_of(knowledge, conversation)).id)
-        found.sort(key=lambda each: (each.observed_at or each.timestamp, each.level, each.id), reverse=True)
+        found.sort(key=lambda each: (each.moment, each.level, each.id), reverse=True)
         shown = found if every else found[:_SHOWN]
         talks = await knowledge.resources.valid_among([_talk_of(each) for each in shown])
     head = {"agent_id": run.service.agent_id, "count": len(shown), "total": len(found)}
@@ -52,7 +52,7 @@ def _covered(summary: Summary) -> str:
     """Return of how much it is a summary, until when, and whether strangers have said it."""
     what = counted(len(summary.covers), *(("turn",) if summary.level == "window" else ("summary", "summaries")))
     untrusted = " (untrusted)" if summary.trust == "low" else ""
-    return f"{what} until {day(summary.observed_at or summary.timestamp)}{untrusted}"
+    return f"{what} until {day(summary.moment)}{untrusted}"
 
 
 def _talk_of(summary: Summary) -> str:
@@ -63,7 +63,7 @@ def _document(summary: Summary) -> dict[str, Any]:
     return {
         "id": summary.id,
         "level": summary.level,
-        "timestamp": to_text(summary.observed_at or summary.timestamp),
+        "timestamp": to_text(summary.moment),
         "conversation": _talk_of(summary),
         "content": summary.content,
         "covers": summary.covers,

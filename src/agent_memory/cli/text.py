@@ -8,7 +8,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.characters import MISPLACED
-from agent_memory.models import STEERING
+from agent_memory.models import STEERING, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -98,6 +98,14 @@ def _complete(match: re.Match[str], options: Mapping[str, str]) -> str:
 def day(moment: datetime) -> str:
     """Return the local date, as the date filters understand it."""
     return f"{moment.astimezone():%Y-%m-%d}"
+
+
+def describe_end(moment: datetime) -> str:
+    """Return the end of a memory as a day with its weekday."""
+    local, today = moment.astimezone(), utc_now().astimezone().date()
+    is_whole_day = f"{local:%H:%M:%S}" == "23:59:59"
+    text = f"{local:%Y-%m-%d (%a)}" if is_whole_day else f"{local:%Y-%m-%d (%a) %H:%M}"
+    return f"{text}, today" if local.date() == today else text
 
 
 def minute(moment: datetime) -> str:

@@ -1,10 +1,13 @@
 """Commands about what was made of what an agent was given: topics, and the page of one."""
 
 import asyncio
+import re
 import shlex
+from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from rich.text import Text
 
 from agent_memory.cli.knowledge import opened_knowledge, work
 from agent_memory.cli.running import Run, command
@@ -18,15 +21,20 @@ from agent_memory.knowledge.pages.paging import title_of
 from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.assignment import build_name
+from agent_memory.knowledge.topics.escaping import fold, unescaped
 from agent_memory.models import TOPIC, Topic, to_text, visible
 from agent_memory.redaction import quoted
 from agent_memory.storage.cleaning import make_record
+from agent_memory.times import describe_saying
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.topics.saves import Kept
 
 _COLUMNS: Final = ("name", "items", "consolidated_at", "edited", "title")
 _NAMED: Final = 10
+_DATED: Final = re.compile(r"- \((\d{4}-\d\d-\d\d)\) ")
+_BLOCK: Final = re.compile(r"[-*+|>`]|\d+[.)] ")
+"""Begins a list, table, quote or code, which needs no bullet."""
 _LEAST: Final = 10
 _MOST: Final = 500
 """Characters of a description, as the record of a topic has them."""
@@ -78,8 +86,11 @@ async def topic(
         [known] = matches
         page, kept = await pages.shown(known), await pages.kept(known)
     run.screen.document({**_document(known, kept), "page": page})
-    for line in page.splitlines():
-        run.screen.show(visible(line))
+    if run.screen.out.is_terminal:
+        _show_page(run, page)
+    else:
+        for line in page.splitlines():
+            run.screen.show(visible(line))
     if not page:
         run.screen.note(f"{known.name} has no page yet: nothing is filed there.")
     elif kept.proposed is not None:
@@ -95,6 +106,25 @@ def _build_ambiguous(name: str, topics: list[Topic]) -> UnknownIdError:
         code="ambiguous_id",
         recovery="Run `agent-memory topic NAME` with one of these names; `agent-memory topics` describes them.",
     )
+
+
+def _show_page(run: Run, page: str) -> None:
+    """Print a page without the escapes of Markdown.
+
+    A claim shows its day of saying if its words depend on that.
+    """
+    for line in fold(page).split("\n"):
+        text = unescaped(line)
+        if not line.startswith("- "):
+            run.screen.show(text)
+            continue
+        if dated := _DATED.match(text):
+            said_day = describe_saying(text, datetime.combine(date.fromisoformat(dated[1]), time(12), UTC))
+            text = text.replace(dated[1], f"said {said_day}", 1) if said_day else text
+        words = text.removeprefix("- ")
+        bullet = "  " if _BLOCK.match(words) else "- "
+        for position, part in enumerate(run.screen.wrapped(words, len(bullet))):
+            run.screen.show(Text("  " if position else bullet) + part)
 
 
 async def _build_unknown(run: Run, pages: Pages, name: str) -> UnknownIdError:

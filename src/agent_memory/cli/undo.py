@@ -11,11 +11,12 @@ from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.options import Yes, complete_id, resolved
 from agent_memory.cli.past import restore
 from agent_memory.cli.running import FAILED, Run, command
-from agent_memory.cli.text import brief, minute
+from agent_memory.cli.text import brief, minute, one_line
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
-from agent_memory.knowledge.items.replaced_passages import show_documents
+from agent_memory.knowledge.intake.undoing import is_withdrawal, undo_version
+from agent_memory.knowledge.items.replaced_passages import find_version_change, show_documents
 from agent_memory.models import RESOURCE, to_text
 from agent_memory.service.recent_changes import DECISION, MemoryChange, RecentChanges, UndoneChange
 
@@ -57,7 +58,7 @@ async def undo(
     _check_named(run, session=session, import_id=import_id, change=change)
     recent = RecentChanges(run.service, folder_of(run.service.agent_id, run.root).audit)
     if change is None and session is None and import_id is None:
-        _show_list(run, await recent.list_changes(_LISTED_CHANGES))
+        await _show_list(run, await recent.list_changes(_LISTED_CHANGES))
         return
     if change is not None and not _CHANGE.fullmatch(change):
         await _undo_memory(run, recent, change)
@@ -65,7 +66,7 @@ async def undo(
         return
     chosen = await _find_changes(recent, change, session, import_id)
     if len(chosen) > 1 and not yes:
-        _show_list(run, chosen[:_LISTED_CHANGES])
+        await _show_list(run, chosen[:_LISTED_CHANGES])
         run.screen.note(f"{counted(len(chosen), 'change')} would be taken back.")
         run.need_terminal("Nothing was changed.")
         run.confirm(f"Take back {counted(len(chosen), 'change')}?", "Nothing was changed.")
@@ -73,10 +74,36 @@ async def undo(
     with run.screen.progress() as progress:
         bar = progress.add_task("Taking back", total=len(chosen))
         for each_change in chosen:
-            undone.append(await recent.take_back(each_change, run.caller))
+            undone.append(await _take_back(run, recent, each_change))
             progress.advance(bar)
     await _show_documents(run)
     _show_outcome(run, undone)
+
+
+async def _take_back(run: Run, recent: RecentChanges, change: MemoryChange) -> UndoneChange:
+    """Take a change back, a new document version as a whole."""
+    version = _find_version(change)
+    is_forgotten = change.verb == "forgotten" and _has_document(change)
+    if not version and not is_forgotten:
+        return await recent.take_back(change, run.caller)
+    async with opened_knowledge(run) as knowledge:
+        if version:
+            reason = await undo_version(knowledge, run.service, version, run.caller)
+        elif await is_withdrawal(knowledge, change.seq):
+            reason = "its document was taken back; ingest the file to restore it"
+        else:
+            return await recent.take_back(change, run.caller)
+    ids = tuple(part.record_id for part in change.parts)
+    return UndoneChange(change, () if reason else ids, dict.fromkeys(ids, reason) if reason else {})
+
+
+def _find_version(change: MemoryChange) -> str:
+    """Return the ID of the document version behind a change, or ""."""
+    return next(filter(None, (find_version_change(part.before, part.after) for part in change.parts)), "")
+
+
+def _has_document(change: MemoryChange) -> bool:
+    return any(part.before is not None and part.before.is_item for part in change.parts)
 
 
 async def _show_documents(run: Run) -> None:
@@ -112,7 +139,7 @@ async def _undo_memory(run: Run, recent: RecentChanges, word: str) -> None:
         return
     (memory_id,) = await resolved(run.service, [word], forgotten=True)
     last = await recent.find_last(memory_id)
-    is_taken_back = last is not None and (last.verb == "stored" or DECISION in last.fields)
+    is_taken_back = last is not None and (last.verb == "stored" or DECISION in last.fields or _find_version(last) != "")
     if last is None or not is_taken_back or await recent.is_replaced(memory_id):
         await restore(run, memory_id)
         return
@@ -120,7 +147,7 @@ async def _undo_memory(run: Run, recent: RecentChanges, word: str) -> None:
     history = await run.service.past.history(memory_id) if last.verb == "stored" else ()
     was_forgotten = any(version.op == "delete" for version in history)
     sentence = f"Forgot {memory_id} again; it had been brought back." if was_forgotten else ""
-    _show_outcome(run, [await recent.take_back(single, run.caller)], sentence)
+    _show_outcome(run, [await _take_back(run, recent, single)], sentence)
 
 
 async def _find_changes(
@@ -143,19 +170,40 @@ async def _find_changes(
     return changes
 
 
-def _show_list(run: Run, changes: "Sequence[MemoryChange]") -> None:
-    rows = [_describe(change) for change in changes]
+async def _show_list(run: Run, changes: "Sequence[MemoryChange]") -> None:
+    files = await _name_versions(run, changes)
+    changes = [change for change in changes if files.get(change.seq) != ""]
+    rows = [
+        _describe(change) | ({"version_of": files[change.seq]} if change.seq in files else {}) for change in changes
+    ]
     run.screen.rows({"agent_id": run.service.agent_id, "changes": rows}, "changes", _COLUMNS)
     for change in changes:
         count = len(change.parts)
         what = change.parts[0].record_id if count == 1 else counted(count, "memory", "memories")
         fields = f": {', '.join(change.fields)}" if change.fields else ""
-        run.screen.show(f"#{change.seq}  {minute(change.at)}  {change.session_id}  {what} {change.verb}{fields}")
+        done = f"new version of {files[change.seq]}" if change.seq in files else f"{what} {change.verb}{fields}"
+        run.screen.show(f"#{change.seq}  {minute(change.at)}  {change.session_id}  {done}")
         run.screen.show(brief(_get_content(change)), indent=2, max_lines=1)
     if not changes:
         run.screen.note("No change of a memory is recorded.")
     elif run.screen.form == "text":
         run.screen.note(f"Take one back: {run.build_undo(str(changes[0].seq))}", style="dim")
+
+
+async def _name_versions(run: Run, changes: "Sequence[MemoryChange]") -> dict[int, str]:
+    """Return document names by the numbers of version changes.
+
+    The name is empty for a change of a document that cannot be taken back by itself.
+    """
+    versions = {change.seq: version for change in changes if (version := _find_version(change))}
+    forgotten = [change.seq for change in changes if change.verb == "forgotten" and _has_document(change)]
+    if not versions and not forgotten:
+        return {}
+    async with opened_knowledge(run) as knowledge:
+        records = await knowledge.resources.valid_among([*versions.values()])
+        names = {seq: "" for seq in forgotten if await is_withdrawal(knowledge, seq)}
+    titles = {version: one_line(record.title) for version, record in records.items()}
+    return names | {seq: titles.get(version, "") for seq, version in versions.items()}
 
 
 def _show_outcome(run: Run, undone: "Sequence[UndoneChange]", sentence: str = "") -> None:
@@ -173,7 +221,10 @@ def _show_outcome(run: Run, undone: "Sequence[UndoneChange]", sentence: str = ""
     conflicts = {memory_id: reason for outcome in undone for memory_id, reason in outcome.conflicts.items()}
     numbers = [outcome.change.seq for outcome in undone]
     run.screen.document({"undone": numbers, "memories": restored, "conflicts": conflicts})
-    if restored:
+    versions = [outcome for outcome in undone if _find_version(outcome.change) and outcome.memory_ids]
+    if len(versions) == len(undone) == 1:
+        run.screen.show("The version before is current again. Ingest the file to restore the new one.")
+    elif restored:
         what = restored[0] if len(restored) == 1 else counted(len(restored), "memory", "memories")
         run.screen.show(sentence or f"Took back {counted(len(undone), 'change')}: {what}.")
         run.hint_undo(restored[0] if len(restored) == len(undone) == 1 else "")

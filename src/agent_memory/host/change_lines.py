@@ -314,4 +314,4 @@ def _quote(memory: Memory) -> str:
 
 
 def _day(memory: Memory) -> str:
-    return (memory.observed_at or memory.timestamp).date().isoformat()
+    return (memory.moment).date().isoformat()

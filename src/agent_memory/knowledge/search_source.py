@@ -28,6 +28,7 @@ from agent_memory.models import (
     sees,
     visible,
 )
+from agent_memory.models.clock import get_saying_metadata
 from agent_memory.retrieval import excerpt, query_terms
 from agent_memory.retrieval.match_grades import STRONG_SHARE
 from agent_memory.service.overview import NAME_CHARS
@@ -333,4 +334,5 @@ def _build_text(record: Episode | Resource | Topic, text: str) -> FoundText:
         source=record.source,
         group=record.group,
         tags=record.tags,
+        metadata=get_saying_metadata(record.metadata),
     )

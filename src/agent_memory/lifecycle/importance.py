@@ -121,7 +121,7 @@ def importance_of(
     text = getattr(record, "content", "")
     return formula(
         CRITICAL if record.pinned else type_of(record),
-        (now - (record.observed_at or record.timestamp)).days,
+        (now - (record.moment)).days,
         record.access_count,
         getattr(record, "chars", 0) or len(text),
         sum(is_told(link.rel) for link in record.links) if related is None else related,

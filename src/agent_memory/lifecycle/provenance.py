@@ -35,6 +35,7 @@ from agent_memory.models import (
 from agent_memory.redaction import quoted
 from agent_memory.service.audit import read_audit
 from agent_memory.service.trust import lowest
+from agent_memory.storage.replacements import find_current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -160,7 +161,7 @@ class Sources:
         if kind is None or record is None:
             raise UnknownIdError(f"Nothing is known of {quoted(record_id)}.")
         rests = await self._rests_on(record, await self._naming(record))
-        replaced_by = (await self._storage(kind).replaced_by([record_id])).get(record_id)
+        replaced_by = (await find_current(self._storage(kind).replaced_by, [record_id])).get(record_id)
         return Provenance(
             record,
             "item" if kind is MEMORY and record.is_item else kind.name,

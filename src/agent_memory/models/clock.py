@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, tzinfo
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator
 
@@ -34,6 +34,14 @@ def as_utc(moment: datetime) -> datetime:
 
 OFFSET: Final = "utc_offset"
 """Key of a record's metadata: the offset of a message, such as "-05:00"."""
+
+FILE_TIME: Final = "file_time"
+"""Key of a record's metadata: its day of saying is not known, only the modification time of its file."""
+
+
+def get_saying_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata about the moment of saying."""
+    return {key: metadata[key] for key in (OFFSET, FILE_TIME) if key in metadata}
 
 
 def build_offset(moment: datetime) -> dict[str, str]:

@@ -35,8 +35,8 @@ class Document(NamedTuple):
         id: The record's id.
         text: Indexed by word, and embedded.
         facets: Asked for by filters; their values are indexed by word, too, but for that of the group.
-        timestamp: When the record was stored, aware; date ranges ask for it.
-        moment: When what it tells was so, aware; ages are counted from it.
+        timestamp: When the record was stored, aware.
+        moment: When what it tells was so, aware; date ranges ask for it, and ages are counted from it.
         session: The session that made it; empty when unknown.
         access_count: How often it was used.
         trust: Whose words they are: `low` after untrusted input.

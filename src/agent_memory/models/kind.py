@@ -119,8 +119,8 @@ class Kind(Generic[R]):
             self.text_of(record),
             record.facets,
             record.timestamp,
-            record.observed_at or record.timestamp,
-            record.created_by_session,
+            record.moment,
+            "" if record.is_of_document else record.created_by_session,
             record.access_count,
             record.trust,
         )

@@ -191,14 +191,24 @@ class Record(Value):
         return self.source.kind == "extraction"
 
     @property
+    def is_of_document(self) -> bool:
+        """Return True if it was drawn from a document."""
+        return self.is_item and "speaker" not in self.metadata
+
+    @property
     def belongs_to(self) -> str:
         """The group it belongs to; empty for none."""
         return str(getattr(self, "group", ""))
 
     @property
+    def moment(self) -> datetime:
+        """When it was said, else when it was stored."""
+        return self.observed_at or self.timestamp
+
+    @property
     def said_at(self) -> datetime:
         """When it was said: with the offset of its message, else in the local zone."""
-        return to_own_zone(self.observed_at or self.timestamp, self.metadata, None)
+        return to_own_zone(self.moment, self.metadata, None)
 
     def is_expired(self, now: datetime) -> bool:
         """Tell whether `expires_at` has passed."""

@@ -141,7 +141,7 @@ class SearchFilters(BaseModel):
             and (self.group is None or sees(self.group, facets))
             and self.facets.issubset(facets)
             and (not self.any_facets or not self.any_facets.isdisjoint(facets))
-            and (self.date_range is None or self.date_range.covers(item.timestamp))
+            and (self.date_range is None or self.date_range.covers(item.moment))
             and (self.min_access_count is None or item.access_count >= self.min_access_count)
         )
 

@@ -13,12 +13,13 @@ from agent_memory.models.clock import as_utc, utc_now
 _MONTH_OR_YEAR: Final = re.compile(r"(\d{4})(?:-(\d\d))?", re.ASCII)
 _UNITS: Final = {"d": "day", "w": "week", "mo": "month", "y": "year"}
 _COUNT: Final = re.compile(r"(\d{1,4})\s*(?:(d)(?:ays?)?|(w)(?:eeks?)?|(mo)(?:nths?)?|(y)(?:ears?)?)", re.IGNORECASE)
+_WEEK: Final = 7
 _LEAD: Final = "in "
 """A month alone is a name as well; after "in" it is a month."""
 _LEADS_UP: Final = re.compile(r"in\s+(?:(?:in|on|the|from|since|until)\s+)*", re.IGNORECASE)
 
 
-def parse_bound(text: str, *, end: bool, is_ahead: bool = False, now: datetime | None = None) -> datetime:
+def parse_bound(text: str, *, end: bool, is_ahead: bool | None = False, now: datetime | None = None) -> datetime:
     """Return one bound of a date range that a person typed.
 
     A day, month, year or week means all its local days: their first microsecond as a start, their last as an end.
@@ -26,11 +27,11 @@ def parse_bound(text: str, *, end: bool, is_ahead: bool = False, now: datetime |
     Args:
         text: ISO 8601 date, month or moment, or words such as "yesterday", "last week", "7d", "March".
         end: True for the end of a range.
-        is_ahead: True if "Friday" and "7d" are in the future.
+        is_ahead: True if "Friday" and "7d" are in the future, False if no words may name a day in the future.
         now: Aware present moment; the clock by default.
 
     Raises:
-        ValueError: `text` is not a date, or may be several days.
+        ValueError: `text` is not a date, may be several days, or is in the future though the past is asked for.
     """
     text = text.strip()
     try:
@@ -59,24 +60,54 @@ def _find_days(text: str) -> tuple[date | None, date | None]:
     return date(year, month or 1, 1), date(year, last_month, monthrange(year, last_month)[1])
 
 
-def _read_words(text: str, now: datetime, *, is_ahead: bool) -> tuple[date | None, date | None]:
+def _read_words(text: str, now: datetime, *, is_ahead: bool | None) -> tuple[date | None, date | None]:
     """Return the first and last day of words; an open end is None."""
+    readings: list[tuple[date | None, date | None]] = []
+    with contextlib.suppress(ValueError, OverflowError):
+        readings = _find_readings(text, now, is_ahead=is_ahead)
+    names = [" to ".join(dict.fromkeys(f"{day}" for day in days if day is not None)) for days in readings]
+    problem = "is not a single date; write 2026-01-30, 2026-01, 2026-01-30T16:00:00Z, yesterday, last week, 7d or March"
+    if len(readings) > 1:
+        problem = f"is not a single date: it may be {' or '.join(filter(None, names))}; write one of these"
+    elif readings:
+        first, last = readings[0]
+        if is_ahead is not False or (first or last or now.date()) <= now.date():
+            return first, last
+        problem = "is in the future; write today or a day before it, such as yesterday, 7d or 2026-01-30"
+    from agent_memory.redaction import quoted  # its patterns load only for an invalid date
+
+    raise ValueError(f"{quoted(text)} {problem}")
+
+
+def _find_readings(text: str, now: datetime, *, is_ahead: bool | None) -> list[tuple[date | None, date | None]]:
+    """Return the first and last day of each reading of words, none for other text.
+
+    There are several for 3/4/2026, and for the name of a weekday typed on that weekday.
+
+    Raises:
+        ValueError, OverflowError: A day is out of range.
+    """
     from agent_memory.times import times_in  # its patterns are only for words
     from agent_memory.times.days import add_days, shift
 
-    words = _LEAD + text
-    with contextlib.suppress(ValueError, OverflowError):
-        if count := _COUNT.fullmatch(text):
-            step = int(count[1]) if is_ahead else -int(count[1])
-            day = shift(now.date(), _UNITS[count[count.lastindex or 0].lower()], step)
-            return day, day
-        (mention,) = times_in(words, now, is_ahead=is_ahead)
-        is_whole = mention.end == len(words) and _LEADS_UP.fullmatch(words[: mention.start] or _LEAD)
-        if is_whole and mention.is_resolved:
-            return mention.first_day, mention.end_day and add_days(mention.end_day, -1)
-    from agent_memory.redaction import quoted  # its patterns load only for an invalid date
-
-    raise ValueError(
-        f"{quoted(text)} is not a single date; write 2026-01-30, 2026-01, 2026-01-30T16:00:00Z, yesterday, "
-        "last week, 7d or March"
-    )
+    today, words = now.date(), _LEAD + text
+    if count := _COUNT.fullmatch(text):
+        step = int(count[1]) if is_ahead else -int(count[1])
+        day = shift(today, _UNITS[count[count.lastindex or 0].lower()], step)
+        return [(day, day)]
+    mentions = times_in(words, now, is_ahead=is_ahead)
+    if (
+        len(mentions) != 1
+        or mentions[0].end != len(words)
+        or not _LEADS_UP.fullmatch(words[: mentions[0].start] or _LEAD)
+    ):
+        return []
+    spans = [(first, end and add_days(end, -1)) for first, end in mentions[0].readings]
+    spans = [span for span in spans if span != (None, None)]
+    if len(spans) == 1:
+        tenses = [times_in(words, now, is_ahead=tense)[0].readings[0] for tense in (False, True)]
+        days = {first or (end and add_days(end, -1)) for first, end in tenses}
+        if days == {today, add_days(today, -_WEEK)}:
+            other = add_days(today, _WEEK if is_ahead else -_WEEK)
+            return [(today, today), (other, other)]
+    return spans

@@ -50,7 +50,7 @@ class Facets:
 
     def add(self, number: int, document: Document) -> None:
         """Index a document; its number is one more than that of the last."""
-        self._times.append(document.timestamp.timestamp())
+        self._times.append(document.moment.timestamp())
         for facet in document.facets:
             self._with.setdefault(facet, array("I")).append(number)
 

@@ -51,7 +51,7 @@ def rank(search: Search) -> Ranking:
     late: Iterable[_Key] = scored[limit : limit + search.limits.rejections] if explain else ()
     rejected = [Rejected(key[2], "beyond_limit", _hit(search, key, evidence[key[2]], now, scale).parts) for key in late]
     if explain:
-        rejected += _left_out(search, found)
+        rejected += _left_out(search, found, evidence)
     brought_in = sum(each.bm25 <= 0 and _match_type(each, search.floor) == "keyword" for each in evidence.values())
     total = found.total + brought_in
     mode: SearchMode = "keyword" if search.cosines is None else "hybrid"
@@ -211,14 +211,14 @@ def _match_type(evidence: Evidence, floor: float) -> MatchType:
     return "hybrid" if evidence.bm25 > 0 else "vector"
 
 
-def _left_out(search: Search, found: CandidateLists) -> list[Rejected]:
+def _left_out(search: Search, found: CandidateLists, ranked: Iterable[str]) -> list[Rejected]:
     most, is_there = search.limits.rejections, search.reaches()
     shown = list(filter(is_there, found.filtered))[:most]
     if search.cosines is None:
         return [Rejected(one, "filtered") for one in shown]
     cosines = search.cosines_of(shown)
     filtered = [Rejected(one, "filtered", {"cosine": cosines[one]} if one in cosines else {}) for one in shown]
-    known = set(found.filtered)
+    known = {*found.filtered, *ranked}
     low = {one: cosine for one, cosine in search.cosines.below(search.floor, 4 * most) if is_there(one)}
     scores = search.bm25_of(found.scores, low)
     below = [

@@ -162,7 +162,7 @@ def meeting(segment: Segment, filters: SearchFilters) -> NDArray[np.bool_]:
     if filters.any_facets:
         found &= _having(segment, filters.any_facets)
     if filters.date_range is not None:
-        times, bounds = segment.columns["timestamp"], filters.date_range
+        times, bounds = segment.columns["moment"], filters.date_range
         if bounds.start is not None:
             found &= times >= bounds.start.timestamp()
         if bounds.end is not None:

@@ -32,6 +32,9 @@ UNKNOWN_SESSION: Final = "unknown"
 DECISION: Final = "decision"
 """Name, among changed fields, of a decision about a conflict."""
 
+_SOURCE_FIELDS: Final = {"links", "metadata"}
+"""Fields of an item that name its sources; the background work sets them."""
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryChange:
@@ -219,12 +222,13 @@ def _with_memory(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def _is_visible(part: RecordChange[Memory]) -> bool:
     """Return True if a change affects fields that a user sets.
 
-    A user does not set access counts, or links of pairs in doubt, but decides about such pairs.
+    A user does not set access counts, links of pairs in doubt, or sources of items, but decides about such pairs.
     """
     if part.before is None or part.after is None:
         return part.before is not part.after
     is_decided = list_decisions(part.before) != list_decisions(part.after)
-    return is_decided or bool(differing_fields(part.before, part.after))
+    hidden = _SOURCE_FIELDS if part.after.is_item else set()
+    return is_decided or not differing_fields(part.before, part.after).keys() <= hidden
 
 
 def _find_session(parts: Sequence[RecordChange[Memory]], sessions: dict[str, list[tuple[str, str]]]) -> str:

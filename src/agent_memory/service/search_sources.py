@@ -210,10 +210,16 @@ class SearchSources:
             except StorageError as error:
                 results.degraded = results.degraded or f"Documents and talk were not searched: {error.message}"
                 continue
-            results.total_found += found.total_found
+            count = len(results)
             results.degraded = results.degraded or found.degraded
             results.words = results.words or found.words
             _insert(results, found, asked)
+            added = len(results) - count
+            results.total_found += found.total_found if added == len(found) else added  # the others are items, too
+        if asked.request.explain:
+            cut = results[asked.request.limit :]
+            late = [{"id": hit.memory.id, "reason": "beyond_limit", "parts": hit.parts} for hit in cut]
+            results.rejected = late + results.rejected
         del results[asked.request.limit :]
         if not asked.is_listing:
             results.match = max((hit.match or "none" for hit in results), key=_GRADES.index, default="none")

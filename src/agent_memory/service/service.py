@@ -53,6 +53,7 @@ from agent_memory.service.watching import Watchers
 from agent_memory.service.writing import WritePath
 from agent_memory.settings import ServiceSettings
 from agent_memory.signals import operation
+from agent_memory.storage.replacements import find_current
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -349,7 +350,7 @@ class MemoryService:
         if not (asked.request.include_superseded or asked.request.explain or is_named or results.looks_back):
             return {}
         met = [hit.memory.id for hit in results] + [rejected["id"] for rejected in results.rejected]
-        return await self.storage.replaced_by(met)
+        return await find_current(self.storage.replaced_by, met)
 
     async def _named(self, asked: WideRequest) -> SearchResults | None:
         """Return the memory, turn or page whose id a query is, None if it is none."""

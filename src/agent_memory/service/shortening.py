@@ -65,6 +65,10 @@ def _tell_near(results: SearchResults, *, explain: bool) -> None:
         if not is_near:
             results[rank] = hit.model_copy(update={"is_near": False})
             results.rejected += [{"id": hit.memory.id, "reason": "not_near", "parts": hit.parts}] if explain else []
+    if not results[-1].is_near:  # nor is any later one
+        for rejected in results.rejected:
+            if rejected["reason"] == "beyond_limit":
+                rejected["reason"] = "not_near"
 
 
 def shown_links(hit: MemorySearchResult) -> list[Linked]:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.wording import counted
 from agent_memory.models import MEMORY, to_text, visible
+from agent_memory.service.said_days import describe_said_day
 from agent_memory.service.shortening import shorten_line, shown_links, title_of
-from agent_memory.times import describe_saying
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -76,8 +76,8 @@ def brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> di
         project: Project of the session; a memory of the same project does not repeat it.
     """
     view = {name: visible(value) if isinstance(value, str) else value for name, value in MEMORY.view(memory).items()}
-    said = describe_saying(memory.content, memory.said_at)
-    marks: dict[str, Any] = {"said": said} if said else {}
+    said_day = describe_said_day(memory, memory.content)
+    marks: dict[str, Any] = {"said": said_day} if said_day else {}
     if memory.pinned:
         marks["pinned"] = True
     if memory.trust == "low":
@@ -88,7 +88,7 @@ def brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> di
         return {**view, "timestamp": brief_moment(memory.timestamp), "access_count": memory.access_count, **marks}
     shared = {"category": "note", "tags": [], "project": project}
     own = {name: value for name, value in view.items() if name not in shared or value != shared[name]}
-    return {**own, "timestamp": memory.timestamp.date().isoformat(), **marks}
+    return {**own, "timestamp": memory.moment.date().isoformat(), **marks}
 
 
 def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
@@ -132,8 +132,7 @@ def _origin(hit: MemorySearchResult) -> dict[str, Any]:
     origin, memory = hit.origin, hit.memory
     shown: dict[str, Any] = {}
     if origin.kind != "note":
-        shown |= {"timestamp": (memory.observed_at or memory.timestamp).date().isoformat(), "kind": origin.kind}
-        shown["source"] = origin.source or memory.source.kind
+        shown |= {"kind": origin.kind, "source": origin.source or memory.source.kind}
     if origin.speaker:
         shown["speaker"] = origin.speaker
     status = _get_status(hit)

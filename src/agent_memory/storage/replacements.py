@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from agent_memory.models import may_stand_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
     from datetime import datetime
 
     from agent_memory.models import Record
@@ -112,6 +112,16 @@ class Replacements:
         record = self._records.get(record_id)
         older = self._records.get(record.supersedes) if record is not None and record.supersedes else None
         return older.id if older is not None and record is not None and _may_replace(record, older) else None
+
+
+async def find_current(
+    replaced_by: Callable[[Collection[str]], Awaitable[dict[str, str]]], record_ids: Collection[str]
+) -> dict[str, str]:
+    """Return the current record that replaced each of some records."""
+    current = following = await replaced_by(record_ids)
+    while following := await replaced_by(following.values()):
+        current = {record_id: following.get(newer, newer) for record_id, newer in current.items()}
+    return current
 
 
 def path(start: str, following: Callable[[str], str | None]) -> list[str]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.journal import Change, Update
-    from agent_memory.models import Kind, Record, SearchRequest
+    from agent_memory.models import Kind, SearchRequest
     from agent_memory.retrieval import Question, SearchIndex
     from agent_memory.retrieval.sealed_rows import Masks
     from agent_memory.storage.change_log import Absorb, ChangeLog
@@ -114,7 +114,7 @@ class Replica(Generic[R]):
             among=shown_rows(state, now, superseded=superseded),
         )
         if past:
-            ranking = as_it_was(ranking, past, replaced_by, lambda one: _moment_of(state.records[one]))
+            ranking = as_it_was(ranking, past, replaced_by, lambda one: state.records[one].moment)
         elif request.include_superseded:
             ranking = current_first(ranking, replaced_by)
         elif superseded:
@@ -239,10 +239,6 @@ class Replica(Generic[R]):
         if lost := lost_since(known, self.state.records):  # it was acknowledged once
             with contextlib.suppress(StorageError):  # no room for it: the rewriting is reported all the same
                 self.log.keep_lost(lost)
-
-
-def _moment_of(record: Record) -> datetime:
-    return record.observed_at or record.timestamp
 
 
 def shown_rows(state: State[Any], now: datetime, *, superseded: bool) -> Masks | None:

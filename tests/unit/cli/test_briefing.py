@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from tests.unit.cli.conftest import document
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.unit.cli.conftest import Run
 
 
@@ -32,3 +34,25 @@ def test_nothing_to_tell_says_so(cli: Run) -> None:
     cli("store", "-a", "eve", "Parcels leave at noon.")
     assert "the session begins with the scratchpad alone" in cli("briefing", "-a", "eve").stderr
     assert "Nothing bears on that" in cli("briefing", "-a", "eve", "--for", "A poem on autumn").stderr
+
+
+def test_briefing_shows_day_of_saying_or_of_file(cli: Run, tmp_path: Path) -> None:
+    words = ("Ada: I leave on Friday, I think.", "Tom: The boat to Bergen is ready for you.")
+    lines = "\n".join(f"{line} {number}" for number in range(3) for line in words)
+    for name in ("chat.txt", "Talk 2026-03-02.txt"):
+        (tmp_path / name).write_text(lines)
+    cli("ingest", "-a", "eve", str(tmp_path / "chat.txt"))
+    undated = cli("briefing", "-a", "eve", "--for", "when does Ada leave on the boat to Bergen").stdout
+    assert "of an unknown day, file of 20" in undated
+    assert "(said" not in undated
+    cli("ingest", "-a", "bob", str(tmp_path / "Talk 2026-03-02.txt"))
+    dated = cli("briefing", "-a", "bob", "--for", "when does Ada leave on the boat to Bergen").stdout
+    assert "From a conversation of 2026-03-02:" in dated
+    assert "- Ada: I leave on Friday, I think. 0 (said 2026-03-02 (Mon))" in dated
+    assert "said        2026-03-02 (Mon)" in cli("show", "-a", "bob", _find_item(cli)).stdout
+    assert "I leave on Friday, I think. (said 2026-03-02 (Mon))" in cli("entity", "-a", "bob", "Ada").stdout
+
+
+def _find_item(cli: Run) -> str:
+    rows = document(cli("list", "-a", "bob", "--items", "--json"))["memories"]
+    return next(str(row["id"]) for row in rows if "Friday" in row["content"])

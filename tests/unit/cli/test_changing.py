@@ -204,3 +204,11 @@ def test_forget_without_a_terminal_refuses(bob: Run) -> None:
 def test_compact_tells_sizes(bob: Run) -> None:
     sizes = document(bob("compact", "--json"))
     assert 0 < sizes["bytes_after"] < sizes["bytes_before"] + 50, "its header says what was compacted"
+
+
+def test_expiry_in_words_is_read_back(bob: Run) -> None:
+    stored = bob("store", "The trip is in March.", "--expires", "2999-03-31")
+    assert "Found until 2999-03-31 (Sun)." in stored.stderr
+    assert "Found until 2999-01-01 (Tue)." in bob("update", B, "--expires", "2999-01-01").stderr
+    assert "Found until" not in bob("update", B, "--expires", "never").stderr
+    assert ", today." in bob("store", "The shop is open.", "--expires", "today").stderr

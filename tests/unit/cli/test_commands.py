@@ -202,7 +202,7 @@ def test_explain_tells_parts_and_what_was_left_out(bob: Run) -> None:
     shown = bob("search", "ledger", "--explain").stdout
     assert "similarity" in shown
     assert "bm25" in shown
-    assert "Left out: 1 filtered out" in shown
+    assert "Not found: 1 filtered out" in shown
     assert f"{A}  replaced by {C}" in shown
     found = document(bob("search", "ledger", "--explain", "--json"))
     assert found["results"][0]["parts"]["bm25"] > 0

@@ -64,6 +64,19 @@ def test_pair_decided_for_the_memory_that_replaced_one_is_not_listed_again(bob: 
     assert document(bob("conflicts", "--json"))["suspects"] == []
 
 
+def test_memory_replaced_by_decision_names_the_chosen_one(bob: Run) -> None:
+    old, rival = stored(bob, "The daily backup keeps 7 copies."), stored(bob, OLD)
+    new = str(document(bob("store", NEW, "--supersedes", old, "--json"))["memory_id"])
+    bob("conflicts", new, rival, "--replace")
+    rows = document(bob("list", "--superseded", "--json"))["memories"]
+    newer = {row["id"]: row["superseded_by"] for row in rows}
+    assert (newer[old], newer[rival]) == (new, new)
+    assert document(bob("show", rival, "--json"))["superseded_by"] == new
+    assert f"replaced by {new}" in bob("why", rival).stdout
+    found = document(bob("search", "daily backup", "--superseded", "--json"))["results"]
+    assert {row["id"]: row.get("superseded_by") for row in found} == {old: new, rival: new, new: None}
+
+
 def test_store_conflict_one_line_each_and_command(bob: Run) -> None:
     old = stored(bob, f"{OLD} They are tested once a month by the people on call, and then listed.")
     stored(bob, "The copies of the daily backup are tested and listed once a month.")

@@ -309,7 +309,9 @@ def test_topics_are_listed_and_shown_and_the_end_of_ingest_counts_them(cli: Run,
     assert (listed["declared"], listed["edited"], listed["files"]) == (False, False, [str(folder / "lea.md")])
     assert cli("topics", "-a", "eve").stdout.startswith("diary · 6 items · ")
     shown = cli("topic", "-a", "eve", "Lea")
-    assert shown.stdout.startswith("# Lea\n\n*About: What Lea said, with the questions it answers.*\n\n## 2")
+    assert shown.stdout.startswith(
+        "# Lea\n\n*About: What Lea said, with the questions it answers.*\n\n## Without a date"
+    )
     assert document(cli("topic", "-a", "eve", "lea", "--json"))["page"] == shown.stdout
     unknown = cli("topic", "-a", "eve", "leo", code=3).stderr
     assert 'No page "leo". No passage mentions it.' in unknown
@@ -499,6 +501,38 @@ def test_an_item_is_shown_with_the_day_on_which_it_was_said(cli: Run, tmp_path: 
     assert "2019-03-04" in cli("search", "-a", "eve", "router", "--items").stdout
 
 
+@pytest.mark.parametrize("limit", ["1", "2", "20"])
+def test_search_explain_adds_up(cli: Run, tmp_path: Path, limit: str) -> None:
+    words = [
+        "The deadline is near.",
+        "The deadline moved, and the boat is late.",
+        "Deadline of the harbour.",
+        "I sleep.",
+    ]
+    lines = [{"speaker": ("Kim", "Rolf")[place % 2], "text": text} for place, text in enumerate(words * 3)]
+    (tmp_path / "chat.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+    cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
+    found = document(cli("search", "-a", "eve", "the deadline", "--limit", limit, "--explain", "--json"))
+    left_out = [row["id"] for row in found["rejected"] if row["reason"] in {"not_near", "beyond_limit"}]
+    assert found["total_found"] == len(found["results"]) + len(left_out)
+    ids = [*(row["id"] for row in found["results"]), *(row["id"] for row in found["rejected"])]
+    assert len(ids) == len({*ids})
+    shown = cli("search", "-a", "eve", "the deadline", "--limit", limit, "--explain").stdout
+    numbers = [int(number) for number in re.findall(r"(\d+) (?:not near the best|beyond the limit)", shown)]
+    assert f"{found['total_found']} found, {found['total_found'] - sum(numbers)} shown" in shown
+
+
+@pytest.mark.parametrize(("option", "code"), [(("--until", "2019"), 0), (("--since", "2020"), 3)])
+def test_search_date_range_judges_the_shown_day(cli: Run, tmp_path: Path, option: tuple[str, str], code: int) -> None:
+    line = {"speaker": "Kim", "text": "The router is upstairs since today.", "timestamp": "2019-03-04T10:00:00Z"}
+    (tmp_path / "chat.jsonl").write_text(json.dumps(line))
+    cli("ingest", "-a", "eve", str(tmp_path / "chat.jsonl"))
+    found = cli("search", "-a", "eve", "router", *option, code=code).stdout
+    assert ("said 2019-03-04 (Mon)" in found) == (code == 0)
+    rows = document(cli("list", "-a", "eve", "--items", *option, "--json"))["memories"]
+    assert bool(rows) == (code == 0)
+
+
 def test_an_empty_file_is_named_with_the_reason_and_the_rest_is_taken_in(cli: Run, diary: str, tmp_path: Path) -> None:
     (tmp_path / "empty.md").write_text("\n")
     told = cli("ingest", "-a", "eve", str(tmp_path / "empty.md"), diary, code=1)
@@ -613,3 +647,25 @@ def test_ingest_many_turns_prints_progress_on_pipe(cli: Run, tmp_path: Path, mon
         counts = [tuple(map(int, pair)) for pair in re.findall(r"(\d+) of (\d+) steps are done\.", text)]
         assert counts
         assert all(completed <= total for completed, total in counts)
+
+
+def test_page_at_a_terminal_has_no_escapes(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = "1. Stop the service: `systemctl stop order_intake`.\n2. Restore *all* of it with a command that is long.\n"
+    (tmp_path / "run.md").write_text(
+        f"# Run\n\n## Steps\n\n{steps}\n## Limits\n\n| What | Value |\n|---|---|\n| A | 9 |\n"
+    )
+    lines = "".join(f"{name}: I leave on Friday with boat {name}.\n" for name in ("Ada", "Tom") * 2)
+    (tmp_path / "Talk 2026-03-02.txt").write_text(lines)
+    cli("ingest", "-a", "eve", str(tmp_path / "run.md"), str(tmp_path / "Talk 2026-03-02.txt"))
+    assert "1\\. Stop" in cli("topic", "-a", "eve", "run").stdout
+    for name, value in (("FORCE_COLOR", "1"), ("NO_COLOR", "1"), ("COLUMNS", "56")):
+        monkeypatch.setenv(name, value)
+    shown = cli("topic", "-a", "eve", "run").stdout
+    assert (
+        "  1. Stop the service: `systemctl stop order_intake`.\n  2. Restore *all* of it with a command that is"
+        in shown
+    )
+    assert "  | A | 9 |" in shown
+    assert "\\" not in shown
+    assert max(map(len, shown.splitlines())) <= 56
+    assert "- (said 2026-03-02 (Mon)) Ada: I leave on Friday" in cli("topic", "-a", "eve", "talk_2026_03_02").stdout

@@ -228,3 +228,54 @@ def test_undo_of_archived_memory_brings_it_back(bob: Run) -> None:
     assert C not in list_contents(bob)
     bob("undo", C)
     assert C in list_contents(bob)
+
+
+@pytest.fixture
+def versions(cli: Run, tmp_path: Path) -> list[str]:
+    """Return a file of two versions that eve was given, and their IDs."""
+    file, ids = tmp_path / "lathe.md", list[str]()
+    for place in ("barn", "attic"):
+        file.write_text(f"# Saw\n\nThe saw is new.\n\n# Lathe\n\nThe old lathe is in the {place}.")
+        ids += document(cli("ingest", "-a", "eve", str(file), "--json"))["files"][0]["resources"]
+    return [str(file), *ids]
+
+
+def list_lathes(cli: Run) -> list[str]:
+    rows = document(cli("list", "-a", "eve", "--items", "--json"))["memories"]
+    return [row["content"].split()[-1] for row in rows if "lathe" in row["content"]]
+
+
+def test_undo_lists_new_version_as_one_change(cli: Run, versions: list[str]) -> None:
+    listed = cli("undo", "-a", "eve").stdout
+    assert "new version of lathe.md" in listed
+    assert "links" not in listed
+
+
+@pytest.mark.parametrize("is_by_number", [True, False])
+def test_undo_of_new_version_restores_old_one(cli: Run, versions: list[str], *, is_by_number: bool) -> None:
+    [change] = [row for row in document(cli("undo", "-a", "eve", "--json"))["changes"] if "version_of" in row]
+    undone = cli("undo", "-a", "eve", str(change["change"]) if is_by_number else change["memories"][0])
+    assert "The version before is current again." in undone.stdout
+    assert "agent-memory undo" not in undone.stderr
+    assert list_lathes(cli) == ["barn."]
+    assert [row["id"] for row in document(cli("resources", "-a", "eve", "--json"))["resources"]] == [versions[1]]
+    cli("ingest", "-a", "eve", versions[0])
+    assert list_lathes(cli) == ["attic."]
+
+
+def test_undo_of_each_change_shows_one_version(cli: Run, versions: list[str]) -> None:
+    cli("ingest", "-a", "eve", "--undo", versions[2], "--yes")
+    assert [row["what"] for row in document(cli("undo", "-a", "eve", "--json"))["changes"]] == ["stored", "stored"]
+    for number in (7, 5, 4):
+        refused = cli("undo", "-a", "eve", str(number), code=1).stderr
+        assert "taken back" in refused
+        assert list_lathes(cli) == ["barn."], number
+
+
+def test_undo_of_version_with_newer_one_is_refused(cli: Run, versions: list[str], tmp_path: Path) -> None:
+    [change] = [row for row in document(cli("undo", "-a", "eve", "--json"))["changes"] if "version_of" in row]
+    (tmp_path / "lathe.md").write_text("# Lathe\n\nThe old lathe is in the shed.")
+    cli("ingest", "-a", "eve", versions[0])
+    refused = cli("undo", "-a", "eve", str(change["change"]), code=1)
+    assert "take that back first" in refused.stderr
+    assert list_lathes(cli) == ["shed."]

@@ -222,8 +222,38 @@ def test_parse_bound_words_are_local_days(text: str, is_ahead: bool, start: str,
 
 
 @pytest.mark.parametrize(
-    "text", ["3/4/2026", "7 wears", "2 dears", "a few days ago", "next Friday or so", "the launch", "4 March and 5 May"]
+    ("text", "is_ahead", "days"),
+    [
+        ("3/4/2026", False, "2026-03-04 or 2026-04-03"),
+        ("last Monday", False, "2026-02-23 or 2026-03-02"),
+        ("Thursday", True, "2026-03-05 or 2026-03-12"),
+        ("on Thursday", True, "2026-03-05 or 2026-03-12"),
+        ("until Thursday", True, "2026-03-05 or 2026-03-12"),
+        ("Thursday", False, "2026-03-05 or 2026-02-26"),
+        ("Monday", None, "2026-03-02 or 2026-03-09"),
+        ("a few days ago", False, "2026-02-27 to 2026-03-04 or 2026-03-02 to 2026-03-04"),
+    ],
 )
+def test_parse_bound_ambiguous_words_name_readings(text: str, is_ahead: bool | None, days: str) -> None:
+    now = datetime(2026, 3, 5, 12).astimezone()  # a Thursday
+    with pytest.raises(ValueError, match=rf"is not a single date: it may be {days}; write one of these"):
+        parse_bound(text, end=True, is_ahead=is_ahead, now=now)
+
+
+@pytest.mark.parametrize("text", ["tomorrow", "next week", "in 2 weeks", "from tomorrow", "until tomorrow"])
+def test_parse_bound_future_words_in_past_are_refused(text: str) -> None:
+    now = datetime(2026, 3, 5, 12).astimezone()
+    with pytest.raises(ValueError, match="is in the future"):
+        parse_bound(text, end=True, now=now)
+    assert parse_bound(text, end=True, is_ahead=True, now=now) > now
+
+
+@pytest.mark.parametrize("text", ["this week", "March", "this month", "today", "2026"])
+def test_parse_bound_span_of_today_is_no_future(text: str) -> None:
+    assert parse_bound(text, end=True, now=datetime(2026, 3, 5, 12).astimezone())
+
+
+@pytest.mark.parametrize("text", ["7 wears", "2 dears", "next Friday or so", "the launch", "4 March and 5 May"])
 def test_parse_bound_open_words_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a single date; write 2026-01-30, .* 7d or March"):
         parse_bound(text, end=False)

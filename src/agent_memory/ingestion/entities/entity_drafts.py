@@ -143,7 +143,7 @@ def _get_detail(extracted: ExtractedEntity) -> str:
 def _build_head(source: Episode | Resource, now: datetime, detail: str) -> dict[str, Any]:
     return {
         "timestamp": now,
-        "observed_at": source.observed_at or source.timestamp,
+        "observed_at": source.moment,
         "group": source.group,
         "source": {"kind": "extraction", "detail": detail},
         "trust": source.trust,
@@ -163,7 +163,7 @@ def _make_entity(
         "name": extracted.name,
         "entity_type": extracted.entity_type,
         "confidence": round(min(1.0, extracted.score), 3),
-        "valid_from": source.observed_at or source.timestamp,
+        "valid_from": source.moment,
     }
     if match is not None:
         values |= _describe_match(match)

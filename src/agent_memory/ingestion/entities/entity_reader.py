@@ -65,6 +65,7 @@ class TimelineEntry:
         other: Name of the other entity of a relation.
         is_subject: True if the relation is said of this entity.
         trust: Trust of the words.
+        record: Record of a mention.
     """
 
     at: datetime
@@ -75,6 +76,7 @@ class TimelineEntry:
     other: str = ""
     is_subject: bool = True
     trust: Trust = "medium"
+    record: Mentions | None = None
 
 
 @dataclass(slots=True)
@@ -187,11 +189,11 @@ class EntityReader:
         mentions = view.get_mentions(own)
         texts, orders = await self._load_texts([_get_source_id(each.links) for each in [*mentions, *relations]])
         for mention in mentions:
-            moment, source = mention.observed_at or mention.timestamp, _get_source_id(mention.links)
+            moment, source = mention.moment, _get_source_id(mention.links)
             words, told = _get_sentence(mention, own, texts.get(source, "")), related.get(source, [])
             is_told = bool(told) and (source not in texts or any(words in each or each in words for each in told))
             if not is_told and (as_of is None or moment <= as_of):
-                found.append(TimelineEntry(moment, "mention", words, source, trust=mention.trust))
+                found.append(TimelineEntry(moment, "mention", words, source, trust=mention.trust, record=mention))
         return sorted(found, key=lambda each: (each.at, orders.get(each.source, 0), each.source, each.what))
 
     async def merge(self, one: MergedEntity, other: MergedEntity, why: str = "a person said so") -> None:
@@ -338,7 +340,7 @@ def _make_entry(relation: Relation, own: set[str], view: _View) -> TimelineEntry
     is_subject = relation.from_id in own
     other = view.by_id.get(relation.to_id if is_subject else relation.from_id)
     return TimelineEntry(
-        relation.valid_from or relation.observed_at or relation.timestamp,
+        relation.valid_from or relation.moment,
         relation.relation_type,
         relation.content,
         _get_source_id(relation.links),

@@ -141,7 +141,7 @@ class Conversation:
             new += made
         if self._count + len(self._covered) < config.meta.enabled_at_turn_count:
             return new
-        self._windows.sort(key=lambda each: (each.observed_at or each.timestamp, each.id))
+        self._windows.sort(key=lambda each: (each.moment, each.id))
         count = config.meta.summaries_per_meta
         while len(self._windows) >= count:
             some, self._windows = self._windows[:count], self._windows[count:]
@@ -242,7 +242,7 @@ async def _kept(knowledge: Knowledge, draft: Redacted[Summary] | None) -> list[S
 
 
 def _order(episode: Episode) -> tuple[int, datetime, str]:
-    return episode.order, episode.observed_at or episode.timestamp, episode.id
+    return episode.order, episode.moment, episode.id
 
 
 def _through(summary: Summary) -> int:
@@ -294,7 +294,7 @@ def made(
         SummarizationError: It says nothing, or is of several groups.
     """
     group = _group_of(level, covered, content)
-    moments = [each.observed_at or each.timestamp for each in covered]
+    moments = [each.moment for each in covered]
     orders = [each.order for each in covered if isinstance(each, Episode)]
     values: dict[str, Any] = {
         "level": level,

@@ -32,7 +32,7 @@ from agent_memory.models import (
     to_text,
     visible,
 )
-from agent_memory.models.clock import OFFSET
+from agent_memory.models.clock import get_saying_metadata
 from agent_memory.models.digest_statements import FROM
 from agent_memory.redaction import quoted
 from agent_memory.service.seeing import is_seen
@@ -376,7 +376,7 @@ def _check_details(statement: QuotedStatement, content: str) -> str:
 def _check_relations(statement: QuotedStatement, place: QuotedPlace, passage: Memory) -> str:
     """Return a reason if a quote lacks a name or date of its relation."""
     relations, left_out = read_relations(list(statement.relations), f"{place.quote}\n{statement.text}")
-    said = to_own_zone(passage.observed_at or passage.timestamp, passage.metadata)
+    said = to_own_zone(passage.moment, passage.metadata)
     days = {said.date()}.union(*((mention.first_day, mention.end_day) for mention in times_in(place.sentence, said)))
     for relation in relations:
         dates = (relation.valid_from, relation.valid_to)
@@ -399,9 +399,8 @@ def _make_item(
         "passage": passage.id,
         **{name: value for name, value in details.items() if value},
     }
-    for key in ("speaker", "path", OFFSET):
-        if key in passage.metadata:
-            metadata[key] = passage.metadata[key]
+    metadata |= {key: passage.metadata[key] for key in ("speaker", "path") if key in passage.metadata}
+    metadata |= get_saying_metadata(passage.metadata)
     text, trust = " ".join(statement.text.split()), lowest(caller.trust, passage.trust, "medium")
     return {
         "id": get_statement_id(passage.belongs_to, trust, passage.id, text),

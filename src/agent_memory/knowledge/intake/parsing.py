@@ -18,9 +18,10 @@ from agent_memory.knowledge.intake.drafting import Document, SkippedPart
 from agent_memory.knowledge.intake.exports import parts_of_export
 from agent_memory.knowledge.intake.session_logs import UnknownShapeError, read_log
 from agent_memory.knowledge.intake.transcripts import transcript_in
-from agent_memory.knowledge.intake.turns import Conversation
+from agent_memory.knowledge.intake.turns import Conversation, find_past_day
 from agent_memory.knowledge.passages.front_matter import FrontMatter, read_front_matter
 from agent_memory.models import from_seconds
+from agent_memory.models.clock import FILE_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -55,7 +56,11 @@ def parse_file(path: Path) -> Iterator[Document | Conversation | SkippedPart]:
 def _fill_times(part: Conversation, path: Path) -> Conversation:
     """Return a conversation whose turns without a time have its own, or that of the file."""
     said_at = part.said_at or from_seconds(path.stat().st_mtime)
-    turns = [turn if turn.said_at else replace(turn, said_at=said_at) for turn in part.turns]
+    more = {} if part.said_at else {FILE_TIME: True}
+    turns = [
+        turn if turn.said_at else replace(turn, said_at=said_at, metadata={**turn.metadata, **more})
+        for turn in part.turns
+    ]
     return replace(part, turns=turns, said_at=said_at)
 
 
@@ -145,9 +150,12 @@ def _of_text(text: str, path: Path, *, is_config: bool) -> Document | Conversati
     if talk is not None:
         return talk
     said = FrontMatter() if is_config else read_front_matter(text)
-    written_at = said.written_at or from_seconds(path.stat().st_mtime)
-    metadata = {**describe_path(str(path.resolve())), **said.metadata}
-    return Document(text, path.name, "config" if is_config else "document", written_at, said.tags, metadata)
+    changed_at = from_seconds(path.stat().st_mtime)
+    written_at = said.written_at or find_past_day(path.name, changed_at)
+    more = {} if written_at else {FILE_TIME: True}
+    metadata = {**describe_path(str(path.resolve())), **said.metadata, **more}
+    kind = "config" if is_config else "document"
+    return Document(text, path.name, kind, written_at or changed_at, said.tags, metadata)
 
 
 def _text_of(path: Path) -> str:

@@ -14,7 +14,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN, Turn
-from agent_memory.knowledge.intake.turns import ROLES, Conversation, moment_of
+from agent_memory.knowledge.intake.turns import ROLES, Conversation, find_days
 from agent_memory.retrieval.spoken import turn_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ _MOST_BEFORE: Final = 10
 """Lines that may stand before the first turn, such as a heading, a date, who was there."""
 _WORDS: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\w+")
 """A word, or a sign of a script without spaces."""
-_DAY: Final = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _MARKED_HEADING: Final = re.compile(r"\s*#{1,6} ")
 _HEADING: Final = re.compile(r"(?:#{1,6} +)?")
 
@@ -96,8 +95,7 @@ def _is_talk(spoken: list[SpokenTurn | None]) -> bool:
 
 def _day_in(texts: list[str]) -> datetime | None:
     """Return the first day that they name as `2026-03-02`."""
-    days = (moment_of(found) for text in texts for found in _DAY.findall(text))
-    return next((day for day in days if day is not None), None)
+    return next((day for text in texts for day in find_days(text)), None)
 
 
 def _of(said: SpokenTurn, said_at: datetime | None) -> Turn:

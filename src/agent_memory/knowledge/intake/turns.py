@@ -24,6 +24,7 @@ def split_keys(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
+_DAY: Final = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d(?!\d)")
 _MILLISECONDS: Final = 1e11
 """Seconds since 1970 are fewer than this until the year 5138; what is more counts milliseconds."""
 ROLES: Final = {
@@ -316,6 +317,18 @@ def moment_of(value: Any) -> datetime | None:
     except (ValueError, OverflowError, OSError):
         return None
     return None
+
+
+def find_days(text: str) -> list[datetime]:
+    """Return the days that a text names as `2026-03-02`."""
+    moments = (moment_of(day) for day in _DAY.findall(text))
+    return [day for day in moments if day is not None]
+
+
+def find_past_day(text: str, latest: datetime) -> datetime | None:
+    """Return the only day of a heading, unless it is later."""
+    days = {*find_days(text)}
+    return next((day for day in days if len(days) == 1 and as_utc(day) <= latest), None)
 
 
 def first_of(value: Mapping[str, Any], *names: str) -> Any:

@@ -95,6 +95,31 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
     return done
 
 
+async def undo_version(knowledge: Knowledge, service: MemoryService, version_id: str, caller: Caller) -> str:
+    """Take a document version back; return the reason if refused.
+
+    Raises:
+        UnknownIdError: Another process forgot the version.
+        StorageError: What was forgotten before is forgotten; doing it again does the rest.
+    """
+    if await knowledge.resources.get(version_id) is None:
+        return "the new version was taken back since; ingest the file to have it again"
+    if newer := (await knowledge.resources.replaced_by([version_id])).get(version_id):
+        return f"{newer} is a newer version of its document; take that back first"
+    await undo(knowledge, service, [version_id], caller)
+    return ""
+
+
+async def is_withdrawal(knowledge: Knowledge, seq: int) -> bool:
+    """Return True if a change forgot items with their document.
+
+    Raises:
+        StorageError: The documents cannot be read.
+    """
+    withdrawn = [record.metadata.get(WITHDRAWN_IN) for record, _ in await knowledge.resources.forgotten()]
+    return any(seq in numbers for numbers in withdrawn if isinstance(numbers, list))
+
+
 async def _note_withdrawn(
     knowledge: Knowledge, service: MemoryService, resource_id: str, items: Sequence[Memory]
 ) -> None:
@@ -187,11 +212,14 @@ def _get_place(record: Resource) -> tuple[str, str]:
 
 
 async def _show_older(knowledge: Knowledge, service: MemoryService, resource_id: str, caller: Caller) -> None:
-    """Make the version before a resource current again."""
+    """Make the version before a resource current again, or the one that a newer version replaces."""
     record = await knowledge.resources.get(resource_id)
     if record is not None and record.supersedes:
-        await show_again(service, record.supersedes, resource_id, caller)
+        newer = (await knowledge.resources.replaced_by([resource_id])).get(resource_id, "")
+        await show_again(service, record.supersedes, resource_id, caller, newer)
         await knowledge.resources.update(resource_id, {"supersedes": None})
+        if newer and await knowledge.resources.get(record.supersedes) is not None:
+            await knowledge.resources.update(newer, {"supersedes": record.supersedes})
 
 
 async def drawn_from_alone(service: MemoryService, sources: Sequence[str], caller: Caller) -> list[Memory]:
@@ -285,7 +313,7 @@ async def forget_titles(items: Sequence[Memory], knowledge: Knowledge) -> list[s
     renamed: list[str] = []
     for one, record in (await knowledge.resources.valid_among([*forgotten])).items():
         if not record.chars and forgotten[one].intersection(query_terms(record.title)):
-            title = f"{record.observed_at or record.timestamp:%Y-%m-%d %H:%M}"
+            title = f"{record.moment:%Y-%m-%d %H:%M}"
             await knowledge.resources.update(one, redact_fields(RESOURCE, {"title": title, "content": title}))
             renamed.append(one)
     return renamed

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.capture.own import typed_part
 from agent_memory.knowledge.intake.document_index import PATH
 from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN
+from agent_memory.knowledge.intake.turns import find_past_day
 from agent_memory.knowledge.items.sentences import is_of_a_time
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn, split_turns
-from agent_memory.knowledge.passages.sections import cut_passages, leave_out
+from agent_memory.knowledge.passages.sections import SEPARATOR, cut_passages, leave_out
 from agent_memory.knowledge.passages.structure import LINE
 from agent_memory.models import DIGEST, EPISODE, MEMORY, TRUST_ORDER, Episode, derived_id, is_as_stated, to_text
-from agent_memory.models.clock import OFFSET
+from agent_memory.models.clock import FILE_TIME, as_utc, get_saying_metadata
 from agent_memory.models.digest_statements import ALSO, FROM, PASSAGE
 from agent_memory.service.trust import lowest
 
@@ -150,6 +151,10 @@ def _passage_item(
         **{name: value for name, value in ({"heading": passage.heading} | more).items() if value},
     }
     item = item_of(record, passage.text, (passage.start, passage.end), PASSAGE, trust, metadata)
+    headings = reversed(passage.heading.split(SEPARATOR))
+    if day := next(filter(None, (find_past_day(heading, record.timestamp) for heading in headings)), None):
+        item["observed_at"] = to_text(as_utc(day))
+        item["metadata"].pop(FILE_TIME, None)
     return item | ({"tags": list(tags)} if tags else {})
 
 
@@ -194,7 +199,7 @@ def item_of(
     """Return an item of a record as fields of a memory."""
     values: dict[str, Any] = {
         "content": content,
-        "observed_at": to_text(record.observed_at or record.timestamp),
+        "observed_at": to_text(record.moment),
         "source": {"kind": "extraction", "detail": rule},
         "trust": trust or record.trust,
         "links": [{"rel": FROM, "id": record.id}],
@@ -203,7 +208,7 @@ def item_of(
     }
     if isinstance(record, Episode):
         values["metadata"].setdefault("speaker", record.speaker or _speaker_of(record))
-        values["metadata"] |= {key: record.metadata[key] for key in [OFFSET] if key in record.metadata}
+    values["metadata"] |= get_saying_metadata(record.metadata)
     return {"id": _id_of(values), **values}
 
 
@@ -355,7 +360,7 @@ def _id_of(values: Mapping[str, Any]) -> str:
 def _base_id(item: Memory) -> str:
     """Return the id of the first item that says what this one does."""
     values = item.model_dump(mode="json")
-    values["observed_at"] = to_text(item.observed_at or item.timestamp)
+    values["observed_at"] = to_text(item.moment)
     return _id_of(values)
 
 

@@ -131,15 +131,32 @@ async def note_missing_source(knowledge: Knowledge, service: MemoryService, reco
     await service.admin.derived.update_many(changes, caller)
 
 
-async def show_again(service: MemoryService, older_id: str, resource_id: str, caller: Caller) -> None:
+async def show_again(
+    service: MemoryService, older_id: str, resource_id: str, caller: Caller, newer_id: str = ""
+) -> None:
     """Show items of a version that a newer one had hidden.
+
+    If another version follows that one, it hides them.
 
     Raises:
         StorageError: Nothing was changed.
     """
     items = await service.admin.linked_to(older_id)
     hidden = [item for item in items if item.metadata.get(REPLACED_IN) == resource_id]
-    await service.admin.derived.update_many({item.id: shown_again(item) for item in hidden}, caller)
+    changes = {
+        item.id: {"metadata": {**item.metadata, REPLACED_IN: newer_id}} if newer_id else shown_again(item)
+        for item in hidden
+    }
+    await service.admin.derived.update_many(changes, caller)
+
+
+def find_version_change(before: Memory | None, after: Memory | None) -> str:
+    """Return the document version that hid or restored an item, or ""."""
+    if before is None or after is None:
+        return ""
+    hid, shown = after.metadata.get(REPLACED_IN), before.metadata.get(REPLACED_IN)
+    version = str(hid or shown or "")
+    return version if hid != shown and version not in list_source_ids(after) else ""
 
 
 def shown_again(item: Memory) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from agent_memory.knowledge.topics.items import HEADINGS, REST, PagePlace, Topic
 from agent_memory.knowledge.topics.page import SOURCES, Footnote, Line, Page, PageClaim, with_lines
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.models import flatten
+from agent_memory.models.clock import FILE_TIME
 from agent_memory.models.digest_statements import PASSAGE
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory, Topic
 
 _EXCHANGES: Final = "Exchanges"
+_UNDATED: Final = "Without a date"
 _NOTE: Final = "note"
 _MOST_QUOTED: Final = 500
 """Characters of a text that is quoted whole."""
@@ -127,17 +129,18 @@ def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, SourceText |
         own = heading if heading != SOURCES else f"{title_of(topic)}{SEPARATOR}{heading}"
         order = PagePlace(1, 0, note.source, note.start, place)
         return TopicItem(memory.id, words or path, note, own, order=order, trust=memory.trust)
-    said = memory.observed_at or memory.timestamp
+    is_dated = FILE_TIME not in memory.metadata
     heading = HEADINGS.get(memory.category, REST)
     if memory.is_item and memory.category == _NOTE:
-        heading = {TALK: _EXCHANGES, PERSON: f"{said:%Y-%m}"}.get(topic.source.detail or "", heading)
+        month = f"{memory.moment:%Y-%m}" if is_dated else _UNDATED
+        heading = {TALK: _EXCHANGES, PERSON: month}.get(topic.source.detail or "", heading)
     text = memory.content if is_passage(memory) else flatten(memory.content)
     turn = sources.get(get_source_id(memory))
     if is_passage(memory) and turn is not None and turn.speaker and f"\n{turn.speaker}: " not in f"\n{text}":
         text = f"{turn.speaker}: {text}"
     moment = memory.observed_at.timestamp() if memory.observed_at else float("inf")
     order = PagePlace(0, moment, "", place if turn is None else turn.order, note.start)
-    return TopicItem(memory.id, text, note, heading, memory.observed_at, order, memory.trust)
+    return TopicItem(memory.id, text, note, heading, memory.observed_at if is_dated else None, order, memory.trust)
 
 
 def _note(memory: Memory, sources: Mapping[str, SourceText | None]) -> Footnote:

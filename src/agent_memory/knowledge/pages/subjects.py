@@ -10,6 +10,7 @@ from agent_memory.knowledge.items.drawn import is_passage, list_source_ids
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.models import DIGEST, EPISODE, RESOURCE, TOPIC, Topic
 from agent_memory.models.digest_statements import PASSAGE
+from agent_memory.service.said_days import describe_day
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -85,7 +86,7 @@ class PageSubject:
             tops = {_read_path(item)[0] for item in self.members if item.metadata.get("heading")}
             if len(tops) == 1:
                 return tops.pop()
-        return self.stem or f"{self.kind.title()} of {_get_days(self.members)}"
+        return self.stem or f"{self.kind.title()} {_get_days(self.members)}"
 
     @property
     def name(self) -> str:
@@ -146,12 +147,12 @@ def describe(kind: str, title: str, members: Sequence[Memory], speakers: Sequenc
     days = _get_days(members)
     days = f"{days} in {file}" if file else days
     if kind == TALK:
-        return _cut_description(f"Conversation of {days} with {_join_names(speakers)}.")
+        return _cut_description(f"Conversation {days} with {_join_names(speakers)}.")
     paths = [_read_path(item) for item in members if item.metadata.get("heading")]
     headings = dict.fromkeys(path[1] if len(path) > 1 and path[0] == title else path[0] for path in paths)
     headings.pop(title, None)
     listed = f": {', '.join(headings)}" if headings else ""
-    return _cut_description(f"Document of {days}{listed}.")
+    return _cut_description(f"Document {days}{listed}.")
 
 
 def speaker_of(item: Memory) -> str:
@@ -246,9 +247,11 @@ def _read_path(item: Memory) -> list[str]:
 
 
 def _get_days(members: Sequence[Memory]) -> str:
-    """Return the first and the last day of items."""
-    days = sorted({(item.observed_at or item.timestamp).date().isoformat() for item in members})
-    return days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+    """Return the days of items, or the time of their file."""
+    days = sorted({describe_day(item, item.moment) for item in members})
+    days = [day for day in days if not day.startswith("file")] or days
+    span = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+    return f"from a {span}" if span.startswith("file") else f"of {span}"
 
 
 def _join_names(names: Sequence[str]) -> str:

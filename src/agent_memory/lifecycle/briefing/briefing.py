@@ -28,7 +28,7 @@ from agent_memory.models import (
 )
 from agent_memory.scratchpad import estimate_tokens
 from agent_memory.service import NOBODY
-from agent_memory.times import describe_saying
+from agent_memory.service.said_days import describe_day, describe_said_day
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -193,8 +193,12 @@ def _is_told(memory: Memory, caller: Caller) -> bool:
 
 
 def _line(memory: Memory) -> str:
-    said = describe_saying(memory.content, memory.said_at)
-    return f"- {memory.timestamp:%Y-%m-%d} {flatten(memory.content)}{f' (said {said})' if said else ''}"
+    return f"- {memory.timestamp:%Y-%m-%d} {flatten(memory.content)}{_describe_saying(memory, memory.content)}"
+
+
+def _describe_saying(record: Record, text: str) -> str:
+    said_day = describe_said_day(record, text)
+    return f" (said {said_day})" if said_day else ""
 
 
 def _within(sections: Iterable[_Section], room: int) -> list[_Section]:
@@ -228,13 +232,17 @@ def _told(talk: str, pieces: Sequence[Chosen]) -> _Section:
     by_record: dict[str, list[Chosen]] = {}
     for each in pieces:
         by_record.setdefault(each.passage.id, []).append(each)
+    day = describe_day(pieces[0].passage.record, pieces[0].passage.at)
+    is_dated = not day.startswith("file")  # else the heading says so
     lines = []
-    for said in by_record.values():
-        passage = said[0].passage
+    for chosen in by_record.values():
+        passage = chosen[0].passage
         speaker = "person" if passage.by_person else passage.speaker or "agent"
-        who = f"{speaker}: " if talk else f"{passage.at:%Y-%m-%d} "
-        lines.append(f"- {who}{flatten(' '.join(each.text for each in said))}")
-    heading = f"From a conversation of {pieces[0].passage.at:%Y-%m-%d}:" if talk else "On what is asked:"
+        who = f"{speaker}: " if talk else f"{describe_day(passage.record, passage.at)} "
+        words = " ".join(piece.text for piece in chosen)
+        saying = _describe_saying(passage.record, words) if is_dated or not talk else ""
+        lines.append(f"- {who}{flatten(words)}{saying}")
+    heading = f"From a conversation of {day.replace('file', 'an unknown day, file')}:" if talk else "On what is asked:"
     return _Section(heading, tuple(lines), tuple((each[0].passage.record,) for each in by_record.values()))
 
 

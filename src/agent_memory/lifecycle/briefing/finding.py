@@ -226,7 +226,7 @@ def _passage(record: Any, source: Source, nearness: float, talk: str) -> Passage
     words = turn.words if turn and talk else text
     is_own = not isinstance(record, Resource)  # a document's words are not those of who stored it
     by_person = is_own and (role in _PEOPLE or label in _PEOPLE)
-    moment = record.observed_at or record.timestamp
+    moment = record.moment
     return Passage(
         record, words, moment, talk, by_person, _name_speaker(record, turn.speaker if turn else ""), nearness
     )

@@ -232,7 +232,7 @@ def entry_of(
     return MemoryEntry(
         entry_id=external_id_of(record),
         entry_type=type_of(record),
-        timestamp=record.observed_at or record.timestamp,
+        timestamp=record.moment,
         session_id=record.created_by_session,
         content={TEXT: words, **_mapping(said.get(_CONTENT))},
         summary=str(said.get(_SUMMARY) or _beginning(words)),

@@ -113,9 +113,9 @@ class EntryReader:
         said = [
             record
             async for record in self.kept.others(EPISODE)
-            if session_id in {None, record.created_by_session} and (period is None or period.covers(_moment(record)))
+            if session_id in {None, record.created_by_session} and (period is None or period.covers(record.moment))
         ]
-        said.sort(key=lambda each: (_moment(each), getattr(each, "order", 0)), reverse=True)
+        said.sort(key=lambda each: (each.moment, getattr(each, "order", 0)), reverse=True)
         return [await self._view(record) for record in said[:max_entries]]
 
     async def get_learning_patterns(self, pattern_type: str | None = None) -> list[MemoryEntry]:
@@ -150,7 +150,7 @@ class EntryReader:
         types = checked_types(entry_types)
         records = [*await self.kept.memories(), *[record async for record in self.kept.others()]]
         wished = [each for each in records if types is None or type_of(each) in types]
-        wished.sort(key=_moment, reverse=True)
+        wished.sort(key=lambda record: record.moment, reverse=True)
         return [await self._view(record) for record in wished[:max_entries]]
 
     async def get_memory_statistics(self) -> dict[str, Any]:
@@ -159,10 +159,6 @@ class EntryReader:
 
     async def _view(self, record: Record) -> MemoryEntry:
         return entry_of(record, self._clock(), text=await self.kept.text_of(record))
-
-
-def _moment(record: Record) -> datetime:
-    return record.observed_at or record.timestamp
 
 
 _MEGABYTE: Final = 1_000_000

@@ -130,7 +130,7 @@ async def relevant(kept: Kept, asked: Wanted, clock: Clock, caller: Caller) -> l
     for records, words in chain(*both):
         question = Asked(asked.query, words, now)
         for record, parts in records:
-            moment = record.observed_at or record.timestamp
+            moment = record.moment
             if not _meets(record, moment, asked):
                 continue
             text = str(getattr(record, "content", ""))

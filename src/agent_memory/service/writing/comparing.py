@@ -125,7 +125,7 @@ class Comparing:
         """Keep the pairs of a memory with some others; those that come later and are due, too, have their own turn."""
 
         def order(one: Memory) -> tuple[datetime, int]:
-            return _moment_of(one), places.get(one.id, -1)
+            return one.moment, places.get(one.id, -1)
 
         older = [other for other in others if order(other) < order(memory)]
         later = [other for other in others if order(other) > order(memory)]
@@ -180,7 +180,3 @@ def linked(memory: Memory, suspects: Sequence[Suspect]) -> list[Link]:
     """Return the links of a memory with those to its suspects."""
     more = [Link(rel=SUSPECT, id=each.older.id, said=content_mark(each.older.content)) for each in suspects]
     return [*memory.links, *more]
-
-
-def _moment_of(memory: Memory) -> datetime:
-    return memory.observed_at or memory.timestamp

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from agent_memory.files.layout import AgentFolder
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Of a shard's folder; one of another format is built anew."""
 ENGINE: Final = "qdrant-edge 0.9"
 SCHEMA: Final = 1

@@ -12,13 +12,15 @@ import pytest
 from agent_memory.knowledge.intake.document_index import COPY_OF
 from agent_memory.knowledge.intake.drafting import Document
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.intake.undoing import taken_from, undo
+from agent_memory.knowledge.intake.undoing import taken_from, undo, undo_version
 from agent_memory.knowledge.items.replaced_passages import PROPOSED
 from agent_memory.knowledge.records import Knowledge
+from agent_memory.knowledge.search_source import add_knowledge
 from agent_memory.knowledge.working import runner_of
 from agent_memory.models import SearchFilters
 from agent_memory.service import NOBODY, open_service
-from agent_memory.service.recent_changes import RecentChanges
+from agent_memory.service.said_days import describe_said_day
+from agent_memory.service.views import brief_memory
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -119,17 +121,6 @@ async def test_text_that_comes_back_is_shown_again(library: Library) -> None:
     assert shown[at("9:00")].id == first
 
 
-async def test_hidden_passages_come_back_with_one_undo(library: Library) -> None:
-    text = "".join(f"# Part {part}\n\nIt weighs {{weight}} kg {part}.\n\n" for part in range(4))
-    await library.give(text.format(weight=1), "parts.md")
-    await library.give(text.format(weight=2), "parts.md")
-    recent = RecentChanges(library.service, library.knowledge.folder.audit)
-    [change] = [change for change in await recent.list_changes() if "expires_at" in change.fields]
-    assert len(change.parts) == 4
-    assert not (await recent.take_back(change, NOBODY)).conflicts
-    assert len(await library.shown()) == 8
-
-
 async def test_undo_of_a_version_brings_back_the_one_before(library: Library) -> None:
     await library.give(FERRY.format(time="9:00"))
     done = await library.give(FERRY.format(time="10:30"))
@@ -139,6 +130,28 @@ async def test_undo_of_a_version_brings_back_the_one_before(library: Library) ->
     records = await taken_from(library.knowledge, "ferry.md", str((library.folder / "ferry.md").resolve()))
     await undo(library.knowledge, library.service, [record.id for record in records], NOBODY)
     assert await library.shown() == {}
+
+
+async def test_undo_version_twice_changes_nothing(library: Library) -> None:
+    text = "".join(f"# Part {part}\n\nIt weighs {{weight}} kg {part}.\n\n" for part in range(4))
+    await library.give(text.format(weight=1), "parts.md")
+    before = await library.shown()
+    done = await library.give(text.format(weight=2), "parts.md")
+    assert await undo_version(library.knowledge, library.service, done.resources[0], NOBODY) == ""
+    assert (await library.shown()).keys() == before.keys()
+    assert "taken back since" in await undo_version(library.knowledge, library.service, done.resources[0], NOBODY)
+    assert (await library.shown()).keys() == before.keys()
+
+
+async def test_undo_of_middle_version_keeps_newest_current(library: Library) -> None:
+    done = [await library.give(FERRY.format(time=time)) for time in ("9:00", "10:30", "11:15")]
+    ids = [each.resources[0] for each in done]
+    await undo(library.knowledge, library.service, [ids[1]], NOBODY)
+    assert (await library.shown()).keys() == {at("11:15"), BAR}
+    assert [record.id for record in await library.knowledge.resources.valid()] == [ids[2]]
+    await undo(library.knowledge, library.service, [ids[2]], NOBODY)
+    assert at("9:00") in await library.shown()
+    assert [record.id for record in await library.knowledge.resources.valid()] == [ids[0]]
 
 
 async def test_front_matter_alone_changes_no_passage(library: Library) -> None:
@@ -322,3 +335,39 @@ async def test_date_of_a_document_is_that_of_its_front_matter_or_file(library: L
     await library.ingest.file(file)
     await runner_of(library.knowledge, library.service).run()
     assert (await library.shown())["The mast is of wood."].observed_at == datetime(1970, 1, 2, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "day"),
+    [
+        ("notes.md", "# Meeting notes 2026-01-16: Weekly sync\n\n## Minutes\n\nI leave on Friday.", "2026-01-16 (Fri)"),
+        ("notes.md", "# Notes\n\n## 2026-01-16\n\nI leave on Friday.\n\n## 2026-01-23\n\nOk.", "2026-01-16 (Fri)"),
+        ("Retro 2026-01-16.md", "# Retro\n\nI leave on Friday.", "2026-01-16 (Fri)"),
+        ("notes.md", "---\ndate: 2026-01-16\n---\nI leave on Friday.", "2026-01-16 (Fri)"),
+        ("notes.md", "# Notes\n\nI leave on Friday.", "unknown; file of 2026-02-20"),
+        ("notes.md", "# Agenda of 2999-01-16\n\nI leave on Friday.", "unknown; file of 2026-02-20"),
+        ("Plan 2999-01-16.md", "I leave on Friday.", "unknown; file of 2026-02-20"),
+        ("notes.md", "# From 2026-01-16 to 2026-01-30\n\nI leave on Friday.", "unknown; file of 2026-02-20"),
+        ("notes.md", "# Notes\n\nThe gate is blue.", ""),
+    ],
+)  # fmt: skip
+async def test_document_said_day_is_never_file_time(library: Library, name: str, text: str, day: str) -> None:
+    file = library.folder / name
+    file.write_text(text)
+    written = datetime(2026, 2, 20, 12, tzinfo=UTC).timestamp()
+    os.utime(file, (written, written))
+    await library.ingest.file(file)
+    await runner_of(library.knowledge, library.service).run()
+    item = next(item for words, item in (await library.shown()).items() if "Friday" in words or "gate" in words)
+    assert describe_said_day(item, item.content) == day
+    assert brief_memory(item).get("said", "") == day
+
+
+async def test_talk_without_day_has_no_said_day(library: Library) -> None:
+    turns = ["Ada: I leave on Friday, I think.", "Tom: We met last Monday at the port."] * 2
+    await library.give("\n".join(f"{turn} {number}" for number, turn in enumerate(turns)), "chat.txt")
+    days = {describe_said_day(item, item.content) for item in (await library.shown()).values()}
+    assert {day[:16] for day in days} == {"unknown; file of"}
+    [turn, *_] = await library.knowledge.episodes.valid()
+    hit = await add_knowledge(library.service).search(turn.id)
+    assert brief_memory(hit.results[0].memory)["said"] in days

@@ -21,7 +21,7 @@ def payload_of(document: Document) -> dict[str, Any]:
     return {
         "id": document.id,
         "facets": [label_of(facet) for facet in document.facets],
-        "timestamp": document.timestamp.timestamp(),
+        "timestamp": document.moment.timestamp(),
     }
 
 
@@ -33,8 +33,8 @@ class Conditions(TypedDict, total=False):
         any_facets: Labels of which it has at least one, unless there are none here.
         no_facets: Labels of which it has none.
         group: Labels of a group, and of any: it has the first or lacks the second.
-        since: Stored then or later, seconds since 1970.
-        until: Stored then or earlier.
+        since: Said then or later, seconds since 1970.
+        until: Said then or earlier.
     """
 
     facets: list[str]
