@@ -133,7 +133,7 @@ class ModelOutcome(DigestOutcome):
 async def ask_statements(
     digest: PassageDigest, asking: Asking, passages: Sequence[Memory], caller: Caller, hold: Hold | None = None
 ) -> ModelOutcome:
-    """Ask a model about passages; store the statements that pass the checks of `digest`.
+    """Ask a model about passages; store the statements that `digest` makes of its answer.
 
     Raises:
         ValidationError: A statement may not be stored; none was.
@@ -149,7 +149,7 @@ async def ask_statements(
     statements = [QuotedStatement(**row.model_dump() | {"passage": passage}) for row, passage in named if passage]
     outcome = await digest.take_back(statements, (), caller, hold, author=AUTHOR)
     return ModelOutcome(
-        outcome.stored, outcome.refused, outcome.held, unread=unread + len(rows) - len(statements),
+        outcome.stored, outcome.refused, outcome.held, outcome.verbatim, unread=unread + len(rows) - len(statements),
         digested={str(item.metadata.get("passage")) for item in outcome.stored},
     )  # fmt: skip
 
@@ -290,6 +290,7 @@ class ModelDigest:
             return moved(mark, mark.through, failed, ids, self._knowledge.clock())
         use.asked += len(batch)
         use.added += len(outcome.stored) + len(outcome.held)
+        use.verbatim += len(outcome.verbatim)
         use.refused += len(outcome.refused) + outcome.unread
         await self._report(outcome.stored, began)
         mark = with_never(mark, set(ids) - outcome.digested)

@@ -10,21 +10,26 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.agreement import (
     QuotedPlace,
-    check_statement,
+    choose_words,
     find_lead,
     find_sentence,
+    find_sentence_before,
     tells_decision,
 )
 from agent_memory.knowledge.digest.digest_entities import note_entities
 from agent_memory.knowledge.intake.document_index import get_path, is_at
-from agent_memory.knowledge.items.drawn import is_passage, place_of, sources_of
+from agent_memory.knowledge.items.drawn import get_speaker, is_passage, place_of, sources_of
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.llm.grounding import place_of as words_at
+from agent_memory.knowledge.passages.exchanges import SpokenTurn, split_turns
+from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.relation_rows import RELATIONS, read_relations
 from agent_memory.models import (
     DIGEST,
     EPISODE,
+    Episode,
     Listing,
+    Resource,
     SearchFilters,
     get_statement_id,
     sees,
@@ -32,7 +37,7 @@ from agent_memory.models import (
     to_text,
     visible,
 )
-from agent_memory.models.digest_statements import FROM
+from agent_memory.models.digest_statements import FROM, SECTION
 from agent_memory.models.times import OFFSET
 from agent_memory.redaction import quoted
 from agent_memory.service.seeing import is_seen
@@ -44,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Memory, Resource
+    from agent_memory.models import Memory
     from agent_memory.service import Caller, MemoryService
 
     class HeldText(Protocol):
@@ -101,11 +106,13 @@ class DigestOutcome:
         stored: Items that were stored.
         refused: Texts of refused statements, each with the reason.
         held: Texts of statements that wait for a person's yes.
+        verbatim: IDs of items in the words of the document, rather than of the agent.
     """
 
     stored: list[Memory] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
+    verbatim: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +194,7 @@ class PassageDigest:
         *,
         author: str = "",
     ) -> DigestOutcome:
-        """Store statements that agree with their quotes; note digested passages.
+        """Store statements, or the sentences that they quote; note digested passages.
 
         Args:
             statements: Statements of the agent.
@@ -215,9 +222,12 @@ class PassageDigest:
             if held is None:
                 items[item["id"]] = item
             elif held.ids:
-                outcome.held.append(statement.text)
+                outcome.held.append(item["content"])
             else:
                 outcome.refused.append((statement.text, held.explain()))
+                continue
+            if item["content"] != " ".join(statement.text.split()):
+                outcome.verbatim.add(item["id"])
         if items:
             outcome.stored = (await self._service.admin.derived.store(list(items.values()), caller)).stored
             await note_entities(self._knowledge, items.values())
@@ -288,24 +298,32 @@ class PassageDigest:
         if passage is None or not is_passage(passage) or not is_seen(passage, caller):
             return {}, "its passage does not exist"
         for source in sources_of(passage):
-            text, place = await self._read(source), place_of(passage, source)
+            record, text = await self._read(source)
+            place = place_of(passage, source)
             quote = words_at(statement.quote, text, *place) if place is not None else None
-            if quote is None:
+            if record is None or place is None or quote is None:
                 continue
-            quoted_place = _locate(text, quote, passage)
-            reason = check_statement(statement.text, quoted_place) or _check_details(statement, passage.content)
-            reason = reason or _check_relations(statement, quoted_place, passage)
+            turn = _find_turn(record, text, quote)
+            asked = _find_asked(passage, text[slice(*place)]) if turn.speaker else ""
+            names = (turn.speaker, record.title) if isinstance(record, Resource) else (turn.speaker,)
+            quoted_place = _locate(turn, quote, passage, asked, names)
+            words, reason = choose_words(statement.text, quoted_place)
+            stated = replace(statement, text=words)
+            reason = reason or _check_details(statement, passage.content)
+            reason = reason or _check_relations(stated, quoted_place, passage)
             if reason:
                 return {}, reason
-            is_decision = statement.is_decision and tells_decision(quoted_place)
-            item = _make_item(replace(statement, is_decision=is_decision), passage, source, quote, caller, self._now())
+            stated = replace(stated, is_decision=statement.is_decision and tells_decision(quoted_place))
+            item = _make_item(stated, passage, source, quote, caller, self._now())
+            context = {"speaker": turn.speaker, SECTION: quoted_place.heading}
+            item["metadata"] |= {name: value for name, value in context.items() if value}
             return item, ""
         return {}, "its quote is not in the passage"
 
-    async def _read(self, source: str) -> str:
+    async def _read(self, source: str) -> tuple[Resource | Episode | None, str]:
         storage = self._knowledge.episodes if source.startswith(EPISODE.prefix) else self._knowledge.resources
         record: Any = await storage.get(source)
-        return "" if record is None else await self._knowledge.text_of(record)
+        return record, "" if record is None else await self._knowledge.text_of(record)
 
     async def _note_digested(self, ids: Iterable[str], caller: Caller) -> None:
         changes: dict[str, dict[str, Any]] = {}
@@ -332,15 +350,32 @@ async def list_passages(service: MemoryService, caller: Caller) -> list[Memory]:
     return [record for record in records if is_passage(record) and is_seen(record, caller)]
 
 
-def _locate(text: str, place: tuple[int, int], passage: Memory) -> QuotedPlace:
-    """Return a quote with its context; a trusted passage with its speaker."""
-    speaker = f"{passage.metadata.get('speaker') or ''}\n" if passage.trust == "high" else ""
+def _find_turn(record: Resource | Episode, text: str, place: tuple[int, int]) -> SpokenTurn:
+    """Return the turn at a place with its speaker; a document is one turn without a speaker."""
+    if isinstance(record, Episode):
+        return SpokenTurn(text, get_speaker(record))
+    turns = split_turns(text) if record.resource_type == "conversation" else []
+    return next((turn for turn in reversed(turns) if turn.start <= place[0]), SpokenTurn(text))
+
+
+def _find_asked(passage: Memory, words: str) -> str:
+    """Return the question that is above the words of a turn in their passage."""
+    above = passage.content.removesuffix(words)
+    return above.rpartition("\n")[0] if above != passage.content else ""
+
+
+def _locate(turn: SpokenTurn, quote: tuple[int, int], passage: Memory, asked: str, names: Sequence[str]) -> QuotedPlace:
+    """Return a quote with what is around it in its turn or document."""
+    heading = str(passage.metadata.get("heading", ""))
+    place = (quote[0] - turn.start, quote[1] - turn.start)
+    start, end = find_sentence(turn.text, place)
     return QuotedPlace(
-        text[slice(*place)],
-        text[slice(*find_sentence(text, place))],
-        find_lead(text, place),
-        str(passage.metadata.get("heading", "")),
-        f"{speaker}{passage.content}",
+        turn.text[slice(*place)],
+        turn.text[start:end],
+        find_lead(turn.text, (start, end), heading.rpartition(SEPARATOR)[2]),
+        (find_sentence_before(turn.text, start), asked),
+        heading,
+        names,
     )
 
 
@@ -399,10 +434,10 @@ def _make_item(
         "passage": passage.id,
         **{name: value for name, value in details.items() if value},
     }
-    for key in ("speaker", "path", OFFSET):
+    for key in ("path", OFFSET):
         if key in passage.metadata:
             metadata[key] = passage.metadata[key]
-    text, trust = " ".join(statement.text.split()), lowest(caller.trust, passage.trust, "medium")
+    text, trust = statement.text, lowest(caller.trust, passage.trust, "medium")
     return {
         "id": get_statement_id(passage.belongs_to, trust, passage.id, text),
         "content": text,

@@ -1,4 +1,4 @@
-"""An agent makes statements of passages; what does not agree with its quote leaves the passage as it is."""
+"""An agent makes statements of passages; one that does not repeat its sentence is stored as that sentence."""
 
 from __future__ import annotations
 
@@ -77,15 +77,70 @@ async def test_passages_of_a_document_are_handed_out_until_they_are_digested(
 async def test_refused_statement_leaves_its_passage_due(digest: PassageDigest, service: MemoryService) -> None:
     restart, contacts = (await digest.hand_out("runbook", NOBODY)).passages
     wrong = [
-        QuotedStatement(restart.id, "Never restart both nodes at once.", "Restart both nodes at once."),
         QuotedStatement(restart.id, "The boat is moored", "The boat is moored."),
         QuotedStatement(contacts.id, "Ada owns the database.", "Ada owns the database.", owner="Mallory"),
         QuotedStatement("mem-000000000000", "Ada owns the database.", "Ada owns the database."),
     ]
     outcome = await digest.take_back(wrong, [], NOBODY)
-    assert (outcome.stored, len(outcome.refused)) == ([], 4)
+    assert (outcome.stored, len(outcome.refused)) == ([], 3)
     assert await statements_of(service) == {}
     assert (await digest.hand_out("runbook", NOBODY)).digested == 0
+
+
+async def test_wrong_statements_of_a_sentence_store_it_once(digest: PassageDigest) -> None:
+    restart, _ = (await digest.hand_out("runbook", NOBODY)).passages
+    quote = "Never restart both nodes at once."
+    wrong = [QuotedStatement(restart.id, quote, text) for text in ("Restart both nodes at once.", "Nodes rest.")]
+    outcome = await digest.take_back(wrong, [], NOBODY)
+    (item,) = outcome.stored
+    assert (item.content, outcome.verbatim, outcome.refused) == (quote, {item.id}, [])
+    printed = printing.digested(outcome, await digest.hand_out("runbook", NOBODY))
+    assert printed.splitlines() == [
+        f"Stored {item.id} in the document's words: {quote}",
+        "2 passages, 1 digested.",
+        *printed.splitlines()[2:],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("quote", "text", "stored", "speaker"),
+    [
+        ("I feed the cats.", "Ada feeds the cats.", "I feed the cats.", "Ada"),
+        (
+            "No, I never do.",
+            "Ben waters no plants.",
+            "Ada: I feed the cats. Do you water the plants?\nNo, I never do.",
+            "Ben",
+        ),
+        ("I rest.", "Ben rests.", "I rest.", "Ben"),
+    ],
+)
+async def test_statement_of_talk_has_the_speaker_of_its_turn(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, quote: str, text: str, stored: str, speaker: str
+) -> None:
+    talk = await ingest.conversation("talk")
+    turns = [
+        Turn("I feed the cats. Do you water the plants?", "person", speaker="Ada"),
+        Turn("No, I never do. I rest.", "person", speaker="Ben"),
+    ]
+    await ingest.turns(turns, conversation=talk.record.id)
+    await runner_of(knowledge, service).run()
+    digest = PassageDigest(knowledge, service)
+    (passage,) = (await digest.hand_out("", NOBODY)).passages
+    (item,) = (await digest.take_back([QuotedStatement(passage.id, quote, text)], [], NOBODY)).stored
+    assert (item.content, item.metadata["speaker"]) == (stored, speaker)
+
+
+async def test_statement_of_a_transcript_has_the_speaker_of_its_turn(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    await ingest.resource(Document("Ada: I feed the cats\nBen: I water the plants\n", "talk.txt", "conversation"))
+    await runner_of(knowledge, service).run()
+    digest = PassageDigest(knowledge, service)
+    _, passage = (await digest.hand_out("", NOBODY)).passages
+    statement = QuotedStatement(passage.id, "water the plants", "Ben waters plants.")
+    (item,) = (await digest.take_back([statement], [], NOBODY)).stored
+    assert (item.content, item.metadata["speaker"]) == ("I water the plants", "Ben")
 
 
 async def test_statement_has_the_lowest_trust_of_passage_and_session(
@@ -170,7 +225,8 @@ async def ingest_version(ingest: Ingest, knowledge: Knowledge, service: MemorySe
     ("sentence", "is_shown"),
     [
         ("Ada owns the database.", True),
-        ("Today Ada owns the database and the ledger.", True),
+        ("*Ada* owns the\ndatabase!", True),
+        ("Today Ada owns the database and the ledger.", False),
         ("Ben owns the database.", False),
         ("If Ben is ill, Ada owns the database.", False),
         ("Ada owns the database no longer.", False),
@@ -183,7 +239,7 @@ async def test_statement_is_hidden_when_its_quote_is_gone(
     await ingest_version(ingest, knowledge, service, path, RUNBOOK)
     digest = PassageDigest(knowledge, service)
     contacts = (await digest.hand_out("", NOBODY)).passages[1]
-    quoted = QuotedStatement(contacts.id, "Ada owns the database", "Ada owns the database.")
+    quoted = QuotedStatement(contacts.id, "owns the database", "Ada owns the database.")
     statement = (await digest.take_back([quoted], [], NOBODY)).stored[0]
     assert is_as_drawn(statement)
     await ingest_version(ingest, knowledge, service, path, RUNBOOK.replace("Ada owns the database.", sentence))
