@@ -28,10 +28,9 @@ _SENTENCE_END: Final = re.compile(
     r"|(?<=[!?])[*_]+\s+|(?<=;)\s+|(?<=[。！？；])|\n\s*\n|\n(?=[ \t]*(?:```|~~~))"  # noqa: RUF001
 )
 _QUESTION: Final = re.compile(r"[?؟？]\W*\Z")  # noqa: RUF001
-_MARKUP: Final = re.compile(
-    r"(?<=\])\([^()\s]*\)|\{\w+\}(?=`)|[`\[\]]|(?<!\w)\*+(?=\S)|(?<=\S)\*+(?!\w)|(?m:^[ \t]*(?:[-*+>•]|\d+[.)])[ \t]+)"
-)
-"""Link targets, roles, backticks, brackets, emphasis and list marks."""
+_LINK: Final = re.compile(r"\[([^\]\n]*)\]\([^()\s]*\)")
+_MARKUP: Final = re.compile(r"\{\w+\}(?=`)|`|(?<!\w)\*+(?=\S)|(?<=\S)\*+(?!\w)|(?m:^[ \t]*(?:[-*+>•]|\d+[.)])[ \t]+)")
+"""Roles, backticks, emphasis and list marks."""
 _LEADS: Final = (":", "：")  # noqa: RUF001
 _LABEL_END: Final = re.compile(rf"\s*[:：{SEPARATOR.strip()}]\s*")  # noqa: RUF001
 
@@ -62,7 +61,7 @@ class QuotedPlace(NamedTuple):
 
 
 def choose_words(statement: str, place: QuotedPlace) -> tuple[str, str]:
-    """Return the words to store for a statement, and why there are none.
+    """Return the words to store, or why there are none.
 
     They are its own words if these repeat the sentence, else the sentence below what leads to it.
     """
@@ -79,24 +78,24 @@ def choose_words(statement: str, place: QuotedPlace) -> tuple[str, str]:
 
 
 def repeats_sentence(statement: str, place: QuotedPlace) -> bool:
-    """Return True if a statement is its whole sentence, below nothing but labels of its place."""
+    """Return True if a statement is its sentence below known labels."""
     words, sentence, lead = (normalize_words(text) for text in (statement, place.sentence, place.lead))
     if not sentence or not words.endswith(sentence) or _QUESTION.search(statement):
         return False
     *labels, rest = _LABEL_END.split(words.removesuffix(sentence))
-    known = {lead, *(normalize_words(text) for text in (*place.heading.split(SEPARATOR), *place.names))}
-    return not rest and known.issuperset(labels) and (not lead or lead in labels)
+    names = (*place.heading.split(SEPARATOR), *place.names)
+    return not rest and {lead, *map(normalize_words, names)}.issuperset(labels) and (not lead or lead in labels)
 
 
 def normalize_words(text: str) -> str:
     """Return words in lower case without markup and punctuation at the end."""
-    return " ".join(_MARKUP.sub("", text).split()).rstrip(" .:;,!…。：；！").casefold()  # noqa: RUF001
+    return " ".join(_MARKUP.sub("", _LINK.sub(r"\1", text)).split()).rstrip(" .:;,!…。：；！").casefold()  # noqa: RUF001
 
 
 def _find_mentioned(statement: str, place: QuotedPlace) -> str:
-    """Return the text before a sentence that has a word of the statement that the sentence lacks."""
-    known = query_terms(" ".join((place.sentence, place.lead, place.heading, *place.names)))
-    missing = set(query_terms(statement)).difference(known)
+    """Return the earlier text with a word that only the statement has."""
+    terms = query_terms(" ".join((place.sentence, place.lead, place.heading, *place.names)))
+    missing = set(query_terms(statement)).difference(terms)
     return next((text for text in place.before if not missing.isdisjoint(query_terms(text))), "")
 
 
@@ -148,7 +147,7 @@ def find_sentence(text: str, place: tuple[int, int]) -> tuple[int, int]:
 
 
 def find_sentence_before(text: str, start: int) -> str:
-    """Return the sentence before another one of the same paragraph, or an empty text."""
+    """Return the sentence before another one of its paragraph."""
     block, _ = _find_block(text, (start, start))
     end = len(text[:start].rstrip())
     if block is None or block.kind != "text" or end <= block.start:
@@ -165,11 +164,11 @@ def _find_block(text: str, place: tuple[int, int]) -> tuple[TextBlock | None, Te
 
 
 def _find_items_above(text: str, rows: Sequence[re.Match[str]], sentence: int) -> list[str]:
-    """Return the items above an item, and the first sentence of the item if the quoted one comes later."""
+    """Return the items above a sentence, and the beginning of its own."""
     if not rows:
         return []
-    own, indent = rows[-1].start(), _get_indent(rows[-1][0])
-    items = [text[slice(*find_sentence(text, (own, own + 1)))]] if own < sentence else []
+    start, indent = rows[-1].start(), _get_indent(rows[-1][0])
+    items = [text[slice(*find_sentence(text, (start, start + 1)))]] if start < sentence else []
     for row, following in reversed(list(pairwise(rows))):
         if _get_indent(row[0]) < indent:
             indent = _get_indent(row[0])

@@ -18,7 +18,7 @@ from agent_memory.knowledge.digest.agreement import (
 )
 from agent_memory.knowledge.digest.digest_entities import note_entities
 from agent_memory.knowledge.intake.document_index import get_path, is_at
-from agent_memory.knowledge.items.drawn import get_speaker, is_passage, place_of, sources_of
+from agent_memory.knowledge.items.drawn import BEFORE, get_speaker, is_passage, place_of, sources_of
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, split_turns
@@ -300,11 +300,11 @@ class PassageDigest:
         for source in sources_of(passage):
             record, text = await self._read(source)
             place = place_of(passage, source)
-            quote = words_at(statement.quote, text, *place) if place is not None else None
+            quote = _find_quote(statement.quote, text, place, passage) if place is not None else None
             if record is None or place is None or quote is None:
                 continue
             turn = _find_turn(record, text, quote)
-            asked = _find_asked(passage, text[slice(*place)]) if turn.speaker else ""
+            asked = _find_asked(passage, text[slice(*place)]) if turn.speaker and quote[0] >= place[0] else ""
             names = (turn.speaker, record.title) if isinstance(record, Resource) else (turn.speaker,)
             quoted_place = _locate(turn, quote, passage, asked, names)
             words, reason = choose_words(statement.text, quoted_place)
@@ -350,8 +350,16 @@ async def list_passages(service: MemoryService, caller: Caller) -> list[Memory]:
     return [record for record in records if is_passage(record) and is_seen(record, caller)]
 
 
+def _find_quote(quote: str, text: str, place: tuple[int, int], passage: Memory) -> tuple[int, int] | None:
+    """Return the place of a quote in a passage or in the question that it answers."""
+    if (words := words_at(quote, text, *place)) is not None or words_at(quote, passage.content) is None:
+        return words
+    earlier = [turn.start for turn in split_turns(text) if turn.start < place[0]][-BEFORE:]
+    return words_at(quote, text, earlier[0], place[0]) if earlier else None
+
+
 def _find_turn(record: Resource | Episode, text: str, place: tuple[int, int]) -> SpokenTurn:
-    """Return the turn at a place with its speaker; a document is one turn without a speaker."""
+    """Return the turn at a place; a document is one without speaker."""
     if isinstance(record, Episode):
         return SpokenTurn(text, get_speaker(record))
     turns = split_turns(text) if record.resource_type == "conversation" else []
@@ -359,13 +367,13 @@ def _find_turn(record: Resource | Episode, text: str, place: tuple[int, int]) ->
 
 
 def _find_asked(passage: Memory, words: str) -> str:
-    """Return the question that is above the words of a turn in their passage."""
+    """Return the question above the words of a turn."""
     above = passage.content.removesuffix(words)
     return above.rpartition("\n")[0] if above != passage.content else ""
 
 
 def _locate(turn: SpokenTurn, quote: tuple[int, int], passage: Memory, asked: str, names: Sequence[str]) -> QuotedPlace:
-    """Return a quote with what is around it in its turn or document."""
+    """Return a quote with what is around it."""
     heading = str(passage.metadata.get("heading", ""))
     place = (quote[0] - turn.start, quote[1] - turn.start)
     start, end = find_sentence(turn.text, place)

@@ -131,16 +131,25 @@ async def test_statement_of_talk_has_the_speaker_of_its_turn(
     assert (item.content, item.metadata["speaker"]) == (stored, speaker)
 
 
+@pytest.mark.parametrize(
+    ("quote", "stored", "speaker"),
+    [
+        ("feed the cats", "I feed the cats.", "Ada"),
+        ("never", "Ada: I feed the cats. Do you water the plants?\nNo, I never do", "Ben"),
+        ("rest", "I rest on Sundays", "Ada"),
+    ],
+)
 async def test_statement_of_a_transcript_has_the_speaker_of_its_turn(
-    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, quote: str, stored: str, speaker: str
 ) -> None:
-    await ingest.resource(Document("Ada: I feed the cats\nBen: I water the plants\n", "talk.txt", "conversation"))
+    text = "Ada: I feed the cats. Do you water the plants?\nBen: No, I never do\nAda: I rest on Sundays\n"
+    await ingest.resource(Document(text, "talk.txt", "conversation"))
     await runner_of(knowledge, service).run()
     digest = PassageDigest(knowledge, service)
-    _, passage = (await digest.hand_out("", NOBODY)).passages
-    statement = QuotedStatement(passage.id, "water the plants", "Ben waters plants.")
+    passages = [item.id for item in (await digest.hand_out("", NOBODY)).passages if quote in item.content]
+    statement = QuotedStatement(passages[0], quote, "They water no plants.")
     (item,) = (await digest.take_back([statement], [], NOBODY)).stored
-    assert (item.content, item.metadata["speaker"]) == ("I water the plants", "Ben")
+    assert (item.content, item.metadata["speaker"]) == (stored, speaker)
 
 
 async def test_statement_has_the_lowest_trust_of_passage_and_session(
