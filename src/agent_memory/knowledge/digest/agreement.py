@@ -42,7 +42,7 @@ class QuotedPlace(NamedTuple):
         quote: Words of the source.
         sentence: Whole sentences of the source that hold the quote.
         lead: Words that lead to the list or table of the quote.
-        before: Sentence before, and the question that the turn answers.
+        before: Sentence before with a line break, and the question that the turn answers with the label of the turn.
         heading: Heading path of the passage.
         names: Names of the document and of its speaker.
     """
@@ -71,7 +71,7 @@ def choose_words(statement: str, place: QuotedPlace) -> tuple[str, str]:
         return " ".join(statement.split()), ""
     sentence = " ".join(place.sentence.split())
     for before in (_find_mentioned(statement, place), ""):
-        words = "\n".join(part for part in (place.lead, before, sentence) if part)
+        words = f"{place.lead}\n{before}{sentence}".lstrip()
         if len(words) <= MOST_CHARS:
             return words, ""
     return "", f"its sentence has more than {MOST_CHARS} characters with what leads to it"
@@ -147,12 +147,12 @@ def find_sentence(text: str, place: tuple[int, int]) -> tuple[int, int]:
 
 
 def find_sentence_before(text: str, start: int) -> str:
-    """Return the sentence before another one of its paragraph."""
+    """Return the sentence before another one of its paragraph, with a line break."""
     block, _ = _find_block(text, (start, start))
     end = len(text[:start].rstrip())
     if block is None or block.kind != "text" or end <= block.start:
         return ""
-    return " ".join(text[slice(*find_sentence(text, (end - 1, end)))].split())
+    return " ".join(text[slice(*find_sentence(text, (end - 1, end)))].split()) + "\n"
 
 
 def _find_block(text: str, place: tuple[int, int]) -> tuple[TextBlock | None, TextBlock | None]:

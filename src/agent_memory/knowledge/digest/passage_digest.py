@@ -367,9 +367,9 @@ def _find_turn(record: Resource | Episode, text: str, place: tuple[int, int]) ->
 
 
 def _find_asked(passage: Memory, words: str) -> str:
-    """Return the question above the words of a turn."""
+    """Return the question above the words of a turn, with the label of the turn."""
     above = passage.content.removesuffix(words)
-    return above.rpartition("\n")[0] if above != passage.content else ""
+    return above if above != passage.content and "\n" in above else ""
 
 
 def _locate(turn: SpokenTurn, quote: tuple[int, int], passage: Memory, asked: str, names: Sequence[str]) -> QuotedPlace:

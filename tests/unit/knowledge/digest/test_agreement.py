@@ -132,8 +132,8 @@ def test_sentence_before_is_stored_if_it_has_words_of_the_statement() -> None:
 
 
 def test_question_of_a_turn_is_stored_with_its_answer() -> None:
-    place = QuotedPlace("No", "No, I didn't.", before=("", "Ben: Did you have pets?"))
-    assert choose_words("Ada had no pets.", place) == ("Ben: Did you have pets?\nNo, I didn't.", "")
+    place = QuotedPlace("No", "No, I didn't.", before=("", "Ben: Did you have pets?\nAda: "), names=["Ada"])
+    assert choose_words("Ada had no pets.", place) == ("Ben: Did you have pets?\nAda: No, I didn't.", "")
     assert choose_words("Ada did not.", place) == ("No, I didn't.", "")
 
 

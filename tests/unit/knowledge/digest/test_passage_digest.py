@@ -109,7 +109,7 @@ async def test_wrong_statements_of_a_sentence_store_it_once(digest: PassageDiges
         (
             "No, I never do.",
             "Ben waters no plants.",
-            "Ada: I feed the cats. Do you water the plants?\nNo, I never do.",
+            "Ada: I feed the cats. Do you water the plants?\nBen: No, I never do.",
             "Ben",
         ),
         ("I rest.", "Ben rests.", "I rest.", "Ben"),
@@ -135,7 +135,7 @@ async def test_statement_of_talk_has_the_speaker_of_its_turn(
     ("quote", "stored", "speaker"),
     [
         ("feed the cats", "I feed the cats.", "Ada"),
-        ("never", "Ada: I feed the cats. Do you water the plants?\nNo, I never do", "Ben"),
+        ("never", "Ada: I feed the cats. Do you water the plants?\nBen: No, I never do", "Ben"),
         ("rest", "I rest on Sundays", "Ada"),
     ],
 )
