@@ -220,6 +220,7 @@ class PassageDigest:
                 item["metadata"]["by"] = author
             held = await hold({name: item[name] for name in item.keys() - _GIVEN}) if hold is not None else None
             if held is None:
+                item["metadata"] = items.get(item["id"], item)["metadata"] | item["metadata"]
                 items[item["id"]] = item
             elif held.ids:
                 outcome.held.append(item["content"])
@@ -300,10 +301,11 @@ class PassageDigest:
         for source in sources_of(passage):
             record, text = await self._read(source)
             place = place_of(passage, source)
-            quote = _find_quote(statement.quote, text, place, passage) if place is not None else None
+            turns = _list_turns(record, text) if record is not None else []
+            quote = _find_quote(statement.quote, text, place, turns, passage) if place is not None else None
             if record is None or place is None or quote is None:
                 continue
-            turn = _find_turn(record, text, quote)
+            turn = next((turn for turn in reversed(turns) if turn.start <= quote[0]), SpokenTurn(text))
             asked = _find_asked(passage, text[slice(*place)]) if turn.speaker and quote[0] >= place[0] else ""
             names = (turn.speaker, record.title) if isinstance(record, Resource) else (turn.speaker,)
             quoted_place = _locate(turn, quote, passage, asked, names)
@@ -323,7 +325,8 @@ class PassageDigest:
     async def _read(self, source: str) -> tuple[Resource | Episode | None, str]:
         storage = self._knowledge.episodes if source.startswith(EPISODE.prefix) else self._knowledge.resources
         record: Any = await storage.get(source)
-        return record, "" if record is None else await self._knowledge.text_of(record)
+        text = "" if record is None else await self._knowledge.text_of(record)
+        return record, await ForgottenTexts(self._knowledge, self._service).remove_forgotten(text, " ")
 
     async def _note_digested(self, ids: Iterable[str], caller: Caller) -> None:
         changes: dict[str, dict[str, Any]] = {}
@@ -350,20 +353,22 @@ async def list_passages(service: MemoryService, caller: Caller) -> list[Memory]:
     return [record for record in records if is_passage(record) and is_seen(record, caller)]
 
 
-def _find_quote(quote: str, text: str, place: tuple[int, int], passage: Memory) -> tuple[int, int] | None:
-    """Return the place of a quote in a passage or in the question that it answers."""
-    if (words := words_at(quote, text, *place)) is not None or words_at(quote, passage.content) is None:
-        return words
-    earlier = [turn.start for turn in split_turns(text) if turn.start < place[0]][-BEFORE:]
-    return words_at(quote, text, earlier[0], place[0]) if earlier else None
-
-
-def _find_turn(record: Resource | Episode, text: str, place: tuple[int, int]) -> SpokenTurn:
-    """Return the turn at a place; a document is one without speaker."""
+def _list_turns(record: Resource | Episode, text: str) -> list[SpokenTurn]:
+    """Return the turns of talk with their speakers; none of a document."""
     if isinstance(record, Episode):
-        return SpokenTurn(text, get_speaker(record))
-    turns = split_turns(text) if record.resource_type == "conversation" else []
-    return next((turn for turn in reversed(turns) if turn.start <= place[0]), SpokenTurn(text))
+        return [SpokenTurn(text, get_speaker(record))]
+    return split_turns(text) if record.resource_type == "conversation" else []
+
+
+def _find_quote(
+    quote: str, text: str, place: tuple[int, int], turns: Iterable[SpokenTurn], passage: Memory
+) -> tuple[int, int] | None:
+    """Return the place of a quote in a passage or in the question that it answers."""
+    words = words_at(quote, text, *place)
+    earlier = [turn.start for turn in turns if turn.start < place[0]][-BEFORE:]
+    if words is not None or not earlier or words_at(quote, passage.content) is None:
+        return words
+    return words_at(quote, text, earlier[0], place[0])
 
 
 def _find_asked(passage: Memory, words: str) -> str:

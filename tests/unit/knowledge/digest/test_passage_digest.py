@@ -90,9 +90,13 @@ async def test_refused_statement_leaves_its_passage_due(digest: PassageDigest, s
 async def test_wrong_statements_of_a_sentence_store_it_once(digest: PassageDigest) -> None:
     restart, _ = (await digest.hand_out("runbook", NOBODY)).passages
     quote = "Never restart both nodes at once."
-    wrong = [QuotedStatement(restart.id, quote, text) for text in ("Restart both nodes at once.", "Nodes rest.")]
+    wrong = [
+        QuotedStatement(restart.id, quote, "Restart both nodes at once.", entities=["nodes"]),
+        QuotedStatement(restart.id, quote, "Nodes rest."),
+    ]
     outcome = await digest.take_back(wrong, [], NOBODY)
     (item,) = outcome.stored
+    assert item.metadata["entities"] == ["nodes"]
     assert (item.content, outcome.verbatim, outcome.refused) == (quote, {item.id}, [])
     printed = printing.digested(outcome, await digest.hand_out("runbook", NOBODY))
     assert printed.splitlines() == [
@@ -190,6 +194,23 @@ async def test_passages_are_handed_out_in_batches(ingest: Ingest, knowledge: Kno
     await digest.take_back([], [passage.id for passage in first.passages], NOBODY)
     second = await digest.hand_out("", NOBODY)
     assert {passage.id for passage in first.passages}.isdisjoint(passage.id for passage in second.passages)
+
+
+async def test_forgotten_sentence_before_is_not_stored(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    sentences = [f"Pier {number} is closed to boats." for number in range(60)]
+    await ingest.resource(Document(f"# Boats\n\n{' '.join(sentences)}", "boats.md"))
+    await runner_of(knowledge, service).run()
+    digest = PassageDigest(knowledge, service)
+    first, second = (await digest.hand_out("", NOBODY)).passages
+    number = sum(sentence in first.content for sentence in sentences)
+    statement = QuotedStatement(second.id, sentences[number], f"Piers {number - 1} and {number} are closed.")
+    (item,) = (await digest.take_back([statement], [], NOBODY)).stored
+    assert item.content == f"{sentences[number - 1]}\n{sentences[number]}"
+    await service.forget(first.id)
+    (item,) = (await digest.take_back([statement], [], NOBODY)).stored
+    assert item.content == sentences[number]
 
 
 async def make_statement(digest: PassageDigest, text: str = "Ada owns the database.") -> Memory:
