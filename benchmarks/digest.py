@@ -199,7 +199,7 @@ class DigestResult(NamedTuple):
 
 async def digest(folder: Path, statements: Sequence[TrueStatement]) -> DigestResult:
     """Return in which words a background digest stores statements."""
-    with tempfile.TemporaryDirectory() as root:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as root:  # a segment may still be written
         settings = ServiceSettings(storage_root=root, embedder="none")
         service, knowledge = open_service("bob", settings), Knowledge("bob", settings)
         ingest = Ingest(knowledge)
