@@ -25,7 +25,7 @@ MOST_CHARS: Final = 600
 """Characters of a sentence, with what leads to it, that is stored."""
 _SENTENCE_END: Final = re.compile(
     r"(?<=[.!?])(?<!\W[A-Za-z]\.)[\"'”’»)\]*_]*\s+(?=[^\sa-z])"  # noqa: RUF001
-    r"|(?<=[!?])[*_]+\s+|(?<=;)\s+|(?<=[。！？；])|\n\s*\n|\n(?=[ \t]*(?:```|~~~))"  # noqa: RUF001
+    r"|(?<=[!?])[*_]+\s+|(?<=[。！？])|\n\s*\n|\n(?=[ \t]*(?:```|~~~))"  # noqa: RUF001
 )
 _QUESTION: Final = re.compile(r"[?؟？]\W*\Z")  # noqa: RUF001
 _LINK: Final = re.compile(r"\[([^\]\n]*)\]\([^()\s]*\)")

@@ -154,6 +154,7 @@ def test_sentence_with_a_long_lead_is_refused() -> None:
         ('"Why?" she asked. He left.', "asked", '"Why?" she asked. '),
         ("- Run it:\n\n      sh run\n", "Run", "- Run it:\n\n"),
         ("1. Push it. Pull it.\n", "Push", "1. Push it. "),
+        ("Never do this: push; pull. Rest.", "pull", "Never do this: push; pull. "),
         ("- One thing.\n- Two things.\n", "Two", "- Two things.\n"),
     ],
 )
