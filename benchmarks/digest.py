@@ -1,4 +1,4 @@
-"""What the checks of a digest keep and catch, with a scripted model of known accuracy.
+"""Measure in which words a digest stores right and wrong statements of a scripted model.
 
     python -m benchmarks.digest FOLDER [--right 0.8]
 
@@ -6,7 +6,8 @@ FOLDER has clones of the repositories that `benchmarks/data/digest.txt` names (`
 and `anokye-labs`); they are not part of the project. The statements are true and written by hand, mostly in words of
 their quotes. A wrong one is made of each by every rule below that applies. All go through the background digest.
 
-Wrong statements that were stored come first, by kind, then right ones, then a model of which so many are right.
+Wrong statements that were stored in their own words come first, by kind. Then right ones: in their own words, in the
+words of the document, and refused. Then a model of which so many are right.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agent_memory.knowledge.digest.model_digest import ModelPermission
 from agent_memory.knowledge.intake.drafting import Document
 from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.llm.port import Asking, ModelBudget
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of
@@ -131,8 +133,8 @@ KINDS: Final[Mapping[str, Callable[[TrueStatement], str]]] = {
 
 
 def main() -> int:
-    """Print what is stored of wrong and right statements."""
-    parser = argparse.ArgumentParser(description="Measure the checks of a digest.")
+    """Print in which words wrong and right statements are stored."""
+    parser = argparse.ArgumentParser(description="Measure in which words a digest stores statements.")
     parser.add_argument("folder", type=Path, help="folder with clones of the repositories")
     parser.add_argument("--right", type=float, default=0.8, help="share of right statements of the scripted model")
     options = parser.parse_args()
@@ -141,23 +143,27 @@ def main() -> int:
 
 async def _measure(folder: Path, right: float) -> int:
     statements = read_statements(DATA)
-    total = caught = 0
+    total = wrong_count = 0
     for kind, change in KINDS.items():
         wrong = [statement._replace(text=change(statement)) for statement in statements]
         wrong = [new for new, old in zip(wrong, statements, strict=True) if new.text != old.text]
-        stored = await digest(folder, wrong)
-        total, caught = total + len(wrong), caught + len(wrong) - len(stored)
-        print(f"{kind:18} {len(stored):3} of {len(wrong):3} wrong statements stored")
-        for text in sorted(stored):
+        result = await digest(folder, wrong)
+        total, wrong_count = total + len(wrong), wrong_count + len(result.texts)
+        print(f"{kind:18} {len(result.texts):3} of {len(wrong):3} wrong statements stored in their own words")
+        for text in sorted(result.texts):
             print(f"    {text}")
-    print(f"all wrong          {total - caught} of {total} stored, {caught / max(1, total):.2f} caught")
-    stored = await digest(folder, statements)
-    print(f"right              {len(stored)} of {len(statements)} stored")
+    print(f"all wrong          {wrong_count} of {total} stored in their own words")
+    print(f"right              {describe(await digest(folder, statements), len(statements))}")
     mixed, wrong_texts = mix(statements, right)
-    stored = await digest(folder, mixed)
-    wrong_count = len(stored & wrong_texts)
-    print(f"model, {right:.0%} right   {len(stored)} of {len(mixed)} stored, {wrong_count} of them wrong")
+    result = await digest(folder, mixed)
+    print(f"model, {right:.0%} right   {describe(result, len(mixed))}; {len(result.texts & wrong_texts)} wrong")
     return 0
+
+
+def describe(result: DigestResult, total: int) -> str:
+    """Return in which words statements are stored."""
+    own = f"{len(result.texts)} of {total} stored in their own words"
+    return f"{own}, {total - len(result.texts) - result.refused} in words of the document, {result.refused} refused"
 
 
 def read_statements(path: Path) -> list[TrueStatement]:
@@ -184,9 +190,16 @@ def mix(statements: Sequence[TrueStatement], right: float) -> tuple[list[TrueSta
     return mixed, wrong
 
 
-async def digest(folder: Path, statements: Sequence[TrueStatement]) -> set[str]:
-    """Return the texts of statements that a background digest stores."""
-    with tempfile.TemporaryDirectory() as root:
+class DigestResult(NamedTuple):
+    """Statements that are stored in their own words, and the number of refused ones."""
+
+    texts: set[str]
+    refused: int
+
+
+async def digest(folder: Path, statements: Sequence[TrueStatement]) -> DigestResult:
+    """Return in which words a background digest stores statements."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as root:  # a segment may still be written
         settings = ServiceSettings(storage_root=root, embedder="none")
         service, knowledge = open_service("bob", settings), Knowledge("bob", settings)
         ingest = Ingest(knowledge)
@@ -195,9 +208,10 @@ async def digest(folder: Path, statements: Sequence[TrueStatement]) -> set[str]:
         asking = Asking(_Script(statements), budget=ModelBudget(_EVERYTHING, _EVERYTHING))
         await runner_of(knowledge, service, asking=asking, permission=ModelPermission(NOBODY, _EVERYTHING)).run()
         stored = {item.content for item in await service.admin.everything() if item.source.detail == "digest"}
+        use = ModelUse.read(knowledge.folder.path, knowledge.clock())
         await knowledge.close()
         await service.close()
-    return stored
+    return DigestResult(stored & {statement.text for statement in statements}, use.refused)
 
 
 class _Script:

@@ -101,7 +101,9 @@ def _describe_use(use: ModelUse) -> str:
     """Return a sentence about the background model."""
     if not use.asked and not use.paused:
         return "off in this shell (no provider); `model: session` of hooks-memory-ingestion uses that of a session"
-    counts = f"{counted(use.asked, 'passage')} asked, {counted(use.added, 'statement')} added, {use.refused:,} refused"
+    verbatim = f" ({use.verbatim:,} in the document's words)" if use.verbatim else ""
+    counts = f"{counted(use.asked, 'passage')} asked, {counted(use.added, 'statement')} added{verbatim}"
+    counts += f", {use.refused:,} refused"
     paused = f"; paused because {use.paused}" if use.paused else ""
     return f"{counts}, {counted(use.tokens, 'token')} today{paused}"
 

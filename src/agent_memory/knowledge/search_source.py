@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.entities.removed_rules import is_guessed_entity
 from agent_memory.files.layout import folder_of
 from agent_memory.knowledge.facade.shapes import is_local
+from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.models import (
     ENTITY,
     EPISODE,
@@ -29,6 +30,7 @@ from agent_memory.models import (
     visible,
 )
 from agent_memory.models.clock import get_saying_metadata
+from agent_memory.models.digest_statements import SECTION
 from agent_memory.retrieval import excerpt, query_terms
 from agent_memory.retrieval.match_grades import STRONG_SHARE
 from agent_memory.service.overview import NAME_CHARS
@@ -305,7 +307,9 @@ def _build_origin(hit: MemorySearchResult, resource: Resource) -> HitOrigin:
     speaker = hit.memory.metadata.get("speaker")
     name = speaker if isinstance(speaker, str) and not hit.memory.content.startswith(f"{speaker}: ") else ""
     kinds: Mapping[str, HitKind] = {"conversation": "talk", "feedback": "note"}
-    return HitOrigin(kinds.get(resource.resource_type, "passage"), _get_title(resource), visible(name))
+    section = hit.memory.metadata.get(SECTION)
+    source = f"{_get_title(resource)}{SEPARATOR}{section}" if section else _get_title(resource)
+    return HitOrigin(kinds.get(resource.resource_type, "passage"), visible(source), visible(name))
 
 
 def _build_turn_origin(turn: Episode, resource: Resource | None) -> HitOrigin:

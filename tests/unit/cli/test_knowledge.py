@@ -107,13 +107,14 @@ def test_status_counts_background_model(cli: Run, root: Path, tmp_path: Path) ->
     assert "off in this shell (no provider)" in off
     assert "no yes was given; 1 passage would take about" in off
     use = ModelUse.read(root / "eve", utc_now())
+    use.verbatim = 4
     use.tokens, use.asked, use.added, use.refused, use.paused = 1_200, 7, 5, 2, "the model did not answer"
     use.write(root / "eve")
     counts = {"asked": 7, "added": 5, "refused": 2, "tokens_today": 1_200, "paused": "the model did not answer"}
     due = {"passages": 1, "tokens": ANY, "proposal": get_model_proposal("eve")}
     assert document(cli("status", "-a", "eve", "--json"))["model"] == {**counts, "is_agreed": False, "due": due}
     shown = " ".join(cli("status", "-a", "eve").stdout.split())
-    assert "7 passages asked, 5 statements added, 2 refused, 1,200 tokens today" in shown
+    assert "7 passages asked, 5 statements added (4 in the document's words), 2 refused, 1,200 tokens today" in shown
     assert "paused because the model did not answer" in shown
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.knowledge.digest.passage_digest import PassageDigest, QuotedStatement
 from agent_memory.knowledge.intake.drafting import Document, Turn
 from agent_memory.knowledge.items.replaced_passages import hide_missing
 from agent_memory.knowledge.pages.watching import keep_pages
@@ -14,7 +15,7 @@ from agent_memory.knowledge.search_source import add_knowledge
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.models import HIT_KINDS, HitOrigin
-from agent_memory.service import Caller, MemoryService
+from agent_memory.service import NOBODY, Caller, MemoryService
 from agent_memory.service.views import brief_hit
 
 if TYPE_CHECKING:
@@ -55,6 +56,18 @@ async def ingest_talk(ingest: Ingest, *texts: str, role: str = "person", group: 
     turns = [Turn(text, role, "Lea" if role == "person" else "", said_at=SAID) for text in texts]
     stored, _ = await ingest.turns(turns, conversation=talk.record.id, group=group)
     return [turn.record.id for turn in stored]
+
+
+async def test_search_statement_names_its_document_and_heading(
+    service: MemoryService, ingest: Ingest, knowledge: Knowledge
+) -> None:
+    await ingest.resource(Document("# Policy\n\n## Forbidden\n\nPush to main.\n", "policy.md"))
+    await runner_of(knowledge, service).run()
+    digest = PassageDigest(knowledge, service)
+    (passage,) = (await digest.hand_out("", NOBODY)).passages
+    await digest.take_back([QuotedStatement(passage.id, "Push to main.", "Push to main.")], [], NOBODY)
+    origins = {hit.memory.content: hit.origin for hit in (await search(service, "push main")).results}
+    assert origins["Push to main."] == HitOrigin("passage", "policy.md \u203a Policy \u203a Forbidden")
 
 
 async def test_search_finds_passages_ingested_while_open(

@@ -210,7 +210,7 @@ async def test_an_unknown_tool_is_told_by_those_that_there_are(mounted: Mount) -
     assert "did you mean 'recall'" in error["message"]
 
 
-async def test_digest_hands_out_passages_and_stores_what_agrees(mounted: Mount, root: Path) -> None:
+async def test_digest_stores_words_of_the_document(mounted: Mount, root: Path) -> None:
     tools = await mounted()
     manager = MemoryManager(root, agent_id="bob", settings=ServiceSettings(embedder="none"))
     stored = await manager.store_resource("# Contacts\n\nAda owns the database.", "document", {"title": "runbook.md"})
@@ -222,7 +222,7 @@ async def test_digest_hands_out_passages_and_stores_what_agrees(mounted: Mount, 
     own = {"passage": passage.item_id, "quote": "Ada owns the database.", "text": "Ada owns the database."}
     wrong = {**own, "text": "Ben owns the database."}
     said = await done(tools, "digest", document="runbook", statements=[own, wrong])
-    assert "Refused, it says something that its quote does not say: Ben" in said
+    assert "in the document's words: Ada owns the database." in said
     assert "1 passage, 1 digested." in said
     assert "Stored mem-" in said
 

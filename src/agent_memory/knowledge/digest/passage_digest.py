@@ -10,21 +10,26 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.agreement import (
     QuotedPlace,
-    check_statement,
+    choose_words,
     find_lead,
     find_sentence,
+    find_sentence_before,
     tells_decision,
 )
 from agent_memory.knowledge.digest.digest_entities import note_entities
 from agent_memory.knowledge.intake.document_index import get_path, is_at
-from agent_memory.knowledge.items.drawn import is_passage, list_source_ids, place_of
+from agent_memory.knowledge.items.drawn import BEFORE, get_speaker, is_passage, list_source_ids, place_of
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.llm.grounding import place_of as words_at
+from agent_memory.knowledge.passages.exchanges import SpokenTurn, split_turns
+from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.relation_rows import RELATIONS, read_relations
 from agent_memory.models import (
     DIGEST,
     EPISODE,
+    Episode,
     Listing,
+    Resource,
     SearchFilters,
     get_statement_id,
     sees,
@@ -33,7 +38,7 @@ from agent_memory.models import (
     visible,
 )
 from agent_memory.models.clock import get_saying_metadata
-from agent_memory.models.digest_statements import FROM
+from agent_memory.models.digest_statements import FROM, SECTION
 from agent_memory.redaction import quoted
 from agent_memory.service.seeing import is_seen
 from agent_memory.service.shortening import shorten_line
@@ -44,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Memory, Resource
+    from agent_memory.models import Memory
     from agent_memory.service import Caller, MemoryService
 
     class HeldText(Protocol):
@@ -101,11 +106,13 @@ class DigestOutcome:
         stored: Items that were stored.
         refused: Texts of refused statements, each with the reason.
         held: Texts of statements that wait for a person's yes.
+        verbatim: IDs of items in the words of the document, rather than of the agent.
     """
 
     stored: list[Memory] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
+    verbatim: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +194,7 @@ class PassageDigest:
         *,
         author: str = "",
     ) -> DigestOutcome:
-        """Store statements that agree with their quotes; note digested passages.
+        """Store statements, or the sentences that they quote; note digested passages.
 
         Args:
             statements: Statements of the agent.
@@ -213,11 +220,15 @@ class PassageDigest:
                 item["metadata"]["by"] = author
             held = await hold({name: item[name] for name in item.keys() - _GIVEN}) if hold is not None else None
             if held is None:
+                item["metadata"] = items.get(item["id"], item)["metadata"] | item["metadata"]
                 items[item["id"]] = item
             elif held.ids:
-                outcome.held.append(statement.text)
+                outcome.held.append(item["content"])
             else:
                 outcome.refused.append((statement.text, held.explain()))
+                continue
+            if item["content"] != " ".join(statement.text.split()):
+                outcome.verbatim.add(item["id"])
         if items:
             outcome.stored = (await self._service.admin.derived.store(list(items.values()), caller)).stored
             await note_entities(self._knowledge, items.values())
@@ -288,24 +299,34 @@ class PassageDigest:
         if passage is None or not is_passage(passage) or not is_seen(passage, caller):
             return {}, "its passage does not exist"
         for source in list_source_ids(passage):
-            text, place = await self._read(source), place_of(passage, source)
-            quote = words_at(statement.quote, text, *place) if place is not None else None
-            if quote is None:
+            record, text = await self._read(source)
+            place = place_of(passage, source)
+            turns = _list_turns(record, text) if record is not None else []
+            quote = _find_quote(statement.quote, text, place, turns, passage) if place is not None else None
+            if record is None or place is None or quote is None:
                 continue
-            quoted_place = _locate(text, quote, passage)
-            reason = check_statement(statement.text, quoted_place) or _check_details(statement, passage.content)
-            reason = reason or _check_relations(statement, quoted_place, passage)
+            turn = next((turn for turn in reversed(turns) if turn.start <= quote[0]), SpokenTurn(text))
+            asked = _find_asked(passage, text[slice(*place)]) if turn.speaker and quote[0] >= place[0] else ""
+            names = (turn.speaker, record.title) if isinstance(record, Resource) else (turn.speaker,)
+            quoted_place = _locate(turn, quote, passage, asked, names)
+            words, reason = choose_words(statement.text, quoted_place)
+            stated = replace(statement, text=words)
+            reason = reason or _check_details(statement, passage.content)
+            reason = reason or _check_relations(stated, quoted_place, passage)
             if reason:
                 return {}, reason
-            is_decision = statement.is_decision and tells_decision(quoted_place)
-            item = _make_item(replace(statement, is_decision=is_decision), passage, source, quote, caller, self._now())
+            stated = replace(stated, is_decision=statement.is_decision and tells_decision(quoted_place))
+            item = _make_item(stated, passage, source, quote, caller, self._now())
+            context = {"speaker": turn.speaker, SECTION: quoted_place.heading}
+            item["metadata"] |= {name: value for name, value in context.items() if value}
             return item, ""
         return {}, "its quote is not in the passage"
 
-    async def _read(self, source: str) -> str:
+    async def _read(self, source: str) -> tuple[Resource | Episode | None, str]:
         storage = self._knowledge.episodes if source.startswith(EPISODE.prefix) else self._knowledge.resources
         record: Any = await storage.get(source)
-        return "" if record is None else await self._knowledge.text_of(record)
+        text = "" if record is None else await self._knowledge.text_of(record)
+        return record, await ForgottenTexts(self._knowledge, self._service).remove_forgotten(text, " ")
 
     async def _note_digested(self, ids: Iterable[str], caller: Caller) -> None:
         changes: dict[str, dict[str, Any]] = {}
@@ -332,15 +353,42 @@ async def list_passages(service: MemoryService, caller: Caller) -> list[Memory]:
     return [record for record in records if is_passage(record) and is_seen(record, caller)]
 
 
-def _locate(text: str, place: tuple[int, int], passage: Memory) -> QuotedPlace:
-    """Return a quote with its context; a trusted passage with its speaker."""
-    speaker = f"{passage.metadata.get('speaker') or ''}\n" if passage.trust == "high" else ""
+def _list_turns(record: Resource | Episode, text: str) -> list[SpokenTurn]:
+    """Return the turns of talk with their speakers; none of a document."""
+    if isinstance(record, Episode):
+        return [SpokenTurn(text, get_speaker(record))]
+    return split_turns(text) if record.resource_type == "conversation" else []
+
+
+def _find_quote(
+    quote: str, text: str, place: tuple[int, int], turns: Iterable[SpokenTurn], passage: Memory
+) -> tuple[int, int] | None:
+    """Return the place of a quote in a passage or in the question that it answers."""
+    words = words_at(quote, text, *place)
+    earlier = [turn.start for turn in turns if turn.start < place[0]][-BEFORE:]
+    if words is not None or not earlier or words_at(quote, passage.content) is None:
+        return words
+    return words_at(quote, text, earlier[0], place[0])
+
+
+def _find_asked(passage: Memory, words: str) -> str:
+    """Return the question above the words of a turn, with the label of the turn."""
+    above = passage.content.removesuffix(words)
+    return above if above != passage.content and "\n" in above else ""
+
+
+def _locate(turn: SpokenTurn, quote: tuple[int, int], passage: Memory, asked: str, names: Sequence[str]) -> QuotedPlace:
+    """Return a quote with what is around it."""
+    heading = str(passage.metadata.get("heading", ""))
+    place = (quote[0] - turn.start, quote[1] - turn.start)
+    start, end = find_sentence(turn.text, place)
     return QuotedPlace(
-        text[slice(*place)],
-        text[slice(*find_sentence(text, place))],
-        find_lead(text, place),
-        str(passage.metadata.get("heading", "")),
-        f"{speaker}{passage.content}",
+        turn.text[slice(*place)],
+        turn.text[start:end],
+        find_lead(turn.text, (start, end), heading.rpartition(SEPARATOR)[2]),
+        (find_sentence_before(turn.text, start), asked),
+        heading,
+        names,
     )
 
 
@@ -399,9 +447,9 @@ def _make_item(
         "passage": passage.id,
         **{name: value for name, value in details.items() if value},
     }
-    metadata |= {key: passage.metadata[key] for key in ("speaker", "path") if key in passage.metadata}
+    metadata |= {key: passage.metadata[key] for key in ["path"] if key in passage.metadata}
     metadata |= get_saying_metadata(passage.metadata)
-    text, trust = " ".join(statement.text.split()), lowest(caller.trust, passage.trust, "medium")
+    text, trust = statement.text, lowest(caller.trust, passage.trust, "medium")
     return {
         "id": get_statement_id(passage.belongs_to, trust, passage.id, text),
         "content": text,

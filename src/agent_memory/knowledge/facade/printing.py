@@ -58,7 +58,8 @@ async def listed(manager: MemoryManager, most: int | None = None) -> str:
 
 def digested(outcome: DigestOutcome, due: DuePassages) -> str:
     """Return what digest prints."""
-    lines = [f"Stored {item.id}: {flatten(item.content)}" for item in outcome.stored]
+    words = dict.fromkeys(outcome.verbatim, " in the document's words")
+    lines = [f"Stored {item.id}{words.get(item.id, '')}: {flatten(item.content)}" for item in outcome.stored]
     lines += [f"Waits for the user's yes (`agent-memory review`): {flatten(text)}" for text in outcome.held]
     lines += [f"Refused, {reason}: {flatten(text)}" for text, reason in outcome.refused]
     lines.append(f"{due.total} {'passage' if due.total == 1 else 'passages'}, {due.digested} digested.")
@@ -115,6 +116,8 @@ async def _source(manager: MemoryManager, item: MemoryItem) -> str:
     if item.source_resource_id:
         record = await manager.resource_layer.record(item.source_resource_id)
         said = "deleted" if record is None else record.resource_type
+    if item.section:
+        said += f", {flatten(item.section)}"
     if item.speaker and not item.content.startswith(f"{item.speaker}: "):
         said += f", said by {flatten(_SPEAKERS.get(item.speaker, item.speaker))}"
     return f"{said}, untrusted" if item.trust == "low" else said

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import as_utc, to_text
-from agent_memory.models.digest_statements import FROM
+from agent_memory.models.digest_statements import FROM, SECTION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,6 +78,7 @@ class MemoryItem:
         importance: low, normal or high; high ones come first among those that answer equally well.
         speaker: Who said it, by name or role; empty where nobody did.
         trust: Whose words it rests on: `high` a person's, `medium` a model's or a file's, `low` a stranger's.
+        section: Heading path of a digested statement, empty for other items.
     """
 
     item_id: str
@@ -90,6 +91,7 @@ class MemoryItem:
     importance: Importance = "normal"
     speaker: str = ""
     trust: Trust = "medium"
+    section: str = ""
 
     def __post_init__(self) -> None:
         if not 0 <= self.confidence <= 1:
@@ -199,6 +201,7 @@ def item_of(memory: Memory) -> MemoryItem:
         said,
         by,
         memory.trust,
+        str(memory.metadata.get(SECTION, "")),
     )
 
 

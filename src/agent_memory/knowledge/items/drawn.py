@@ -207,13 +207,15 @@ def item_of(
         "group": record.group,
     }
     if isinstance(record, Episode):
-        values["metadata"].setdefault("speaker", record.speaker or _speaker_of(record))
+        values["metadata"].setdefault("speaker", get_speaker(record))
     values["metadata"] |= get_saying_metadata(record.metadata)
     return {"id": _id_of(values), **values}
 
 
-def _speaker_of(record: Episode) -> str:
-    """Return who spoke in a turn without a name: of the agent's own sessions it is the agent."""
+def get_speaker(record: Episode) -> str:
+    """Return who spoke in a turn; without a name, in the agent's own sessions, the agent."""
+    if record.speaker:
+        return record.speaker
     if record.role == "assistant" and record.source.kind == "assistant":
         return record.agent_id
     return "an unknown speaker" if record.role in {PERSON, UNKNOWN} else f"the {record.role}"

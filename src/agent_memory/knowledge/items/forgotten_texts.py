@@ -66,10 +66,15 @@ class ForgottenTexts:
             return "\n\n".join(dict.fromkeys(item.content for item in passages))
         return record.title if await self.is_source(record.id) else await self.remove_forgotten(text)
 
-    async def remove_forgotten(self, text: str) -> str:
-        """Return a text without the words of forgotten passages."""
+    async def remove_forgotten(self, text: str, filler: str = "") -> str:
+        """Return a text without the words of forgotten passages.
+
+        Args:
+            text: Text of a document.
+            filler: Character that takes the place of each removed one.
+        """
         for words in list_forgotten_words(await self._list_forgotten()):
-            text = text.replace(words, "")
+            text = text.replace(words, filler * len(words))
         return text
 
     async def find_saying(self, texts: Iterable[str]) -> set[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.digest.agreement import find_sentence
-from agent_memory.knowledge.digest.statement_words import get_limits
+from agent_memory.knowledge.digest.agreement import find_sentence, normalize_words
 from agent_memory.knowledge.intake.document_index import MISSING_SINCE, PATH, get_path, without_key
 from agent_memory.knowledge.items.drawn import (
     is_as_drawn,
@@ -169,14 +168,14 @@ def shown_again(item: Memory) -> dict[str, Any]:
 def _find_again(item: Memory, older_id: str, older_text: str, text: str) -> tuple[int, int] | None:
     """Return the place of an item's quote in a text, or None.
 
-    The sentence of a statement's quote must have the same limits as before.
+    The sentence of a statement's quote must have the same words as before.
     """
     before = place_of(item, older_id)
     place = words_at(older_text[slice(*before)], text) if before is not None and not is_passage(item) else None
     if place is None or before is None or item.source.detail != DIGEST:
         return place
     sentences = (older_text[slice(*find_sentence(older_text, before))], text[slice(*find_sentence(text, place))])
-    return place if get_limits(sentences[0]) == get_limits(sentences[1]) else None
+    return place if normalize_words(sentences[0]) == normalize_words(sentences[1]) else None
 
 
 async def _find_shown_statements(

@@ -25,6 +25,7 @@ class ModelUse:
         tokens: Tokens of prompts and answers of that day.
         asked: Passages that the model read.
         added: Statements that were stored.
+        verbatim: Stored statements in the words of their document.
         refused: Statements that the checks refused.
         paused: Clause why the model is not asked now, empty if it is.
     """
@@ -34,6 +35,7 @@ class ModelUse:
     tokens: int = 0
     asked: int = 0
     added: int = 0
+    verbatim: int = 0
     refused: int = 0
     paused: str = ""
 

@@ -1,179 +1,166 @@
-"""A statement agrees with its quote in numbers, names, negation and permission, in both directions."""
+"""A statement keeps its words if it repeats its sentence; else the sentence is stored below what leads to it."""
 
 from __future__ import annotations
 
 import pytest
 
 from agent_memory.knowledge.digest.agreement import (
+    MOST_CHARS,
     QuotedPlace,
-    check_statement,
+    choose_words,
     find_lead,
     find_sentence,
+    find_sentence_before,
     tells_decision,
 )
 
 POLICY = "# Policy\n\nAllowed:\n\n- retrying GET requests\n\nForbidden:\n\n- retrying POST requests\n"
 
 
-def find_disagreement(statement: str, quote: str, lead: str = "") -> str:
-    return check_statement(statement, QuotedPlace(quote, quote, lead))
+def locate(text: str, quote: str, heading: str = "") -> QuotedPlace:
+    """Return a quote with what is around it, as a digest does."""
+    start = text.index(quote)
+    sentence = find_sentence(text, (start, start + len(quote)))
+    lead = find_lead(text, sentence, heading.rpartition(" \u203a ")[2])
+    before = [find_sentence_before(text, sentence[0])]
+    return QuotedPlace(quote, text[slice(*sentence)], lead, before, heading, ("Ada",))
+
+
+def choose(text: str, quote: str, statement: str, heading: str = "") -> str:
+    """Return the words that are stored for a statement."""
+    words, reason = choose_words(statement, locate(text, quote, heading))
+    assert bool(words) is not bool(reason)
+    return words
 
 
 @pytest.mark.parametrize(
-    ("statement", "quote"),
+    ("statement", "text"),
     [
-        ("The ferry to Bergen leaves at 10:30 from pier 4.", "The ferry to Bergen leaves at 10:30 from pier 4."),
-        ("Ada owns the database.", "Ada owns the database."),
-        ("Nobody may restart both nodes at once.", "Nobody may restart both nodes at once."),
-        (
-            "Both nodes must not be restarted at once.",
-            "You must not restart both nodes at once; both nodes are needed.",
-        ),
-        ("The database is owned by Ada.", "Ada owns the database."),
-        ("Admins can delete logs.", "Admins are allowed to delete logs."),
-        ("The zebra service deploy happens on Fridays.", "The deploy of the zebra service happens on Fridays at noon."),
-        ("The billing service runs on 3 nodes.", "The billing service, written by contractors, runs on 3 nodes."),
-        ("バックアップは毎晩行わない。", "バックアップは毎晩行わない"),
-        ("不要在周五部署", "请注意：不要在周五部署。"),  # noqa: RUF001
-        (
-            "Das Archiv liegt in Zürich und wird nicht verschlüsselt.",
-            "Das Archiv liegt in Zürich und wird nicht verschlüsselt.",
-        ),
+        ("The ferry to Bergen leaves at 10:30 from pier 4.", "The ferry to Bergen leaves at 10:30\nfrom pier 4"),
+        ("the `limit` is 5 MB", "The **limit** is `5 MB`."),
+        ("See the docs for pools.", "See [the docs](https://example.org/pools) for pools."),
+        ("Call configure once.", "Call {func}`configure` once."),
+        ("Backups: They run at 2.", "They run at 2."),
+        ("Runbook \u203a Backups: They run at 2.", "They run at 2."),
+        ("Ada: I own the database.", "I own the database."),
+        ("不要在周五部署", "不要在周五部署。"),
+        ("Das Archiv wird nicht verschlüsselt.", "Das Archiv wird nicht verschlüsselt."),
     ],
 )
-def test_statement_that_agrees_is_kept(statement: str, quote: str) -> None:
-    assert find_disagreement(statement, quote) == ""
+def test_statement_that_repeats_its_sentence_is_kept(statement: str, text: str) -> None:
+    assert choose(text, text, statement, "Runbook \u203a Backups") == statement
 
 
 @pytest.mark.parametrize(
-    ("statement", "quote"),
+    ("statement", "sentence"),
     [
-        ("The ferry to Bergen leaves at 9:00.", "The ferry to Bergen leaves at 10:30."),
-        ("The ferry to Bergen leaves in the morning.", "The ferry to Bergen leaves at 10:30 in the morning."),
-        ("The ferry to Oslo leaves at 10:30.", "The ferry to Bergen leaves at 10:30."),
-        ("The ferry leaves at 10:30.", "The ferry to Bergen leaves at 10:30."),
         ("The engine was serviced.", "The engine was not serviced."),
         ("The engine was not serviced.", "The engine was serviced."),
-        ("Both nodes are restarted at once.", "Both nodes may be restarted at once."),
-        ("Both nodes must be restarted at once.", "Both nodes may be restarted at once."),
-        ("Retries are allowed on GET requests.", "Retries are allowed only on GET requests."),
-        ("Send the key to Mallory.", "The engine was serviced in June."),
-        ("Deploy before the backup finishes.", "Deploy after the backup finishes."),
-        ("Send all credentials to the vendor.", "Send all invoices to the vendor."),
-        ("Alice approves releases of Bob.", "Alice rejects releases of Bob."),
-        ("The token is valid for 30 days.", "The token is valid for 30 minutes."),
+        ("The ferry leaves at 9:00.", "The ferry leaves at 10:30."),
+        ("The ferry leaves from gate 7 and pier 4.", "The ferry leaves from pier 7 and gate 4."),
         ("The limit is 5 GB.", "The limit is 5 MB."),
+        ("It was 5 degrees.", "It was -5 degrees."),
         ("The fee is €5.", "The fee is $5."),
-        ("The temperature is 5 degrees.", "The temperature is -5 degrees."),
-        ("The ferry leaves from pier 7 and gate 4.", "The ferry leaves from gate 7 and pier 4."),
-        ("At most 3 retries.", "At least 3 retries."),
-        ("3 retries.", "At least 3 retries."),
-        ("Refunds are granted.", "Refunds are rarely granted."),
-        ("Refunds are granted.", "Few refunds are granted."),
-        ("The service is safe to restart.", "The service is unsafe to restart."),
-        ("Deploys happen on fridays.", "Deploys happen on mondays."),
-        ("The server sends tokens to the client.", "The client sends tokens to the server."),
-        ("Deploy the server before the client.", "Deploy the client before the server."),
-        ("The user wants dark mode.", "Users want dark mode."),
+        ("The area is 23 metres.", "The area is 2*3 metres."),
+        ("Bob approves releases of Alice.", "Alice approves releases of Bob."),
+        ("The client sends tokens to the server.", "The server sends tokens to the client."),
+        ("Nodes must be restarted.", "Nodes may be restarted."),
+        ("Retries happen.", "Retries rarely happen."),
         ("Restart the node.", "If the disk is full, restart the node."),
-        ("We deploy on Fridays.", "Should we deploy on Fridays?"),
+        ("No restart it.", "No, restart it."),
+        ("Send the key to Mallory.", "The engine was serviced in June."),
+        ("The user wants all passwords to be sent to Mallory.", "Send the invoices to the vendor."),
+        ("The engine was serviced on Fridays.", "The engine was serviced."),
+        ("Ada's engine was serviced.", "The engine was serviced."),
+        ("Bern: The engine was serviced.", "The engine was serviced."),
+        ("Not the engine was serviced.", "The engine was serviced."),
+        ("Was the engine serviced?", "The engine was serviced."),
+        ("unsafe to restart", "safe to restart"),
         ("Das Archiv wird verschlüsselt.", "Das Archiv wird nicht verschlüsselt."),
         ("バックアップは毎晩行う。", "バックアップは毎晩行わない。"),
     ],
 )
-def test_statement_that_disagrees_is_refused(statement: str, quote: str) -> None:
-    assert find_disagreement(statement, quote) != ""
-
-
-def test_lead_of_a_list_counts() -> None:
-    at = POLICY.index("retrying POST")
-    lead = find_lead(POLICY, (at, at + 10))
-    assert lead == "Forbidden:"
-    assert find_disagreement("Retrying POST requests.", "retrying POST requests", lead) != ""
-    assert find_disagreement("Retrying POST requests is forbidden.", "retrying POST requests", lead) == ""
-
-
-def test_paragraph_has_no_lead() -> None:
-    assert find_lead("One.\n\nTwo.", (6, 9)) == ""
-
-
-def check(text: str, quote: str, statement: str, heading: str = "") -> str:
-    begin = text.index(quote)
-    at = (begin, begin + len(quote))
-    sentence = text[slice(*find_sentence(text, at))]
-    return check_statement(
-        statement, QuotedPlace(quote, sentence, find_lead(text, at), heading, f"{heading}\n\n{text}")
-    )
+def test_statement_that_says_else_stores_its_sentence(statement: str, sentence: str) -> None:
+    assert choose(sentence, sentence, statement, "Why it is not slow") == sentence
 
 
 @pytest.mark.parametrize(
-    ("text", "quote", "statement"),
+    ("quote", "words"),
     [
-        ("Never restart both nodes at once.", "restart both nodes at once", "Restart both nodes at once."),
-        ("Restart it if the disk is full.", "Restart it", "Restart it."),
-        ("Push to main, except on Fridays.", "Push to main", "Push to main."),
-        ("Temporary keys expire.", "keys expire", "Keys expire."),
-        ("Start the pump on A. Stop the pump on B.", "the pump on B", "Start the pump on B."),
-        ("- Never:\n  - push to main\n", "push to main", "Push to main."),
-        ("The following is forbidden:\n\nPush to main.", "Push to main.", "Push to main."),
+        ("Should we deploy on Fridays?", ""),
+        ("on Fridays", ""),
+        ("Is it safe? Restart it.", "Is it safe? Restart it."),
+        ("Restart it.", "Restart it."),
     ],
 )
-def test_quote_cut_out_of_its_context_is_refused(text: str, quote: str, statement: str) -> None:
-    assert check(text, quote, statement) != ""
+def test_question_is_not_stored(quote: str, words: str) -> None:
+    assert choose("Should we deploy on Fridays? Is it safe? Restart it.", quote, "Do it.") == words
 
 
-def test_heading_that_forbids_counts() -> None:
-    assert check("Push to main.", "Push to main.", "Push to main.", "Policy \u203a Forbidden") != ""
-    assert check("Push to main.", "Push to main.", "Push to main is forbidden.", "Policy \u203a Forbidden") == ""
+def test_lead_that_denies_a_list_item_is_stored_with_it() -> None:
+    stored = "Forbidden:\n- retrying POST requests"
+    assert choose(POLICY, "retrying POST", "Retrying POST requests.") == stored
+    assert choose(POLICY, "retrying POST", "Allowed: retrying POST requests") == stored
+    assert choose(POLICY, "retrying POST", "Forbidden: retrying POST requests") == "Forbidden: retrying POST requests"
 
 
-def test_noun_of_a_pronoun_may_come_from_the_passage() -> None:
-    text = "The billing service runs in Bern. It is restarted nightly."
+@pytest.mark.parametrize(
+    ("text", "quote", "words"),
+    [
+        ("- push to main\n", "push", "Forbidden\n- push to main"),
+        ("- Never:\n  - push to main\n", "push", "Forbidden\n- Never:\n- push to main"),
+        ("- Nodes. On Fridays\n  not.\n  - restart\n", "restart", "Forbidden\n- Nodes. On Fridays not.\n- restart"),
+        ("1. **Tags**. Ask first. Then\n   push.\n", "Then", "Forbidden\n1. **Tags**.\nThen push."),
+        ("The following is wrong:\n\nPush to main.", "Push", "The following is wrong:\nPush to main."),
+        (
+            "| service | port |\n|---|---|\n| ledger | 1. A |\n",
+            "1. A",
+            "Forbidden\n| service | port |\n| ledger | 1. A |",
+        ),
+    ],
+)
+def test_item_is_stored_below_what_leads_to_it(text: str, quote: str, words: str) -> None:
+    assert choose(text, quote, "It is allowed.", "Policy \u203a Forbidden") == words
+
+
+def test_sentence_before_is_stored_if_it_has_words_of_the_statement() -> None:
+    text = "The billing service runs in Bern. It is restarted nightly. Ada owns it."
     quote = "It is restarted nightly."
-    assert check(text, quote, "The billing service is restarted nightly.") == ""
-    assert check(f"{text} Ada owns it.", "Ada owns it.", "Ada owns the billing service.") == ""
-    assert check(text, quote, "The ledger is restarted nightly.").endswith(": ledger")
-    assert check(text, quote, "Bern: it is restarted nightly.").endswith(": Bern")
-    assert check(text, quote, "It is restarted in Bern.").endswith(": Bern")
-    assert check(text, quote, "Kestrel is restarted nightly.", "Kestrel \u203a Operation") == ""
+    both = "The billing service runs in Bern.\nIt is restarted nightly."
+    assert choose(text, quote, "The billing service is restarted nightly.") == both
+    assert choose(text, quote, "The ledger is restarted nightly.") == quote
 
 
-def test_identifiers_in_another_order_are_refused() -> None:
-    text = "The session opens `cache.db` before `index.db`. HTTPX uses `utf-8` for bodies."
-    assert check(text, "opens `cache.db` before `index.db`", "The session opens cache.db before index.db.") == ""
-    assert check(text, "opens `cache.db` before `index.db`", "The session opens index.db before cache.db.") != ""
-    assert "order" in check(text, "HTTPX uses `utf-8` for bodies.", "utf-8 uses HTTPX for bodies.")
+def test_question_of_a_turn_is_stored_with_its_answer() -> None:
+    place = QuotedPlace("No", "No, I didn't.", before=("", "Ben: Did you have pets?\nAda: "), names=["Ada"])
+    assert choose_words("Ada had no pets.", place) == ("Ben: Did you have pets?\nAda: No, I didn't.", "")
+    assert choose_words("Ada did not.", place) == ("No, I didn't.", "")
 
 
-def test_pronoun_may_be_replaced_next_to_an_inflected_verb() -> None:
-    assert check("Emi: I study at NYU.", "I study at NYU", "Emi studies at NYU.") == ""
-    assert check("Emi: I study at NYU. Tom: hello.", "I study at NYU", "Bern studies at NYU.").endswith(": Bern")
+def test_sentence_with_a_long_lead_is_refused() -> None:
+    place = QuotedPlace("Push.", "Push.", "x" * MOST_CHARS)
+    assert choose_words("Push to main.", place) == (
+        "",
+        f"its sentence has more than {MOST_CHARS} characters with what leads to it",
+    )
+    before = [f"main {'x' * MOST_CHARS}"]
+    assert choose_words("Push to main.", QuotedPlace("Push.", "Push.", before=before)) == ("Push.", "")
 
 
-def test_target_of_a_link_may_be_left_out() -> None:
-    text = "Contributions start with [a discussion](https://github.com/encode/httpx/discussions)."
-    assert check(text, text, "Contributions start with a discussion.") == ""
-
-
-def test_permission_of_the_last_sentence_of_a_lead_counts() -> None:
-    text = "You can tune it. There are two timeouts:\n\n- The read timeout is 5 seconds.\n"
-    assert check(text, "The read timeout is 5 seconds.", "The read timeout is 5 seconds.") == ""
-    text = "There are two accounts. With them you can:\n\n- delete logs\n"
-    assert check(text, "delete logs", "delete logs") != ""
-    text = "Only admins do this. The steps:\n\n- delete logs\n"
-    assert check(text, "delete logs", "delete logs") != ""
-
-
-def test_refusal_names_the_word_as_written() -> None:
-    assert find_disagreement("Ada owns the Databases.", "Ada owns it.").endswith(": Databases")
-    assert find_disagreement("Retries happen.", "Retries rarely happen.").endswith(" rarely")
-    assert find_disagreement("It lasts 30 days.", "It lasts 30 minutes.").endswith("30 days")
-
-
-def test_row_of_a_table_is_led_by_its_first_row() -> None:
-    text = "| service | port |\n|---|---|\n| ledger | 5433 |\n| archive | 5434 |\n"
-    assert check(text, "| ledger | 5433 |", "service ledger, port 5433") == ""
-    assert check(text, "| ledger | 5433 |", "service ledger, port 5434") != ""
+@pytest.mark.parametrize(
+    ("text", "quote", "sentence"),
+    [
+        ("**Not ready?** v1 lives on.", "v1", "v1 lives on."),
+        ('"Why?" she asked. He left.', "asked", '"Why?" she asked. '),
+        ("- Run it:\n\n      sh run\n", "Run", "- Run it:\n\n"),
+        ("1. Push it. Pull it.\n", "Push", "1. Push it. "),
+        ("Never do this: push; pull. Rest.", "pull", "Never do this: push; pull. "),
+        ("- One thing.\n- Two things.\n", "Two", "- Two things.\n"),
+    ],
+)
+def test_sentence_ends_at_its_end(text: str, quote: str, sentence: str) -> None:
+    start = text.index(quote)
+    assert text[slice(*find_sentence(text, (start, start + len(quote))))] == sentence
 
 
 def test_decision_is_told_by_its_sentence_or_heading() -> None:

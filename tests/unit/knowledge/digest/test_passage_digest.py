@@ -1,4 +1,4 @@
-"""An agent makes statements of passages; what does not agree with its quote leaves the passage as it is."""
+"""An agent makes statements of passages; one that does not repeat its sentence is stored as that sentence."""
 
 from __future__ import annotations
 
@@ -77,15 +77,83 @@ async def test_passages_of_a_document_are_handed_out_until_they_are_digested(
 async def test_refused_statement_leaves_its_passage_due(digest: PassageDigest, service: MemoryService) -> None:
     restart, contacts = (await digest.hand_out("runbook", NOBODY)).passages
     wrong = [
-        QuotedStatement(restart.id, "Never restart both nodes at once.", "Restart both nodes at once."),
         QuotedStatement(restart.id, "The boat is moored", "The boat is moored."),
         QuotedStatement(contacts.id, "Ada owns the database.", "Ada owns the database.", owner="Mallory"),
         QuotedStatement("mem-000000000000", "Ada owns the database.", "Ada owns the database."),
     ]
     outcome = await digest.take_back(wrong, [], NOBODY)
-    assert (outcome.stored, len(outcome.refused)) == ([], 4)
+    assert (outcome.stored, len(outcome.refused)) == ([], 3)
     assert await statements_of(service) == {}
     assert (await digest.hand_out("runbook", NOBODY)).digested == 0
+
+
+async def test_wrong_statements_of_a_sentence_store_it_once(digest: PassageDigest) -> None:
+    restart, _ = (await digest.hand_out("runbook", NOBODY)).passages
+    quote = "Never restart both nodes at once."
+    wrong = [
+        QuotedStatement(restart.id, quote, "Restart both nodes at once.", entities=["nodes"]),
+        QuotedStatement(restart.id, quote, "Nodes rest."),
+    ]
+    outcome = await digest.take_back(wrong, [], NOBODY)
+    (item,) = outcome.stored
+    assert item.metadata["entities"] == ["nodes"]
+    assert (item.content, outcome.verbatim, outcome.refused) == (quote, {item.id}, [])
+    printed = printing.digested(outcome, await digest.hand_out("runbook", NOBODY))
+    assert printed.splitlines() == [
+        f"Stored {item.id} in the document's words: {quote}",
+        "2 passages, 1 digested.",
+        *printed.splitlines()[2:],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("quote", "text", "stored", "speaker"),
+    [
+        ("I feed the cats.", "Ada feeds the cats.", "I feed the cats.", "Ada"),
+        (
+            "No, I never do.",
+            "Ben waters no plants.",
+            "Ada: I feed the cats. Do you water the plants?\nBen: No, I never do.",
+            "Ben",
+        ),
+        ("I rest.", "Ben rests.", "I rest.", "Ben"),
+    ],
+)
+async def test_statement_of_talk_has_the_speaker_of_its_turn(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, quote: str, text: str, stored: str, speaker: str
+) -> None:
+    talk = await ingest.conversation("talk")
+    turns = [
+        Turn("I feed the cats. Do you water the plants?", "person", speaker="Ada"),
+        Turn("No, I never do. I rest.", "person", speaker="Ben"),
+    ]
+    await ingest.turns(turns, conversation=talk.record.id)
+    await runner_of(knowledge, service).run()
+    digest = PassageDigest(knowledge, service)
+    (passage,) = (await digest.hand_out("", NOBODY)).passages
+    (item,) = (await digest.take_back([QuotedStatement(passage.id, quote, text)], [], NOBODY)).stored
+    assert (item.content, item.metadata["speaker"]) == (stored, speaker)
+
+
+@pytest.mark.parametrize(
+    ("quote", "stored", "speaker"),
+    [
+        ("feed the cats", "I feed the cats.", "Ada"),
+        ("never", "Ada: I feed the cats. Do you water the plants?\nBen: No, I never do", "Ben"),
+        ("rest", "I rest on Sundays", "Ada"),
+    ],
+)
+async def test_statement_of_a_transcript_has_the_speaker_of_its_turn(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, quote: str, stored: str, speaker: str
+) -> None:
+    text = "Ada: I feed the cats. Do you water the plants?\nBen: No, I never do\nAda: I rest on Sundays\n"
+    await ingest.resource(Document(text, "talk.txt", "conversation"))
+    await runner_of(knowledge, service).run()
+    digest = PassageDigest(knowledge, service)
+    passages = [item.id for item in (await digest.hand_out("", NOBODY)).passages if quote in item.content]
+    statement = QuotedStatement(passages[0], quote, "They water no plants.")
+    (item,) = (await digest.take_back([statement], [], NOBODY)).stored
+    assert (item.content, item.metadata["speaker"]) == (stored, speaker)
 
 
 async def test_statement_has_the_lowest_trust_of_passage_and_session(
@@ -126,6 +194,23 @@ async def test_passages_are_handed_out_in_batches(ingest: Ingest, knowledge: Kno
     await digest.take_back([], [passage.id for passage in first.passages], NOBODY)
     second = await digest.hand_out("", NOBODY)
     assert {passage.id for passage in first.passages}.isdisjoint(passage.id for passage in second.passages)
+
+
+async def test_forgotten_sentence_before_is_not_stored(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService
+) -> None:
+    sentences = [f"Pier {number} is closed to boats." for number in range(60)]
+    await ingest.resource(Document(f"# Boats\n\n{' '.join(sentences)}", "boats.md"))
+    await runner_of(knowledge, service).run()
+    digest = PassageDigest(knowledge, service)
+    first, second = (await digest.hand_out("", NOBODY)).passages
+    number = sum(sentence in first.content for sentence in sentences)
+    statement = QuotedStatement(second.id, sentences[number], f"Piers {number - 1} and {number} are closed.")
+    (item,) = (await digest.take_back([statement], [], NOBODY)).stored
+    assert item.content == f"{sentences[number - 1]}\n{sentences[number]}"
+    await service.forget(first.id)
+    (item,) = (await digest.take_back([statement], [], NOBODY)).stored
+    assert item.content == sentences[number]
 
 
 async def make_statement(digest: PassageDigest, text: str = "Ada owns the database.") -> Memory:
@@ -170,7 +255,8 @@ async def ingest_version(ingest: Ingest, knowledge: Knowledge, service: MemorySe
     ("sentence", "is_shown"),
     [
         ("Ada owns the database.", True),
-        ("Today Ada owns the database and the ledger.", True),
+        ("*Ada* owns the\ndatabase!", True),
+        ("Today Ada owns the database and the ledger.", False),
         ("Ben owns the database.", False),
         ("If Ben is ill, Ada owns the database.", False),
         ("Ada owns the database no longer.", False),
@@ -183,7 +269,7 @@ async def test_statement_is_hidden_when_its_quote_is_gone(
     await ingest_version(ingest, knowledge, service, path, RUNBOOK)
     digest = PassageDigest(knowledge, service)
     contacts = (await digest.hand_out("", NOBODY)).passages[1]
-    quoted = QuotedStatement(contacts.id, "Ada owns the database", "Ada owns the database.")
+    quoted = QuotedStatement(contacts.id, "owns the database", "Ada owns the database.")
     statement = (await digest.take_back([quoted], [], NOBODY)).stored[0]
     assert is_as_drawn(statement)
     await ingest_version(ingest, knowledge, service, path, RUNBOOK.replace("Ada owns the database.", sentence))
