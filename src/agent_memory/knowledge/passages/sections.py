@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.journal.withholding import BAR
 from agent_memory.knowledge.passages.structure import LINE, is_item_start, parse_blocks, parse_settings
 
 if TYPE_CHECKING:
@@ -116,9 +117,9 @@ def find_cut(text: str, start: int, end: int) -> int:
 
 
 def _is_markup(text: str, passage: TextPassage) -> bool:
-    """Return True if a passage has only link targets, images and tags."""
+    """Return True if a passage has only link targets, images, tags and purged words."""
     lines = text[passage.start : passage.end].split("\n")
-    return all(not line.strip() or _MARKUP.fullmatch(line.strip()) is not None for line in lines)
+    return all(not line.strip(f"# {BAR}\r\t") or _MARKUP.fullmatch(line.strip()) is not None for line in lines)
 
 
 def _join_path(titles: Sequence[str]) -> str:
