@@ -86,24 +86,34 @@ def leave_out(passage: TextPassage, text: str, unwanted: Sequence[str]) -> list[
     Args:
         passage: Passage of a document.
         text: Whole text of the document.
-        unwanted: Texts to leave out where they are word for word.
+        unwanted: Texts to leave out, whatever their case and white space.
     """
     words = text[passage.start : passage.end]
-    found = next((part for part in unwanted if part in words), None)
+    matches = (compile_words(part).search(text, passage.start, passage.end) for part in unwanted)
+    found = next((match for match in matches if match), None)
     if found is None:
         return [passage]
     heading = f"{passage.heading}\n\n" if passage.heading else ""
     prefix = passage.text.removesuffix(words) if passage.text.endswith(words) else heading
-    middle = passage.start + words.index(found)
     left: list[TextPassage] = []
-    for start, end in ((passage.start, middle), (middle + len(found), passage.end)):
+    for start, end in ((passage.start, found.start()), (found.end(), passage.end)):
         own = text[start:end]
-        if own.strip():
+        if any(map(str.isalnum, own)):  # not the dash of a list item alone
             place = start + len(own) - len(own.lstrip())
             own = own.strip()
             part = TextPassage(f"{prefix}{own}", place, place + len(own), passage.heading)
             left += leave_out(part, text, unwanted)
     return left
+
+
+def compile_words(words: str) -> re.Pattern[str]:
+    """Return a pattern of words, whatever their case and the white space between them."""
+    return re.compile(r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)
+
+
+def fold_words(text: str) -> str:
+    """Return a text in which folded words are found faster than by their pattern."""
+    return " ".join(text.split()).casefold()
 
 
 def find_cut(text: str, start: int, end: int) -> int:

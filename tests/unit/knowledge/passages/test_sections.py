@@ -152,6 +152,19 @@ def test_unwanted_words_are_left_out_with_the_rest_in_parts() -> None:
     assert leave_out(passage, text, ["It sinks."]) == [passage]
 
 
+def test_text_left_out_may_be_wrapped_again() -> None:
+    text = "# Boat\n\nIt is old. THE BOAT\n  leaks at the bow. It is red."
+    (passage,) = cut_passages(text)
+    left = leave_out(passage, text, ["The boat leaks at the bow."])
+    assert [part.text for part in left] == ["Boat\n\nIt is old.", "Boat\n\nIt is red."]
+
+
+def test_text_left_out_of_list_leaves_no_bare_dash() -> None:
+    text = "# Boat\n\n- The boat leaks.\n- It is red."
+    (passage,) = cut_passages(text)
+    assert [part.text for part in leave_out(passage, text, ["The boat leaks."])] == ["Boat\n\n- It is red."]
+
+
 def test_no_word_is_lost_or_moved() -> None:
     text = f"{POLICY * 9}\n{'The pier is long. ' * 300}"
     passages = cut_passages(text)
