@@ -63,7 +63,7 @@ _FIRST_PERSON: Final = re.compile(r"i(?:'\w+)?")
 
 
 class _Word(NamedTuple):
-    """Word as compared and as written, its place, and `is_first` if it begins a sentence."""
+    """Word as compared, as written, its place, and whether it is first."""
 
     text: str
     written: str
@@ -197,7 +197,7 @@ def _is_time(words: tuple[_Word, ...], at: int) -> bool:
 
 
 def _describe(texts: tuple[str, str], first: tuple[_Word, ...], second: tuple[_Word, ...]) -> str:
-    """Return both texts, long ones from shortly before the place where they differ."""
+    """Return both texts, long ones from shortly before their difference."""
     place = _count_equal(first, second)
     newer, older = (
         _shorten(text, words[min(place, len(words) - 1)].start)

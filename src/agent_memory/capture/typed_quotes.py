@@ -183,7 +183,10 @@ def _has_end_alone(day: TimeMention) -> bool:
 
 
 def _is_among(day: TimeMention, typed_days: Sequence[TimeMention], today: date) -> bool:
-    """Return True if a day overlaps typed days with the same open ends, or today without any."""
+    """Return True if a day overlaps typed days that are open alike.
+
+    Without typed days, today counts.
+    """
     if not day.is_resolved:
         return any(mention.readings == day.readings for mention in typed_days)
     readings = [reading for mention in typed_days for reading in mention.readings if any(reading)]

@@ -250,9 +250,10 @@ class ChangeLines:
         recent = RecentChanges(service, folder_of(service.agent_id, service.settings.storage_root).audit)
         self._is_undoing, has_undone = True, False
         try:  # all are read first: one restore brings back all that went with a memory
-            for change, event_at in [(await recent.find_last(key), at) for key, at in reversed(changed_at.items())]:
+            ids = reversed(changed_at)
+            for memory_id, change in [(memory_id, await recent.find_last(memory_id)) for memory_id in ids]:
                 if change is not None:
-                    undone = await self._take_back(recent, change, event_at)
+                    undone = await self._take_back(recent, change, changed_at[memory_id])
                     self.add(_describe_undone(undone))
                     has_undone = True
         finally:
@@ -261,7 +262,7 @@ class ChangeLines:
             self.add("Nothing to undo.")
 
     async def _take_back(self, recent: RecentChanges, change: MemoryChange, event_at: str) -> UndoneChange:
-        """Take a change back unless another session made it after this one's event."""
+        """Take a change back unless another session made it."""
         if to_text(change.at) <= event_at:
             return await recent.take_back(change, self._session.caller)
         memory_id = change.parts[0].record_id

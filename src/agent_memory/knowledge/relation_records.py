@@ -156,7 +156,7 @@ def _find_end(new: Relation, other: Relation) -> list[tuple[Relation, datetime, 
 
 
 def _may_end(relation: Relation, earlier: Relation) -> bool:
-    """Return True if a relation has the trust to end an earlier one."""
+    """Return True if a relation is trusted enough to end another."""
     return lowest(relation.trust, earlier.trust) == earlier.trust
 
 

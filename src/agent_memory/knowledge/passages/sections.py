@@ -90,13 +90,13 @@ def leave_out(passage: TextPassage, text: str, unwanted: Sequence[str]) -> list[
     """
     words = text[passage.start : passage.end]
     matches = (compile_words(part).search(text, passage.start, passage.end) for part in unwanted)
-    found = next((match for match in matches if match), None)
-    if found is None:
+    match = next(filter(None, matches), None)
+    if match is None:
         return [passage]
     heading = f"{passage.heading}\n\n" if passage.heading else ""
     prefix = passage.text.removesuffix(words) if passage.text.endswith(words) else heading
     left: list[TextPassage] = []
-    for start, end in ((passage.start, found.start()), (found.end(), passage.end)):
+    for start, end in ((passage.start, match.start()), (match.end(), passage.end)):
         own = text[start:end]
         if any(map(str.isalnum, own)):  # not the dash of a list item alone
             place = start + len(own) - len(own.lstrip())
@@ -107,12 +107,12 @@ def leave_out(passage: TextPassage, text: str, unwanted: Sequence[str]) -> list[
 
 
 def compile_words(words: str) -> re.Pattern[str]:
-    """Return a pattern of words, whatever their case and the white space between them."""
+    """Return a pattern of words with any case and white space."""
     return re.compile(r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)
 
 
 def fold_words(text: str) -> str:
-    """Return a text in which folded words are found faster than by their pattern."""
+    """Return a text without line breaks and capitals."""
     return " ".join(text.split()).casefold()
 
 
@@ -127,7 +127,7 @@ def find_cut(text: str, start: int, end: int) -> int:
 
 
 def _is_markup(text: str, passage: TextPassage) -> bool:
-    """Return True if a passage has only link targets, images, tags and purged words."""
+    """Return True if a passage has only links, images, tags, purged words."""
     lines = text[passage.start : passage.end].split("\n")
     return all(not line.strip(f"# {BAR}\r\t") or _MARKUP.fullmatch(line.strip()) is not None for line in lines)
 
