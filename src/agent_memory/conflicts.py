@@ -25,6 +25,8 @@ _MAX_WORDS: Final = 4
 _MAX_NUMBER_WORDS: Final = 2
 """Words of a number with its unit: "30 seconds"."""
 _EVIDENCE_CHARS: Final = 160
+_BEFORE_CHARS: Final = 60
+"""Characters of the evidence that precede the difference."""
 
 _IDEOGRAPH: Final = "\u3400-\u9fff"
 _TOKEN: Final = re.compile(rf"\n|=|[{_IDEOGRAPH}]|[^\s={_IDEOGRAPH}]+")
@@ -61,10 +63,11 @@ _FIRST_PERSON: Final = re.compile(r"i(?:'\w+)?")
 
 
 class _Word(NamedTuple):
-    """Word as compared and as written; `is_first` if it begins a sentence."""
+    """Word as compared, as written, its place, and whether it is first."""
 
     text: str
     written: str
+    start: int
     is_first: bool
 
 
@@ -89,9 +92,9 @@ def find_conflict(newer: str, older: str) -> TextConflict | None:
         return None
     first, second = _split_words(newer), _split_words(older)
     if _differ_by_negation(first, second):
-        return TextConflict("denial", "conflict", _describe(newer, older))
+        return TextConflict("denial", "conflict", _describe((newer, older), first, second))
     if _differ_by_value(first, second):
-        return TextConflict("value", "replace", _describe(newer, older))
+        return TextConflict("value", "replace", _describe((newer, older), first, second))
     return None
 
 
@@ -99,10 +102,11 @@ def find_conflict(newer: str, older: str) -> TextConflict | None:
 def _split_words(text: str) -> tuple[_Word, ...]:
     words: list[_Word] = []
     is_first = True
-    for written in _TOKEN.findall(text):
+    for match in _TOKEN.finditer(text):
+        written = match[0]
         token = written.lstrip(_OPENING).rstrip(_CLOSING).replace("’", "'")  # noqa: RUF001
         if written != "\n" and token:
-            words.append(_Word(token.strip("`").casefold(), written, is_first))
+            words.append(_Word(token.strip("`").casefold(), written, match.start(), is_first))
             is_first = is_first and (token.casefold() in _ARTICLES or not any(map(str.isalnum, token)))
         is_first = is_first or written == "\n" or _SENTENCE_END.search(written) is not None
     return tuple(words)
@@ -192,9 +196,19 @@ def _is_time(words: tuple[_Word, ...], at: int) -> bool:
     return text.isdigit() and (before in _MONTHS or after in _MONTHS or after in _HALVES)
 
 
-def _describe(newer: str, older: str) -> str:
-    return f"now: {_shorten(newer)} / before: {_shorten(older)}"
+def _describe(texts: tuple[str, str], first: tuple[_Word, ...], second: tuple[_Word, ...]) -> str:
+    """Return both texts, long ones from shortly before their difference."""
+    place = _count_equal(first, second)
+    newer, older = (
+        _shorten(text, words[min(place, len(words) - 1)].start)
+        for text, words in zip(texts, (first, second), strict=True)
+    )
+    return f"now: {newer} / before: {older}"
 
 
-def _shorten(text: str) -> str:
-    return text if len(text) <= _EVIDENCE_CHARS else text[: _EVIDENCE_CHARS - 1].rstrip() + "…"
+def _shorten(text: str, place: int) -> str:
+    if len(text) <= _EVIDENCE_CHARS:
+        return text
+    begin = place - _BEFORE_CHARS if place >= _EVIDENCE_CHARS // 2 else 0
+    end = begin + _EVIDENCE_CHARS - 2
+    return f"{'…' * (begin > 0)}{text[begin:end].strip()}{'…' * (end < len(text))}"

@@ -118,3 +118,20 @@ def test_find_conflict_long_texts_shortened_evidence() -> None:
     assert conflict is not None
     assert conflict.evidence.startswith("now: The staging port is 8081 and")
     assert len(conflict.evidence) < 400
+
+
+@pytest.mark.parametrize(
+    ("newer", "older"),
+    [
+        ("Use Redis for the queue.", "Use Mongo for the queue."),
+        ("Deploys do not run at night.", "Deploys run at night."),
+    ],
+)
+def test_find_conflict_late_difference_is_in_evidence(newer: str, older: str) -> None:
+    lead = "The cluster in Bern has a rule about many things.\n" * 20
+    conflict = find_conflict(lead + newer, lead + older)
+    assert conflict is not None
+    shown_newer, _, shown_older = conflict.evidence.partition(" / before: ")
+    assert newer in shown_newer
+    assert older in shown_older
+    assert len(conflict.evidence) < 400

@@ -84,6 +84,8 @@ def strip_cue(text: str) -> str:
 def find_end(text: str, said_at: datetime) -> datetime | None:
     """Return the end of the last day of a text, or None.
 
+    None unless "until Friday" ends a text of one clause, with no other day: else other words would expire with it.
+
     Args:
         text: Statement of the user.
         said_at: Time of saying, with a zone.
@@ -91,10 +93,13 @@ def find_end(text: str, said_at: datetime) -> datetime | None:
     if any_of("cues", "until").search(text) is None:
         return None
     from agent_memory.times import times_in  # its grammar is for statements with an end
+    from agent_memory.times.tense import CLAUSE_END
 
     local = said_at.astimezone()
-    days = {mention.end_day for mention in times_in(text, local) if mention.bound == "until"}
-    day = days.pop() if len(days) == 1 else None
-    if day is None or day <= local.date():
+    mentions = times_in(text, local)
+    if len(mentions) != 1 or mentions[0].bound != "until" or any(map(str.isalnum, text[mentions[0].end :])):
+        return None
+    before, day = text[: mentions[0].start], mentions[0].named[0].end_day  # "until May" may include May
+    if _CLAUSE_END.search(before) or CLAUSE_END.search(before) or not mentions[0].is_resolved or day <= local.date():
         return None
     return datetime.combine(day, time.min, local.tzinfo)

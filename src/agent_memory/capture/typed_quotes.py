@@ -164,7 +164,7 @@ def _find_form(word: str, typed_stems: list[str]) -> str:
 def _is_quoted_without_days(statement: str, content: str) -> bool:
     """Return True if a text quotes a statement except for its days.
 
-    Each day of the text is among the statement's, or today if that has none.
+    Each day of the text is among the statement's, or today if that has none. "Until Friday" is not left out.
     """
     from agent_memory.times import times_in  # its grammar is for texts with days
 
@@ -172,16 +172,32 @@ def _is_quoted_without_days(statement: str, content: str) -> bool:
     typed_days, new_days = times_in(statement, now), times_in(content, now)
     if not (typed_days or new_days) or not all(_is_among(day, typed_days, now.date()) for day in new_days):
         return False
+    if any(map(_has_end_alone, typed_days)) and not any(map(_has_end_alone, new_days)):
+        return False
     return _is_quoted(_drop(statement, typed_days), _drop(content, new_days))
 
 
+def _has_end_alone(day: TimeMention) -> bool:
+    """Return True for "until Friday"."""
+    return any(first is None and behind is not None for first, behind in day.readings)
+
+
 def _is_among(day: TimeMention, typed_days: Sequence[TimeMention], today: date) -> bool:
-    """Return True if a day overlaps typed days, or today without any."""
+    """Return True if a day overlaps typed days that are open alike.
+
+    Without typed days, today counts.
+    """
     if not day.is_resolved:
         return any(mention.readings == day.readings for mention in typed_days)
     readings = [reading for mention in typed_days for reading in mention.readings if any(reading)]
-    spans = [(first or date.min, last or date.max) for first, last in readings]
-    spans = spans or [(today, today + timedelta(days=1))]
+    if not readings and day.first_day == today:
+        return True  # "since today", too
+    readings = readings or [(today, today + timedelta(days=1))]
+    spans = [
+        (first or date.min, end or date.max)
+        for first, end in readings
+        if (first is None, end is None) == (day.first_day is None, day.end_day is None)
+    ]
     first_day, end_day = day.first_day or date.min, day.end_day or date.max
     return any(first_day < end and start < end_day for start, end in spans)
 

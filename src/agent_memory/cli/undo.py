@@ -144,9 +144,11 @@ async def _undo_memory(run: Run, recent: RecentChanges, word: str) -> None:
         await restore(run, memory_id)
         return
     single = replace(last, parts=tuple(part for part in last.parts if part.record_id == memory_id))
-    history = await run.service.past.history(memory_id) if last.verb == "stored" else ()
-    was_forgotten = any(version.op == "delete" for version in history)
-    sentence = f"Forgot {memory_id} again; it had been brought back." if was_forgotten else ""
+    sentence = ""
+    if last.verb == "stored":
+        was_forgotten = any(version.op == "delete" for version in await run.service.past.history(memory_id))
+        reason = " again; it had been brought back" if was_forgotten else "; its last change was that it was stored"
+        sentence = f"Forgot {memory_id}{reason}."
     _show_outcome(run, [await _take_back(run, recent, single)], sentence)
 
 

@@ -15,10 +15,10 @@ from agent_memory.capture.spoken import own_sentences
 from agent_memory.errors import AgentMemoryError, UnknownIdError
 from agent_memory.files.wording import counted, describe_waiting
 from agent_memory.host.user_display import AFTER_CAPTURE, has_display, show_line
-from agent_memory.models import sees, utc_now, visible
+from agent_memory.models import sees, to_text, utc_now, visible
 from agent_memory.privacy import count_waiting, opened_inbox
 from agent_memory.service.background import Background
-from agent_memory.service.recent_changes import RecentChanges
+from agent_memory.service.recent_changes import RecentChanges, UndoneChange
 from agent_memory.service.shortening import shorten_line
 from agent_memory.storage import folder_of
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agent_memory.host.identity import Configured
     from agent_memory.models import Memory
     from agent_memory.service import Caller, MemoryService
-    from agent_memory.service.recent_changes import UndoneChange
+    from agent_memory.service.recent_changes import MemoryChange
     from agent_memory.settings import ServiceSettings
 
 MARKER: Final = "[agent-memory: changes"
@@ -86,8 +86,8 @@ class ChangeLines:
         self._user_lines: list[str] = []
         self._model_lines: list[str] = []
         self._turn_lines: tuple[str, ...] = ()
-        self._changed_ids: list[str] = []
-        self._changed_before: list[str] = []
+        self._changed_at: dict[str, str] = {}  # time of the last event, by memory ID
+        self._changed_before: dict[str, str] = {}
         self._held = 0
         self._has_counted = self._is_undoing = False
         self._background = Background()
@@ -107,9 +107,12 @@ class ChangeLines:
         """Record a store event, to be shown soon."""
         self._held += event == "memory:held"
         is_reworded = event != "memory:updated" or "content" in data.get("fields", ())
+        for changed_at in (self._changed_at, self._changed_before):
+            if data.get("memory_id") in changed_at:
+                changed_at[data["memory_id"]] = str(data.get("timestamp"))
         if event not in _VERBS or not is_reworded or "memory_id" not in data:
             return
-        self._changed_ids.append(data["memory_id"])
+        self._changed_at[data["memory_id"]] = str(data.get("timestamp"))
         if self._is_undoing:
             return
         self._changes.append((event, data))
@@ -145,7 +148,7 @@ class ChangeLines:
     def begin_turn(self) -> None:
         """Start a turn; "undo that" takes back changes since the last one."""
         self._turn_lines = ()
-        self._changed_before, self._changed_ids = self._changed_ids or self._changed_before, []
+        self._changed_before, self._changed_at = self._changed_at or self._changed_before, {}
 
     async def get_injection(self) -> str:
         """Return the lines to inject into the request, or empty.
@@ -243,18 +246,28 @@ class ChangeLines:
 
     async def _undo(self, service: MemoryService) -> None:
         """Take back the changes of the last turn that had some."""
-        memory_ids, self._changed_before = list(dict.fromkeys(self._changed_before)), []
+        changed_at, self._changed_before = self._changed_before, {}
         recent = RecentChanges(service, folder_of(service.agent_id, service.settings.storage_root).audit)
         self._is_undoing, has_undone = True, False
         try:  # all are read first: one restore brings back all that went with a memory
-            for change in [await recent.find_last(memory_id) for memory_id in reversed(memory_ids)]:
+            ids = reversed(changed_at)
+            for memory_id, change in [(memory_id, await recent.find_last(memory_id)) for memory_id in ids]:
                 if change is not None:
-                    self.add(_describe_undone(await recent.take_back(change, self._session.caller)))
+                    undone = await self._take_back(recent, change, changed_at[memory_id])
+                    self.add(_describe_undone(undone))
                     has_undone = True
         finally:
             self._is_undoing = False
         if not has_undone:
             self.add("Nothing to undo.")
+
+    async def _take_back(self, recent: RecentChanges, change: MemoryChange, event_at: str) -> UndoneChange:
+        """Take a change back unless another session made it."""
+        if to_text(change.at) <= event_at:
+            return await recent.take_back(change, self._session.caller)
+        memory_id = change.parts[0].record_id
+        reason = f"another session changed it since; run agent-memory history {memory_id}"
+        return UndoneChange(change, (), {memory_id: reason})
 
     async def _list_kept(self, service: MemoryService) -> None:
         """List what was kept today."""

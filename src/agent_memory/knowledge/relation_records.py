@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.models import OBJECT, RELATION, SUBJECT, derived_id, may_stand_for, to_text
+from agent_memory.models import OBJECT, RELATION, SUBJECT, derived_id, to_text
 from agent_memory.models.digest_statements import FROM
+from agent_memory.service.trust import lowest
 from agent_memory.storage.cleaning import make_record, with_fields
 
 if TYPE_CHECKING:
@@ -125,9 +126,9 @@ def find_ends(
         if is_of_same or not is_single or _has_no_beginning(other):
             continue
         if own <= begun and (other.valid_to is None or other.valid_to > begun):
-            if may_stand_for(new.trust, other.trust):
+            if _may_end(new, other):
                 ends.append((other, begun, new))
-        elif own > begun and (new.valid_to is None or new.valid_to > own) and may_stand_for(other.trust, new.trust):
+        elif own > begun and (new.valid_to is None or new.valid_to > own) and _may_end(other, new):
             ends.append((new, own, other))
     return ends
 
@@ -151,7 +152,12 @@ def _find_end(new: Relation, other: Relation) -> list[tuple[Relation, datetime, 
     end, open_one = (new, other) if _is_end(new) else (other, new)
     begun, over = open_one.valid_from or open_one.timestamp, end.valid_from or end.timestamp
     is_open = not _is_end(open_one) and begun <= over and (open_one.valid_to is None or open_one.valid_to > over)
-    return [(open_one, over, end)] if is_open and may_stand_for(end.trust, open_one.trust) else []
+    return [(open_one, over, end)] if is_open and _may_end(end, open_one) else []
+
+
+def _may_end(relation: Relation, earlier: Relation) -> bool:
+    """Return True if a relation is trusted enough to end another."""
+    return lowest(relation.trust, earlier.trust) == earlier.trust
 
 
 def _is_end(relation: Relation) -> bool:

@@ -5,13 +5,23 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar, Final, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    ValidationError,
+    model_validator,
+)
 
 from agent_memory.knowledge.items.sentences import spans_of
 from agent_memory.knowledge.llm.grounding import place_of
 from agent_memory.models.entities import MAX_NAME_CHARS
 from agent_memory.models.invalid import describe
 from agent_memory.models.knowledge import Name
+from agent_memory.models.text import flatten
 
 RELATIONS: Final = "relations"
 """Key of the metadata that declares the relations of a text."""
@@ -27,10 +37,13 @@ def _read_moment(value: object) -> object:
         moment = datetime.fromisoformat(value)
     except ValueError:
         raise ValueError("is not a date such as 2026-01-28") from None
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC) if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    except OverflowError:
+        raise ValueError("is beyond the calendar") from None
 
 
-_EntityName = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
+_EntityName = Annotated[str, AfterValidator(flatten), Field(min_length=1, max_length=MAX_NAME_CHARS)]
 _Moment = Annotated[datetime | None, Field(strict=True), BeforeValidator(_read_moment)]
 
 

@@ -34,7 +34,7 @@ _CUES: Final = {
     for language, ahead in _AHEAD.items()
 }
 _SENTENCE_END: Final = re.compile(r"[.!?;](?=\s{1,9}[^\Wa-z\d_]|\s{0,9}$)|\n")
-_CLAUSE_END: Final = re.compile(
+CLAUSE_END: Final = re.compile(
     r",|\b(?:and|but|because|that|which|who|when|while|und|aber|weil|dass|y|pero|que|et|mais)\b", re.IGNORECASE
 )
 
@@ -55,7 +55,7 @@ class TenseReader:
         self._places = [cue.start() for cue in cues]
         self._ahead = [0, *accumulate(cue["ahead"] is not None for cue in cues)]
         self._sentences = [match.end() for match in _SENTENCE_END.finditer(text)] if cues else []
-        self._clauses = [match.end() for match in _CLAUSE_END.finditer(text)] if cues else []
+        self._clauses = [match.end() for match in CLAUSE_END.finditer(text)] if cues else []
 
     def is_ahead(self, at: int) -> bool | None:
         """Return True for the future, False for the past, None if unknown."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
+
 import pytest
 
 from agent_memory.capture import Extractor
-from agent_memory.capture.cues import strip_cue
+from agent_memory.capture.cues import find_end, strip_cue
 from agent_memory.settings import CaptureSettings
 
 EXTRACTOR = Extractor(CaptureSettings())
@@ -98,3 +100,25 @@ def test_cue_in_words_of_another_source_waits(source: str) -> None:
 )
 def test_strip_cue_removes_only_words_of_asking(text: str, content: str) -> None:
     assert strip_cue(text) == content
+
+
+@pytest.mark.parametrize(
+    ("text", "last"),
+    [
+        ("Prod is frozen until 3 May 2099.", date(2099, 5, 3)),
+        ("The lease runs until May 2099", date(2099, 5, 31)),
+        ("Prod is frozen until mid December 2099.", date(2099, 12, 21)),
+        ("Die Sperre gilt bis Ende März 2099", date(2099, 4, 1)),
+        ("The freeze lasts until 3 May 2099 and the staging port is 8081.", None),
+        ("The staging port is 8081 and the freeze lasts until 3 May 2099.", None),
+        ("The staging port is 8081. The freeze lasts until 3 May 2099.", None),
+        ("It takes until 3 May 2099 to move the port.", None),
+        ("The office is open until Friday every week.", None),
+        ("Stay until Friday week.", None),
+        ("Stay until 3 May 2099 or 5 May 2099.", None),
+        ("The shop has two keys until 3/4/2099.", None),
+    ],
+)
+def test_end_of_text_is_found_only_if_whole_text_ends_then(text: str, last: date | None) -> None:
+    end = find_end(text, datetime(2026, 11, 26, 12, tzinfo=UTC))
+    assert (end and end.date() - date.resolution) == last

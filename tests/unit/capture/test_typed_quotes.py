@@ -28,6 +28,9 @@ NEW = "Pushing straight to main is fine."
         ("I moved, my address is 12 Seestrasse.", "The user's address is 12 Seestrasse.", "My address is 5 Lime Road."),
         ("The release is on 2026-12-05.", "The release is on 2026-12-05.", "The release is on 2026-12-01."),
         ("We deploy on Fridays.", "We deploy on Fridays.", "We never deploy on Fridays."),
+        ("The vault is closed until 3 May 2099.", "The vault is closed until 2099-05-03.", "The vault is open."),
+        ("The vault is closed since 3 May 2020.", "The vault is closed since 2020-05-03.", "The vault is open."),
+        ("I live in Basel since May.", "The user lives in Basel.", "I live in Bern."),
         ("Ich wohne jetzt in Basel.", "Ich wohne in Basel.", "Ich wohne in Bern."),
         ("Ich wohne in Basel.", "Der Nutzer wohnt in Basel.", "Ich wohne in Bern."),
         ("我住在柏林。", "我住在柏林。", "我住在巴黎。"),
@@ -88,6 +91,10 @@ def test_quote_of_no_statement_of_the_user_is_empty(prompt: str) -> None:
         ("I live in Paris, as you know.", "The user lives in Berlin; I live in Berlin", "I live in Paris"),
         ("I live in Paris.", "I live in Paris, work at Acme.", "I live in Paris and work at Globex."),
         ("I never said we push to main and we deploy on Fridays.", "We deploy on Fridays.", "We deploy on Mondays."),
+        ("The vault is closed until Friday.", "The vault is closed since Friday.", "The vault is open."),
+        ("The vault is closed since 2020.", "The vault is closed until 2099.", "The vault is open."),
+        ("The vault is closed until Friday.", "The vault is closed.", "The vault is open."),
+        ("The vault is closed.", "The vault is closed until 2099.", "The vault is open."),
     ],
 )
 def test_quote_that_says_something_else_is_empty(prompt: str, content: str, replaced: str) -> None:

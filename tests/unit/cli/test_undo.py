@@ -115,6 +115,11 @@ def test_undo_of_field_changed_since_is_refused(bob: Run) -> None:
     assert list_contents(bob)[B] == "Maria likes water."
 
 
+def test_undo_of_storing_says_forgot(bob: Run) -> None:
+    assert f"Forgot {B}; its last change was that it was stored." in bob("undo", B).stdout
+    assert B not in list_contents(bob)
+
+
 def test_undo_of_bringing_back_says_forgot_again(bob: Run) -> None:
     bob("forget", B, "--yes")
     bob("undo", B)

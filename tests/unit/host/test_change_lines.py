@@ -12,6 +12,7 @@ from agent_memory.errors import StorageError
 from agent_memory.host import MemorySession
 from agent_memory.models import Observation, Source, utc_now
 from agent_memory.privacy import opened_inbox
+from agent_memory.service import Caller
 from agent_memory.service.recent_changes import RecentChanges
 from amplifier_module_context_memory_scratchpad import mount as mount_context
 from amplifier_module_hooks_memory_capture import mount as mount_capture
@@ -130,6 +131,18 @@ async def test_undo_that_takes_back_what_was_kept(begin: Begin, has_display: boo
     injected = await chat.say("undo that")
     assert await chat.list_contents() == []
     assert f'Undone: "{FACT}" (was stored).' in (injected if display is None else display.lines[-1])
+
+
+async def test_undo_that_keeps_change_of_another_session(begin: Begin) -> None:
+    display = Display()
+    chat = await begin(display)
+    await chat.say(FACT)
+    service = await chat.session.require()
+    (memory,) = await service.list_recent(9)
+    await service.forget(memory.id, Caller("another"))
+    await chat.say("undo that")
+    assert await chat.list_contents() == []
+    assert f'Not undone: "{FACT}": another session changed it since' in display.lines[-1]
 
 
 async def test_undo_that_brings_back_all_of_one_forget(begin: Begin) -> None:

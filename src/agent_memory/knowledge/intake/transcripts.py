@@ -63,12 +63,17 @@ def transcript_in(text: str, name: str) -> Conversation | None:
         return None
     said_at = _day_in([*lines[:first], name])
     turns: list[Turn] = []
+    texts: list[list[str]] = []
     day = said_at
     for line, said in zip(lines[first:], spoken[first:], strict=True):
         if _MARKED_HEADING.match(line):  # of a part of the talk: nobody says it
             day = _day_in([line]) or day
+        elif said is not None:
+            turns.append(_of(said, day))
+            texts.append([turns[-1].text])
         else:
-            turns.append(_of(said, day) if said is not None else _going_on(turns.pop(), line))
+            texts[-1].append(line.strip())
+    turns = [replace(turn, text="\n".join(text)) for turn, text in zip(turns, texts, strict=True)]
     title = _HEADING.sub("", lines[0].strip(), count=1).rstrip("#").rstrip() if first else ""
     begun = hashlib.sha256(turns[0].text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return Conversation(title or name, f"{name}:{begun}", turns, said_at, "transcript")
@@ -102,7 +107,3 @@ def _of(said: SpokenTurn, said_at: datetime | None) -> Turn:
     """Return a turn of a person, or unknown for a role label."""
     is_role = said.speaker.casefold() in ROLES
     return Turn(said.words.strip(), UNKNOWN if is_role else PERSON, "" if is_role else said.speaker, said_at)
-
-
-def _going_on(turn: Turn, line: str) -> Turn:
-    return replace(turn, text=f"{turn.text}\n{line.strip()}")

@@ -16,7 +16,7 @@ from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN
 from agent_memory.knowledge.intake.turns import find_past_day
 from agent_memory.knowledge.items.sentences import is_of_a_time
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn, split_turns
-from agent_memory.knowledge.passages.sections import SEPARATOR, cut_passages, leave_out
+from agent_memory.knowledge.passages.sections import SEPARATOR, cut_passages, fold_words, leave_out
 from agent_memory.knowledge.passages.structure import LINE
 from agent_memory.models import DIGEST, EPISODE, MEMORY, TRUST_ORDER, Episode, derived_id, is_as_stated, to_text
 from agent_memory.models.clock import FILE_TIME, as_utc, get_saying_metadata
@@ -81,7 +81,8 @@ def drawn_from(
     else:
         path = str(record.metadata.get(PATH, ""))
         cut = cut_passages(text, is_settings=record.resource_type == "config")
-        unwanted = [words for words in forgotten if words in text]
+        folded = fold_words(text) if forgotten else ""
+        unwanted = [words for words in forgotten if fold_words(words) in folded]
         passages = [left for passage in cut for left in leave_out(passage, text, unwanted)] if unwanted else cut
         items = [_passage_item(record, passage, tags=list(record.tags), path=path) for passage in passages]
     return list({item["id"]: item for item in items}.values())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.intake.undoing import get_forgotten_sources, says_any
 from agent_memory.knowledge.items.drawn import is_passage, list_source_ids, place_of
+from agent_memory.knowledge.passages.sections import compile_words, fold_words
 from agent_memory.models import EPISODE
 from agent_memory.retrieval import query_terms
 
@@ -73,8 +74,10 @@ class ForgottenTexts:
             text: Text of a document.
             filler: Character that takes the place of each removed one.
         """
+        folded = fold_words(text)
         for words in list_forgotten_words(await self._list_forgotten()):
-            text = text.replace(words, filler * len(words))
+            if fold_words(words) in folded:
+                text = compile_words(words).sub(lambda match: filler * len(match[0]), text)
         return text
 
     async def find_saying(self, texts: Iterable[str]) -> set[str]:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.journal.withholding import BAR
 from agent_memory.knowledge.passages.structure import LINE, is_item_start, parse_blocks, parse_settings
 
 if TYPE_CHECKING:
@@ -85,24 +86,34 @@ def leave_out(passage: TextPassage, text: str, unwanted: Sequence[str]) -> list[
     Args:
         passage: Passage of a document.
         text: Whole text of the document.
-        unwanted: Texts to leave out where they are word for word.
+        unwanted: Texts to leave out, whatever their case and white space.
     """
     words = text[passage.start : passage.end]
-    found = next((part for part in unwanted if part in words), None)
-    if found is None:
+    matches = (compile_words(part).search(text, passage.start, passage.end) for part in unwanted)
+    match = next(filter(None, matches), None)
+    if match is None:
         return [passage]
     heading = f"{passage.heading}\n\n" if passage.heading else ""
     prefix = passage.text.removesuffix(words) if passage.text.endswith(words) else heading
-    middle = passage.start + words.index(found)
     left: list[TextPassage] = []
-    for start, end in ((passage.start, middle), (middle + len(found), passage.end)):
+    for start, end in ((passage.start, match.start()), (match.end(), passage.end)):
         own = text[start:end]
-        if own.strip():
+        if any(map(str.isalnum, own)):  # not the dash of a list item alone
             place = start + len(own) - len(own.lstrip())
             own = own.strip()
             part = TextPassage(f"{prefix}{own}", place, place + len(own), passage.heading)
             left += leave_out(part, text, unwanted)
     return left
+
+
+def compile_words(words: str) -> re.Pattern[str]:
+    """Return a pattern of words with any case and white space."""
+    return re.compile(r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)
+
+
+def fold_words(text: str) -> str:
+    """Return a text without line breaks and capitals."""
+    return " ".join(text.split()).casefold()
 
 
 def find_cut(text: str, start: int, end: int) -> int:
@@ -116,9 +127,9 @@ def find_cut(text: str, start: int, end: int) -> int:
 
 
 def _is_markup(text: str, passage: TextPassage) -> bool:
-    """Return True if a passage has only link targets, images and tags."""
+    """Return True if a passage has only links, images, tags, purged words."""
     lines = text[passage.start : passage.end].split("\n")
-    return all(not line.strip() or _MARKUP.fullmatch(line.strip()) is not None for line in lines)
+    return all(not line.strip(f"# {BAR}\r\t") or _MARKUP.fullmatch(line.strip()) is not None for line in lines)
 
 
 def _join_path(titles: Sequence[str]) -> str:

@@ -547,3 +547,38 @@ async def test_entities_form_gives_the_type_at_first_sight(ingestor: MemoryInges
 async def test_entities_sentence_alone_makes_no_relation(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
     await say(ingestor, "I think Tobias Reuter works at Initech.", "No, Tobias Reuter left Initech, I think.")
     assert await knowledge.relations.valid() == []
+
+
+@pytest.mark.parametrize("declared", [row("Tobias Reuter", "Initech", ended=True), row("Tobias Reuter", "Acme GmbH")])
+async def test_relation_of_document_ends_none_of_user(
+    ingestor: MemoryIngestor, knowledge: Knowledge, declared: dict[str, object]
+) -> None:
+    await say(ingestor, AT_INITECH)
+    text, said_at = f"{AT_INITECH[0]} {AT_ACME[0]}", SAID + timedelta(days=5)
+    document = Document(text, "staff.md", said_at=said_at, metadata={"relations": [declared]})
+    await Ingest(knowledge).resource(document, group=GROUP)
+    await ingestor.background.tell()
+    await ingestor.background.settle()
+    relations = await EntityReader(knowledge, GROUP).relations(
+        await EntityReader(knowledge, GROUP).get("Tobias Reuter")
+    )
+    assert [relation.valid_to for relation in relations if relation.trust == "high"] == [None]
+    assert {relation.trust for relation in relations} == {"high", "medium"}
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
+async def test_relation_beyond_calendar_is_left_out_alone(
+    ingestor: MemoryIngestor, knowledge: Knowledge, moment: str
+) -> None:
+    beyond = row("Tobias Reuter", "Initech", valid_from=moment)
+    await say(ingestor, (f"{AT_INITECH[0]} {AT_ACME[0]}", beyond, AT_ACME[1]))
+    relations = await EntityReader(knowledge, GROUP).relations(
+        await EntityReader(knowledge, GROUP).get("Tobias Reuter")
+    )
+    assert [relation.content for relation in relations] == [AT_ACME[0]]
+
+
+async def test_relation_name_with_line_break_is_one_line(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
+    await say(ingestor, (AT_ACME[0], row("Tobias Reuter", "Acme\nGmbH")))
+    names = {known.entity.name for known in await EntityReader(knowledge, GROUP).all()}
+    assert names == {"Tobias Reuter", "Acme GmbH"}

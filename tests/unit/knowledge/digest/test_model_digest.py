@@ -269,3 +269,17 @@ async def test_extract_with_model_adds_statements(tmp_path: Path) -> None:
     text = await manager.consolidate_category(page.name, force=True, with_model=True)
     assert (text.degraded, text.warnings, text.by_model) == (None, [], 0)
     await manager.close()
+
+
+@pytest.mark.parametrize("inverted", [{"ended": True}, {"to": "Bern", "single": True}])
+async def test_digest_of_inverting_model_ends_no_relation(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, inverted: dict[str, Any]
+) -> None:
+    quote = "Ada works at Acme since she moved to Bern."
+    relation = {"from": "Ada", "type": "works_at", "to": "Acme", "single": True}
+    for number, row in enumerate((relation, relation | inverted)):
+        await ingest.resource(Document(f"# Staff {number}\n\n{quote}\n", f"staff-{number}.md"))
+        await work(knowledge, service, ScriptedModel(json.dumps([{"quote": quote, "text": quote, "relations": [row]}])))
+    relations = await knowledge.relations.valid()
+    assert [relation.valid_to for relation in relations] == [None] * len(relations)
+    assert len(relations) == 2 - ("ended" in inverted)

@@ -152,6 +152,19 @@ def test_unwanted_words_are_left_out_with_the_rest_in_parts() -> None:
     assert leave_out(passage, text, ["It sinks."]) == [passage]
 
 
+def test_text_left_out_may_be_wrapped_again() -> None:
+    text = "# Boat\n\nIt is old. THE BOAT\n  leaks at the bow. It is red."
+    (passage,) = cut_passages(text)
+    left = leave_out(passage, text, ["The boat leaks at the bow."])
+    assert [part.text for part in left] == ["Boat\n\nIt is old.", "Boat\n\nIt is red."]
+
+
+def test_text_left_out_of_list_leaves_no_bare_dash() -> None:
+    text = "# Boat\n\n- The boat leaks.\n- It is red."
+    (passage,) = cut_passages(text)
+    assert [part.text for part in leave_out(passage, text, ["The boat leaks."])] == ["Boat\n\n- It is red."]
+
+
 def test_no_word_is_lost_or_moved() -> None:
     text = f"{POLICY * 9}\n{'The pier is long. ' * 300}"
     passages = cut_passages(text)
@@ -181,3 +194,8 @@ def test_cut_passages_of_words_next_to_markup_keeps_both() -> None:
     (passage,) = cut_passages("[a]: https://a.example\nSee [a] for the plan.")
 
     assert passage.text == "[a]: https://a.example\nSee [a] for the plan."
+
+
+@pytest.mark.parametrize("purged", ["# \u2588\u2588\u2588", "\u2588\u2588\u2588", "## Keys\n\n\u2588\u2588\u2588"])
+def test_passages_of_purged_words_are_left_out(purged: str) -> None:
+    assert [passage.text for passage in cut_passages(f"# Port\n\nIt is 8080.\n\n{purged}\n")][1:] == []
