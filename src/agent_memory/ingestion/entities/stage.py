@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_memory.entities.entity_ids import list_entity_ids
 from agent_memory.errors import StorageError
@@ -18,7 +18,7 @@ from agent_memory.signals import span
 from agent_memory.tasks.stage import RECORD_ERRORS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from agent_memory.ingestion.config import MemoryIngestionConfig
     from agent_memory.ingestion.entity_extractor import EntityExtractor
@@ -58,7 +58,9 @@ class EntityStage:
     async def do(self, batch: Batch) -> Mapping[str, str]:
         """See `Stage.do`."""
         failed: dict[str, str] = {}
-        await self._refresh({each.group for each in batch.records})
+        await self._refresh({record.group for record in batch.records})
+        known, self._known = self._known, {}  # after an error they are read again: not all of them are stored
+        drafts: list[tuple[Drafts, KnownEntities]] = []
         for record in batch.records:
             if isinstance(record, Episode) or record.resource_type != "conversation":
                 try:
@@ -68,7 +70,11 @@ class EntityStage:
                         raise
                     failed[record.id] = error.code
                     continue
-                await self._one(record, text, batch)
+                own = known[record.group]
+                result = await self._extractor.of_text(record, text, own.gazetteer, batch.run)
+                drafts.append((await asyncio.to_thread(self._resolve, record, result, own, batch.never), own))
+        await self._keep(drafts)
+        self._known, self._seen = known, await self._knowledge.entities.last_change() or ""
         return failed
 
     async def _refresh(self, groups: Collection[str]) -> None:
@@ -85,31 +91,33 @@ class EntityStage:
                 config = self._config.deduplication
                 self._known[group] = await asyncio.to_thread(KnownEntities, own, group, config, named)
 
-    async def _one(self, record: Episode | Resource, text: str, batch: Batch) -> None:
-        """Keep the entities of a record."""
-        known = self._known[record.group]
-        result = await self._extractor.of_text(record, text, known.gazetteer, batch.run)
-        result = await asyncio.to_thread(_without_forgotten, result, record.group, batch.never)
+    def _resolve(
+        self, record: Episode | Resource, result: EntityExtractionResult, known: KnownEntities, never: Collection[str]
+    ) -> Drafts:
+        """Return drafts of what a record names."""
+        result = _without_forgotten(result, record.group, never)
         with span("memory.deduplicate_entity", count=len(result.entities)):
-            drafts = await asyncio.to_thread(resolve, record, result, known, self._knowledge.clock())
-        for stage in drafts.merged:
-            metrics.DEDUPLICATION_MATCHES.add(stage=stage)
-        await self._keep(drafts, known)
+            return resolve(record, result, known, self._knowledge.clock())
 
-    async def _keep(self, drafts: Drafts, known: KnownEntities) -> None:
-        """Store what is new, entities before what names them."""
-        knowledge = self._knowledge
-        if drafts.entities:
-            await knowledge.entities.store_many(drafts.entities)
-        for entity_id, changes in drafts.raised.items():
-            await knowledge.entities.update(entity_id, changes)
-        for each in drafts.mentions:
-            before = await knowledge.mentions.get(each.value.id)
-            if before is None:
-                await knowledge.mentions.store_many([each])
-        for relation in await store_relations(knowledge, drafts.relations, known.cluster):
-            metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.relation_type)
-        self._seen = await knowledge.entities.last_change() or ""
+    async def _keep(self, drafts: Sequence[tuple[Drafts, KnownEntities]]) -> None:
+        """Store what is new of some records, entities before what names them."""
+        knowledge, changes = self._knowledge, dict[str, dict[str, Any]]()
+        for own, _ in drafts:
+            for entity_id, fields in own.raised.items():
+                changes[entity_id] = changes.get(entity_id, {}) | fields
+            for stage in own.merged:
+                metrics.DEDUPLICATION_MATCHES.add(stage=stage)
+        if entities := [entity for own, _ in drafts for entity in own.entities]:
+            await knowledge.entities.store_many(entities)
+        if changes:
+            await knowledge.entities.update_many(changes)
+        mentions = {record.value.id: record for own, _ in drafts for record in own.mentions}
+        stored = await knowledge.mentions.get_many(mentions)
+        if new := [record for record_id, record in mentions.items() if record_id not in stored]:
+            await knowledge.mentions.store_many(new)
+        for own, known in drafts:
+            for relation in await store_relations(knowledge, own.relations, known.cluster):
+                metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.relation_type)
 
 
 def _without_forgotten(result: EntityExtractionResult, group: str, never: Collection[str]) -> EntityExtractionResult:
