@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _TEXTS: Final = 8
 """Peak memory grows with the batch; larger batches are no faster."""
 
-_BYTES: Final = 2000
+_BYTES: Final = 1200
 _OF_ONE_TEXT: Final = 1000
 """Bytes of a piece, and what of a text a local model reads at most, about: .15 s of a processor."""
 

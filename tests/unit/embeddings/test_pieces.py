@@ -14,7 +14,7 @@ def test_every_text_is_in_one_piece_and_no_piece_is_long(texts: list[str]) -> No
     assert sorted(at for piece in found for at in piece) == list(range(len(texts)))
     for piece in found:
         assert 1 <= len(piece) <= 8
-        assert sum(min(1000, len(texts[at].encode())) for at in piece) <= 2000
+        assert sum(min(1000, len(texts[at].encode())) for at in piece) <= 1200
 
 
 def test_texts_of_like_length_are_together() -> None:
