@@ -115,7 +115,7 @@ class LocalEmbedder(Embedder):
         return checked_matrix(rows, count=len(texts), dimension=model.dimension, source=f"model {model.name}")
 
     def count_tokens(self, texts: list[str]) -> list[int]:
-        """Return how many tokens of each text the model reads.
+        """Count the tokens of each text that the model reads.
 
         Raises:
             EmbeddingError: As `embed_documents`.
@@ -176,7 +176,7 @@ class _OnnxModel:
 
     @foreign_code()
     def count_tokens(self, texts: list[str]) -> list[int]:
-        """Return how many tokens of each text are read."""
+        """Count the tokens of each text that are read."""
         return [sum(encoding.attention_mask) for encoding in self._tokenizer.encode_batch(texts)]
 
     @foreign_code()

@@ -59,7 +59,7 @@ class EntityStage:
         """See `Stage.do`."""
         failed: dict[str, str] = {}
         await self._refresh({record.group for record in batch.records})
-        known, self._known = self._known, {}  # after an error they are read again: not all of them are stored
+        groups, self._known = self._known, {}  # after an error they are read again: not all of them are stored
         drafts: list[tuple[Drafts, KnownEntities]] = []
         for record in batch.records:
             if isinstance(record, Episode) or record.resource_type != "conversation":
@@ -70,11 +70,11 @@ class EntityStage:
                         raise
                     failed[record.id] = error.code
                     continue
-                own = known[record.group]
-                result = await self._extractor.of_text(record, text, own.gazetteer, batch.run)
-                drafts.append((await asyncio.to_thread(self._resolve, record, result, own, batch.never), own))
+                entities = groups[record.group]
+                result = await self._extractor.of_text(record, text, entities.gazetteer, batch.run)
+                drafts.append((await asyncio.to_thread(self._resolve, record, result, entities, batch.never), entities))
         await self._keep(drafts)
-        self._known, self._seen = known, await self._knowledge.entities.last_change() or ""
+        self._known, self._seen = groups, await self._knowledge.entities.last_change() or ""
         return failed
 
     async def _refresh(self, groups: Collection[str]) -> None:
@@ -102,21 +102,21 @@ class EntityStage:
     async def _keep(self, drafts: Sequence[tuple[Drafts, KnownEntities]]) -> None:
         """Store what is new of some records, entities before what names them."""
         knowledge, changes = self._knowledge, dict[str, dict[str, Any]]()
-        for own, _ in drafts:
-            for entity_id, fields in own.raised.items():
+        for draft, _ in drafts:
+            for entity_id, fields in draft.raised.items():
                 changes[entity_id] = changes.get(entity_id, {}) | fields
-            for stage in own.merged:
+            for stage in draft.merged:
                 metrics.DEDUPLICATION_MATCHES.add(stage=stage)
-        if entities := [entity for own, _ in drafts for entity in own.entities]:
-            await knowledge.entities.store_many(entities)
+        if new_entities := [entity for draft, _ in drafts for entity in draft.entities]:
+            await knowledge.entities.store_many(new_entities)
         if changes:
             await knowledge.entities.update_many(changes)
-        mentions = {record.value.id: record for own, _ in drafts for record in own.mentions}
+        mentions = {record.value.id: record for draft, _ in drafts for record in draft.mentions}
         stored = await knowledge.mentions.get_many(mentions)
         if new := [record for record_id, record in mentions.items() if record_id not in stored]:
             await knowledge.mentions.store_many(new)
-        for own, known in drafts:
-            for relation in await store_relations(knowledge, own.relations, known.cluster):
+        for draft, entities in drafts:
+            for relation in await store_relations(knowledge, draft.relations, entities.cluster):
                 metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.relation_type)
 
 

@@ -74,11 +74,11 @@ class Items:
             for record in batch.records
             if record.id in texts
         ]
-        own = await batch.run(_draw_each, sources, list_forgotten_words(gone))
+        items = await batch.run(_draw_each, sources, list_forgotten_words(gone))
         linked = await self._service.admin.linked_to_each([record.id for record, *_ in sources])
-        known = {(record_id, memory.content) for record_id, memories in linked.items() for memory in memories}
-        drawn = await asyncio.to_thread(_leave_known, own, known, batch.never)
-        drawn = await self._replace_questions(leave_answered(drawn, _list_answered(own, known)))
+        statements = {(record_id, memory.content) for record_id, memories in linked.items() for memory in memories}
+        drawn = await asyncio.to_thread(_leave_known, items, statements, batch.never)
+        drawn = await self._replace_questions(leave_answered(drawn, _list_answered(items, statements)))
         stamp = {"timestamp": to_text(self._knowledge.clock())}
         stored = await self._store([{**stamp, **each} for each in drawn], batch.never)
         for record in batch.records:
@@ -202,15 +202,17 @@ def _get_statement(item: Mapping[str, Any]) -> tuple[str, str]:
     return item["links"][0]["id"], item["content"]
 
 
-def _list_answered(own: Sequence[dict[str, Any]], known: Collection[tuple[str, str]]) -> set[str]:
+def _list_answered(items: Sequence[dict[str, Any]], statements: Collection[tuple[str, str]]) -> set[str]:
     """Return the turns whose questions are in stored exchanges."""
     return {
-        item["metadata"][REPLACES] for item in own if REPLACES in item["metadata"] and _get_statement(item) in known
+        item["metadata"][REPLACES]
+        for item in items
+        if REPLACES in item["metadata"] and _get_statement(item) in statements
     }
 
 
 def _leave_known(
-    own: Sequence[dict[str, Any]], known: Collection[tuple[str, str]], never: Collection[str]
+    items: Sequence[dict[str, Any]], statements: Collection[tuple[str, str]], never: Collection[str]
 ) -> list[dict[str, Any]]:
     """Return items that are neither stored for their source nor forgotten."""
-    return [item for item in own if _get_statement(item) not in known and not is_forgotten(item, never)]
+    return [item for item in items if _get_statement(item) not in statements and not is_forgotten(item, never)]
