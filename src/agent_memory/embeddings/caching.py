@@ -85,4 +85,5 @@ class CachingEmbedder:
         """Return the positions of texts that are embedded between two questions whether to stop."""
         if self.is_remote:
             return [list(range(len(texts)))] if texts else []
-        return pieces(texts)
+        count_tokens = getattr(self.embedder, "count_tokens", None)
+        return pieces(texts, count_tokens(texts) if count_tokens and texts else ())

@@ -114,6 +114,14 @@ class LocalEmbedder(Embedder):
                 rows[at] = row
         return checked_matrix(rows, count=len(texts), dimension=model.dimension, source=f"model {model.name}")
 
+    def count_tokens(self, texts: list[str]) -> list[int]:
+        """Count the tokens of each text that the model reads.
+
+        Raises:
+            EmbeddingError: As `embed_documents`.
+        """
+        return self._loaded().count_tokens(texts)
+
     @override
     def embed_query(self, text: str) -> Vector:
         """Return the unit vector of a query, shape (dimension,), float32, not to be changed.
@@ -165,6 +173,11 @@ class _OnnxModel:
         self.lately: dict[str, Vector] = {}
         self._inputs = {model_input.name for model_input in self._session.get_inputs()}
         self.dimension = len(self.run(["dimension"])[0])
+
+    @foreign_code()
+    def count_tokens(self, texts: list[str]) -> list[int]:
+        """Count the tokens of each text that are read."""
+        return [sum(encoding.attention_mask) for encoding in self._tokenizer.encode_batch(texts)]
 
     @foreign_code()
     def run(self, texts: list[str]) -> NDArray[np.float32]:

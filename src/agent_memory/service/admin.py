@@ -44,7 +44,7 @@ class Admin:
         get, count, browse, replaced_by, older_versions, surroundings, linked_to: A memory or None; how many; part of a
         list; which replaced which; text around a memory; what is linked to a record. As are answer, search, troubles,
         iter_all, health, prepare, embedding_status, vectors_of, changed_after, gone_after, forgotten_with, valid_among,
-        texts_of: those of `MemoryStorage`.
+        texts_of, linked_to_each: those of `MemoryStorage`.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Admin:
         self.forgotten_with = storage.forgotten_with
         self.nearest, self.tally, self.vectors_of = storage.nearest, storage.tally, storage.vectors_of
         self.changed_after, self.valid_among = storage.changed_after, storage.valid_among
-        self.texts_of = storage.texts_of
+        self.texts_of, self.linked_to_each = storage.texts_of, storage.linked_to_each
         self.gone_after = storage.gone_after
         self.health, self.prepare, self.embedding_status = storage.health, storage.prepare, storage.embedding_status
 

@@ -130,11 +130,19 @@ class WithLists(Threaded[R], Generic[R]):
 
     async def linked_to(self, record_id: str) -> list[R]:
         """Return all records that are linked to one, of whatever kind that is, the latest first."""
-        check_id(record_id)
+        return (await self.linked_to_each([record_id]))[record_id]
 
-        def of(state: State[R]) -> list[R]:
-            found = (state.records.get(one.id) for one in state.links.leading_to(record_id, None))
-            return [record for record in found if record is not None]
+    async def linked_to_each(self, record_ids: Collection[str]) -> dict[str, list[R]]:
+        """Return for each of some IDs all records that are linked to it, the latest first."""
+        for record_id in record_ids:
+            check_id(record_id)
+
+        def of(state: State[R]) -> dict[str, list[R]]:
+            linked = {record_id: state.links.leading_to(record_id, None) for record_id in record_ids}
+            return {
+                record_id: [record for link in links if (record := state.records.get(link.id)) is not None]
+                for record_id, links in linked.items()
+            }
 
         return await self._look(of)
 

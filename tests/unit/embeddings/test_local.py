@@ -89,6 +89,10 @@ def test_any_text_has_a_finite_vector(minilm: LocalEmbedder, text: str) -> None:
     assert np.isfinite(minilm.embed_query(text)).all()
 
 
+def test_embedder_counts_tokens_without_padding(minilm: LocalEmbedder) -> None:
+    assert minilm.count_tokens(["tea", "tea and cake", "tea " * 400, "\u2500" * 200]) == [3, 5, 256, 3]
+
+
 def test_no_texts_give_no_vectors(minilm: LocalEmbedder) -> None:
     assert minilm.embed_documents([]).shape == (0, 384)
 

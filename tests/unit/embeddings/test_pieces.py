@@ -14,8 +14,13 @@ def test_every_text_is_in_one_piece_and_no_piece_is_long(texts: list[str]) -> No
     assert sorted(at for piece in found for at in piece) == list(range(len(texts)))
     for piece in found:
         assert 1 <= len(piece) <= 8
-        assert sum(min(1000, len(texts[at].encode())) for at in piece) <= 2000
+        assert sum(min(1000, len(texts[at].encode())) for at in piece) <= 1200
 
 
 def test_texts_of_like_length_are_together() -> None:
     assert list(pieces(["long " * 300, "a", "longer " * 300, "b"])) == [[1, 3, 0], [2]]
+
+
+def test_pieces_of_known_lengths_are_sorted_by_these() -> None:
+    symbols = "\u2500" * 50  # many bytes, and one token
+    assert list(pieces([symbols, "some words", symbols, "other words"], [3, 90, 3, 91])) == [[0, 2, 1, 3]]

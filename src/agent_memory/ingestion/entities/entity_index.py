@@ -142,6 +142,10 @@ class EntityIndexCache:
                 self._by_group[group] = await asyncio.to_thread(EntityMatcherIndex, own, group, self._config, naming)
         return self._by_group
 
-    async def keep(self) -> None:
-        """Keep what was read after a change that its entities know already."""
-        self._seen = await self._knowledge.entities.last_change() or ""
+    def clear(self) -> None:
+        """Read the entities again next time."""
+        self._by_group = {}
+
+    async def keep(self, by_group: Mapping[str, EntityMatcherIndex]) -> None:
+        """Keep entities that know the last change already."""
+        self._by_group, self._seen = {**by_group}, await self._knowledge.entities.last_change() or ""

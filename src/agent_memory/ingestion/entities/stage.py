@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_memory.entities.entity_ids import list_entity_ids
 from agent_memory.errors import StorageError
@@ -19,14 +19,15 @@ from agent_memory.storage.cleaning import redact_fields
 from agent_memory.tasks.stage import RECORD_ERRORS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from agent_memory.ingestion.config import MemoryIngestionConfig
     from agent_memory.ingestion.entities.entity_index import EntityMatcherIndex
     from agent_memory.ingestion.entity_extractor import EntityExtractor
     from agent_memory.ingestion.shapes import EntityExtractionResult
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Resource
+    from agent_memory.models import Mentions, Resource
+    from agent_memory.redaction import Redacted
     from agent_memory.tasks.stage import Batch
 
 
@@ -64,7 +65,9 @@ class EntityStage:
         """See `Stage.do`."""
         failed: dict[str, str] = {}
         known = await self._known.get({record.group for record in batch.records})
-        await self._add_speakers(batch, known)
+        self._known.clear()  # after an error they are read again: not all of them are stored
+        await self._keep(await self._draft_speakers(batch, known), known)
+        drafts: list[tuple[str, Drafts]] = []
         for record in batch.records:
             if isinstance(record, Episode) or record.resource_type != "conversation":
                 try:
@@ -74,48 +77,67 @@ class EntityStage:
                         raise
                     failed[record.id] = error.code
                     continue
-                await self._read(record, text, known[record.group], batch)
+                entities = known[record.group]
+                result = await self._extractor.of_text(record, text, entities.gazetteer, batch.run)
+                draft = await asyncio.to_thread(self._resolve, record, result, entities, batch.never)
+                drafts.append((record.group, draft))
+        await self._keep(drafts, known)
+        await self._known.keep(known)
         return failed
 
-    async def _add_speakers(self, batch: Batch, known: Mapping[str, EntityMatcherIndex]) -> None:
-        """Store the people who speak in the conversations of a batch."""
+    async def _draft_speakers(self, batch: Batch, known: Mapping[str, EntityMatcherIndex]) -> list[tuple[str, Drafts]]:
+        """Return the people who speak in the conversations of a batch, by group."""
         turns = [record for record in batch.records if isinstance(record, Episode)]
         for conversation in {turn.conversation for turn in turns if turn.conversation} - self._conversations:
             self._conversations.add(conversation)
             turns += await self._knowledge.episodes.linked_to(conversation)
         first = {(turn.group, turn.speaker): turn for turn in reversed(turns) if turn.group in known}
-        for turn in first.values():
-            if set(batch.never).isdisjoint(list_entity_ids(turn.speaker, turn.group)):
-                entities = known[turn.group]
-                await self._keep(resolve_speaker(turn, entities, self._knowledge.clock()), entities)
+        return [
+            (turn.group, resolve_speaker(turn, known[turn.group], self._knowledge.clock()))
+            for turn in first.values()
+            if set(batch.never).isdisjoint(list_entity_ids(turn.speaker, turn.group))
+        ]
 
-    async def _read(self, record: Episode | Resource, text: str, known: EntityMatcherIndex, batch: Batch) -> None:
-        """Store the entities of a record."""
-        result = await self._extractor.of_text(record, text, known.gazetteer, batch.run)
-        result = await asyncio.to_thread(_without_forgotten, result, record.group, batch.never)
+    def _resolve(
+        self,
+        record: Episode | Resource,
+        result: EntityExtractionResult,
+        known: EntityMatcherIndex,
+        never: Collection[str],
+    ) -> Drafts:
+        """Return drafts of what a record names."""
+        result = _without_forgotten(result, record.group, never)
         with span("memory.deduplicate_entity", count=len(result.entities)):
-            drafts = await asyncio.to_thread(resolve, record, result, known, self._knowledge.clock())
-        for stage in drafts.merged:
-            metrics.DEDUPLICATION_MATCHES.add(stage=stage)
-        await self._keep(drafts, known)
+            return resolve(record, result, known, self._knowledge.clock())
 
-    async def _keep(self, drafts: Drafts, known: EntityMatcherIndex) -> None:
-        """Store drafts, entities before the records that name them."""
+    async def _keep(self, drafts: Sequence[tuple[str, Drafts]], known: Mapping[str, EntityMatcherIndex]) -> None:
+        """Store drafts by group, entities before the records that name them."""
+        knowledge, changes = self._knowledge, dict[str, dict[str, Any]]()
+        for _, draft in drafts:
+            for entity_id, fields in draft.raised.items():
+                changes[entity_id] = changes.get(entity_id, {}) | fields
+            for stage in draft.merged:
+                metrics.DEDUPLICATION_MATCHES.add(stage=stage)
+        if new_entities := [entity for _, draft in drafts for entity in draft.entities]:
+            await knowledge.entities.store_many(new_entities)
+        if changes:
+            await knowledge.entities.update_many(changes)
+        await self._store_mentions({record.value.id: record for _, draft in drafts for record in draft.mentions})
+        for group, draft in drafts:
+            for relation in await store_relations(knowledge, draft.relations, known[group].cluster):
+                metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.relation_type)
+
+    async def _store_mentions(self, mentions: Mapping[str, Redacted[Mentions]]) -> None:
+        """Store new mentions; extend those that were read before a name was known."""
         knowledge = self._knowledge
-        if drafts.entities:
-            await knowledge.entities.store_many(drafts.entities)
-        for entity_id, changes in drafts.raised.items():
-            await knowledge.entities.update(entity_id, changes)
-        for each in drafts.mentions:
-            before = await knowledge.mentions.get(each.value.id)
-            if before is None:
-                await knowledge.mentions.store_many([each])
-            elif set(before.entities) < set(each.value.entities):  # a name that is known since it was read before
-                changes = each.value.model_dump(include={"content", "at", "links"})
-                await knowledge.mentions.update(before.id, redact_fields(MENTIONS, changes))
-        for relation in await store_relations(knowledge, drafts.relations, known.cluster):
-            metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.relation_type)
-        await self._known.keep()
+        stored = await knowledge.mentions.get_many(mentions)
+        if new := [record for record_id, record in mentions.items() if record_id not in stored]:
+            await knowledge.mentions.store_many(new)
+        for record_id, before in stored.items():
+            record = mentions[record_id]
+            if set(before.entities) < set(record.value.entities):
+                changed = record.value.model_dump(include={"content", "at", "links"})
+                await knowledge.mentions.update(record_id, redact_fields(MENTIONS, changed))
 
 
 def _without_forgotten(result: EntityExtractionResult, group: str, never: Collection[str]) -> EntityExtractionResult:

@@ -12,7 +12,7 @@ from agent_memory.knowledge.intake.drafting import named
 from agent_memory.models.kind import R
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from agent_memory.knowledge.intake.drafting import Draft
     from agent_memory.knowledge.records import Knowledge
@@ -48,7 +48,8 @@ async def store_new(knowledge: Knowledge, storage: RecordStorage[R], drafts: Seq
 
 
 async def _store(knowledge: Knowledge, storage: RecordStorage[R], drafts: Sequence[Draft[R]]) -> list[Ingested[R]]:
-    placed = [await _placed(storage, draft) for draft in drafts]
+    stored = await storage.get_many([draft.record.value.id for draft in drafts])
+    placed = [await _placed(storage, draft, stored) for draft in drafts]
     new = [draft for draft, known in placed if known is None]
     with ExitStack() as held:
         texts = [draft.text for draft in new if draft.text]
@@ -61,13 +62,19 @@ async def _store(knowledge: Knowledge, storage: RecordStorage[R], drafts: Sequen
     ]
 
 
-async def _placed(storage: RecordStorage[R], draft: Draft[R]) -> tuple[Draft[R], R | None]:
-    """Return a draft with an id that is free, or the record that has its text in its place."""
+async def _placed(storage: RecordStorage[R], draft: Draft[R], stored: Mapping[str, R]) -> tuple[Draft[R], R | None]:
+    """Return a draft with an id that is free, or the record that has its text in its place.
+
+    Args:
+        storage: Storage of the records.
+        draft: Draft to place.
+        stored: Stored records by the first IDs of the drafts.
+    """
     kind, said = storage.kind, storage.kind.text_of(draft.record.value)
-    own = draft
+    own, known = draft, stored.get(draft.record.value.id)
     for attempt in range(1, _ATTEMPTS + 1):
-        known = await storage.get(own.record.value.id)
         if known is None or draft.has_name or kind.text_of(known) == said:
             return own, known
         own = named(draft, kind.prefix, attempt)
+        known = await storage.get(own.record.value.id)
     raise ValidationError("Nothing was stored: no id was free for it.", code="id_taken")

@@ -66,20 +66,19 @@ class Items:
         """See `Stage.do`."""
         began, failed = time.perf_counter(), dict[str, str]()
         preceding = Preceding(self._knowledge, [*batch.before, *batch.records])
-        drawn, answered = list[dict[str, Any]](), set[str]()
         texts = await self._texts(batch.records, failed)
         has_documents = any(isinstance(each, Resource) for each in batch.records)
         gone = [memory for memory, _ in await self._service.past.forgotten()] if has_documents else []
-        forgotten = list_forgotten_words(gone)
-        for record in batch.records:
-            if record.id not in texts:
-                continue
-            before = await preceding.of(record) if isinstance(record, Episode) else []
-            own = await batch.run(drawn_from, record, texts[record.id], before, forgotten)
-            known = await self._service.admin.linked_to(record.id)
-            drawn += await asyncio.to_thread(_leave_known, own, known, batch.never)
-            answered |= _list_answered(own, known)
-        drawn = await self._replace_questions(leave_answered(drawn, answered))
+        sources = [
+            (record, texts[record.id], await preceding.of(record) if isinstance(record, Episode) else [])
+            for record in batch.records
+            if record.id in texts
+        ]
+        items = await batch.run(_draw_each, sources, list_forgotten_words(gone))
+        linked = await self._service.admin.linked_to_each([record.id for record, *_ in sources])
+        statements = {(record_id, memory.content) for record_id, memories in linked.items() for memory in memories}
+        drawn = await asyncio.to_thread(_leave_known, items, statements, batch.never)
+        drawn = await self._replace_questions(leave_answered(drawn, _list_answered(items, statements)))
         stamp = {"timestamp": to_text(self._knowledge.clock())}
         stored = await self._store([{**stamp, **each} for each in drawn], batch.never)
         for record in batch.records:
@@ -191,15 +190,29 @@ def _may_replace(item: dict[str, Any], older: Memory, source_id: str) -> bool:
     return is_untouched and may_stand_for(item["trust"], older.trust)
 
 
-def _list_answered(own: Sequence[dict[str, Any]], known: Sequence[Memory]) -> set[str]:
+def _draw_each(
+    sources: Sequence[tuple[Resource | Episode, str, Sequence[Episode]]], forgotten: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the items of some records; each has its text and the turns before it."""
+    return [item for record, text, before in sources for item in drawn_from(record, text, before, forgotten)]
+
+
+def _get_statement(item: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the ID of an item's own source, and its text."""
+    return item["links"][0]["id"], item["content"]
+
+
+def _list_answered(items: Sequence[dict[str, Any]], statements: Collection[tuple[str, str]]) -> set[str]:
     """Return the turns whose questions are in stored exchanges."""
-    texts = {memory.content for memory in known}
-    return {item["metadata"][REPLACES] for item in own if REPLACES in item["metadata"] and item["content"] in texts}
+    return {
+        item["metadata"][REPLACES]
+        for item in items
+        if REPLACES in item["metadata"] and _get_statement(item) in statements
+    }
 
 
 def _leave_known(
-    own: Sequence[dict[str, Any]], known: Sequence[Memory], never: Collection[str]
+    items: Sequence[dict[str, Any]], statements: Collection[tuple[str, str]], never: Collection[str]
 ) -> list[dict[str, Any]]:
-    """Return items of a source that are neither stored nor forgotten."""
-    texts = {memory.content for memory in known}
-    return [item for item in own if item["content"] not in texts and not is_forgotten(item, never)]
+    """Return items that are neither stored for their source nor forgotten."""
+    return [item for item in items if _get_statement(item) not in statements and not is_forgotten(item, never)]

@@ -106,7 +106,6 @@ class Pages:
         self._knowledge, self.service, self._interval = knowledge, service, interval
         self._files = TopicFiles(knowledge.folder.topics)
         self._making = asyncio.Lock()
-        self._checked: set[str] = set()
 
     # -- which there are ----------------------------------------------------------------------------------------------
 
@@ -227,7 +226,7 @@ class Pages:
             changes["consolidated_at"] = made.page.consolidated_at
         changes = {name: value for name, value in changes.items() if getattr(topic, name) != value}
         if changes:
-            redactor = OnlyNew(topic.body, checked=self._checked)
+            redactor = OnlyNew(saved.body)  # made of records, which were redacted when they were stored
             clean = await asyncio.to_thread(redact_fields, TOPIC, changes, redactor)
             topic = await self._knowledge.topics.update(topic.id, clean)
         return topic, saved.text, saved

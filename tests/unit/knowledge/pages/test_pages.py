@@ -20,6 +20,7 @@ from agent_memory.knowledge.topics.rendering import render
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.models import Topic
+from agent_memory.redaction import Redaction, SecretRedactor
 from agent_memory.service import MemoryService
 from tests.support import read_files
 
@@ -187,6 +188,23 @@ async def test_a_reworded_item_stands_on_its_page_in_its_new_words(
     item = await item_with(service, WALNUTS)
     await service.update(item.id, {"content": "Lea: I am allergic to hazelnuts and to pollen."})
     assert "hazelnuts and to pollen. [^" in (folder / "lea.md").read_text()
+
+
+async def test_page_of_stored_items_is_not_redacted_again(
+    ingest: Ingest, knowledge: Knowledge, service: MemoryService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = list[str]()
+    redact = SecretRedactor.redact
+
+    def note(self: SecretRedactor, text: str) -> Redaction:
+        checked.append(text)
+        return redact(self, text)
+
+    monkeypatch.setattr(SecretRedactor, "redact", note)
+    await talk_of(ingest, *SAID)
+    await runner_of(knowledge, service).run()
+    assert any(WALNUTS in text for text in checked)
+    assert not any("# Lea" in text or "[^1]" in text for text in checked)
 
 
 async def test_a_page_that_a_person_changed_is_proposed_beside_it_and_shown_as_they_left_it(
