@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agent_memory.ingestion.shapes import EntityExtractionResult
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Mentions, Resource
-    from agent_memory.redaction import Redacted
+    from agent_memory.storage.cleaning import Redacted
     from agent_memory.tasks.stage import Batch
 
 
