@@ -257,7 +257,7 @@ async def test_model_behind_api_obeys_no_order_of_text(opened: Opened, server: S
     server.answers = [answer]
     stored = await manager.store_resource(f"{TEXT} {ORDER}", "document")
     items = await manager.extract_and_store(stored.resource_id, "boats", with_model=True)
-    assert items.by_model == 0
+    assert all(" ".join(item.content.split()) in f"{TEXT} {ORDER}" for item in items)
     for fact in TEXT.partition(". ")[::2]:
         assert any(fact.rstrip(".") in item.content for item in items)
     for _, _, body in server.requests:

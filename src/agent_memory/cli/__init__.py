@@ -12,6 +12,7 @@ import gc
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Final
 
@@ -26,8 +27,9 @@ def main() -> None:
     Raises:
         SystemExit: With 2 if the extra `cli` is not installed, else with the code of the command.
     """
-    signal.signal(signal.SIGINT, _stop)  # a running command has a handler of its own, which reports how far it came
-    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the result is complete
+    if threading.current_thread() is threading.main_thread():  # no other thread may set a handler
+        signal.signal(signal.SIGINT, _stop)  # a running command has a handler of its own, which reports how far it came
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the result is complete
     from agent_memory.installing import advice, installed_version
 
     if sys.argv[1:] == ["--version"]:  # does not need what takes four times as long to import

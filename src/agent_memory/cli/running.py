@@ -9,7 +9,6 @@ import os
 import re
 import secrets
 import shlex
-import signal
 import sys
 from dataclasses import fields, replace
 from difflib import get_close_matches
@@ -22,7 +21,7 @@ from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
 from agent_memory.cli.options import Common, Shape, Whose, choose_agent, given, opened, parameters_of, root_given
-from agent_memory.cli.screen import Form, Screen
+from agent_memory.cli.screen import Form, Screen, raise_interrupt
 from agent_memory.errors import (
     AgentMemoryError,
     BusyError,
@@ -435,10 +434,10 @@ def perform(place: Place, body: Callable[[], Coroutine[Any, Any, None]]) -> None
     """
     screen, logger, warnings = place.screen, logging.getLogger("agent_memory"), _Warnings(place.screen)
     logger.addHandler(warnings)
-    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        place.root = root_given(place)
-        asyncio.run(body())
+        with raise_interrupt():
+            place.root = root_given(place)
+            asyncio.run(body())
     except AgentMemoryError as error:
         screen.error(error)
         raise typer.Exit(exit_code(error)) from None
@@ -451,7 +450,6 @@ def perform(place: Place, body: Callable[[], Coroutine[Any, Any, None]]) -> None
         screen.error(refused)
         raise typer.Exit(FAILED) from None
     finally:
-        signal.signal(signal.SIGINT, handler)
         logger.removeHandler(warnings)
         screen.flush()
 

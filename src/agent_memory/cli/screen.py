@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import sys
+import threading
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -220,21 +221,32 @@ class Screen:
         return [*lines[: max_lines - 1], last + Text(" …")]
 
 
+@contextmanager
+def raise_interrupt() -> Iterator[None]:
+    """Let Ctrl-C raise `KeyboardInterrupt` here; only the main thread may set a handler."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def typed(screen: Screen, question: str) -> str | None:
     """Ask on the terminal; return the line that was typed, None at the end of the input.
 
     Raises:
         KeyboardInterrupt: Ctrl-C, at once: an event loop would wait for the end of the line.
     """
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        screen.err.print(Text(plain(question)), end="", soft_wrap=True)
-        answer = sys.stdin.readline()
-    except KeyboardInterrupt:
-        screen.err.print()
-        raise
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with raise_interrupt():
+        try:
+            screen.err.print(Text(plain(question)), end="", soft_wrap=True)
+            answer = sys.stdin.readline()
+        except KeyboardInterrupt:
+            screen.err.print()
+            raise
     if not answer.endswith("\n"):
         screen.err.print()
     return answer or None

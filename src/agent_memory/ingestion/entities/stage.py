@@ -66,8 +66,7 @@ class EntityStage:
         failed: dict[str, str] = {}
         known = await self._known.get({record.group for record in batch.records})
         self._known.clear()  # after an error they are read again: not all of them are stored
-        await self._keep(await self._draft_speakers(batch, known), known)
-        drafts: list[tuple[str, Drafts]] = []
+        drafts = await self._draft_speakers(batch, known)
         for record in batch.records:
             if isinstance(record, Episode) or record.resource_type != "conversation":
                 try:

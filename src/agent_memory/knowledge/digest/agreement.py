@@ -27,12 +27,12 @@ _SENTENCE_END: Final = re.compile(
     r"(?<=[.!?])(?<!\W[A-Za-z]\.)[\"'”’»)\]*_]*\s+(?=[^\sa-z])"  # noqa: RUF001
     r"|(?<=[!?])[*_]+\s+|(?<=[。！？])|\n\s*\n|\n(?=[ \t]*(?:```|~~~))"  # noqa: RUF001
 )
-_QUESTION: Final = re.compile(r"[?؟？]\W*\Z")  # noqa: RUF001
-_LINK: Final = re.compile(r"\[([^\]\n]*)\]\([^()\s]*\)")
+_QUESTION_MARKS: Final = frozenset("?؟？")  # noqa: RUF001
+_LINK: Final = re.compile(r"\[([^\[\]\n]*)\]\([^()\s]*\)")
 _MARKUP: Final = re.compile(r"\{\w+\}(?=`)|`|(?<!\w)\*+(?=\S)|(?<=\S)\*+(?!\w)|(?m:^[ \t]*(?:[-*+>•]|\d+[.)])[ \t]+)")
 """Roles, backticks, emphasis and list marks."""
 _LEADS: Final = (":", "：")  # noqa: RUF001
-_LABEL_END: Final = re.compile(rf"\s*[:：{SEPARATOR.strip()}]\s*")  # noqa: RUF001
+_LABEL_END: Final = re.compile(rf"[:：{SEPARATOR.strip()}]")  # noqa: RUF001
 
 
 class QuotedPlace(NamedTuple):
@@ -65,7 +65,7 @@ def choose_words(statement: str, place: QuotedPlace) -> tuple[str, str]:
 
     They are its own words if these repeat the sentence, else the sentence below what leads to it.
     """
-    if _QUESTION.search(place.sentence):
+    if is_question(place.sentence):
         return "", "its quote is a question"
     if repeats_sentence(statement, place):
         return " ".join(statement.split()), ""
@@ -77,12 +77,17 @@ def choose_words(statement: str, place: QuotedPlace) -> tuple[str, str]:
     return "", f"its sentence has more than {MOST_CHARS} characters with what leads to it"
 
 
+def is_question(text: str) -> bool:
+    """Return True if a question mark follows the last word."""
+    return not _QUESTION_MARKS.isdisjoint(re.split(r"\w", text)[-1])
+
+
 def repeats_sentence(statement: str, place: QuotedPlace) -> bool:
     """Return True if a statement is its sentence below known labels."""
     words, sentence, lead = (normalize_words(text) for text in (statement, place.sentence, place.lead))
-    if not sentence or not words.endswith(sentence) or _QUESTION.search(statement):
+    if not sentence or not words.endswith(sentence) or is_question(statement):
         return False
-    *labels, rest = _LABEL_END.split(words.removesuffix(sentence))
+    *labels, rest = map(str.strip, _LABEL_END.split(words.removesuffix(sentence)))
     names = (*place.heading.split(SEPARATOR), *place.names)
     return not rest and {lead, *map(normalize_words, names)}.issuperset(labels) and (not lead or lead in labels)
 
