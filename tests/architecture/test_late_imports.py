@@ -45,6 +45,7 @@ OWN: Final = {
     "agent_memory.service": "loads every layer; help and completion do without them",
     "agent_memory.redaction": "its patterns take 30 ms to compile, which only a writer needs",
     "agent_memory.yaml_reading": "loads yaml",
+    "amplifier_module_tool_memory_semantic.digest": "loads knowledge, for agents with documents",
     "agent_memory.workspace": "needs SQLAlchemy and jsonschema, which are extras",
 }
 FRONT_DOORS: Final = {"cli/__init__.py"}

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.encryption import take_keys_from, unlock
 from agent_memory.files.layout import folder_of
 from agent_memory.journal.presence import check_all_present
-from agent_memory.knowledge.pages.watching import keep_pages
-from agent_memory.knowledge.search_source import add_knowledge
-from agent_memory.lifecycle.archive.watching import keep_archive
-from agent_memory.privacy.inbox import keep_inbox
+from agent_memory.privacy.inbox_access import keep_inbox
 from agent_memory.privacy.waiting_notes import add_waiting_notes
 from agent_memory.privacy.watching import go_on_with_purges
 from agent_memory.service import open_service
+from agent_memory.service.features import attach_features
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +40,7 @@ _LOCK: Final = threading.Lock()
 
 
 def _opened(agent_id: str, settings: ServiceSettings) -> MemoryService:
-    return add_waiting_notes(add_knowledge(keep_inbox(keep_archive(keep_pages(open_service(agent_id, settings))))))
+    return add_waiting_notes(keep_inbox(attach_features(open_service(agent_id, settings))))
 
 
 def _unlock(agent_id: str, settings: ServiceSettings) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,20 +32,20 @@ from agent_memory.host.projects import project_of, working_on
 from agent_memory.host.refusals import child_session, ineffective, memory_off, not_wished
 from agent_memory.host.registry import ServiceShare
 from agent_memory.host.session_consent import SessionConsent
-from agent_memory.lifecycle.archive.retention import archive_expired
-from agent_memory.lifecycle.health.watching import watch
 from agent_memory.logs import get_logger
 from agent_memory.models import utc_now
 from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.privacy.consent_state import ConsentState
+from agent_memory.registry import LIFECYCLE
 from agent_memory.service import EVENTS, Caller, MemoryService
 from agent_memory.service.background import Background
 from agent_memory.settings import SettingsT, merge_shared, parse_module_config
 from agent_memory.storage import folder_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
+    from agent_memory.service.alerting import Seen
     from agent_memory.settings import ServiceSettings
 
 log = get_logger(__name__)
@@ -281,11 +282,11 @@ class MemorySession:
         def begin(service: MemoryService) -> None:
             self._coordinator.register_capability(SERVICE_CAPABILITY, service)
             service.pad.attribute_edits(self.conversation.model_at)
-            watch(service, utc_now)
+            service.alerts.look_by(partial(_find_checks, service))
             service.warm_up()
             days, project = identity.consent.retain_days, self.project()
             if days is not None and project and self._root is None:
-                self._upkeep.run(archive_expired(service, project, days, utc_now(), self.caller))
+                self._upkeep.run(LIFECYCLE.load("retention")(service, project, days, utc_now(), self.caller))
 
         return await self._share.opened(self.root_id, identity.agent_id, self.settings, begin)
 
@@ -372,6 +373,14 @@ class MemorySession:
             await self.lines.hear(prompt)
 
         self._undo = [*self.conversation.listen(notice_edits, hear), *self.lines.listen(self)]
+
+
+async def _find_checks(service: MemoryService, caller: Caller) -> Sequence[Seen]:
+    """Return the checks of a session; none without the package that has them."""
+    if not LIFECYCLE.is_installed:
+        return []
+    checks: Sequence[Seen] = await LIFECYCLE.load("health")(service, utc_now, caller)
+    return checks
 
 
 _ROOTS: Final[dict[str, str]] = {}

@@ -36,6 +36,8 @@ PART_OF: Final = "part_of"
 
 _TOPIC_NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 MAX_NAME_CHARS: Final = 64
+DERIVED_TOPICS: Final = frozenset({"entity", "hidden_entity", "kept_entity", "document", "conversation", "person"})
+"""`source.detail` of topics whose pages are made of documents and conversations, not declared by a person."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from agent_memory.knowledge.items.drawn import is_passage, list_source_ids
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.models import DIGEST, EPISODE, RESOURCE, TOPIC, Topic
 from agent_memory.models.digest_statements import PASSAGE
+from agent_memory.models.knowledge import DERIVED_TOPICS
 from agent_memory.service.said_days import describe_day
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ KEPT: Final = "kept_entity"
 DOCUMENT: Final = "document"
 TALK: Final = "conversation"
 PERSON: Final = "person"
-DERIVED: Final = frozenset({ENTITY, HIDDEN, KEPT, DOCUMENT, TALK, PERSON})
 KEY: Final = "of"
 """Key of a topic's metadata that has the ID of its document or conversation, or the name of the speaker."""
 FILE: Final = "file"
@@ -109,7 +109,7 @@ class PageSubject:
 
 def is_derived(topic: Topic) -> bool:
     """Return True if a topic was not declared."""
-    return topic.source.detail in DERIVED
+    return topic.source.detail in DERIVED_TOPICS
 
 
 def is_legacy(topic: Topic) -> bool:
