@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
-from agent_memory.files.layout import agents_under, root_of
+from agent_memory.files.layout import agents_under, folder_of, root_of
 from agent_memory.host.change_lines import ChangeLines
 from agent_memory.host.conversation import Conversation
 from agent_memory.host.groups import Belonging
@@ -37,14 +37,14 @@ from agent_memory.models import utc_now
 from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.privacy.consent_state import ConsentState
 from agent_memory.registry import LIFECYCLE
-from agent_memory.service import EVENTS, Caller, MemoryService
+from agent_memory.service import EVENTS
 from agent_memory.service.background import Background
 from agent_memory.settings import SettingsT, merge_shared, parse_module_config
-from agent_memory.storage import folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from agent_memory.service import Caller, MemoryService
     from agent_memory.service.alerting import Seen
     from agent_memory.settings import ServiceSettings
 

@@ -6,7 +6,6 @@ name of that file (`agent_memory.knowledge.blobs`).
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -52,12 +51,6 @@ class BlobName(IdOf):
 
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-
-
-def derived_id(prefix: str, *parts: object) -> str:
-    """Return an id that is always the same for the same parts: doing something again makes no second record."""
-    digest = hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"))
-    return f"{prefix}{digest.hexdigest()[:12]}"
 
 
 class Text(Record):

@@ -34,13 +34,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker would take it for every name there is
-    __getattr__, __dir__ = _offer(
-        __name__,
-        {
-            "privacy.encrypting": "BEYOND_ENCRYPTION Encrypted change_key decrypt encrypt",
-            "privacy.inbox": "Held Inbox",
-            "privacy.inbox_access": "count_waiting drop_stored inbox_exists keep_inbox opened_inbox",
-            "privacy.purging": "Plan Purging Receipt",
-            "privacy.searching": "Found",
-        },
-    )
+    __getattr__, __dir__ = _offer(__name__)

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from agent_memory.files.layout import folder_of
-from agent_memory.lifecycle.briefing.briefing import TOKENS, Briefer, Briefing
+from agent_memory.lifecycle.briefing.briefing import TOKENS, Briefer
 from agent_memory.models import EPISODE
 from agent_memory.registry import KNOWLEDGE
 from agent_memory.service import NOBODY
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.lifecycle.briefing.result import Briefing
     from agent_memory.service import Caller, MemoryService
 
 
