@@ -25,7 +25,6 @@ FOREIGN: Final = {
     "yaml": "10 ms that a session without YAML does not pay",
     "langchain_core": "an extra",
     "structlog": "15 ms, for those who log",
-    "filelock": "9 ms, for those who build or hold an index",
     "sqlite3": "rarely needed",
     "re2": "only schemas with a pattern need it",
     "rich": "its progress bars, 15 ms, are for commands that take long",
