@@ -65,6 +65,7 @@ class MemorySession:
             degraded are here, too.
         project: Returns the project that is worked on, also where memories are noted without one; empty for none.
         named: Returns every agent that this session was given, whichever is active.
+        settings: Settings of the service, merged when a module is configured; immutable.
         warnings: Unknown settings and the like, for `memory_status`.
         problem: Why memory cannot work in this session, or None.
         belonging: Whose the conversation is, as the host and settings say it; the root's for its children.
@@ -99,6 +100,8 @@ class MemorySession:
             coordinator, self._root.consent if self._root is not None else None
         )
         self._shared: dict[str, dict[str, Any]] = {}
+        self.settings: ServiceSettings = merge_shared({}, partial=True)
+        self._is_checked = False
         self._resume = Resume(
             self.session_id,
             lambda: root_of(self.settings.storage_root),
@@ -144,12 +147,13 @@ class MemorySession:
         """Take over a module's configuration; on a wrong value return None and keep the reason in `problem`."""
         try:
             settings, shared, warnings = parse_module_config(module, own, self.consent.take_limits(module, own, raw))
-            merge_shared({**self._shared, module: shared}, partial=True)
+            merged = merge_shared({**self._shared, module: shared}, partial=True)
         except AgentMemoryError as error:
             log.warning_once("memory_disabled", module=module, code=error.code, error=error.message)
             self.problem = self.problem or error
             return None
         self._shared[module] = shared
+        self.settings, self._is_checked = merged, False
         self.conversation.model_writes.watch(self.settings.storage_root)
         self.warn(warnings)
         return settings
@@ -160,11 +164,6 @@ class MemorySession:
             if warning not in self.warnings:
                 self.warnings.append(warning)
                 log.warning_once("setting_not_understood", warning=warning)
-
-    @property
-    def settings(self) -> ServiceSettings:
-        """The service's settings, as given to all modules so far."""
-        return merge_shared(self._shared, partial=True)
 
     @property
     def caller(self) -> Caller:
@@ -293,7 +292,9 @@ class MemorySession:
     def _check_settings(self) -> None:
         if self.problem is not None:
             raise ConfigurationError(self.problem.message, code=self.problem.code, recovery=self.problem.recovery)
-        merge_shared(self._shared)  # all modules have spoken by now: do their values fit together?
+        if not self._is_checked:  # all modules have been configured by now
+            merge_shared(self._shared)
+            self._is_checked = True
 
     async def service(self) -> MemoryService | None:
         """Return the service, or None if memory is off or cannot be opened (which is reported once)."""

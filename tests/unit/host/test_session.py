@@ -230,3 +230,14 @@ async def test_lost_purge_list_turns_memory_off_and_says_so_once(make_session: S
     with raises(AgentMemoryError, "purge_list"):
         await session.require()
     assert not (root / "bob" / "memories.yaml").exists()
+
+
+async def test_session_settings_are_resolved_once(make_session: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    await session.require()
+    merged: list[object] = []
+    monkeypatch.setattr("agent_memory.host.session.merge_shared", lambda given, **_: merged.append(given))
+    service = await session.require()
+    assert session.caller.session_id == "root-1"
+    assert (session.identity().agent_id, service.settings is session.settings) == ("bob", True)
+    assert merged == []
