@@ -25,35 +25,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import time_machine
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from importlib.machinery import ModuleSpec
-    from types import ModuleType
+from tests.absent_package import AbsentPackage
+from tests.core_run import MAIN_MODULES
 
+if TYPE_CHECKING:
     from agent_memory.privacy import Receipt
     from agent_memory.service import MemoryService
 
-MAIN_MODULES: Final = (
-    "amplifier_module_tool_memory_semantic",
-    "amplifier_module_context_memory_scratchpad",
-    "amplifier_module_hooks_memory_capture",
-)
 NOTE: Final = "The harbour has ten boats."
 AT: Final = datetime(2027, 1, 5, 12, tzinfo=UTC)
-
-
-class AbsentPackage:
-    """Finder for which one package and its modules do not exist."""
-
-    def __init__(self, package: str) -> None:
-        self._package = package
-
-    def find_spec(
-        self, name: str, _path: Sequence[str] | None = None, _target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if f"{name}.".startswith(f"{self._package}."):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return None
 
 
 def load_everything() -> None:

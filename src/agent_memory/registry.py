@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CORE: Final = "agent_memory"
+_KNOWLEDGE: Final = "agent_memory.knowledge"
+_ARCHIVE: Final = "agent_memory.lifecycle.archive"
 NOT_CLEANED: Final = "not cleaned: "
 """How a sentence of a receipt begins that names a file which a purge could not clean."""
 
@@ -38,16 +40,16 @@ class RegisteredKind(NamedTuple):
 
 KINDS: Final[Mapping[str, RegisteredKind]] = {
     "memory": RegisteredKind("memories.yaml", "agent_memory.models.memory:MEMORY"),
-    "resource": RegisteredKind("knowledge.yaml", "agent_memory.models.knowledge:RESOURCE", "agent_memory.knowledge"),
-    "topic": RegisteredKind("knowledge.yaml", "agent_memory.models.knowledge:TOPIC", "agent_memory.knowledge"),
-    "episode": RegisteredKind("episodes.yaml", "agent_memory.models.knowledge:EPISODE", "agent_memory.knowledge"),
+    "resource": RegisteredKind("knowledge.yaml", "agent_memory.models.knowledge:RESOURCE", _KNOWLEDGE),
+    "topic": RegisteredKind("knowledge.yaml", "agent_memory.models.knowledge:TOPIC", _KNOWLEDGE),
+    "episode": RegisteredKind("episodes.yaml", "agent_memory.models.knowledge:EPISODE", _KNOWLEDGE),
     "stage_mark": RegisteredKind("tasks.yaml", "agent_memory.models.knowledge:MARK"),
-    "entity": RegisteredKind("entities.yaml", "agent_memory.models.entities:ENTITY", "agent_memory.knowledge"),
-    "mentions": RegisteredKind("entities.yaml", "agent_memory.models.entities:MENTIONS", "agent_memory.knowledge"),
-    "relation": RegisteredKind("entities.yaml", "agent_memory.models.entities:RELATION", "agent_memory.knowledge"),
-    "summary": RegisteredKind("entities.yaml", "agent_memory.models.entities:SUMMARY", "agent_memory.knowledge"),
-    "archived": RegisteredKind("archive.yaml", "agent_memory.models.archive:ARCHIVED", "agent_memory.lifecycle"),
-    "tidy_run": RegisteredKind("archive.yaml", "agent_memory.models.archive:TIDY_RUN", "agent_memory.lifecycle"),
+    "entity": RegisteredKind("entities.yaml", "agent_memory.models.entities:ENTITY", _KNOWLEDGE),
+    "mentions": RegisteredKind("entities.yaml", "agent_memory.models.entities:MENTIONS", _KNOWLEDGE),
+    "relation": RegisteredKind("entities.yaml", "agent_memory.models.entities:RELATION", _KNOWLEDGE),
+    "summary": RegisteredKind("entities.yaml", "agent_memory.models.entities:SUMMARY", _KNOWLEDGE),
+    "archived": RegisteredKind("archive.yaml", "agent_memory.models.archive:ARCHIVED", _ARCHIVE),
+    "tidy_run": RegisteredKind("archive.yaml", "agent_memory.models.archive:TIDY_RUN", _ARCHIVE),
     "candidate": RegisteredKind("inbox.yaml", "agent_memory.models.inbox:CANDIDATE"),
 }
 """Kinds of record by name, in the order in which they are examined."""
@@ -65,7 +67,7 @@ class FeaturePackage:
 
     package: str
     handlers: Mapping[str, str]
-    watcher_name: str
+    watcher_name: str = ""
 
     @property
     def files(self) -> frozenset[str]:
@@ -103,7 +105,7 @@ class FeaturePackage:
 
 
 KNOWLEDGE: Final = FeaturePackage(
-    "agent_memory.knowledge",
+    _KNOWLEDGE,
     {
         "watcher": "pages.watching:PageWatcher",
         "source": "search_source:KnowledgeSource",
@@ -114,16 +116,13 @@ KNOWLEDGE: Final = FeaturePackage(
     },
     "pages",
 )
-LIFECYCLE: Final = FeaturePackage(
-    "agent_memory.lifecycle",
-    {
-        "watcher": "archive.watching:ArchiveWatcher",
-        "retention": "archive.retention:archive_expired",
-        "health": "health.watching:find_checks",
-    },
+ARCHIVE: Final = FeaturePackage(
+    _ARCHIVE,
+    {"watcher": "watching:ArchiveWatcher", "retention": "retention:archive_expired"},
     "archive",
 )
-FEATURES: Final = (KNOWLEDGE, LIFECYCLE)
+HEALTH: Final = FeaturePackage("agent_memory.lifecycle.health", {"checks": "watching:find_checks"})
+FEATURES: Final = (KNOWLEDGE, ARCHIVE, HEALTH)
 
 
 def list_uncleaned(names: Collection[str]) -> list[str]:

@@ -12,6 +12,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.concurrency.processes import environment
 from tests.support import read_files
 
@@ -64,9 +66,13 @@ def test_folder_of_all_features_is_cleaned_by_main_modules_alone(tmp_path: Path)
     assert dict(read_contents(tmp_path / "alone")) == dict(read_contents(tmp_path / "all"))
 
 
-def test_purge_without_knowledge_names_its_files(tmp_path: Path) -> None:
-    report = run_features(tmp_path / "agents", "without:agent_memory.knowledge")
-    assert report["failed"] == [
-        f"not cleaned: {name} (the package agent_memory.knowledge is absent)"
-        for name in ("entities.yaml", "episodes.yaml", "knowledge.yaml")
-    ]
+@pytest.mark.parametrize(
+    ("package", "files"),
+    [
+        ("agent_memory.knowledge", ("entities.yaml", "episodes.yaml", "knowledge.yaml")),
+        ("agent_memory.lifecycle.archive", ("archive.yaml",)),
+    ],
+)
+def test_purge_without_a_package_names_its_files(package: str, files: tuple[str, ...], tmp_path: Path) -> None:
+    report = run_features(tmp_path / "agents", f"without:{package}")
+    assert report["failed"] == [f"not cleaned: {name} (the package {package} is absent)" for name in files]

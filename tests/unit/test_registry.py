@@ -13,7 +13,7 @@ from agent_memory.service.kinds import KINDS as LOADED
 if TYPE_CHECKING:
     from pathlib import Path
 
-ABSENT = FeaturePackage("agent_memory.no_such_package", {"watcher": "pages:Watcher"}, "pages")
+ABSENT = FeaturePackage("agent_memory.no_such_package", {"watcher": "pages:Watcher"})
 
 
 def test_kinds_have_the_names_and_files_of_the_registry() -> None:

@@ -36,7 +36,7 @@ from agent_memory.logs import get_logger
 from agent_memory.models import utc_now
 from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.privacy.consent_state import ConsentState
-from agent_memory.registry import LIFECYCLE
+from agent_memory.registry import ARCHIVE, HEALTH
 from agent_memory.service import EVENTS
 from agent_memory.service.background import Background
 from agent_memory.settings import SettingsT, merge_shared, parse_module_config
@@ -101,7 +101,6 @@ class MemorySession:
         )
         self._shared: dict[str, dict[str, Any]] = {}
         self.settings: ServiceSettings = merge_shared({}, partial=True)
-        self._is_checked = False
         self._resume = Resume(
             self.session_id,
             lambda: root_of(self.settings.storage_root),
@@ -113,7 +112,7 @@ class MemorySession:
         self.belonging: Belonging = of_all or Belonging(coordinator, self.root_id)
         self.group = self.belonging.group
         self._activated: str | None = None
-        self._recalled = self._said_whose = False
+        self._recalled = self._said_whose = self._is_checked = False
         self._share, self._upkeep = ServiceShare(), Background()
         self._users = 0
         self._undo: list[Callable[[], None]] = []
@@ -285,7 +284,7 @@ class MemorySession:
             service.warm_up()
             days, project = identity.consent.retain_days, self.project()
             if days is not None and project and self._root is None:
-                self._upkeep.run(LIFECYCLE.load("retention")(service, project, days, utc_now(), self.caller))
+                self._upkeep.run(ARCHIVE.load("retention")(service, project, days, utc_now(), self.caller))
 
         return await self._share.opened(self.root_id, identity.agent_id, self.settings, begin)
 
@@ -378,9 +377,9 @@ class MemorySession:
 
 async def _find_checks(service: MemoryService, caller: Caller) -> Sequence[Seen]:
     """Return the checks of a session; none without the package that has them."""
-    if not LIFECYCLE.is_installed:
+    if not HEALTH.is_installed:
         return []
-    checks: Sequence[Seen] = await LIFECYCLE.load("health")(service, utc_now, caller)
+    checks: Sequence[Seen] = await HEALTH.load("checks")(service, utc_now, caller)
     return checks
 
 

@@ -9,6 +9,7 @@ import pytest
 from agent_memory.encryption import KeyFile, PersonKey
 from agent_memory.errors import AgentMemoryError, ConfigurationError
 from agent_memory.host import MemorySession, TurnState
+from agent_memory.host import session as session_module
 from agent_memory.journal.agent_file import PurgeState, note_purges
 from agent_memory.service import MemoryService
 from agent_memory.settings import CaptureSettings, ScratchpadSettings, ToolSettings
@@ -236,7 +237,7 @@ async def test_session_settings_are_resolved_once(make_session: Sessions, monkey
     session = make_session(settings={"agent_id": "bob"})
     await session.require()
     merged: list[object] = []
-    monkeypatch.setattr("agent_memory.host.session.merge_shared", lambda given, **_: merged.append(given))
+    monkeypatch.setattr(session_module, "merge_shared", lambda given, **_: merged.append(given))
     service = await session.require()
     assert session.caller.session_id == "root-1"
     assert (session.identity().agent_id, service.settings is session.settings) == ("bob", True)
