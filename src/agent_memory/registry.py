@@ -55,6 +55,45 @@ KINDS: Final[Mapping[str, RegisteredKind]] = {
 """Kinds of record by name, in the order in which they are examined."""
 
 
+class RegisteredCheck(NamedTuple):
+    """One check of the doctor that needs a feature package.
+
+    Attributes:
+        file: Name of the journal or folder that it examines.
+        place: Where the check is, as `module:NAME`.
+    """
+
+    file: str
+    place: str
+
+
+CHECKS: Final[Mapping[str, RegisteredCheck]] = {
+    "speakers": RegisteredCheck("episodes.yaml", "agent_memory.doctor.checks_knowledge:examine_speakers"),
+    "entities": RegisteredCheck("entities.yaml", "agent_memory.doctor.checks_knowledge:examine_guesses"),
+    "hidden_topics": RegisteredCheck("knowledge.yaml", "agent_memory.doctor.checks_knowledge:examine_topics"),
+    "topics": RegisteredCheck("topics", "agent_memory.doctor.checks_knowledge:examine_pages"),
+}
+"""Checks of the doctor by name."""
+
+
+def load_handler(place: str) -> Any:
+    """Return what is at `module:NAME`.
+
+    Raises:
+        StorageError: A package that it needs is absent (`package_absent`).
+    """
+    try:
+        return resolve_name(place)
+    except ModuleNotFoundError as error:
+        if not f"{error.name}.".startswith(f"{CORE}."):
+            raise
+        raise StorageError(
+            f"The package {error.name} is absent, so its files were left as they are.",
+            code="package_absent",
+            recovery="Install this package again, whole.",
+        ) from error
+
+
 @dataclass(frozen=True, slots=True)
 class FeaturePackage:
     """A package that can be absent, and what core calls of it.
@@ -92,16 +131,7 @@ class FeaturePackage:
         Raises:
             StorageError: The package is absent (`package_absent`).
         """
-        try:
-            return resolve_name(f"{self.package}.{self.handlers[use]}")
-        except ModuleNotFoundError as error:
-            if not f"{error.name}.".startswith(f"{self.package}."):
-                raise
-            raise StorageError(
-                f"The package {self.package} is absent, so its files were left as they are.",
-                code="package_absent",
-                recovery="Install this package again, whole.",
-            ) from error
+        return load_handler(f"{self.package}.{self.handlers[use]}")
 
 
 KNOWLEDGE: Final = FeaturePackage(

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import StorageError
-from agent_memory.registry import FEATURES, KINDS, FeaturePackage, list_uncleaned
+from agent_memory.registry import (
+    CHECKS,
+    FEATURES,
+    KINDS,
+    FeaturePackage,
+    RegisteredCheck,
+    list_uncleaned,
+    load_handler,
+)
 from agent_memory.service.kinds import KINDS as LOADED
 
 if TYPE_CHECKING:
@@ -46,3 +54,8 @@ def test_journal_of_unknown_kind_is_not_cleaned() -> None:
     assert list_uncleaned(["memories.yaml", "gadgets.yaml"]) == [
         "not cleaned: gadgets.yaml (a journal of an unknown kind)"
     ]
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+def test_check_of_feature_package_exists(check: RegisteredCheck) -> None:
+    assert callable(load_handler(check.place))

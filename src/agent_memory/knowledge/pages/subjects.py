@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.items.drawn import is_passage, list_source_ids
 from agent_memory.knowledge.passages.sections import SEPARATOR
-from agent_memory.models import DIGEST, EPISODE, RESOURCE, TOPIC, Topic
+from agent_memory.models import DIGEST, EPISODE, RESOURCE, Topic
 from agent_memory.models.digest_statements import PASSAGE
 from agent_memory.models.knowledge import DERIVED_TOPICS
 from agent_memory.service.said_days import describe_day
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.topics.saves import TopicFiles
     from agent_memory.models import Episode, Memory, Record, Resource
 
-TOPICS_FILE: Final = TOPIC.journal
 ENTITY: Final = "entity"
 """`source.detail` of a topic of names in items, which earlier versions made."""
 HIDDEN: Final = "hidden_entity"
