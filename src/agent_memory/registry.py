@@ -1,4 +1,4 @@
-"""Feature packages: the files that each owns in an agent's folder, and its functions by dotted name.
+"""Kinds of record and feature packages, by files and dotted names.
 
 Core imports no feature package. It looks up which files exist in the folder of an agent, and loads a function of a
 feature package when one of its files exists.
@@ -77,7 +77,7 @@ CHECKS: Final[Mapping[str, RegisteredCheck]] = {
 
 
 def load_handler(place: str) -> Any:
-    """Return what is at `module:NAME`.
+    """Return the object at `module:NAME`.
 
     Raises:
         StorageError: A package that it needs is absent (`package_absent`).
@@ -96,7 +96,7 @@ def load_handler(place: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class FeaturePackage:
-    """A package that can be absent, and what core calls of it.
+    """A package that can be absent, and its functions for core.
 
     Attributes:
         package: Dotted name of the package.

@@ -40,7 +40,9 @@ _RESUMING: Final = ("resume", "allow", "again", "store", "filler")
 
 
 class _WordLists:
-    """Word lists of one language, each compiled at its first use; most prompts need one of thirteen.
+    """Word lists of one language, each compiled at its first use.
+
+    Most prompts need one of thirteen.
 
     Args:
         data: Lists by key; `patterns/consent.yaml` explains the keys.
@@ -52,12 +54,12 @@ class _WordLists:
 
     @functools.cached_property
     def only_words(self) -> re.Pattern[str]:
-        """Any words of a request or permission, one after another; fails at the first other word."""
+        """Words of a request or permission in a row; fails at others."""
         patterns = (self._join_lists(*keys) for keys in (_STOPPING, _RESUMING))
         return re.compile("|".join(rf"(?:\W*+(?>{words}))++\W*+" for words in patterns), re.IGNORECASE)
 
     def _find(self, *keys: str) -> re.Pattern[str]:
-        """Return what finds a word of these lists."""
+        """Return the pattern of the words of some lists."""
         if keys not in self._compiled:
             self._compiled[keys] = re.compile(self._join_lists(*keys), re.IGNORECASE)
         return self._compiled[keys]

@@ -1,4 +1,4 @@
-"""Check what the package of knowledge wrote; loaded when its files exist (see `registry.py`)."""
+"""Checks of the files of knowledge; loaded when one exists."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def examine_speakers(case: Case) -> Iterator[Concern]:
 
 
 def examine_pages(case: Case) -> Iterator[Concern]:
-    """Yield what the folder of pages has that is not a page."""
+    """Yield concerns about entries among the pages."""
     yield from of_topics(case.folder.topics)

@@ -140,7 +140,10 @@ def examine_case(case: Case) -> list[Finding]:
 
 
 def _find_registered(case: Case) -> dict[str, Check]:
-    """Return the checks of feature packages for a journal, and with the first one for the folder of pages."""
+    """Return checks of feature packages for a journal.
+
+    With the first journal also those for the folder of pages.
+    """
     files = {case.path.name}
     if case.is_first:
         files |= {TOPICS} & set(names_in(case.folder.path))

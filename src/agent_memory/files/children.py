@@ -1,4 +1,4 @@
-"""Child processes of ours: how they are started, and what they do first to keep their files private."""
+"""Child processes: their command, environment and rights."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def python_module(name: str) -> list[str]:
 
 
 def child_environment() -> dict[str, str]:
-    """Return this process's environment, with this package importable and numeric libraries held to one thread."""
+    """Return the environment of a child process.
+
+    This package can be imported, and numeric libraries have one thread.
+    """
     home = str(Path(__file__).parents[2])
     places = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**environment_without_keys(), "PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1"}

@@ -125,7 +125,7 @@ def archive_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[None]:
 
 @contextlib.contextmanager
 def index_lock(path: Path, doing: str, wait: float = 0) -> Iterator[None]:
-    """Hold a lock of an index for the block: of its builder, or of the process that holds a shard.
+    """Hold the lock of an index or of a shard for the block.
 
     Args:
         path: File to lock, created if missing.

@@ -1,4 +1,4 @@
-"""Opening of an agent's service with everything that sessions use; loads every layer."""
+"""Opening of an agent's service for sessions; loads every layer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["create_service", "finish_purges", "unlock_files"]
 
 
 def create_service(agent_id: str, settings: ServiceSettings) -> MemoryService:
-    """Return a new service of an agent, followed by its inbox and the feature packages."""
+    """Return a service with its inbox and feature packages."""
     return add_waiting_notes(keep_inbox(attach_features(open_service(agent_id, settings))))
 
 

@@ -376,7 +376,7 @@ class MemorySession:
 
 
 async def _find_checks(service: MemoryService, caller: Caller) -> Sequence[Seen]:
-    """Return the checks of a session; none without the package that has them."""
+    """Return the checks of a session; none without their package."""
     if not HEALTH.is_installed:
         return []
     checks: Sequence[Seen] = await HEALTH.load("checks")(service, utc_now, caller)

@@ -1,4 +1,4 @@
-"""Access to an agent's inbox, which is loaded when it exists or gets its first text."""
+"""Access to an agent's inbox; loads it at its first use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def inbox_exists(agent_id: str, settings: ServiceSettings) -> bool:
 
 @contextlib.asynccontextmanager
 async def opened_inbox(service: MemoryService, *, clock: Clock = utc_now) -> AsyncIterator[Inbox]:
-    """Open the inbox of a service's agent for the length of the block; see `Inbox`."""
+    """Open the inbox of an agent for the block; see `Inbox`."""
     from agent_memory.privacy.inbox import Inbox  # for those who have one
 
     inbox = Inbox(service, clock=clock)
@@ -38,14 +38,17 @@ async def opened_inbox(service: MemoryService, *, clock: Clock = utc_now) -> Asy
 
 
 async def drop_stored(service: MemoryService, memory: Memory, caller: Caller) -> None:
-    """Remove from the inbox what a stored memory says."""
+    """Remove the texts of a stored memory from the inbox."""
     if inbox_exists(service.agent_id, service.settings):
         async with opened_inbox(service) as inbox:
             await inbox.drop_stored(memory, caller)
 
 
 async def count_waiting(service: MemoryService) -> int:
-    """Return how many candidates wait; 0 too where that cannot be told, which the doctor explains."""
+    """Return the number of waiting candidates.
+
+    0 also for an inbox that cannot be read, which the doctor explains.
+    """
     if inbox_exists(service.agent_id, service.settings):
         with contextlib.suppress(StorageError):
             async with opened_inbox(service) as inbox:
@@ -58,7 +61,7 @@ INBOX: Final = "inbox"
 
 
 def keep_inbox(service: MemoryService) -> MemoryService:
-    """Have a service take out of the inbox what says the same as a memory that is forgotten; return it."""
+    """Remove forgotten texts from the inbox, too; return the service."""
 
     async def forget(memory_ids: Collection[str], caller: Caller) -> None:
         if not inbox_exists(service.agent_id, service.settings):

@@ -1,4 +1,4 @@
-"""Feature packages that follow and extend a service; each is loaded when one of its files exists."""
+"""Feature packages of a service, each loaded by its files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def attach_features(service: MemoryService) -> MemoryService:
-    """Let feature packages remove forgotten texts and add search results; return the service."""
+    """Attach the watchers and search sources of feature packages.
+
+    Returns the service.
+    """
     if service.settings.backend != "server":
         for feature in FEATURES:
             if "watcher" in feature.handlers:

@@ -21,14 +21,14 @@ PAGES: Final = "pages"
 
 
 def keep_pages(service: MemoryService) -> MemoryService:
-    """Add a `PageWatcher` to a service and return it; `attach_features` does so for sessions."""
+    """Add a `PageWatcher` to a service; return the service."""
     watcher = PageWatcher(service)
     service.watchers.add(PAGES, watcher.withdraw, watcher.close)
     return service
 
 
 class PageWatcher:
-    """Removes texts from an agent's pages, which stay open until the service closes.
+    """Removes texts from pages; open until the service closes.
 
     Args:
         service: Service of the agent's memory.

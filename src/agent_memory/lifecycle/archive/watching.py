@@ -1,4 +1,4 @@
-"""Watcher that removes from the archive what was merged into a forgotten memory."""
+"""Watcher that removes archived memories merged into forgotten ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ArchiveWatcher:
-    """Forgets with a memory what was merged into it, which says the same.
+    """Forgets with a memory the archived ones merged into it.
 
     Args:
         service: Service of the agent's memory.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def watch(service: MemoryService, clock: Clock) -> None:
-    """Report once to sessions what turns bad while they last (`memory:alert`)."""
+    """Report new problems to sessions once (`memory:alert`)."""
     service.alerts.look_by(partial(find_checks, service, clock))
 
 
