@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError
+from agent_memory.files.lock import index_lock
 from agent_memory.memories import MigratableStorage
 from agent_memory.retrieval import embedded_texts
 from agent_memory.scratchpad.file import render_file
 from agent_memory.storage import AgentFolder, FileStorage, folder_of
-from agent_memory.storage.vector.shards import Shards, index_lock
+from agent_memory.storage.vector.shards import Shards
 from benchmarks._crash_model import Expected, Pending, compare, shown
 from benchmarks._crash_operations import AGENT, CALLER, COMMANDS, EMBEDDER, open_service, run_command
 from benchmarks._crash_process import Shim

@@ -94,7 +94,7 @@ def preload() -> None:
     for name in (
         "agent_memory.cli.app",
         "agent_memory.host.registry",
-        "filelock",
+        "agent_memory.host.service_opener",
         "numpy",
         "rich.progress",
         "Stemmer",

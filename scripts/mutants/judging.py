@@ -30,7 +30,7 @@ _SECONDS_OF_TESTS: Final = (
 )
 _FEW: Final = 5
 _BYTES: Final = 4 << 30
-_PRELOADED: Final = ("hypothesis", "pydantic", "yaml", "structlog", "filelock", "asyncio", "email")
+_PRELOADED: Final = ("hypothesis", "pydantic", "yaml", "structlog", "asyncio", "email")
 
 
 class _TestWatch:

@@ -52,15 +52,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker would take it for every name there is
-    __getattr__, __dir__ = _offer(
-        __name__,
-        {
-            "embeddings": "EmbeddingGenerator",
-            "errors": "AgentMemoryError",
-            "models": "Memory MemorySearchResult Observation Scratchpad SearchFilters SearchResults",
-            "scratchpad": "ScratchpadManager",
-            "service": "MemoryService",
-            "settings": "ServiceSettings",
-            "memories": "FileStorage MemoryStorage VectorStorage detect_storage",
-        },
-    )
+    __getattr__, __dir__ = _offer(__name__)

@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+_IMPORT: Final = re.compile(r"^    from (agent_memory\.[\w.]+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
+_NAME: Final = re.compile(r"\w+")
 
-def offer(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+
+def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a package.
 
+    The package imports the names for type checkers alone, each line by one level; where each comes from is read there.
+
     Args:
-        package: Its name.
-        homes: Modules below `agent_memory`, each with the names it is home of, parted by spaces.
+        package: Name of the package.
     """
-    home_of = {name: home for home, names in homes.items() for name in names.split()}
 
     def load(name: str) -> object:
-        if name not in home_of:
+        home = _find_homes(package).get(name)
+        if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value: object = getattr(import_module(f"agent_memory.{home_of[name]}"), name)
+        value: object = getattr(import_module(home), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    return load, lambda: sorted({*vars(sys.modules[package]), *home_of})
+    return load, lambda: sorted({*vars(sys.modules[package]), *_find_homes(package)})
+
+
+@cache
+def _find_homes(package: str) -> Mapping[str, str]:
+    """Return the module of each name that a package offers."""
+    source = Path(str(sys.modules[package].__file__)).read_text(encoding="utf-8")
+    found = ((home, _NAME.findall(several or single)) for home, several, single in _IMPORT.findall(source))
+    return {name: home for home, names in found for name in names}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HEAVY = (
     "numpy", "onnxruntime", "tokenizers", "openai", "qdrant_client", "qdrant_edge", "amplifier_core",
-    "structlog", "yaml", "filelock", "typer", "rich",
+    "structlog", "yaml", "typer", "rich",
 )  # fmt: skip
 SCRIPT = """
 import json, os, sys, threading

@@ -25,7 +25,6 @@ FOREIGN: Final = {
     "yaml": "10 ms that a session without YAML does not pay",
     "langchain_core": "an extra",
     "structlog": "15 ms, for those who log",
-    "filelock": "9 ms, for those who build or hold an index",
     "sqlite3": "rarely needed",
     "re2": "only schemas with a pattern need it",
     "rich": "its progress bars, 15 ms, are for commands that take long",
@@ -42,9 +41,12 @@ OWN: Final = {
     "agent_memory.privacy": "its purges are for those who have some; it loads storage and backups",
     "agent_memory.times": "its patterns, 30 ms, are for texts with dates",
     "agent_memory.entities": "its word lists load yaml",
+    "agent_memory.retrieval": "reads dates and words, for texts that are shortened",
     "agent_memory.service": "loads every layer; help and completion do without them",
     "agent_memory.redaction": "its patterns take 30 ms to compile, which only a writer needs",
     "agent_memory.yaml_reading": "loads yaml",
+    "amplifier_module_tool_memory_semantic.digest": "loads knowledge, for agents with documents",
+    "agent_memory.host.service_opener": "loads every layer, which a session needs at its first use of memory",
     "agent_memory.workspace": "needs SQLAlchemy and jsonschema, which are extras",
 }
 FRONT_DOORS: Final = {"cli/__init__.py"}

@@ -21,8 +21,8 @@ LAYERS = (
     ("capture", "entities", "scratchpad"), ("memories",),
     ("storage",), ("conflicts",), ("retrieval",), ("segments", "journal", "embeddings"), ("encryption",), ("files",),
     ("settings",),
-    ("models",), ("redaction", "times"),
-    ("characters", "errors", "installing", "late", "logs", "signals", "yaml_reading"),
+    ("models",), ("redaction", "registry", "times"),
+    ("characters", "errors", "installing", "late", "logs", "sentences", "signals", "yaml_reading"),
 )  # fmt: skip
 # The package's front door re-exports what people use without the host; nothing below it may come back through it.
 FRONT = "__init__"

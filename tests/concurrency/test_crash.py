@@ -17,6 +17,7 @@ from agent_memory.cli.app import build
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.files import atomic
 from agent_memory.files.atomic import replace_file
+from agent_memory.files.lock import index_lock
 from agent_memory.files.names import BUILD_LOCK
 from agent_memory.files.temporary import claim, remove_leftovers
 from agent_memory.host.notes import Note, SessionMemory
@@ -24,7 +25,7 @@ from agent_memory.journal import Change, Journal, Problem
 from agent_memory.journal.salvage import keep_rejected
 from agent_memory.memories import MigratableStorage
 from agent_memory.service import AuditLog
-from agent_memory.storage.vector.shards import Shards, index_lock
+from agent_memory.storage.vector.shards import Shards
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.support import memory_of
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.host.messages import text_of_content
-from agent_memory.lifecycle.briefing import Briefing, SessionBriefing
+from agent_memory.lifecycle.briefing import Briefing
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from agent_memory.host import MemorySession
+    from agent_memory.lifecycle.briefing import SessionBriefing
     from agent_memory.service import MemoryService
 
 
@@ -49,6 +50,8 @@ class Briefed:
             return
         self._is_made = True
         if self._tokens is not None:
+            from agent_memory.lifecycle.briefing import SessionBriefing  # reads and ranks, for the first prompt
+
             self._briefings = SessionBriefing(service, self._tokens)
             self.now = await self._briefings.make(await self._prompt(), self._session.caller, known)
 

@@ -9,9 +9,9 @@ from amplifier_core import HookResult
 
 from agent_memory.host.messages import last_assistant_text, text_of_content, text_of_result
 from agent_memory.knowledge.intake.drafting import Turn
-from agent_memory.knowledge.tool_settings import KNOWLEDGE_TOOLS
 from agent_memory.logs import get_logger
 from agent_memory.models import MAX_TEXT_CHARS, utc_now
+from agent_memory.settings import KNOWLEDGE_TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,8 @@ from amplifier_core import ChatRequest, Message
 from agent_memory.host import MemorySession, is_memory_assistant
 from agent_memory.host.provider import SessionModel
 from agent_memory.knowledge import ModelBudget
-from agent_memory.knowledge.tool_settings import KNOWLEDGE_TOOLS, KnowledgeToolSettings
+from agent_memory.knowledge.tool_settings import KnowledgeToolSettings
+from agent_memory.settings import KNOWLEDGE_TOOLS
 from amplifier_module_tool_memory_knowledge.shelf import Shelf
 from amplifier_module_tool_memory_knowledge.tools import ALL_TOOLS
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.layout import root_of
 from agent_memory.host import MemorySession, is_memory_assistant, withdraw_assistant
-from agent_memory.models import RESOURCE
+from agent_memory.registry import KINDS
 from agent_memory.settings import OFFERED_TOOLS, ToolSettings
-from amplifier_module_tool_memory_semantic.digest import DigestTool
 from amplifier_module_tool_memory_semantic.tools import ALL_TOOLS, MemoryTool, StatusTool
 
 if TYPE_CHECKING:
@@ -44,6 +43,8 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
             await coordinator.mount("tools", tool, name=tool.name)
     is_writing = not (session.is_child and is_memory_assistant(coordinator)) and "memory_store" in names
     if is_writing and has_documents(session.settings.storage_root):
+        from amplifier_module_tool_memory_semantic.digest import DigestTool  # for agents with documents
+
         digest = DigestTool(session)
         await coordinator.mount("tools", digest, name=digest.name)
     return session.leaving().aclose
@@ -52,6 +53,6 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
 def has_documents(storage_root: str) -> bool:
     """Return True if an agent of the storage root was given documents."""
     try:
-        return any(root_of(storage_root).glob(f"*/{RESOURCE.journal}"))
+        return any(root_of(storage_root).glob(f"*/{KINDS['resource'].file}"))
     except AgentMemoryError:
         return False  # each tool answers with this error

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import UnknownIdError
 from agent_memory.host.consent import is_purge_ordered, propose_purge
 from agent_memory.models import DIGEST, visible
-from agent_memory.privacy import Purging
 from agent_memory.redaction import quoted
 from agent_memory.service import views
 from agent_memory.service.seeing import is_seen
@@ -63,6 +62,8 @@ async def purge(session: MemorySession, memory_ids: Sequence[str], query: str) -
     """
     if not memory_ids:
         return {"purged": False, **await list_candidates(session, query)}
+    from agent_memory.privacy import Purging  # loads backups; for those who purge
+
     service = await session.require()
     named = [await _known(service, memory_id, session.caller) for memory_id in dict.fromkeys(memory_ids)]
     purging = Purging(service)

@@ -35,7 +35,6 @@ from agent_memory.privacy import count_waiting, drop_stored, inbox_exists, opene
 from agent_memory.redaction import quoted
 from agent_memory.service import views
 from agent_memory.service.seeing import is_seen
-from agent_memory.service.trust import lowest
 from agent_memory.settings import TOOL_NAMES
 from amplifier_module_tool_memory_semantic import inputs
 from amplifier_module_tool_memory_semantic.purging import list_candidates, purge
@@ -205,6 +204,8 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
         return note
 
     async def _accept(self, service: MemoryService, note: Candidate) -> Stored:
+        from agent_memory.service.trust import lowest  # for those who accept a note
+
         caller = self.session.caller
         async with opened_inbox(service) as inbox:
             return await inbox.accept(note.id, caller, {"trust": lowest(note.trust, caller.trust)})

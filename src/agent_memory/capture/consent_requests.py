@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.capture.rules import read_patterns
 from agent_memory.capture.spoken import is_question, own_sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 StoringRequest = Literal["stop", "resume"]
 
@@ -31,50 +33,71 @@ _WORD_END: Final = r"(?:\b|(?<=['\N{RIGHT SINGLE QUOTATION MARK}]))"
 """An elided article or denial ("n'enregistre") ends in its apostrophe, directly before the next word."""
 
 
-@dataclass(frozen=True, slots=True)
-class _WordLists:
-    """Compiled word lists of one language; `patterns/consent.yaml` explains the keys."""
+_STOPPING: Final = ("stop", "whole", "talk", "deny", "store", "ask", "filler", "thing")
+"""Lists of all words that a request to stop may consist of."""
+_RESUMING: Final = ("resume", "allow", "again", "store", "filler")
+"""Lists of all words that a permission may consist of."""
 
-    deny: re.Pattern[str]
-    store: re.Pattern[str]
-    talk: re.Pattern[str]
-    thing: re.Pattern[str]
-    stop: re.Pattern[str]
-    whole: re.Pattern[str]
-    allow: re.Pattern[str]
-    again: re.Pattern[str]
-    resume: re.Pattern[str]
-    ask: re.Pattern[str]
-    to_stop: re.Pattern[str]
-    """All words that a request to stop may consist of."""
-    to_resume: re.Pattern[str]
-    only_words: re.Pattern[str]
-    """Any of these words, one after another; fails at the first other word."""
+
+class _WordLists:
+    """Word lists of one language, each compiled at its first use.
+
+    Most prompts need one of thirteen.
+
+    Args:
+        data: Lists by key; `patterns/consent.yaml` explains the keys.
+    """
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self._data = data
+        self._compiled: dict[tuple[str, ...], re.Pattern[str]] = {}
+
+    @functools.cached_property
+    def only_words(self) -> re.Pattern[str]:
+        """Words of a request or permission in a row; fails at others."""
+        patterns = (self._join_lists(*keys) for keys in (_STOPPING, _RESUMING))
+        return re.compile("|".join(rf"(?:\W*+(?>{words}))++\W*+" for words in patterns), re.IGNORECASE)
+
+    def _find(self, *keys: str) -> re.Pattern[str]:
+        """Return the pattern of the words of some lists."""
+        if keys not in self._compiled:
+            self._compiled[keys] = re.compile(self._join_lists(*keys), re.IGNORECASE)
+        return self._compiled[keys]
+
+    def _join_lists(self, *keys: str) -> str:
+        words = "|".join(f"(?:{word})" for key in keys for word in self._data[key])
+        return rf"\b(?:{words}){_WORD_END}" if self._data.get("spaced", True) else words
 
     def stops(self, sentence: str, *, is_clause: bool, is_alone: bool) -> bool:
         """Return True if a sentence or clause asks to store nothing."""
-        if not _has_only(self.to_stop, sentence) or (is_question(sentence) and not self.ask.search(sentence)):
+        if not self._has_only(_STOPPING, sentence) or (is_question(sentence) and not self._has("ask", sentence)):
             return False
-        if self.stop.search(sentence) or (self.whole.search(sentence) and not is_clause):
-            rest = self.whole.sub(" ", self.stop.sub(" ", sentence))
-            return self.deny.search(rest) is None or any(map(self._denies, _CLAUSE_END.split(rest)))
+        if self._has("stop", sentence) or (self._has("whole", sentence) and not is_clause):
+            rest = self._find("whole").sub(" ", self._find("stop").sub(" ", sentence))
+            return not self._has("deny", rest) or any(map(self._denies, _CLAUSE_END.split(rest)))
         if not self._denies(sentence):
             return False
-        return self.talk.search(sentence) is not None or (is_alone and self.thing.search(sentence) is not None)
+        return self._has("talk", sentence) or (is_alone and self._has("thing", sentence))
+
+    def _has(self, key: str, text: str) -> bool:
+        return self._find(key).search(text) is not None
+
+    def _has_only(self, keys: tuple[str, ...], sentence: str) -> bool:
+        return re.search(r"\w", self._find(*keys).sub(" ", sentence)) is None
 
     def _denies(self, clause: str) -> bool:
-        return self.deny.search(clause) is not None and self.store.search(clause) is not None
+        return self._has("deny", clause) and self._has("store", clause)
 
     def permits(self, sentence: str) -> bool:
         """Return True if a sentence has only words of a permission."""
-        return not is_question(sentence) and not self.deny.search(sentence) and _has_only(self.to_resume, sentence)
+        return not is_question(sentence) and not self._has("deny", sentence) and self._has_only(_RESUMING, sentence)
 
     def resumes(self, sentence: str) -> bool:
         """Return True if a sentence allows storing again."""
         if not self.permits(sentence):
             return False
-        parts = (self.allow, self.store, self.again)
-        return self.resume.search(sentence) is not None or all(part.search(sentence) for part in parts)
+        parts = ("allow", "store", "again")
+        return self._has("resume", sentence) or all(self._has(part, sentence) for part in parts)
 
 
 def find_storing_request(prompt: str, agent_id: str = "") -> StoringRequest | None:
@@ -118,27 +141,6 @@ def _is_of_words(piece: str) -> bool:
     return any(wording.only_words.fullmatch(piece) for wording in _wordings())
 
 
-def _has_only(words: re.Pattern[str], sentence: str) -> bool:
-    return re.search(r"\w", words.sub(" ", sentence)) is None
-
-
 @functools.cache
 def _wordings() -> tuple[_WordLists, ...]:
-    return tuple(_compile(data) for data in read_patterns("consent").values())
-
-
-def _compile(data: dict[str, Any]) -> _WordLists:
-    is_spaced = data.get("spaced", True)
-
-    def join_lists(*keys: str) -> re.Pattern[str]:
-        words = "|".join(f"(?:{word})" for key in keys for word in data[key])
-        return re.compile(rf"\b(?:{words}){_WORD_END}" if is_spaced else words, re.IGNORECASE)
-
-    keys = ("deny", "store", "talk", "thing", "stop", "whole", "allow", "again", "resume", "ask")
-    lists = {key: join_lists(key) for key in keys}
-    to_stop = join_lists("stop", "whole", "talk", "deny", "store", "ask", "filler", "thing")
-    to_resume = join_lists("resume", "allow", "again", "store", "filler")
-    only_words = re.compile(
-        "|".join(rf"(?:\W*+(?>{words.pattern}))++\W*+" for words in (to_stop, to_resume)), re.IGNORECASE
-    )
-    return _WordLists(**lists, to_stop=to_stop, to_resume=to_resume, only_words=only_words)
+    return tuple(_WordLists(data) for data in read_patterns("consent").values())

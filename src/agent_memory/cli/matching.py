@@ -13,7 +13,7 @@ from agent_memory.cli.screen import typed
 from agent_memory.cli.text import brief
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.wording import counted
-from agent_memory.privacy.inbox import inbox_exists, opened_inbox
+from agent_memory.privacy.inbox_access import inbox_exists, opened_inbox
 from agent_memory.service.views import preview_all as preview_all_view
 from agent_memory.service.views import view_candidates
 

@@ -256,16 +256,14 @@ def _listed(names: list[str]) -> str:
 @contextlib.asynccontextmanager
 async def opened(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
     """Open an agent's memory for the length of the block."""
-    from agent_memory.knowledge.pages.watching import keep_pages
-    from agent_memory.knowledge.search_source import add_knowledge
-    from agent_memory.lifecycle.archive.watching import keep_archive
-    from agent_memory.privacy.inbox import keep_inbox
+    from agent_memory.privacy.inbox_access import keep_inbox
     from agent_memory.privacy.waiting_notes import add_waiting_notes
     from agent_memory.privacy.watching import go_on_with_purges
     from agent_memory.service import open_service
+    from agent_memory.service.features import attach_features
 
     service = open_service(agent, ServiceSettings(storage_root=str(root), lock_timeout=PERSON_SECONDS))
-    add_waiting_notes(add_knowledge(keep_inbox(keep_archive(keep_pages(service)))))
+    add_waiting_notes(keep_inbox(attach_features(service)))
     try:
         await go_on_with_purges(service)
         yield service

@@ -13,6 +13,7 @@ from agent_memory.cli.text import minute
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.models import is_memory_id
+from agent_memory.registry import NOT_CLEANED
 
 if TYPE_CHECKING:
     from agent_memory.privacy import Plan, Purging, Receipt
@@ -95,7 +96,8 @@ def _show(run: Run, receipt: "Receipt", count: int) -> None:
         f"Purged {counted(count, 'record')}. Made anew or removed: {', '.join(receipt.files) or 'nothing'}."
     )
     for sentence in receipt.failed:
-        run.screen.show(f"Not done: {sentence}", style="red")
+        is_named = sentence.startswith(NOT_CLEANED)
+        run.screen.show(sentence if is_named else f"Not done: {sentence}", style="red")
     if receipt.found:
         run.screen.show(f"Still with something of it: {', '.join(receipt.found)}.", style="red")
         run.screen.hint(

@@ -37,7 +37,7 @@ _WITHOUT: Final[dict[Part, str]] = {
 }
 """What holds without an extra."""
 _OTHERS_WRITE: Final = 0o022
-_SHOWN_VERSIONS: Final = ("onnxruntime", "qdrant-edge-py", "filelock")
+_SHOWN_VERSIONS: Final = ("onnxruntime", "qdrant-edge-py")
 
 
 def agent_names(root: Path) -> list[str]:

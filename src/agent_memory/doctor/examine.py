@@ -18,9 +18,10 @@ from agent_memory.doctor.findings import AgentReport, Finding, HomeReport, by_ar
 from agent_memory.encryption import of_encryption
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.concerns import Concern, of_lock, of_place
-from agent_memory.files.entries import size_of
+from agent_memory.files.entries import names_in, size_of
+from agent_memory.files.names import TOPICS
 from agent_memory.journal import of_purges, of_rejected
-from agent_memory.knowledge.topics.inspection import of_topics
+from agent_memory.registry import CHECKS, load_handler
 from agent_memory.service.kinds import KINDS
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
@@ -47,10 +48,7 @@ _OF_A_JOURNAL: Final[dict[str, Check]] = {
     "rejected": lambda case: of_rejected(case.path),
     "blobs": checks_files.examine_blobs,
     "tasks": checks_journal.examine_tasks,
-    "speakers": checks_hidden.examine_speakers,
     "hidden_conflicts": checks_hidden.examine_conflicts,
-    "entities": checks_hidden.examine_guesses,
-    "hidden_topics": checks_hidden.examine_topics,
 }
 _DERIVED: Final[dict[str, Check]] = {
     "scratchpad": checks_files.examine_scratchpad,
@@ -65,7 +63,6 @@ _OF_AN_AGENT: Final[dict[str, Check]] = {
     "lock": lambda case: of_lock(case.folder),
     "metadata": lambda case: of_metadata(case.folder),
     "vectors": checks_files.examine_vectors,
-    "topics": lambda case: of_topics(case.folder.topics),
     "audit": checks_files.examine_audit,
     "backups": checks_files.examine_backups,
     "purges": lambda case: of_purges(case.folder.path),
@@ -139,7 +136,22 @@ def examine_case(case: Case) -> list[Finding]:
         checks |= _DERIVED
     if case.is_first:
         checks |= _OF_AN_AGENT
-    return list(_run(checks, case))
+    return [*_run(checks, case), *_run(_find_registered(case), case)]
+
+
+def _find_registered(case: Case) -> dict[str, Check]:
+    """Return checks of feature packages for a journal.
+
+    With the first journal also those for the folder of pages.
+    """
+    files = {case.path.name}
+    if case.is_first:
+        files |= {TOPICS} & set(names_in(case.folder.path))
+    return {
+        name: lambda case, check=check: load_handler(check.place)(case)
+        for name, check in CHECKS.items()
+        if check.file in files
+    }
 
 
 def _run(checks: Mapping[str, Check], subject: object) -> Iterator[Finding]:
@@ -149,7 +161,8 @@ def _run(checks: Mapping[str, Check], subject: object) -> Iterator[Finding]:
                 yield Finding(each.code, each.sentence, each.advice, each.size, each.details)
         except _BEYOND as error:
             what = f"The examination of {name} failed: {_words(error)}."
-            yield Finding("not_examined", what, "Please report this.")
+            advice = error.recovery if isinstance(error, AgentMemoryError) else "Please report this."
+            yield Finding("not_examined", what, advice)
 
 
 def _words(error: BaseException) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.entities.identifiers import is_identifier
 from agent_memory.entities.merging import is_named_by_person
-from agent_memory.models.entities import ENTITY, RELATION_TYPES, Entity, Relation
+from agent_memory.models.entities import RELATION_TYPES, Entity, Relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from agent_memory.models import Mentions
     from agent_memory.models.record import Record
 
-ENTITIES_FILE: Final = ENTITY.journal
-"""Name of the journal of entities, for code that may name no kind."""
 REMOVED_RULES: Final = "rules"
 """Detail of the source of records that earlier versions made."""
 

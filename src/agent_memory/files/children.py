@@ -1,4 +1,4 @@
-"""What a process of ours that another one started does first: its files are its user's alone, and it leaves no core."""
+"""Child processes: their command, environment and rights."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import contextlib
 import os
 import resource
 import sys
+from pathlib import Path
 from typing import Final
+
+from agent_memory.files.environment import environment_without_keys
 
 _OTHERS: Final = 0o077
 _NO_CORE: Final = 1 if sys.platform == "linux" else 0
@@ -22,3 +25,21 @@ def keep_to_itself() -> None:
     os.umask(_OTHERS)
     with contextlib.suppress(OSError, ValueError):  # a limit of zero, which must not be raised, does nearly the same
         resource.setrlimit(resource.RLIMIT_CORE, (_NO_CORE, _NO_CORE))
+
+
+def python_module(name: str) -> list[str]:
+    """Return the command that runs a module of ours in this interpreter.
+
+    With -P: the agent's working folder may hold any `json.py`, and must not be searched for modules.
+    """
+    return [sys.executable, "-P", "-m", name]
+
+
+def child_environment() -> dict[str, str]:
+    """Return the environment of a child process.
+
+    This package can be imported, and numeric libraries have one thread.
+    """
+    home = str(Path(__file__).parents[2])
+    places = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**environment_without_keys(), "PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1"}

@@ -123,6 +123,29 @@ def archive_lock(folder: Path, wait: float = WAIT_SECONDS) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def index_lock(path: Path, doing: str, wait: float = 0) -> Iterator[None]:
+    """Hold the lock of an index or of a shard for the block.
+
+    Args:
+        path: File to lock, created if missing.
+        doing: Verb for the error, such as `build`.
+        wait: Seconds to wait for the lock.
+
+    Raises:
+        BusyError: Another process has it.
+        StorageError: It cannot be locked.
+    """
+    with contextlib.ExitStack() as held:
+        with translated(path, "lock"):
+            try:
+                held.enter_context(file_lock(path, lambda: _open_or_make(path), wait))
+            except BusyError:
+                message = f"Another process is using {path.parent.name}; it cannot {doing} now."
+                raise BusyError(message) from None
+        yield
+
+
 def finish_settled(folder: Path, wait: float = 0.0) -> None:
     """Finish what a process that died had settled to put in the place of files here.
 

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from agent_memory.capture.rules import any_of
 from agent_memory.capture.spoken import own_sentences
 from agent_memory.errors import AgentMemoryError, UnknownIdError
+from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, describe_waiting
 from agent_memory.host.user_display import AFTER_CAPTURE, has_display, show_line
 from agent_memory.models import sees, to_text, utc_now, visible
 from agent_memory.privacy import count_waiting, opened_inbox
 from agent_memory.service.background import Background
-from agent_memory.service.recent_changes import RecentChanges, UndoneChange
 from agent_memory.service.shortening import shorten_line
-from agent_memory.storage import folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from agent_memory.host.identity import Configured
     from agent_memory.models import Memory
     from agent_memory.service import Caller, MemoryService
-    from agent_memory.service.recent_changes import MemoryChange
+    from agent_memory.service.recent_changes import MemoryChange, RecentChanges, UndoneChange
     from agent_memory.settings import ServiceSettings
 
 MARKER: Final = "[agent-memory: changes"
@@ -247,6 +246,8 @@ class ChangeLines:
     async def _undo(self, service: MemoryService) -> None:
         """Take back the changes of the last turn that had some."""
         changed_at, self._changed_before = self._changed_before, {}
+        from agent_memory.service.recent_changes import RecentChanges  # for those who undo
+
         recent = RecentChanges(service, folder_of(service.agent_id, service.settings.storage_root).audit)
         self._is_undoing, has_undone = True, False
         try:  # all are read first: one restore brings back all that went with a memory
@@ -267,6 +268,8 @@ class ChangeLines:
             return await recent.take_back(change, self._session.caller)
         memory_id = change.parts[0].record_id
         reason = f"another session changed it since; run agent-memory history {memory_id}"
+        from agent_memory.service.recent_changes import UndoneChange  # as above
+
         return UndoneChange(change, (), {memory_id: reason})
 
     async def _list_kept(self, service: MemoryService) -> None:

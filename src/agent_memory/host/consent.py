@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from agent_memory.capture import asks_to_keep, names_memory, says
 from agent_memory.errors import ValidationError
 from agent_memory.privacy.consent_modes import strictest
-from agent_memory.privacy.inbox import opened_inbox
+from agent_memory.privacy.inbox_access import opened_inbox
 from agent_memory.service.proposals import is_commanded, proposal_id
 
 if TYPE_CHECKING:

@@ -9,13 +9,12 @@ from agent_memory.host.messages import text_of_content
 from agent_memory.host.model_writes import ModelWrites
 from agent_memory.host.strangers import LOW_TRUST, Strangers, Taint, calls_in
 from agent_memory.host.turn import TurnState, text_of
-from agent_memory.knowledge.tool_settings import KNOWLEDGE_TOOLS
 from agent_memory.logs import get_logger
 from agent_memory.models import to_text, utc_now
 from agent_memory.service import Caller
 from agent_memory.service.events import payload
 from agent_memory.service.proposals import ProposalBook
-from agent_memory.settings import TOOL_NAMES, ToolSettings
+from agent_memory.settings import KNOWLEDGE_TOOLS, TOOL_NAMES, ToolSettings
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable

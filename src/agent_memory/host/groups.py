@@ -11,7 +11,7 @@ import re
 from typing import Any, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.knowledge.tool_settings import TENANT
+from agent_memory.settings import TENANT
 
 _TENANT: Final = re.compile(TENANT)
 _SESSION: Final = re.compile(r"[^\s:\x00-\x1f\x7f]{1,128}")

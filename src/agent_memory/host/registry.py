@@ -10,17 +10,6 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.encryption import take_keys_from, unlock
-from agent_memory.files.layout import folder_of
-from agent_memory.journal.presence import check_all_present
-from agent_memory.knowledge.pages.watching import keep_pages
-from agent_memory.knowledge.search_source import add_knowledge
-from agent_memory.lifecycle.archive.watching import keep_archive
-from agent_memory.privacy.inbox import keep_inbox
-from agent_memory.privacy.waiting_notes import add_waiting_notes
-from agent_memory.privacy.watching import go_on_with_purges
-from agent_memory.service import open_service
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -41,24 +30,6 @@ _OPEN: Final[dict[Key, _Shared]] = {}
 _LOCK: Final = threading.Lock()
 
 
-def _opened(agent_id: str, settings: ServiceSettings) -> MemoryService:
-    return add_waiting_notes(add_knowledge(keep_inbox(keep_archive(keep_pages(open_service(agent_id, settings))))))
-
-
-def _unlock(agent_id: str, settings: ServiceSettings) -> None:
-    """Get the key of encrypted files. Blocks.
-
-    Call it in a thread: deriving a key from a passphrase takes 0.3 s.
-
-    Raises:
-        StorageError: The key or a journal is missing.
-    """
-    folder = folder_of(agent_id, settings.storage_root).path
-    take_keys_from(folder.parent, settings.encryption)
-    unlock(folder)
-    check_all_present(folder)
-
-
 class ServiceShare:
     """One session's share of the service of its agent: one per root session, storage root and agent."""
 
@@ -75,19 +46,21 @@ class ServiceShare:
         Raises:
             ValidationError, ConfigurationError, StorageError: It cannot be opened.
         """
+        from agent_memory.host.service_opener import create_service, finish_purges, unlock_files  # loads every layer
+
         async with self._opening:
             if self.service is None or self.service.agent_id.lower() != agent_id.lower():
                 await self.close()
                 key = (root_session, settings.storage_root, agent_id)
                 if settings.backend != "server":
-                    await asyncio.to_thread(_unlock, agent_id, settings)
+                    await asyncio.to_thread(unlock_files, agent_id, settings)
                 with _LOCK:
                     opened = _OPEN.get(key)
-                    shared = opened or _OPEN.setdefault(key, _Shared(_opened(agent_id, settings)))
+                    shared = opened or _OPEN.setdefault(key, _Shared(create_service(agent_id, settings)))
                     shared.users += 1
                 self._key, self.service = key, shared.service
                 if opened is None:
-                    await go_on_with_purges(shared.service)
+                    await finish_purges(shared.service)
                 begin(self.service)
             return self.service
 

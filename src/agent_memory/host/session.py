@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
-from agent_memory.files.layout import agents_under, root_of
+from agent_memory.files.layout import agents_under, folder_of, root_of
 from agent_memory.host.change_lines import ChangeLines
 from agent_memory.host.conversation import Conversation
 from agent_memory.host.groups import Belonging
@@ -31,20 +32,20 @@ from agent_memory.host.projects import project_of, working_on
 from agent_memory.host.refusals import child_session, ineffective, memory_off, not_wished
 from agent_memory.host.registry import ServiceShare
 from agent_memory.host.session_consent import SessionConsent
-from agent_memory.lifecycle.archive.retention import archive_expired
-from agent_memory.lifecycle.health.watching import watch
 from agent_memory.logs import get_logger
 from agent_memory.models import utc_now
 from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.privacy.consent_state import ConsentState
-from agent_memory.service import EVENTS, Caller, MemoryService
+from agent_memory.registry import ARCHIVE, HEALTH
+from agent_memory.service import EVENTS
 from agent_memory.service.background import Background
 from agent_memory.settings import SettingsT, merge_shared, parse_module_config
-from agent_memory.storage import folder_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
+    from agent_memory.service import Caller, MemoryService
+    from agent_memory.service.alerting import Seen
     from agent_memory.settings import ServiceSettings
 
 log = get_logger(__name__)
@@ -64,6 +65,7 @@ class MemorySession:
             degraded are here, too.
         project: Returns the project that is worked on, also where memories are noted without one; empty for none.
         named: Returns every agent that this session was given, whichever is active.
+        settings: Settings of the service, merged when a module is configured; immutable.
         warnings: Unknown settings and the like, for `memory_status`.
         problem: Why memory cannot work in this session, or None.
         belonging: Whose the conversation is, as the host and settings say it; the root's for its children.
@@ -98,6 +100,7 @@ class MemorySession:
             coordinator, self._root.consent if self._root is not None else None
         )
         self._shared: dict[str, dict[str, Any]] = {}
+        self.settings: ServiceSettings = merge_shared({}, partial=True)
         self._resume = Resume(
             self.session_id,
             lambda: root_of(self.settings.storage_root),
@@ -109,7 +112,7 @@ class MemorySession:
         self.belonging: Belonging = of_all or Belonging(coordinator, self.root_id)
         self.group = self.belonging.group
         self._activated: str | None = None
-        self._recalled = self._said_whose = False
+        self._recalled = self._said_whose = self._is_checked = False
         self._share, self._upkeep = ServiceShare(), Background()
         self._users = 0
         self._undo: list[Callable[[], None]] = []
@@ -143,12 +146,13 @@ class MemorySession:
         """Take over a module's configuration; on a wrong value return None and keep the reason in `problem`."""
         try:
             settings, shared, warnings = parse_module_config(module, own, self.consent.take_limits(module, own, raw))
-            merge_shared({**self._shared, module: shared}, partial=True)
+            merged = merge_shared({**self._shared, module: shared}, partial=True)
         except AgentMemoryError as error:
             log.warning_once("memory_disabled", module=module, code=error.code, error=error.message)
             self.problem = self.problem or error
             return None
         self._shared[module] = shared
+        self.settings, self._is_checked = merged, False
         self.conversation.model_writes.watch(self.settings.storage_root)
         self.warn(warnings)
         return settings
@@ -159,11 +163,6 @@ class MemorySession:
             if warning not in self.warnings:
                 self.warnings.append(warning)
                 log.warning_once("setting_not_understood", warning=warning)
-
-    @property
-    def settings(self) -> ServiceSettings:
-        """The service's settings, as given to all modules so far."""
-        return merge_shared(self._shared, partial=True)
 
     @property
     def caller(self) -> Caller:
@@ -281,18 +280,20 @@ class MemorySession:
         def begin(service: MemoryService) -> None:
             self._coordinator.register_capability(SERVICE_CAPABILITY, service)
             service.pad.attribute_edits(self.conversation.model_at)
-            watch(service, utc_now)
+            service.alerts.look_by(partial(_find_checks, service))
             service.warm_up()
             days, project = identity.consent.retain_days, self.project()
             if days is not None and project and self._root is None:
-                self._upkeep.run(archive_expired(service, project, days, utc_now(), self.caller))
+                self._upkeep.run(ARCHIVE.load("retention")(service, project, days, utc_now(), self.caller))
 
         return await self._share.opened(self.root_id, identity.agent_id, self.settings, begin)
 
     def _check_settings(self) -> None:
         if self.problem is not None:
             raise ConfigurationError(self.problem.message, code=self.problem.code, recovery=self.problem.recovery)
-        merge_shared(self._shared)  # all modules have spoken by now: do their values fit together?
+        if not self._is_checked:  # all modules have been configured by now
+            merge_shared(self._shared)
+            self._is_checked = True
 
     async def service(self) -> MemoryService | None:
         """Return the service, or None if memory is off or cannot be opened (which is reported once)."""
@@ -372,6 +373,14 @@ class MemorySession:
             await self.lines.hear(prompt)
 
         self._undo = [*self.conversation.listen(notice_edits, hear), *self.lines.listen(self)]
+
+
+async def _find_checks(service: MemoryService, caller: Caller) -> Sequence[Seen]:
+    """Return the checks of a session; none without their package."""
+    if not HEALTH.is_installed:
+        return []
+    checks: Sequence[Seen] = await HEALTH.load("checks")(service, utc_now, caller)
+    return checks
 
 
 _ROOTS: Final[dict[str, str]] = {}

@@ -67,20 +67,5 @@ __all__ = [
     "runner_of",
 ]
 
-__getattr__, __dir__ = _offer(
-    __name__,
-    {
-        "errors": "ExtractionError IngestionError SummarizationError",
-        "ingestion.config": "EntityDeduplicationConfig EntityExtractionConfig MemoryIngestionConfig MetaConfig "
-        "SummarizationConfig WindowConfig",
-        "ingestion.entities.entity_reader": "Entities EntityReader KnownEntity MergedEntity Moment TimelineEntry",
-        "ingestion.entity_extractor": "EntityDeduplicator EntityExtractor",
-        "ingestion.ingestor": "MemoryIngestor",
-        "ingestion.queues.in_memory": "InMemoryQueue Queue",
-        "ingestion.shapes": "EntityExtractionResult Episode ExtractedEntity Session Turn",
-        "ingestion.summarizer": "ConversationSummarizer",
-        "ingestion.working": "runner_of",
-        "knowledge.relation_rows": "ExtractedRelationship",
-        "models": "Entity Relation",
-    },
-)
+if not TYPE_CHECKING:  # a type checker would take it for every name there is
+    __getattr__, __dir__ = _offer(__name__)

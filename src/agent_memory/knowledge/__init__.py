@@ -74,18 +74,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker would take it for every name there is
-    __getattr__, __dir__ = _offer(
-        __name__,
-        {
-            "knowledge.facade.events": "CategoryConsolidatedPayload CategoryCreatedPayload EventStore "
-            "ItemDeletedPayload ItemsExtractedPayload MemoryEvent MemoryEventType ResourceDeletedPayload "
-            "ResourceStoredPayload RetrievalPerformedPayload",
-            "knowledge.facade.categories": "CategoryLayer",
-            "knowledge.facade.layers": "ItemLayer ResourceLayer",
-            "knowledge.facade.manager": "MemoryManager",
-            "knowledge.llm.port": "Asking LanguageModel ModelBudget",
-            "knowledge.facade.retrieval": "ConfidenceScorer HybridRetriever LLMRetriever RAGRetriever RetrievalMode "
-            "RetrievalResult",
-            "knowledge.facade.shapes": "MemoryCategory MemoryConfig MemoryItem MemoryRetryConfig MemoryStats Resource",
-        },
-    )
+    __getattr__, __dir__ = _offer(__name__)

@@ -16,12 +16,12 @@ from pydantic import (
     model_validator,
 )
 
-from agent_memory.knowledge.items.sentences import spans_of
 from agent_memory.knowledge.llm.grounding import place_of
 from agent_memory.models.entities import MAX_NAME_CHARS
 from agent_memory.models.invalid import describe
 from agent_memory.models.knowledge import Name
 from agent_memory.models.text import flatten
+from agent_memory.sentences import spans_of
 
 RELATIONS: Final = "relations"
 """Key of the metadata that declares the relations of a text."""

@@ -7,10 +7,8 @@ from typing import Annotated, Final, Literal
 from pydantic import BeforeValidator, Field
 
 from agent_memory.models import STEERING
-from agent_memory.settings import Settings, tools_among
+from agent_memory.settings import KNOWLEDGE_TOOLS, TENANT, Settings, tools_among
 
-KNOWLEDGE_TOOLS: Final = ("recall", "remember", "list_categories", "get_category", "digest")
-TENANT: Final = r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}"
 GROUP: Final = TENANT + rf":[^\s:{STEERING}]{{1,128}}"
 """With no characters that steer a terminal or are not seen: groups that look the same are the same."""
 TenantId = Annotated[str | None, Field(pattern=f"^{TENANT}$")]

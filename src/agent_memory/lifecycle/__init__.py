@@ -55,22 +55,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker would take it for every name there is
-    __getattr__, __dir__ = _offer(
-        __name__,
-        {
-            "lifecycle.archive": "Archive",
-            "lifecycle.briefing": "Briefer Briefing SessionBriefing",
-            "lifecycle.entry_types": "ImportanceLevel MemoryEntryType",
-            "lifecycle.facade.configs": "ArchivalConfig CleanupConfig EmbeddingConfig MemoryStoreConfig",
-            "lifecycle.facade.context": "ContextBuilder RelevanceFilter",
-            "lifecycle.facade.entries": "MemoryEntry",
-            "lifecycle.facade.managing": "ArchivalManager CleanupManager",
-            "lifecycle.facade.metrics": "MemoryPerformanceMetrics",
-            "lifecycle.facade.rag": "RAGIntegration",
-            "lifecycle.facade.signals": "MemoryStoreSignalBusIntegration Signal UnifiedSignalBus",
-            "lifecycle.facade.store": "MemoryStore",
-            "lifecycle.facade.world": "MemoryStoreWorldModelIntegration WorldModel",
-            "lifecycle.importance": "ImportanceCalculator importance_of",
-            "lifecycle.tidying": "LifecycleSettings Plan Tidying",
-        },
-    )
+    __getattr__, __dir__ = _offer(__name__)

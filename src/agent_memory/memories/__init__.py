@@ -1,10 +1,18 @@
-"""Memories, the kind of record that people know by name: their storages."""
+"""Memories, the kind of record that people know by name: their storages.
 
-from agent_memory.memories.detect import detect_storage, rollback_migration, should_migrate
-from agent_memory.memories.file import FileStorage
-from agent_memory.memories.memory_storage import MemoryStorage
-from agent_memory.memories.server import QdrantServerStorage
-from agent_memory.memories.vector import MigratableStorage, VectorStorage
+Each name loads what it needs when it is first asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
+
+if TYPE_CHECKING:
+    from agent_memory.memories.detect import detect_storage, rollback_migration, should_migrate
+    from agent_memory.memories.file import FileStorage
+    from agent_memory.memories.memory_storage import MemoryStorage
+    from agent_memory.memories.server import QdrantServerStorage
+    from agent_memory.memories.vector import MigratableStorage, VectorStorage
 
 __all__ = [
     "FileStorage",
@@ -16,3 +24,6 @@ __all__ = [
     "rollback_migration",
     "should_migrate",
 ]
+
+if not TYPE_CHECKING:  # a type checker would take it for every name there is
+    __getattr__, __dir__ = _offer(__name__)

@@ -8,8 +8,6 @@ from agent_memory.encryption import is_encrypted, take_keys_from
 from agent_memory.files.layout import folder_of
 from agent_memory.logs import get_logger
 from agent_memory.memories.file import FileStorage
-from agent_memory.memories.server import QdrantServerStorage
-from agent_memory.memories.vector import MigratableStorage, VectorStorage
 from agent_memory.models import MEMORY, Clock, utc_now
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage.change_log import FileLog
@@ -48,6 +46,8 @@ def detect_storage(
     """
     settings = settings or ServiceSettings()
     if settings.backend == "server":
+        from agent_memory.memories.server import QdrantServerStorage  # for those who have a server
+
         return QdrantServerStorage(agent_id, settings=settings, clock=clock)
     folder = folder_of(agent_id, storage_root or settings.storage_root)
     take_keys_from(folder.path.parent, settings.encryption)
@@ -56,9 +56,13 @@ def detect_storage(
     if settings.backend == "file":
         return FileStorage(agent_id, storage_root, settings=settings, clock=clock)
     if settings.backend == "vector":
+        from agent_memory.memories.vector import VectorStorage  # loads the vector engine's part
+
         return VectorStorage(agent_id, storage_root, settings=settings, clock=clock)
     migrated = Shards(folder).active()[0] == "vector"
     if can_grow(settings):
+        from agent_memory.memories.vector import MigratableStorage, VectorStorage  # as above
+
         kind = VectorStorage if migrated else MigratableStorage
         return kind(agent_id, storage_root, settings=settings, clock=clock, wanted=False)
     if migrated:
@@ -101,6 +105,8 @@ async def rollback_migration(
         ConfigurationError: The engine or an embedder is missing.
         StorageError: Nothing has changed.
     """
+    from agent_memory.memories.vector import MigratableStorage  # as above
+
     storage = MigratableStorage(agent_id, storage_root, settings=settings)
     try:
         return await storage.rollback()

@@ -1,138 +1,146 @@
-"""The data model: what a memory is, what a search takes and returns. Imports errors and redaction alone."""
+"""The data model: what a memory is, what a search takes and returns. Imports errors and redaction alone.
 
-from agent_memory.models.archive import ARCHIVED, TIDY_RUN, Archived, TidyAction, TidyEntry, TidyRun
-from agent_memory.models.clock import (
-    Clock,
-    as_utc,
-    build_offset,
-    from_seconds,
-    to_own_zone,
-    to_text,
-    utc_now,
-)
-from agent_memory.models.digest_statements import (
-    DIGEST,
-    PlacedItem,
-    get_statement_id,
-    is_as_stated,
-    is_untouched_statement,
-)
-from agent_memory.models.document import GROUP, GROUPED, ITEM, LISTED_BY, Document, Facet, group_facets
-from agent_memory.models.entities import (
-    COVERS,
-    ENTITY,
-    ENTITY_KINDS,
-    MENTIONS,
-    MERGED_INTO,
-    NAMES,
-    OBJECT,
-    RELATION,
-    SUBJECT,
-    SUMMARY,
-    Entity,
-    EntityType,
-    Mentions,
-    Relation,
-    Summary,
-)
-from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE, offered_fields, offered_values
-from agent_memory.models.found_text import HIT_KINDS, NOTES, FoundText, HitKind, HitOrigin
-from agent_memory.models.identifiers import (
-    check_agent_id,
-    check_id,
-    check_texts,
-    get_exact_import_id,
-    get_import_id,
-    is_memory_id,
-    new_memory_id,
-)
-from agent_memory.models.inbox import CANDIDATE, Candidate
-from agent_memory.models.invalid import describe
-from agent_memory.models.kind import Kind
-from agent_memory.models.knowledge import (
-    EPISODE,
-    MARK,
-    MAX_LINE_CHARS,
-    MAX_TEXT_CHARS,
-    PART_OF,
-    RESOURCE,
-    TOPIC,
-    Episode,
-    Failure,
-    Mark,
-    Resource,
-    Topic,
-    derived_id,
-)
-from agent_memory.models.links import (
-    BESIDE,
-    DERIVED_FROM,
-    DISTINCT,
-    REPLACES,
-    SUSPECT,
-    Linked,
-    Surroundings,
-    is_told,
-    listed_as,
-    rests_on,
-)
-from agent_memory.models.listing import ANY_STATE, Listed, Listing, ListOrder, RecordState
-from agent_memory.models.memory import (
-    CATEGORIES,
-    CHOSEN_NAMES,
-    MAX_CONTENT_CHARS,
-    MAX_PROJECT_CHARS,
-    MEMORY,
-    PROJECT,
-    Memory,
-    may_conflict,
-    of_another_project,
-)
-from agent_memory.models.observation import Observation
-from agent_memory.models.record import (
-    MAX_GROUP_CHARS,
-    MAX_TAG_CHARS,
-    MAX_TAGS,
-    TRUST_ORDER,
-    Link,
-    Record,
-    Source,
-    SourceKind,
-    Trust,
-    may_stand_for,
-    record_of,
-)
-from agent_memory.models.scratchpad import Scratchpad
-from agent_memory.models.search import (
-    EVERYTHING,
-    DateRange,
-    Match,
-    MatchType,
-    MemorySearchResult,
-    SearchFilters,
-    SearchMode,
-    SearchRequest,
-    SearchResults,
-    check_limit,
-    filters_of,
-    sees,
-)
-from agent_memory.models.tally import Tally
-from agent_memory.models.text import (
-    STEERING,
-    as_cell,
-    check_metadata,
-    check_text,
-    content_hash,
-    content_mark,
-    flatten,
-    get_duplicate_key,
-    is_only_folded_equal,
-    visible,
-)
-from agent_memory.models.trace import MAX_REASON_CHARS, Trace
-from agent_memory.models.typed_dates import parse_bound
-from agent_memory.models.version import Version
+Each name loads what it needs when it is first asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
+
+if TYPE_CHECKING:
+    from agent_memory.models.archive import ARCHIVED, TIDY_RUN, Archived, TidyAction, TidyEntry, TidyRun
+    from agent_memory.models.clock import (
+        Clock,
+        as_utc,
+        build_offset,
+        from_seconds,
+        to_own_zone,
+        to_text,
+        utc_now,
+    )
+    from agent_memory.models.digest_statements import (
+        DIGEST,
+        PlacedItem,
+        get_statement_id,
+        is_as_stated,
+        is_untouched_statement,
+    )
+    from agent_memory.models.document import GROUP, GROUPED, ITEM, LISTED_BY, Document, Facet, group_facets
+    from agent_memory.models.entities import (
+        COVERS,
+        ENTITY,
+        ENTITY_KINDS,
+        MENTIONS,
+        MERGED_INTO,
+        NAMES,
+        OBJECT,
+        RELATION,
+        SUBJECT,
+        SUMMARY,
+        Entity,
+        EntityType,
+        Mentions,
+        Relation,
+        Summary,
+    )
+    from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE, offered_fields, offered_values
+    from agent_memory.models.found_text import HIT_KINDS, NOTES, FoundText, HitKind, HitOrigin
+    from agent_memory.models.identifiers import (
+        check_agent_id,
+        check_id,
+        check_texts,
+        derived_id,
+        get_exact_import_id,
+        get_import_id,
+        is_memory_id,
+        new_memory_id,
+    )
+    from agent_memory.models.inbox import CANDIDATE, Candidate
+    from agent_memory.models.invalid import describe
+    from agent_memory.models.kind import Kind
+    from agent_memory.models.knowledge import (
+        EPISODE,
+        MARK,
+        MAX_LINE_CHARS,
+        MAX_TEXT_CHARS,
+        PART_OF,
+        RESOURCE,
+        TOPIC,
+        Episode,
+        Failure,
+        Mark,
+        Resource,
+        Topic,
+    )
+    from agent_memory.models.links import (
+        BESIDE,
+        DERIVED_FROM,
+        DISTINCT,
+        REPLACES,
+        SUSPECT,
+        Linked,
+        Surroundings,
+        is_told,
+        listed_as,
+        rests_on,
+    )
+    from agent_memory.models.listing import ANY_STATE, Listed, Listing, ListOrder, RecordState
+    from agent_memory.models.memory import (
+        CATEGORIES,
+        CHOSEN_NAMES,
+        MAX_CONTENT_CHARS,
+        MAX_PROJECT_CHARS,
+        MEMORY,
+        PROJECT,
+        Memory,
+        may_conflict,
+        of_another_project,
+    )
+    from agent_memory.models.observation import Observation
+    from agent_memory.models.record import (
+        MAX_GROUP_CHARS,
+        MAX_TAG_CHARS,
+        MAX_TAGS,
+        TRUST_ORDER,
+        Link,
+        Record,
+        Source,
+        SourceKind,
+        Trust,
+        may_stand_for,
+        record_of,
+    )
+    from agent_memory.models.scratchpad import Scratchpad
+    from agent_memory.models.search import (
+        EVERYTHING,
+        DateRange,
+        Match,
+        MatchType,
+        MemorySearchResult,
+        SearchFilters,
+        SearchMode,
+        SearchRequest,
+        SearchResults,
+        check_limit,
+        filters_of,
+        sees,
+    )
+    from agent_memory.models.tally import Tally
+    from agent_memory.models.text import (
+        STEERING,
+        as_cell,
+        check_metadata,
+        check_text,
+        content_hash,
+        content_mark,
+        flatten,
+        get_duplicate_key,
+        is_only_folded_equal,
+        visible,
+    )
+    from agent_memory.models.trace import MAX_REASON_CHARS, Trace
+    from agent_memory.models.typed_dates import parse_bound
+    from agent_memory.models.version import Version
 
 __all__ = [
     "ACCESS",
@@ -275,3 +283,6 @@ __all__ = [
     "utc_now",
     "visible",
 ]
+
+if not TYPE_CHECKING:  # a type checker would take it for every name there is
+    __getattr__, __dir__ = _offer(__name__)

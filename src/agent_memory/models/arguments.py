@@ -34,7 +34,7 @@ _MAX_NAMED: Final = 40
 class ToolArguments(pydantic.BaseModel):
     """Arguments of a tool, strict where `extra` is `forbid`."""
 
-    model_config = pydantic.ConfigDict(extra="ignore", hide_input_in_errors=True)
+    model_config = pydantic.ConfigDict(extra="ignore", hide_input_in_errors=True, defer_build=True)
 
     _warnings: list[str] = pydantic.PrivateAttr(default_factory=list)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_memory.models.knowledge import derived_id
+from agent_memory.models.identifiers import derived_id
 from agent_memory.models.memory import MEMORY
 from agent_memory.models.text import get_duplicate_key
 

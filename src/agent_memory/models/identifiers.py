@@ -93,3 +93,9 @@ def check_texts(texts: object, what: str) -> None:
     for each in texts:
         if not isinstance(each, str):
             raise ValidationError(f"The {what} are a list of texts, got {type(each).__name__} in it.")
+
+
+def derived_id(prefix: str, *parts: object) -> str:
+    """Return an id that is always the same for the same parts: doing something again makes no second record."""
+    digest = hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"))
+    return f"{prefix}{digest.hexdigest()[:12]}"

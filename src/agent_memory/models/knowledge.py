@@ -6,7 +6,6 @@ name of that file (`agent_memory.knowledge.blobs`).
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -36,6 +35,8 @@ PART_OF: Final = "part_of"
 
 _TOPIC_NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 MAX_NAME_CHARS: Final = 64
+DERIVED_TOPICS: Final = frozenset({"entity", "hidden_entity", "kept_entity", "document", "conversation", "person"})
+"""`source.detail` of topics whose pages are made of documents and conversations, not declared by a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +51,6 @@ class BlobName(IdOf):
 
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-
-
-def derived_id(prefix: str, *parts: object) -> str:
-    """Return an id that is always the same for the same parts: doing something again makes no second record."""
-    digest = hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"))
-    return f"{prefix}{digest.hexdigest()[:12]}"
 
 
 class Text(Record):

@@ -1,9 +1,18 @@
-"""What a person may ask of a memory about themselves: that something is gone for good, or is not kept without a yes."""
+"""What a person may ask of a memory about themselves: that something is gone for good, or is not kept without a yes.
 
-from agent_memory.privacy.encrypting import BEYOND_ENCRYPTION, Encrypted, change_key, decrypt, encrypt
-from agent_memory.privacy.inbox import Held, Inbox, count_waiting, drop_stored, inbox_exists, keep_inbox, opened_inbox
-from agent_memory.privacy.purging import Plan, Purging, Receipt
-from agent_memory.privacy.searching import Found
+Each name loads what it needs when it is first asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
+
+if TYPE_CHECKING:
+    from agent_memory.privacy.encrypting import BEYOND_ENCRYPTION, Encrypted, change_key, decrypt, encrypt
+    from agent_memory.privacy.inbox import Held, Inbox
+    from agent_memory.privacy.inbox_access import count_waiting, drop_stored, inbox_exists, keep_inbox, opened_inbox
+    from agent_memory.privacy.purging import Plan, Purging, Receipt
+    from agent_memory.privacy.searching import Found
 
 __all__ = [
     "BEYOND_ENCRYPTION",
@@ -23,3 +32,6 @@ __all__ = [
     "keep_inbox",
     "opened_inbox",
 ]
+
+if not TYPE_CHECKING:  # a type checker would take it for every name there is
+    __getattr__, __dir__ = _offer(__name__)

@@ -14,7 +14,6 @@ from agent_memory.encryption import AgentBlobs
 from agent_memory.errors import StorageError
 from agent_memory.journal import texts_in
 from agent_memory.journal.reader import JournalReader
-from agent_memory.knowledge.pages.subjects import DERIVED
 from agent_memory.models import (
     DIGEST,
     ENTITY,
@@ -29,6 +28,7 @@ from agent_memory.models import (
     PlacedItem,
 )
 from agent_memory.models.digest_statements import ALSO, FROM, PASSAGE
+from agent_memory.models.knowledge import DERIVED_TOPICS
 from agent_memory.models.text import folded_text
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class _Known:
         if isinstance(source := data.get("source"), dict):
             self.is_item = source.get("kind") == _EXTRACTION
             self.detail = str(source.get("detail") or "") if self.is_item else ""
-            self.is_made = change.kind == TOPIC.name and source.get("detail") in DERIVED
+            self.is_made = change.kind == TOPIC.name and source.get("detail") in DERIVED_TOPICS
         if change.op == "put":
             self.is_title = data.get("resource_type") == "conversation" and not data.get("chars")
         if isinstance(metadata := data.get("metadata"), dict):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.errors import ConfigurationError, StorageError, UnknownIdError
+from agent_memory.errors import ConfigurationError, UnknownIdError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.lock import folder_lock
 from agent_memory.journal import PurgeList
@@ -29,11 +29,10 @@ from agent_memory.storage.files import Files
 from agent_memory.storage.record_storage import RecordStorage
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from agent_memory.models import Clock, Memory, Observation, SearchRequest
     from agent_memory.service import Caller, MemoryService, Stored
-    from agent_memory.settings import ServiceSettings
     from agent_memory.storage.answer import Answer
     from agent_memory.storage.cleaning import Redacted
 
@@ -148,7 +147,7 @@ class InboxReader:
         return [candidate for candidate in await self._everything() if not self._is_over(candidate)]
 
     async def _everything(self) -> list[Candidate]:
-        if not inbox_exists(self._service.agent_id, self._service.settings):
+        if not (self._folder.path / CANDIDATE.journal).exists():
             return []
         found = [each async for each in self._kept.iter_all()]
         return sorted(found, key=lambda each: each.timestamp)
@@ -332,57 +331,3 @@ def _covers(waiting: Memory, memory: Memory) -> bool:
     from agent_memory.capture import is_near_duplicate  # as above
 
     return may_stand_for(waiting.trust, memory.trust) and is_near_duplicate(waiting.content, memory.content)
-
-
-def inbox_exists(agent_id: str, settings: ServiceSettings) -> bool:
-    """Tell whether anything ever waited in an agent's inbox, without opening it."""
-    if settings.backend == "server":
-        return False
-    return (folder_of(agent_id, settings.storage_root).path / CANDIDATE.journal).exists()
-
-
-@contextlib.asynccontextmanager
-async def opened_inbox(service: MemoryService, *, clock: Clock = utc_now) -> AsyncIterator[Inbox]:
-    """Open the inbox of a service's agent for the length of the block; see `Inbox`."""
-    inbox = Inbox(service, clock=clock)
-    try:
-        yield inbox
-    finally:
-        await inbox.close()
-
-
-async def drop_stored(service: MemoryService, memory: Memory, caller: Caller) -> None:
-    """Remove from the inbox what a stored memory says."""
-    if inbox_exists(service.agent_id, service.settings):
-        async with opened_inbox(service) as inbox:
-            await inbox.drop_stored(memory, caller)
-
-
-async def count_waiting(service: MemoryService) -> int:
-    """Return how many candidates wait; 0 too where that cannot be told, which the doctor explains."""
-    if inbox_exists(service.agent_id, service.settings):
-        with contextlib.suppress(StorageError):
-            async with opened_inbox(service) as inbox:
-                return len(await inbox.waiting())
-    return 0
-
-
-INBOX: Final = "inbox"
-"""Name of the watcher of a service that takes out of the inbox what is forgotten."""
-
-
-def keep_inbox(service: MemoryService) -> MemoryService:
-    """Have a service take out of the inbox what says the same as a memory that is forgotten; return it."""
-
-    async def forget(memory_ids: Collection[str], caller: Caller) -> None:
-        if not inbox_exists(service.agent_id, service.settings):
-            return
-        texts: list[str] = []
-        for one in set(memory_ids) - await service.moving.there(memory_ids):
-            with contextlib.suppress(UnknownIdError):
-                texts += [each.content for each in await service.admin.forgotten_with(one)]
-        async with opened_inbox(service) as inbox:
-            await inbox.drop_saying(texts, caller)
-
-    service.watchers.add(INBOX, forget)
-    return service

@@ -28,7 +28,7 @@ from agent_memory.journal.comparing import can_be_told
 from agent_memory.journal.format import MalformedLineError, decode_entry
 from agent_memory.journal.withholding import without
 from agent_memory.lifecycle.backups import Admission
-from agent_memory.models import MEMORY, TOPIC, Clock, to_text, utc_now
+from agent_memory.models import MEMORY, Clock, to_text, utc_now
 from agent_memory.privacy.erasing import (
     Erased,
     erase_backups,
@@ -39,10 +39,10 @@ from agent_memory.privacy.erasing import (
     note_links,
 )
 from agent_memory.privacy.gathering import Survey
-from agent_memory.privacy.given import withdraw_given
 from agent_memory.privacy.hiding import Hiding
 from agent_memory.privacy.searching import Found, search
 from agent_memory.redaction import quoted
+from agent_memory.registry import FEATURES, list_uncleaned
 from agent_memory.service import NOBODY
 from agent_memory.settings import PERSON_SECONDS
 
@@ -181,8 +181,9 @@ class Purging:
         """
         self.check_caller(caller)
         await self._service.requests.many([one for one in plan.ids if one.startswith(MEMORY.prefix)], caller)
-        if (self._folder.path / TOPIC.journal).exists():
-            await withdraw_given(self._service, plan.ids, caller)
+        for feature in FEATURES:
+            if "withdrawal" in feature.handlers and feature.is_installed and feature.has_files(self._folder.path):
+                await feature.load("withdrawal")(self._service, plan.ids, caller)
         await self._service.settle()
         purge = await asyncio.to_thread(self._begin, plan)
         return await self._go_on(purge, plan.texts, caller)
@@ -291,7 +292,7 @@ class Purging:
             records,
             tuple(sorted(set(done.files))),
             tuple(where),
-            tuple(done.failed),
+            (*done.failed, *list_uncleaned([path.name for path in self._folder.journals()])),
             searched,
             sum(not can_be_told(text) for text in texts),
             (*BEYOND_REACH, _INDEX) if self._folder.index.exists() else BEYOND_REACH,

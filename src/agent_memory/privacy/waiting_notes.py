@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.models import HitOrigin, sees, utc_now
-from agent_memory.privacy.inbox import InboxReader, inbox_exists
+from agent_memory.privacy.inbox_access import inbox_exists
 from agent_memory.service.search_sources import SearchSource, build_hit
 
 if TYPE_CHECKING:
     from agent_memory.models import Candidate, Clock, SearchResults
+    from agent_memory.privacy.inbox import InboxReader
     from agent_memory.service import MemoryService
     from agent_memory.service.search_sources import WideRequest
 
@@ -60,5 +61,8 @@ class WaitingNotes(SearchSource):
     async def _waiting(self) -> dict[str, Candidate]:
         if not inbox_exists(self._service.agent_id, self._service.settings):
             return {}
-        self._inbox = self._inbox or InboxReader(self._service, clock=self._clock)
+        if self._inbox is None:
+            from agent_memory.privacy.inbox import InboxReader  # for those who have one
+
+            self._inbox = InboxReader(self._service, clock=self._clock)
         return {candidate.id: candidate for candidate in await self._inbox.waiting() if candidate.is_note}

@@ -1,13 +1,21 @@
-"""Ranked retrieval over the documents of one agent. Files, processes and the journal belong to storage, above."""
+"""Ranked retrieval over the documents of one agent. Files, processes and the journal belong to storage, above.
 
-from agent_memory.retrieval.dense import Cosines, DenseIndex, ExactCosines, VectorSource
-from agent_memory.retrieval.excerpts import GAP, excerpt
-from agent_memory.retrieval.facets import Scope
-from agent_memory.retrieval.index import SearchIndex
-from agent_memory.retrieval.query import read_question
-from agent_memory.retrieval.results import Hit, Question, Ranking, RankingSettings, Rejected, SearchLimits
-from agent_memory.retrieval.text_forms import embedded_texts
-from agent_memory.retrieval.tokens import query_terms
+Each name loads what it needs when it is first asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
+
+if TYPE_CHECKING:
+    from agent_memory.retrieval.dense import Cosines, DenseIndex, ExactCosines, VectorSource
+    from agent_memory.retrieval.excerpts import GAP, excerpt
+    from agent_memory.retrieval.facets import Scope
+    from agent_memory.retrieval.index import SearchIndex
+    from agent_memory.retrieval.query import read_question
+    from agent_memory.retrieval.results import Hit, Question, Ranking, RankingSettings, Rejected, SearchLimits
+    from agent_memory.retrieval.text_forms import embedded_texts
+    from agent_memory.retrieval.tokens import query_terms
 
 __all__ = [
     "GAP",
@@ -28,3 +36,6 @@ __all__ = [
     "query_terms",
     "read_question",
 ]
+
+if not TYPE_CHECKING:  # a type checker would take it for every name there is
+    __getattr__, __dir__ = _offer(__name__)

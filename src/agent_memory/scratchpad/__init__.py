@@ -1,8 +1,19 @@
-"""The scratchpad: the few memories an agent sees without asking, as a model reads them and as a person edits them."""
+"""The scratchpad: the few memories an agent sees without asking, as a model reads them and as a person edits them.
 
-from agent_memory.scratchpad.file import PadEdits
-from agent_memory.scratchpad.manager import ScratchpadManager
+Each name loads what it needs when it is first asked for, except those of `render`, which is also the name of a module.
+"""
+
+from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
 from agent_memory.scratchpad.render import MARKER, RenderedPad, estimate_tokens, render
-from agent_memory.scratchpad.selection import Selection
+
+if TYPE_CHECKING:
+    from agent_memory.scratchpad.file import PadEdits
+    from agent_memory.scratchpad.manager import ScratchpadManager
+    from agent_memory.scratchpad.selection import Selection
 
 __all__ = ["MARKER", "PadEdits", "RenderedPad", "ScratchpadManager", "Selection", "estimate_tokens", "render"]
+
+if not TYPE_CHECKING:  # a type checker would take it for every name there is
+    __getattr__, __dir__ = _offer(__name__)

@@ -48,15 +48,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker would take it for every name there is
-    __getattr__, __dir__ = _offer(
-        __name__,
-        {
-            "service.audit": "AuditLog",
-            "service.caller": "Caller NOBODY",
-            "service.events": "EVENTS EventSpec",
-            "service.requests": "ForgetCandidate ForgetCandidates ForgottenMany Preview",
-            "service.results": "CaptureOutcome Forgotten Found Promoted Status Stored Suspect Updated",
-            "service.opening": "open_service",
-            "service.service": "MemoryService",
-        },
-    )
+    __getattr__, __dir__ = _offer(__name__)

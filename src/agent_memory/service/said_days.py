@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.models.clock import FILE_TIME
-from agent_memory.times import describe_saying
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -18,6 +17,8 @@ def describe_said_day(record: Record, text: str) -> str:
 
     If only the time of the record's file is known, the day is marked as that.
     """
+    from agent_memory.times import describe_saying  # reads dates
+
     said_day = describe_saying(text, record.said_at)
     return f"unknown; {describe_day(record, record.said_at)}" if said_day and FILE_TIME in record.metadata else said_day
 

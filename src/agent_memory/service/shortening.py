@@ -6,7 +6,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.models import visible
-from agent_memory.retrieval import excerpt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +38,8 @@ def shorten(results: SearchResults, *, explain: bool = False) -> None:
     if results and results.match is not None and not _are_few(results):
         _tell_near(results, explain=explain)
     near = [rank for rank, hit in enumerate(results) if hit.is_near]
+    from agent_memory.retrieval import excerpt  # reads dates and words, for long texts
+
     spare = 0  # what the excerpts before have left
     for rank, room in zip(near, _rooms([results[rank] for rank in near]), strict=True):
         hit, text = results[rank], results[rank].memory.content

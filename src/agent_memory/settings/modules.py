@@ -21,6 +21,9 @@ TOOL_NAMES: Final = (
     "memory_activate",
     "memory_suspects",
 )
+KNOWLEDGE_TOOLS: Final = ("recall", "remember", "list_categories", "get_category", "digest")
+TENANT: Final = r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}"
+"""Regular expression for the name of a tenant: whose a session is where one host serves many."""
 OFFERED_TOOLS: Final = TOOL_NAMES[:-1]
 """Those that are offered unless a configuration names others: each costs tokens in every request."""
 DEFAULT_TOKEN_BUDGET: Final = 2000  # of the scratchpad

@@ -63,16 +63,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker would take it for every name there is
-    __getattr__, __dir__ = _offer(
-        __name__,
-        {
-            "files.layout": "AgentFolder folder_of",
-            "storage.agents": "AgentSummary copy_agent delete_agent find_reset_files new_folder rename_agent "
-            "reset_agent summary_of sweep_agents unfinished_agents",
-            "memories": "FileStorage MemoryStorage MigratableStorage VectorStorage detect_storage "
-            "rollback_migration should_migrate",
-            "storage.trouble": "Trouble",
-            "settings": "PAYS_FROM",
-            "storage.vector.migration": "MigrationProgress",
-        },
-    )
+    __getattr__, __dir__ = _offer(__name__)

@@ -40,17 +40,4 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # a type checker would take it for every name there is
-    __getattr__, __dir__ = _offer(
-        __name__,
-        {
-            "workspace.declaration": "Declaration parse_declaration read_declaration",
-            "workspace.keeping": "Snapshots",
-            "workspace.place": "URL_VARIABLE found_from",
-            "workspace.returning": "Resumed",
-            "workspace.rows": "Caller Claim Page Saved",
-            "workspace.snapshots": "DECLARATION Difference Snapshot",
-            "workspace.steps": "Step",
-            "workspace.toolset": "Offer Toolset",
-            "workspace.workspace": "Workspace",
-        },
-    )
+    __getattr__, __dir__ = _offer(__name__)

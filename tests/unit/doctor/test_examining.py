@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import importlib
 import importlib.metadata
 import os
 import shutil
@@ -16,6 +17,7 @@ from agent_memory.doctor import CODES, Severity, examine, salvaged
 from agent_memory.doctor.reading import Reading
 from agent_memory.files.wording import human
 from agent_memory.models import MEMORY, SUSPECT, Link
+from agent_memory.registry import RegisteredCheck
 from agent_memory.service.status import ATTENTION
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
     from agent_memory.models import Memory
 
     Found = Callable[[], dict[str, Finding]]
+
+examine_module = importlib.import_module("agent_memory.doctor.examine")
+"""The package offers a function of this name, too."""
 
 
 def test_a_sound_home_is_healthy(bob: Path, root: Path, found: Found) -> None:
@@ -362,3 +367,12 @@ def test_examine_hidden_pair_counted_until_replaced(root: Path, found: Found) ->
     assert found()["conflicts_hidden"].sentence.startswith("1 undecided pair is hidden")
     asyncio.run(store(memory_of("Ina leads the desk.", supersedes=lead.id)))
     assert "conflicts_hidden" not in found()
+
+
+def test_check_of_an_absent_package_is_reported(bob: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    absent = RegisteredCheck("memories.yaml", "agent_memory.no_such_package:check")
+    monkeypatch.setattr(examine_module, "CHECKS", {"things": absent})
+    findings = examine(root, now=NOON).agents[0].findings
+    (finding,) = (finding for finding in findings if finding.code == "not_examined")
+    assert "agent_memory.no_such_package is absent" in finding.sentence
+    assert finding.advice == "Install this package again, whole."

@@ -9,6 +9,7 @@ import pytest
 from agent_memory.encryption import KeyFile, PersonKey
 from agent_memory.errors import AgentMemoryError, ConfigurationError
 from agent_memory.host import MemorySession, TurnState
+from agent_memory.host import session as session_module
 from agent_memory.journal.agent_file import PurgeState, note_purges
 from agent_memory.service import MemoryService
 from agent_memory.settings import CaptureSettings, ScratchpadSettings, ToolSettings
@@ -230,3 +231,14 @@ async def test_lost_purge_list_turns_memory_off_and_says_so_once(make_session: S
     with raises(AgentMemoryError, "purge_list"):
         await session.require()
     assert not (root / "bob" / "memories.yaml").exists()
+
+
+async def test_session_settings_are_resolved_once(make_session: Sessions, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    await session.require()
+    merged: list[object] = []
+    monkeypatch.setattr(session_module, "merge_shared", lambda given, **_: merged.append(given))
+    service = await session.require()
+    assert session.caller.session_id == "root-1"
+    assert (session.identity().agent_id, service.settings is session.settings) == ("bob", True)
+    assert merged == []

@@ -7,8 +7,21 @@ import hashlib
 import pytest
 
 from agent_memory.errors import ValidationError
-from agent_memory.models import EPISODE, MARK, RESOURCE, TOPIC, Episode, Failure, Kind, Link, Mark, Resource, Topic
-from agent_memory.models.knowledge import PART_OF, derived_id
+from agent_memory.models import (
+    EPISODE,
+    MARK,
+    PART_OF,
+    RESOURCE,
+    TOPIC,
+    Episode,
+    Failure,
+    Kind,
+    Link,
+    Mark,
+    Resource,
+    Topic,
+    derived_id,
+)
 from agent_memory.storage.cleaning import make_record, redact_record
 
 DIGEST = hashlib.sha256(b"a long text").hexdigest()

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.knowledge import MemoryManager
-from agent_memory.knowledge.tool_settings import KNOWLEDGE_TOOLS
 from agent_memory.knowledge.topics.rendering import UNTRUSTED
 from agent_memory.privacy import opened_inbox
 from agent_memory.service import NOBODY
-from agent_memory.settings import ServiceSettings
+from agent_memory.settings import KNOWLEDGE_TOOLS, ServiceSettings
 from tests.support import plan
 
 if TYPE_CHECKING:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.files.concerns import Concern
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.drafting import FORMAT
-from agent_memory.models import EPISODE, RESOURCE, Episode, Resource, visible
+from agent_memory.models import RESOURCE, Episode, Resource, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from agent_memory.models import Record
 
-TURNS_FILE: Final = EPISODE.journal
 TALKS_FILE: Final = RESOURCE.journal
 MOST_TURNS: Final = 200_000
 """Records of turns that are read at most."""

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.items.drawn import is_passage, list_source_ids
 from agent_memory.knowledge.passages.sections import SEPARATOR
-from agent_memory.models import DIGEST, EPISODE, RESOURCE, TOPIC, Topic
+from agent_memory.models import DIGEST, EPISODE, RESOURCE, Topic
 from agent_memory.models.digest_statements import PASSAGE
+from agent_memory.models.knowledge import DERIVED_TOPICS
 from agent_memory.service.said_days import describe_day
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.topics.saves import TopicFiles
     from agent_memory.models import Episode, Memory, Record, Resource
 
-TOPICS_FILE: Final = TOPIC.journal
 ENTITY: Final = "entity"
 """`source.detail` of a topic of names in items, which earlier versions made."""
 HIDDEN: Final = "hidden_entity"
@@ -28,7 +28,6 @@ KEPT: Final = "kept_entity"
 DOCUMENT: Final = "document"
 TALK: Final = "conversation"
 PERSON: Final = "person"
-DERIVED: Final = frozenset({ENTITY, HIDDEN, KEPT, DOCUMENT, TALK, PERSON})
 KEY: Final = "of"
 """Key of a topic's metadata that has the ID of its document or conversation, or the name of the speaker."""
 FILE: Final = "file"
@@ -109,7 +108,7 @@ class PageSubject:
 
 def is_derived(topic: Topic) -> bool:
     """Return True if a topic was not declared."""
-    return topic.source.detail in DERIVED
+    return topic.source.detail in DERIVED_TOPICS
 
 
 def is_legacy(topic: Topic) -> bool:

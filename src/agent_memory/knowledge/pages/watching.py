@@ -1,4 +1,4 @@
-"""`keep_pages`: take forgotten items off pages at once."""
+"""Watcher that removes forgotten and reworded memories from the pages of topics."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ PAGES: Final = "pages"
 
 
 def keep_pages(service: MemoryService) -> MemoryService:
-    """Make a service take forgotten items off pages; return it."""
-    kept = _Pages(service)
-    service.watchers.add(PAGES, kept.withdraw, kept.close)
+    """Add a `PageWatcher` to a service; return the service."""
+    watcher = PageWatcher(service)
+    service.watchers.add(PAGES, watcher.withdraw, watcher.close)
     return service
 
 
-class _Pages:
-    """Pages of an agent, opened with the first forgotten memory."""
+class PageWatcher:
+    """Removes texts from pages; open until the service closes.
+
+    Args:
+        service: Service of the agent's memory.
+    """
 
     def __init__(self, service: MemoryService) -> None:
         self._service = service

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.topics.page import Page
 
-INDEX: Final = "index.md"
 FORMAT_VERSION: Final = "0.2"
 """Of the Open Knowledge Format, https://github.com/GoogleCloudPlatform/knowledge-catalog/tree/main/okf."""
 PROPOSED: Final = ".proposed.md"

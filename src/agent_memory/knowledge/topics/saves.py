@@ -19,10 +19,10 @@ from agent_memory.encryption import is_encrypted
 from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.files.exchange import move_if_free, put_in_place
+from agent_memory.files.names import PAGE_INDEX
 from agent_memory.files.settled import read_settled
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.knowledge.topics.file import (
-    INDEX,
     PROPOSED,
     body_of,
     file_name,
@@ -153,7 +153,7 @@ class TopicFiles:
         make_private_folder(self._folder)
         remove_leftovers(self._folder)  # of a process that was killed while it wrote a page
         with translated(self._folder, "write"):
-            replace_file(self._folder / INDEX, index_file(topics).encode(), durable=False)
+            replace_file(self._folder / PAGE_INDEX, index_file(topics).encode(), durable=False)
 
     def remove(self, topic: str) -> bool:
         """Remove an unedited page with proposals; return False if it is edited."""
@@ -291,7 +291,7 @@ def _move_away(path: Path) -> None:
 
 def _pages_in(folder: Path) -> list[Path]:
     with contextlib.suppress(FileNotFoundError):
-        return sorted(each for each in folder.iterdir() if each.suffix == ".md" and each.name != INDEX)
+        return sorted(each for each in folder.iterdir() if each.suffix == ".md" and each.name != PAGE_INDEX)
     return []
 
 

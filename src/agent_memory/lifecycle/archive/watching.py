@@ -1,9 +1,10 @@
-"""The archive follows what is forgotten, whoever forgets: `keep_archive` of whoever opens a service."""
+"""Watcher that removes archived memories merged into forgotten ones."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from agent_memory.lifecycle.archive.archive import Archive
 from agent_memory.lifecycle.archive.reading import archive_exists
 
 if TYPE_CHECKING:
@@ -11,25 +12,28 @@ if TYPE_CHECKING:
 
     from agent_memory.service import Caller, MemoryService
 
-ARCHIVE: Final = "archive"
-"""Name of the watcher of a service that takes out of the archive what is forgotten."""
 
+class ArchiveWatcher:
+    """Forgets with a memory the archived ones merged into it.
 
-def keep_archive(service: MemoryService) -> MemoryService:
-    """Have a service forget with a memory what was merged into it, which says the same; return it."""
+    Args:
+        service: Service of the agent's memory.
+    """
 
-    async def forget(memory_ids: Collection[str], _: Caller) -> None:
-        if not archive_exists(service.agent_id, service.settings):
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+
+    async def withdraw(self, memory_ids: Collection[str], _: Caller) -> None:
+        """Delete archived memories that were merged into forgotten ones."""
+        if not archive_exists(self._service.agent_id, self._service.settings):
             return
-        from agent_memory.lifecycle.archive.archive import Archive  # only for those who have one
-
-        gone = set(memory_ids) - await service.moving.there(memory_ids)
-        archive = Archive(service)
+        forgotten = set(memory_ids) - await self._service.moving.there(memory_ids)
+        archive = Archive(self._service)
         try:
-            merged = [each.id for each in await archive.everything() if each.merged_into in gone]
+            merged = [archived.id for archived in await archive.everything() if archived.merged_into in forgotten]
             await archive.delete(merged)
         finally:
             await archive.close()
 
-    service.watchers.add(ARCHIVE, forget)
-    return service
+    async def close(self) -> None:
+        """Close nothing: the archive is open only while something is deleted."""

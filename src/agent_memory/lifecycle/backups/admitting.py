@@ -11,7 +11,7 @@ from agent_memory.files.blobs import with_new_names
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import PurgeList
 from agent_memory.journal.format import MalformedLineError, decode_line, encode_line, sealed
-from agent_memory.knowledge.topics.item_removal import cut_edited
+from agent_memory.registry import KNOWLEDGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -102,5 +102,8 @@ def barring(root: Path, agents: Collection[str]) -> Admission:
 
 
 def without_records(page: str, gone: Collection[str]) -> str:
-    """Return a page without the footnotes of items that are gone and the claims without others, whoever worded them."""
-    return cut_edited(page, gone, _Everything()) if _FOOTNOTE in page else page
+    """Return a page without footnotes of deleted items, and without claims that had no others."""
+    if _FOOTNOTE not in page or not KNOWLEDGE.is_installed:
+        return page
+    cut_edited: Callable[[str, Collection[str], Collection[str]], str] = KNOWLEDGE.load("footnotes")
+    return cut_edited(page, gone, _Everything())

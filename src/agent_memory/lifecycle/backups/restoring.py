@@ -38,7 +38,7 @@ from agent_memory.files.filesystem import locks_keep_readers_out
 from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.files.lock import archive_lock, file_lock, folder_lock, make_lock
-from agent_memory.files.names import AGENT, DERIVED, ENCRYPTION, SHORTLIST, TOPICS
+from agent_memory.files.names import AGENT, DERIVED, ENCRYPTION, PAGE_INDEX, SHORTLIST, TOPICS
 from agent_memory.journal import IDENTITY, rewrite_returned
 from agent_memory.journal.agent_file import encode_states, states_in
 from agent_memory.journal.codec import decoded_entry, encoded_entry
@@ -52,7 +52,6 @@ from agent_memory.journal.format import (
     encode_entry,
     sealed,
 )
-from agent_memory.knowledge.topics.file import INDEX
 from agent_memory.lifecycle.backups.admitting import Admission, barring
 from agent_memory.lifecycle.backups.purges import add_purges, bring_purges
 from agent_memory.lifecycle.backups.reading import Archive, damaged, opened_backup, verify_open
@@ -266,7 +265,7 @@ def _unpack(archive: Archive, staged: Path, admission: Admission, coding: Coding
         (staged / TOPICS).mkdir(mode=PRIVATE_FOLDER)
     readable = {page.name: admission.page(_content(archive, page)) for page in pages}
     for name, content in readable.items():
-        if content is not None and (name != f"{TOPICS}/{INDEX}" or None not in readable.values()):
+        if content is not None and (name != f"{TOPICS}/{PAGE_INDEX}" or None not in readable.values()):
             _write(staged / name, content)
     return headers
 

@@ -15,6 +15,7 @@ from agent_memory.files.wording import counted
 from agent_memory.lifecycle.briefing.choosing import choose
 from agent_memory.lifecycle.briefing.doubting import MOST_CHARS, doubts_of
 from agent_memory.lifecycle.briefing.finding import Source, bearing_on
+from agent_memory.lifecycle.briefing.result import Briefing
 from agent_memory.models import (
     EPISODE,
     MEMORY,
@@ -57,22 +58,6 @@ _EACH: Final = 10
 """Records of one section that are looked at."""
 _AROUND: Final = 3
 """Tokens of a line besides its words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Briefing:
-    """What is put before the model.
-
-    Attributes:
-        text: Empty where there is nothing to tell.
-        tokens: An estimate that overshoots.
-        memories, turns: What is shown, in part or whole: once one of them was forgotten, the text is void.
-    """
-
-    text: str = ""
-    tokens: int = 0
-    memories: tuple[Memory, ...] = ()
-    turns: tuple[Episode, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

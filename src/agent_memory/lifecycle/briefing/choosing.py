@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.items.sentences import spans_of
 from agent_memory.scratchpad import estimate_tokens
+from agent_memory.sentences import spans_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from agent_memory.knowledge.records import Knowledge
-from agent_memory.lifecycle.briefing.briefing import TOKENS, Briefer, Briefing
+from agent_memory.files.layout import folder_of
+from agent_memory.lifecycle.briefing.briefing import TOKENS, Briefer
 from agent_memory.models import EPISODE
+from agent_memory.registry import KNOWLEDGE
 from agent_memory.service import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.lifecycle.briefing.result import Briefing
     from agent_memory.service import Caller, MemoryService
 
 
@@ -39,9 +42,7 @@ class SessionBriefing:
         begun = time.perf_counter()
         self._knowledge = self._knowledge or self._conversations()
         if self._knowledge is not None:
-            from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts  # for agents with conversations
-
-            self._forgotten = ForgottenTexts(self._knowledge, self._service)
+            self._forgotten = KNOWLEDGE.load("forgotten_texts")(self._knowledge, self._service)
         episodes = None if self._knowledge is None else self._knowledge.episodes
         briefer = Briefer(self._service, episodes=episodes, forgotten=self._forgotten, tokens=self._tokens)
         made = await briefer.brief(asked, caller, known)
@@ -66,10 +67,13 @@ class SessionBriefing:
         return len(shown) == len(briefing.turns) and await self._knowledge.episodes.still_true(briefing.turns)
 
     def _conversations(self) -> Knowledge | None:
-        if self._service.settings.backend == "server":
+        settings = self._service.settings
+        if settings.backend == "server" or not KNOWLEDGE.is_installed:
             return None
-        knowledge = Knowledge(self._service.agent_id, self._service.settings)
-        return knowledge if (knowledge.folder.path / EPISODE.journal).exists() else None
+        if not (folder_of(self._service.agent_id, settings.storage_root).path / EPISODE.journal).exists():
+            return None
+        knowledge: Knowledge = KNOWLEDGE.load("records")(self._service.agent_id, settings)
+        return knowledge
 
     async def close(self) -> None:
         """Close the conversations. May be called more than once."""

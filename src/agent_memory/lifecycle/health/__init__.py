@@ -15,11 +15,4 @@ if TYPE_CHECKING:
 __all__ = ["CHECKS", "AgentHealth", "Check", "Level", "by_gravity", "health_of", "watch", "worst"]
 
 if not TYPE_CHECKING:  # a type checker would take it for every name there is
-    __getattr__, __dir__ = _offer(
-        __name__,
-        {
-            "lifecycle.health.report": "health_of",
-            "lifecycle.health.table": "AgentHealth CHECKS Check Level by_gravity worst",
-            "lifecycle.health.watching": "watch",
-        },
-    )
+    __getattr__, __dir__ = _offer(__name__)

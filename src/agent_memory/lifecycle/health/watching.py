@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_memory.lifecycle.health.looks import look_at_speed
@@ -19,24 +20,26 @@ if TYPE_CHECKING:
 
 
 def watch(service: MemoryService, clock: Clock) -> None:
-    """Have sessions told, once each time, of what turns bad while they last (`memory:alert`).
+    """Report new problems to sessions once (`memory:alert`)."""
+    service.alerts.look_by(partial(find_checks, service, clock))
 
-    One that is bound to a group is not told how much was forgotten or changed: others may have done that.
+
+async def find_checks(service: MemoryService, clock: Clock, caller: Caller) -> list[Check]:
+    """Return the checks of a session.
+
+    A session that is bound to a group does not see how much was forgotten or changed: other people may have done that.
 
     Args:
-        service: The memory of the session; its settings have the limits.
+        service: Memory of the session; its settings have the limits.
         clock: Source of the present.
+        caller: Session that is told.
     """
     folder, settings = service.admin.folder, service.settings.health
-
-    async def look(caller: Caller) -> list[Check]:
-        speed = look_at_speed(service.alerts.times(), settings)
-        if folder is None or not folder.path.is_dir():
-            return [speed]
-        found = await asyncio.to_thread(_look, folder, settings, clock(), is_alone=caller.group is None)
-        return [*found, speed]
-
-    service.alerts.look_by(look)
+    speed = look_at_speed(service.alerts.times(), settings)
+    if folder is None or not folder.path.is_dir():
+        return [speed]
+    checks = await asyncio.to_thread(_look, folder, settings, clock(), is_alone=caller.group is None)
+    return [*checks, speed]
 
 
 def _look(folder: AgentFolder, settings: HealthSettings, now: datetime, *, is_alone: bool) -> list[Check]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from agent_memory.embeddings.hashes import PREFIX_BYTES, Hashes
 from agent_memory.errors import BusyError, StorageError
+from agent_memory.files.lock import index_lock
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal import Journal
 from agent_memory.journal.place import Place
@@ -35,7 +36,6 @@ from agent_memory.segments import (
 )
 from agent_memory.storage.change_log import FileLog
 from agent_memory.storage.sealed.records import Invalid, SealedRecords
-from agent_memory.storage.vector.shards import index_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -24,6 +24,7 @@ from agent_memory.errors import AgentMemoryError, BusyError, StorageError
 from agent_memory.files.atomic import make_private_folder, sync_folder, translated
 from agent_memory.files.children import keep_to_itself
 from agent_memory.files.layout import AgentFolder
+from agent_memory.files.lock import index_lock
 from agent_memory.journal import Journal, Update
 from agent_memory.journal.resumption import place_of
 from agent_memory.logs import get_logger
@@ -68,7 +69,6 @@ from agent_memory.storage.sealed.opening import (
 from agent_memory.storage.sealed.records import SealedRecords
 from agent_memory.storage.sealed.upkeep import SEALED_AT
 from agent_memory.storage.state import State, seq_of
-from agent_memory.storage.vector.shards import index_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

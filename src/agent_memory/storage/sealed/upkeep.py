@@ -13,11 +13,11 @@ from typing_extensions import override
 
 from agent_memory.encryption import is_encrypted
 from agent_memory.errors import StorageError
+from agent_memory.files.children import child_environment, python_module
 from agent_memory.logs import get_logger
 from agent_memory.models.kind import R
 from agent_memory.retrieval.scores import numpy_if_there
 from agent_memory.storage.upkeep import NoIndex
-from agent_memory.storage.vector.engine.client import child_environment, python_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable

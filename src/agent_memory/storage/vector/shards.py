@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.atomic import (
-    PRIVATE_FILE,
     make_private_folder,
     read_json,
     replace_file,
@@ -26,7 +25,7 @@ from agent_memory.files.atomic import (
     sync_tree,
     translated,
 )
-from agent_memory.files.lock import folder_lock
+from agent_memory.files.lock import folder_lock, index_lock
 from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
 
 if TYPE_CHECKING:
@@ -222,33 +221,6 @@ class Shards:
         if self._seen is None or self._seen[0] != seen:
             self._seen = (seen, (self.note() or {}))
         return self._seen[1]
-
-
-@contextlib.contextmanager
-def index_lock(path: Path, doing: str, wait: float = 0) -> Iterator[None]:
-    """Hold a lock of an index for the block: of its builder, or of the process that holds a shard.
-
-    Args:
-        path: The file that is locked.
-        doing: What for; named in the error.
-        wait: Seconds to wait for it.
-
-    Raises:
-        BusyError: Another process has it.
-        StorageError: It cannot be locked.
-    """
-    from filelock import FileLock, Timeout  # 9 ms that only a builder needs
-
-    lock = FileLock(path, timeout=wait, mode=PRIVATE_FILE, thread_local=False)
-    with translated(path, "lock"):
-        try:
-            lock.acquire()
-        except Timeout:
-            raise BusyError(f"Another process is using {path.parent.name}; it cannot {doing} now.") from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def describe_folder(folder: AgentFolder) -> None:

@@ -14,6 +14,7 @@ import pytest
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import BusyError, MigrationError, StorageError
+from agent_memory.files.lock import index_lock
 from agent_memory.journal import Change, Journal
 from agent_memory.models import MEMORY
 from agent_memory.retrieval import embedded_texts
@@ -21,7 +22,7 @@ from agent_memory.storage import AgentFolder, folder_of
 from agent_memory.storage.vector.build import build
 from agent_memory.storage.vector.engine import child_environment
 from agent_memory.storage.vector.engine.shard import Shard
-from agent_memory.storage.vector.shards import Shards, index_lock
+from agent_memory.storage.vector.shards import Shards
 from tests.support import memory_of
 
 if TYPE_CHECKING:

@@ -6,9 +6,14 @@ the engine's names. Importing this package loads neither numpy nor the engine.
 """
 
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from agent_memory.storage.vector.engine.client import Candidates, EngineClient, child_environment, python_module
-from agent_memory.storage.vector.engine.points import Conditions, label_of, payload_of
+from agent_memory.late import offer as _offer
+
+if TYPE_CHECKING:
+    from agent_memory.files.children import child_environment, python_module
+    from agent_memory.storage.vector.engine.client import Candidates, EngineClient
+    from agent_memory.storage.vector.engine.points import Conditions, label_of, payload_of
 
 __all__ = [
     "Candidates",
@@ -28,3 +33,6 @@ def is_installed() -> bool:
 
 
 PACKAGE = "qdrant_edge"
+
+if not TYPE_CHECKING:  # a type checker would take it for every name there is
+    __getattr__, __dir__ = _offer(__name__)

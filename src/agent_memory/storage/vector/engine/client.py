@@ -9,18 +9,17 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import sys
 from array import array
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.errors import StorageError
-from agent_memory.files.environment import environment_without_keys
+from agent_memory.files.children import child_environment, python_module
 from agent_memory.storage.vector.engine import messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from agent_memory.storage.vector.engine.points import Conditions
 
@@ -164,21 +163,6 @@ class EngineClient:
         """End the child at once; it writes nothing that could be lost."""
         self._process.kill()
         self.close()
-
-
-def python_module(name: str) -> list[str]:
-    """Return the command that runs a module of ours in this interpreter.
-
-    With -P: the agent's working folder may hold any `json.py`, and must not be searched for modules.
-    """
-    return [sys.executable, "-P", "-m", name]
-
-
-def child_environment() -> dict[str, str]:
-    """Return this process's environment, with this package importable and numeric libraries held to one thread."""
-    home = str(Path(__file__).parents[4])
-    places = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**environment_without_keys(), "PYTHONPATH": os.pathsep.join(places), "OMP_NUM_THREADS": "1"}
 
 
 def _ended() -> StorageError:

@@ -15,8 +15,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.errors import StorageError
+from agent_memory.errors import BusyError, StorageError
 from agent_memory.files.children import keep_to_itself
+from agent_memory.files.lock import index_lock
 from agent_memory.files.names import HOLDER_LOCK
 from agent_memory.storage.vector.engine import messages
 
@@ -72,18 +73,14 @@ def main() -> None:
 
 
 def _hold(folder: Path, requests: Connection[Any, Any], answers: Connection[Any, Any]) -> None:
-    from filelock import FileLock, Timeout  # not needed where this module is only imported
-
-    lock = FileLock(folder.parent / HOLDER_LOCK, timeout=0, mode=0o600)
+    held = contextlib.ExitStack()
     try:
-        lock.acquire()
+        held.enter_context(index_lock(folder.parent / HOLDER_LOCK, "hold"))
         from agent_memory.storage.vector.engine.shard import Shard  # loads the engine
 
         reader = ShardReader(Shard.open(folder))
-    except Timeout:
+    except BusyError:
         answers.send_bytes(_failure("Another process holds the index.", "busy"))
-    except OSError as error:
-        answers.send_bytes(_failure(f"The index cannot be locked: {error}."))
     except StorageError as error:
         answers.send_bytes(_failure(error.message))
     else:

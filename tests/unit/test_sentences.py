@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from agent_memory.knowledge.items.sentences import MAX_CHARS, spans_of
+from agent_memory.sentences import MAX_CHARS, spans_of
 
 
 def list_sentences(text: str) -> list[str]:

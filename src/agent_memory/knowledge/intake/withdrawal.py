@@ -31,6 +31,8 @@ async def withdraw_given(service: MemoryService, record_ids: Collection[str], ca
         StorageError: Some may be forgotten.
     """
     knowledge = Knowledge(service.agent_id, service.settings)
+    if not (knowledge.folder.path / TOPIC.journal).exists():
+        return
     try:
         sources = [one for one in record_ids if one.startswith((EPISODE.prefix, RESOURCE.prefix))]
         await drawn_from_alone(service, sources, caller)

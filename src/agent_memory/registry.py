@@ -1,0 +1,168 @@
+"""Kinds of record and feature packages, by files and dotted names.
+
+Core imports no feature package. It looks up which files exist in the folder of an agent, and loads a function of a
+feature package when one of its files exists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agent_memory.errors.storage import StorageError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+CORE: Final = "agent_memory"
+_KNOWLEDGE: Final = "agent_memory.knowledge"
+_ARCHIVE: Final = "agent_memory.lifecycle.archive"
+NOT_CLEANED: Final = "not cleaned: "
+"""How a sentence of a receipt begins that names a file which a purge could not clean."""
+
+
+class RegisteredKind(NamedTuple):
+    """One kind of record.
+
+    Attributes:
+        file: Name of its journal in an agent's folder.
+        place: Where its `Kind` is, as `module:NAME`.
+        package: Package that makes and reads its records.
+    """
+
+    file: str
+    place: str
+    package: str = CORE
+
+
+KINDS: Final[Mapping[str, RegisteredKind]] = {
+    "memory": RegisteredKind("memories.yaml", "agent_memory.models.memory:MEMORY"),
+    "resource": RegisteredKind("knowledge.yaml", "agent_memory.models.knowledge:RESOURCE", _KNOWLEDGE),
+    "topic": RegisteredKind("knowledge.yaml", "agent_memory.models.knowledge:TOPIC", _KNOWLEDGE),
+    "episode": RegisteredKind("episodes.yaml", "agent_memory.models.knowledge:EPISODE", _KNOWLEDGE),
+    "stage_mark": RegisteredKind("tasks.yaml", "agent_memory.models.knowledge:MARK"),
+    "entity": RegisteredKind("entities.yaml", "agent_memory.models.entities:ENTITY", _KNOWLEDGE),
+    "mentions": RegisteredKind("entities.yaml", "agent_memory.models.entities:MENTIONS", _KNOWLEDGE),
+    "relation": RegisteredKind("entities.yaml", "agent_memory.models.entities:RELATION", _KNOWLEDGE),
+    "summary": RegisteredKind("entities.yaml", "agent_memory.models.entities:SUMMARY", _KNOWLEDGE),
+    "archived": RegisteredKind("archive.yaml", "agent_memory.models.archive:ARCHIVED", _ARCHIVE),
+    "tidy_run": RegisteredKind("archive.yaml", "agent_memory.models.archive:TIDY_RUN", _ARCHIVE),
+    "candidate": RegisteredKind("inbox.yaml", "agent_memory.models.inbox:CANDIDATE"),
+}
+"""Kinds of record by name, in the order in which they are examined."""
+
+
+class RegisteredCheck(NamedTuple):
+    """One check of the doctor that needs a feature package.
+
+    Attributes:
+        file: Name of the journal or folder that it examines.
+        place: Where the check is, as `module:NAME`.
+    """
+
+    file: str
+    place: str
+
+
+CHECKS: Final[Mapping[str, RegisteredCheck]] = {
+    "speakers": RegisteredCheck("episodes.yaml", "agent_memory.doctor.checks_knowledge:examine_speakers"),
+    "entities": RegisteredCheck("entities.yaml", "agent_memory.doctor.checks_knowledge:examine_guesses"),
+    "hidden_topics": RegisteredCheck("knowledge.yaml", "agent_memory.doctor.checks_knowledge:examine_topics"),
+    "topics": RegisteredCheck("topics", "agent_memory.doctor.checks_knowledge:examine_pages"),
+}
+"""Checks of the doctor by name."""
+
+
+def load_handler(place: str) -> Any:
+    """Return the object at `module:NAME`.
+
+    Raises:
+        StorageError: A package that it needs is absent (`package_absent`).
+    """
+    try:
+        return resolve_name(place)
+    except ModuleNotFoundError as error:
+        if not f"{error.name}.".startswith(f"{CORE}."):
+            raise
+        raise StorageError(
+            f"The package {error.name} is absent, so its files were left as they are.",
+            code="package_absent",
+            recovery="Install this package again, whole.",
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class FeaturePackage:
+    """A package that can be absent, and its functions for core.
+
+    Attributes:
+        package: Dotted name of the package.
+        handlers: Functions and classes, as `module:name` below the package, by the name of their use.
+        watcher_name: Name of its watcher in a service.
+    """
+
+    package: str
+    handlers: Mapping[str, str]
+    watcher_name: str = ""
+
+    @property
+    def files(self) -> frozenset[str]:
+        """Names of its journals."""
+        return frozenset(kind.file for kind in KINDS.values() if kind.package == self.package)
+
+    @property
+    def is_installed(self) -> bool:
+        """Return True if the package can be loaded."""
+        try:
+            return find_spec(self.package) is not None
+        except ModuleNotFoundError:
+            return False
+
+    def has_files(self, folder: Path) -> bool:
+        """Return True if one of its journals exists in an agent's folder."""
+        return any((folder / name).exists() for name in self.files)
+
+    def load(self, use: str) -> Any:
+        """Return the function or class for a use.
+
+        Raises:
+            StorageError: The package is absent (`package_absent`).
+        """
+        return load_handler(f"{self.package}.{self.handlers[use]}")
+
+
+KNOWLEDGE: Final = FeaturePackage(
+    _KNOWLEDGE,
+    {
+        "watcher": "pages.watching:PageWatcher",
+        "source": "search_source:KnowledgeSource",
+        "withdrawal": "intake.withdrawal:withdraw_given",
+        "footnotes": "topics.item_removal:cut_edited",
+        "records": "records:Knowledge",
+        "forgotten_texts": "items.forgotten_texts:ForgottenTexts",
+    },
+    "pages",
+)
+ARCHIVE: Final = FeaturePackage(
+    _ARCHIVE,
+    {"watcher": "watching:ArchiveWatcher", "retention": "retention:archive_expired"},
+    "archive",
+)
+HEALTH: Final = FeaturePackage("agent_memory.lifecycle.health", {"checks": "watching:find_checks"})
+FEATURES: Final = (KNOWLEDGE, ARCHIVE, HEALTH)
+
+
+def list_uncleaned(names: Collection[str]) -> list[str]:
+    """Return sentences for journals that no installed package can clean, by name."""
+    packages = {kind.file: kind.package for kind in KINDS.values()}
+    absent = {feature.package for feature in FEATURES if not feature.is_installed}
+    sentences = []
+    for name in sorted(names):
+        if name not in packages:
+            sentences.append(f"{NOT_CLEANED}{name} (a journal of an unknown kind)")
+        elif packages[name] in absent:
+            sentences.append(f"{NOT_CLEANED}{name} (the package {packages[name]} is absent)")
+    return sentences
