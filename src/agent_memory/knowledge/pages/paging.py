@@ -11,7 +11,7 @@ from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.knowledge.pages.subjects import DOCUMENT, PERSON, TALK, is_derived
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.topics.consolidation import Consolidation, consolidate
-from agent_memory.knowledge.topics.items import HEADINGS, REST, PagePlace, TopicItem
+from agent_memory.knowledge.topics.items import DOCUMENTS, HEADINGS, REST, PagePlace, TopicItem
 from agent_memory.knowledge.topics.page import SOURCES, Footnote, Line, Page, PageClaim, with_lines
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.models import flatten
@@ -127,7 +127,7 @@ def _build_item(topic: Topic, memory: Memory, sources: Mapping[str, SourceText |
         if topic.source.detail == DOCUMENT:  # the title of the page is above all
             heading = flatten(path).removeprefix(title_of(topic)).removeprefix(SEPARATOR)
         own = heading if heading != SOURCES else f"{title_of(topic)}{SEPARATOR}{heading}"
-        order = PagePlace(1, 0, note.source, note.start, place)
+        order = PagePlace(DOCUMENTS, 0, note.source, note.start, place)
         return TopicItem(memory.id, words or path, note, own, order=order, trust=memory.trust)
     is_dated = FILE_TIME not in memory.metadata
     heading = HEADINGS.get(memory.category, REST)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.topics.escaping import escaped
-from agent_memory.knowledge.topics.items import rank_of
+from agent_memory.knowledge.topics.items import DOCUMENTS, PagePlace, rank_of
 from agent_memory.knowledge.topics.page import Line, OwnText, Page, PageClaim, with_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from agent_memory.knowledge.topics.items import TopicItem
@@ -74,13 +75,16 @@ def consolidate(
     kept, by_hand = _kept_by_hand(before, live, dropped)
     ordered = sorted((item for item in live.values() if item.id not in by_hand), key=_order)
     claims = [(item.heading, _make_claim(item)) for item in ordered]
+    places = [(item.heading, item.order) for item in ordered]
+    sections = {title for title, place in places if isinstance(place, PagePlace) and place.part == DOCUMENTS} - {""}
     for claim in before.claims:
         dropped += [
             Dropped(claim.text, item, GONE)
             for item in claim.items
             if item not in live and item not in before.taken_out and not claim.is_by_hand
         ]
-    page = with_lines(replace(before, about=about, consolidated_at=now.replace(microsecond=0)), _arranged(kept, claims))
+    lines = _arranged(kept, claims, partial(rank_of, sections=sections))
+    page = with_lines(replace(before, about=about, consolidated_at=now.replace(microsecond=0)), lines)
     was = {*before.items, *before.taken_out}
     added = tuple(item for item in page.items if item not in was)
     return Consolidation(page, tuple(dropped), added, is_proposal=rendered is not None)
@@ -129,13 +133,15 @@ def _make_claim(item: TopicItem) -> PageClaim:
     return PageClaim(item.line, (item.note,), said, is_untrusted=item.trust == "low")
 
 
-def _arranged(kept: Sequence[tuple[str, Line]], claims: Sequence[tuple[str, PageClaim]]) -> list[tuple[str, Line]]:
+def _arranged(
+    kept: Sequence[tuple[str, Line]], claims: Sequence[tuple[str, PageClaim]], rank: Callable[[str], int]
+) -> list[tuple[str, Line]]:
     """Return the lines under their headings, a person's lines first in their section."""
     # A person's lines keep their section; those without a heading stand first.
     titles = list(dict.fromkeys(title for title, _ in kept))
-    for title in sorted(dict.fromkeys(title for title, _ in claims), key=rank_of):
+    for title in sorted(dict.fromkeys(title for title, _ in claims), key=rank):
         if title not in titles:
-            later = [place for place, known in enumerate(titles) if known and rank_of(known) > rank_of(title)]
+            later = [place for place, known in enumerate(titles) if known and rank(known) > rank(title)]
             titles.insert(later[0] if later else len(titles), title)
     lines: dict[str, list[Line]] = {title: [] for title in titles}
     for title, line in (*kept, *claims):

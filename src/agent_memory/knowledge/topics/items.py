@@ -6,17 +6,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
     from agent_memory.knowledge.topics.page import Footnote
     from agent_memory.models import Trust
 
 
+DOCUMENTS: Final = 1
+"""Part of a page with the passages of documents."""
+
+
 class PagePlace(NamedTuple):
     """Place of an item on a page, compared field by field.
 
     Attributes:
-        part: 0 for talk and notes, 1 for documents.
+        part: `DOCUMENTS`, or 0 for talk and notes.
         moment: Seconds since 1970 at which it was said; infinite if unknown.
         source: ID of the document.
         start: Place of the words in the document, or of the turn in the conversation.
@@ -75,6 +80,13 @@ REST: Final = "Facts"
 _TITLES: Final = ["", *HEADINGS.values()]
 
 
-def rank_of(title: str) -> int:
-    """Return the rank of a heading: categories, others, the rest."""
+def rank_of(title: str, sections: Collection[str] = ()) -> int:
+    """Return the rank of a heading: categories, others, the rest.
+
+    Args:
+        title: Heading.
+        sections: Headings of documents, which are no categories, whatever they are called.
+    """
+    if title in sections:
+        return len(_TITLES)
     return _TITLES.index(title) if title in _TITLES else len(_TITLES) + (title == REST)

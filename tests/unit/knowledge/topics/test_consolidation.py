@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.knowledge.topics.consolidation import GONE, TAKEN_OUT, Consolidation, consolidate
-from agent_memory.knowledge.topics.items import HEADINGS, REST, TopicItem
+from agent_memory.knowledge.topics.items import DOCUMENTS, HEADINGS, REST, PagePlace, TopicItem
 from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.topics.rendering import UNTRUSTED, render
@@ -68,6 +68,17 @@ def test_page_with_headings_keeps_their_order() -> None:
     items = [replace(item(number), heading=title) for number, title in enumerate(["B", "", "A", "Decisions", "B"])]
 
     assert [section.title for section in made(*items).page.sections] == ["", "Decisions", "B", "A"]
+
+
+def test_page_of_document_keeps_place_of_section_called_decisions() -> None:
+    titles = ["", "Steps", "Decisions", "Facts", "Limits"]
+    places = [PagePlace(DOCUMENTS, 0, "res-1", start, start) for start in range(len(titles))]
+    items = [
+        replace(item(number), heading=title, order=place)
+        for number, (title, place) in enumerate(zip(titles, places, strict=True))
+    ]
+
+    assert [section.title for section in made(*items).page.sections] == titles
 
 
 def test_a_person_who_rewords_a_claim_leaves_the_mark_or_takes_it_off() -> None:
