@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_IMPORT: Final = re.compile(r"^    from (agent_memory\.[\w.]+) import (?:\(([^)]*)\)|(.+))$", re.MULTILINE)
+_IMPORT: Final = re.compile(r"^    from (agent_memory\.[\w.]+) import (?:\(([^()]*)\)|(.+))$", re.MULTILINE)
 _NAME: Final = re.compile(r"\w+")
 
 
