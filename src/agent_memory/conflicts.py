@@ -91,7 +91,7 @@ def find_conflict(newer: str, older: str) -> TextConflict | None:
     if newer.rstrip().endswith(_QUESTIONS) or older.rstrip().endswith(_QUESTIONS):
         return None
     first, second = _split_words(newer), _split_words(older)
-    if _differ_by_negation(first, second):
+    if _differ_by_negation(newer, older):
         return TextConflict("denial", "conflict", _describe((newer, older), first, second))
     if _differ_by_value(first, second):
         return TextConflict("value", "replace", _describe((newer, older), first, second))
@@ -112,16 +112,17 @@ def _split_words(text: str) -> tuple[_Word, ...]:
     return tuple(words)
 
 
-def _differ_by_negation(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> bool:
+def _differ_by_negation(newer: str, older: str) -> bool:
     """Return True if only negations and the words that come with them differ."""
-    (rest, count), (other_rest, other_count) = _strip_negations(first), _strip_negations(second)
+    (rest, count), (other_rest, other_count) = _strip_negations(newer), _strip_negations(older)
     return count != other_count and bool(rest) and rest == other_rest
 
 
-def _strip_negations(words: tuple[_Word, ...]) -> tuple[list[str], int]:
-    """Return the stems of the other words, and the number of negations."""
+@lru_cache(maxsize=256)
+def _strip_negations(text: str) -> tuple[list[str], int]:
+    """Return the stems of the other words of a text, and the number of negations."""
     expanded: list[str] = []
-    for word in words:
+    for word in _split_words(text):
         short = word.text.removesuffix("n't")
         expanded += _CONTRACTIONS.get(word.text) or ([word.text] if short == word.text else [short, "not"])
     count = sum(text in _NEGATIONS for text in expanded)
