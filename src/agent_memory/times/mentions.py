@@ -70,6 +70,16 @@ class TimeMention(NamedTuple):
         """True if the words settle the days."""
         return len(self.readings) == 1
 
+    @property
+    def first(self) -> date | None:
+        """Earlier name of `first_day`, until 1.0."""
+        return self.first_day
+
+    @property
+    def behind(self) -> date | None:
+        """Earlier name of `end_day`, until 1.0."""
+        return self.end_day
+
 
 def times_in(
     text: str, said_at: datetime, language: str | None = None, *, is_ahead: bool | None = None

@@ -95,6 +95,13 @@ def test_no_time_is_read(text: str) -> None:
     assert read(text) == []
 
 
+def test_mention_has_days_under_earlier_names() -> None:
+    (mention,) = times_in("It was done on 2024-03-02.", SAID)
+    assert (
+        (mention.first, mention.behind) == (mention.first_day, mention.end_day) == (date(2024, 3, 2), date(2024, 3, 3))
+    )
+
+
 def test_times_in_time_of_day_belongs_to_its_day() -> None:
     assert read("See you tomorrow at 9:30 pm.") == [("tomorrow at 9:30 pm", "2024-05-16", "2024-05-17")]
 
