@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.models import (
@@ -97,7 +97,7 @@ class ForgetCandidates:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """All memories, before they are forgotten.
+    """Memories before they are forgotten.
 
     Attributes:
         memories: What would be forgotten.
@@ -105,10 +105,17 @@ class Preview:
     """
 
     memories: tuple[Memory, ...]
-    confirm: str
+    confirm: str = ""
+    cut: ClassVar[tuple[Memory, ...]] = ()
+    """Nothing is cut out of a memory; the name stays until 1.0."""
 
     def __bool__(self) -> bool:
         return bool(self.memories)
+
+    @property
+    def gone(self) -> tuple[Memory, ...]:
+        """Earlier name of `memories`, until 1.0."""
+        return self.memories
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,11 +219,23 @@ class Requests:
         hits = await self._storage.search(words, MAX_CANDIDATES, filters, patience=self._patience)
         return list_candidates(query, hits)
 
-    async def forget(self, memory_ids: Collection[str], caller: Caller = NOBODY, *, reason: str = "") -> ForgottenMany:
+    async def preview(self, query: str, caller: Caller = NOBODY) -> Preview:
+        """Return the memory that `forget WORDS --yes` forgets, until 1.0; `find_candidates` lists all.
+
+        Raises:
+            ValidationError: The description is not a text, empty or too long.
+            StorageError: The memories cannot be read.
+        """
+        memory = (await self.find_candidates(query, caller)).get_only_match()
+        return Preview(() if memory is None else (memory,))
+
+    async def forget(
+        self, memory_ids: Collection[str] | Preview, caller: Caller = NOBODY, *, reason: str = ""
+    ) -> ForgottenMany:
         """Forget memories with their older versions as one change, which one restore takes back.
 
         Args:
-            memory_ids: All of them must exist.
+            memory_ids: All of them must exist. A preview means its memories.
             caller: Session that asks for it.
             reason: Kept as a trace; at most 200 characters.
 
@@ -226,6 +245,8 @@ class Requests:
             StorageError: Nothing was changed.
         """
         reason = checked_reason(reason)
+        if isinstance(memory_ids, Preview):
+            memory_ids = [memory.id for memory in memory_ids.memories]
         for memory_id in memory_ids:
             check_id(memory_id)
         await check_seen(self._storage, caller, memory_ids, "; nothing was forgotten")

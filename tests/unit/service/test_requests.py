@@ -68,6 +68,14 @@ async def test_candidates_show_owners_and_change_nothing(service: MemoryService)
     assert len(await service.admin.everything()) == 4
 
 
+async def test_preview_of_earlier_versions_is_forgotten(service: MemoryService) -> None:
+    await store_texts(service, "My address is 5 Lime Road.", "Tea is at four.")
+    preview = await service.requests.preview("my address")
+    assert ([memory.content for memory in preview.gone], preview.cut) == (["My address is 5 Lime Road."], ())
+    assert (await service.requests.forget(preview)).memories == preview.gone
+    assert not await service.requests.preview("the weather of Mars")
+
+
 async def test_candidates_of_many_memories_are_at_most_eight(service: MemoryService) -> None:
     await store_texts(service, *[f"Ann's badge number {number} is lost." for number in range(20)])
     candidates = await service.requests.find_candidates("Ann's badge")
