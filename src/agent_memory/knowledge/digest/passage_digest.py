@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         def explain(self) -> str:
             """Return the reason against it."""
 
+    _SourceTexts = dict[str, tuple[Resource | Episode | None, str]]
     Hold = Callable[[Mapping[str, Any]], Awaitable[HeldText | None]]
 
 DIGESTED_AT: Final = "digested_at"
@@ -210,8 +211,9 @@ class PassageDigest:
         outcome = DigestOutcome()
         items: dict[str, dict[str, Any]] = {}
         finished = dict.fromkeys(done)
+        texts: _SourceTexts = {}
         for statement in statements:
-            item, reason = await self._check(statement, caller)
+            item, reason = await self._check(statement, caller, texts)
             if reason:
                 outcome.refused.append((statement.text, reason))
                 continue
@@ -293,13 +295,20 @@ class PassageDigest:
         }
         return {item_id: names[source] for item_id, source in first.items() if source}
 
-    async def _check(self, statement: QuotedStatement, caller: Caller) -> tuple[dict[str, Any], str]:
-        """Return a statement as fields of an item, or a refusal."""
+    async def _check(
+        self, statement: QuotedStatement, caller: Caller, texts: _SourceTexts
+    ) -> tuple[dict[str, Any], str]:
+        """Return a statement as fields of an item, or a refusal.
+
+        Texts of sources are added to `texts`, so that several statements read them once.
+        """
         passage = await self._service.admin.get(statement.passage)
         if passage is None or not is_passage(passage) or not is_seen(passage, caller):
             return {}, "its passage does not exist"
         for source in list_source_ids(passage):
-            record, text = await self._read(source)
+            if source not in texts:
+                texts[source] = await self._read(source)
+            record, text = texts[source]
             place = place_of(passage, source)
             turns = _list_turns(record, text) if record is not None else []
             quote = _find_quote(statement.quote, text, place, turns, passage) if place is not None else None
