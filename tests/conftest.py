@@ -12,6 +12,7 @@ import hypothesis
 import pytest
 
 from agent_memory.embeddings import PROVIDERS
+from agent_memory.host import session as host_session
 from tests.support import FrozenClock
 
 if TYPE_CHECKING:
@@ -52,6 +53,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def no_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the sessions of other tests: one that was not released would share its taint with a namesake."""
+    for registry in ("_SESSIONS", "_ROOTS"):
+        monkeypatch.setattr(host_session, registry, {})
 
 
 @pytest.fixture
