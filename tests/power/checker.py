@@ -177,6 +177,7 @@ class Inspector:
             strange = [memory.content for memory in await bob.storage.valid() if memory.content not in self._edits]
             if strange:
                 return f"a look at the scratchpad made it {strange[0]!r}"
+            await service.settle()  # accesses are counted behind the answer
             expected = await state_of(bob.storage)
         elif wrong := await self._again(expected, "a look at the scratchpad"):
             return wrong
