@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.lifecycle.briefing import TOKENS, Briefer
 from agent_memory.lifecycle.importance import importance_of
+from agent_memory.memory import MemoryService
+from agent_memory.memory.briefing import TOKENS, Briefer
 from agent_memory.models import Memory
 from agent_memory.scratchpad import estimate_tokens, render
-from agent_memory.service import MemoryService
 from agent_memory.settings import ScratchpadSettings, ServiceSettings
 from agent_memory.storage import FileStorage
 from benchmarks._retrieval_data import load_jsonl, load_locomo

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, BusyError, StorageError, UnknownIdError
 from agent_memory.memories import MigratableStorage
+from agent_memory.memory import AuditLog, MemoryService
 from agent_memory.models import MEMORY, Observation
 from agent_memory.redaction import SecretRedactor
-from agent_memory.service import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.storage.sealed.sealing import seal_up
-from agent_memory.storage.sealed.upkeep import Sealing
+from agent_memory.store.segment_builder import seal_up
+from agent_memory.store.segment_upkeep import Sealing
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -310,7 +310,7 @@ class Session:
 
     async def _move(self, what: str) -> None:
         """Migrate, build anew or go back, while everybody goes on; another's build under way is no error."""
-        from agent_memory.service import NOBODY  # used here alone
+        from agent_memory.memory import NOBODY  # used here alone
 
         growth = self._service.migration
         begin = time.monotonic()

@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError
 from agent_memory.files.lock import index_lock
+from agent_memory.index import embedded_texts
 from agent_memory.memories import MigratableStorage
-from agent_memory.retrieval import embedded_texts
-from agent_memory.scratchpad.file import render_file
+from agent_memory.memory.scratchpad_file import render_file
 from agent_memory.storage import AgentFolder, FileStorage, folder_of
-from agent_memory.storage.vector.shards import Shards
+from agent_memory.store.shards import Shards
 from benchmarks._crash_model import Expected, Pending, compare, shown
 from benchmarks._crash_operations import AGENT, CALLER, COMMANDS, EMBEDDER, open_service, run_command
 from benchmarks._crash_process import Shim
 
 if TYPE_CHECKING:
+    from agent_memory.memory import MemoryService
     from agent_memory.models import Memory
-    from agent_memory.service import MemoryService
     from benchmarks._crash_model import Shown
     from benchmarks._crash_process import Say
 
@@ -236,7 +236,7 @@ def _check_shard(service: MemoryService, findings: Findings) -> None:
     backend, name = Shards(storage.folder).active()
     if backend != "vector" or name is None:
         return
-    from agent_memory.storage.vector.engine.shard import Shard  # loads the engine, in a process that ends soon
+    from agent_memory.engines.shard_process.shard import Shard  # loads the engine, in a process that ends soon
 
     store, state = storage._replica, Shards(storage.folder).state(name)  # noqa: SLF001 - what it must agree with
     assert state is not None

@@ -15,8 +15,8 @@ from agent_memory.doctor.findings import Severity
 from agent_memory.models import Kind, SearchRequest, utc_now
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
-from agent_memory.storage.files import Files
-from agent_memory.storage.record_storage import RecordStorage
+from agent_memory.store.files import Files
+from agent_memory.store.record_storage import RecordStorage
 from benchmarks._crash_check import Case, Findings, age
 from benchmarks._crash_model import Expected, Pending, compare, shown
 from benchmarks._crash_operations import AGENT, ENOUGH, LONG_AGO, Victim

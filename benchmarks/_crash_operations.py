@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.cli.formats import encode
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.memory import AuditLog, Caller, MemoryService
 from agent_memory.models import MEMORY, Memory, new_memory_id, utc_now
 from agent_memory.redaction import SecretRedactor
-from agent_memory.service import AuditLog, Caller, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, detect_storage, folder_of
-from agent_memory.storage.sealed.sealing import seal_up
+from agent_memory.store.segment_builder import seal_up
 from benchmarks._crash_model import Expected, Pending, shown
 from benchmarks._crash_process import Shim
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from agent_memory.memory.importing import Imported
     from agent_memory.models import Clock
-    from agent_memory.service.writing import Imported
     from benchmarks._crash_model import Shown
     from benchmarks._crash_process import Say
 
@@ -93,8 +93,8 @@ def preload() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # a thread of numpy's would not survive the fork
     for name in (
         "agent_memory.cli.app",
-        "agent_memory.host.registry",
-        "agent_memory.host.service_opener",
+        "agent_memory.integrations.amplifier.registry",
+        "agent_memory.integrations.amplifier.service_opener",
         "numpy",
         "rich.progress",
         "Stemmer",
@@ -376,7 +376,7 @@ class Victim:
             self._job = job = replace(job, at=0)
         self._begin(Pending(job.do))
         if job.do == "build":
-            from agent_memory.storage.vector import build  # a builder's process loads the engine
+            from agent_memory.engines import index_builder as build  # a builder's process loads the engine
 
             identity = json.dumps(asdict(EMBEDDER.identity))
             build.main([str(folder_of(AGENT, job.root).path), MEMORY.place, identity, "7", "--activate"])

@@ -44,7 +44,7 @@ SITE: Final = '''"""Lets a process that one of ours starts kill itself, too."""
 import os
 import sys
 
-if any("agent_memory.storage.vector.build" in word for word in sys.orig_argv):
+if any("agent_memory.engines.index_builder" in word for word in sys.orig_argv):
     from benchmarks._crash_process import Shim
 
     Shim(lambda **_: None).arm(int(os.environ["CRASH_AT"]), os.environ["CRASH_HOW"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.journal import Change, Entry, JournalWriter, Update
 from agent_memory.journal.reader import JournalReader
 from agent_memory.journal.rewriting import Rewriting
-from agent_memory.storage import replica
+from agent_memory.store import replica
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

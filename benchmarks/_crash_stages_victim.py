@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.models import MEMORY, Memory, utc_now
 from agent_memory.storage import FileStorage, folder_of
-from agent_memory.storage.sealed.sealing import seal_up
+from agent_memory.store.segment_builder import seal_up
 from benchmarks._crash_model import Expected, Pending, shown
 from benchmarks._crash_operations import AGENT, EMBEDDER, LONG_AGO, settings_for
 from benchmarks._crash_process import Shim, changes_files

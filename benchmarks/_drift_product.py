@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.memories import FileStorage
+from agent_memory.memory import NOBODY, Caller, MemoryService, views
 from agent_memory.models import Memory
 from agent_memory.scratchpad import render
-from agent_memory.service import NOBODY, Caller, MemoryService, views
 from benchmarks._drift_grade import tokens
 from benchmarks._drift_system import Abilities, Hit, Pair, Recalled, Written
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from agent_memory.service.results import Suspect
+    from agent_memory.memory.results import Suspect
     from agent_memory.settings import ServiceSettings
 
 _CATEGORIES: Final = {

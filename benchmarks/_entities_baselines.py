@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.retrieval.tokens import STOP_WORDS
+from agent_memory.language.words import STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.files.layout import folder_of
+from agent_memory.index import read_question
 from agent_memory.journal import Change, Journal
 from agent_memory.models import CATEGORIES, MEMORY, Memory, SearchRequest, filters_of, utc_now
-from agent_memory.retrieval import read_question
 from benchmarks._latency_vectors import AGENT, vectors
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.embeddings.protocol import Vector
-    from agent_memory.retrieval import Question
+    from agent_memory.index import Question
 
 SUBJECTS: Final = (
     "ledger", "parser", "queue", "cache", "router", "scheduler", "session", "journal", "worker", "exporter",

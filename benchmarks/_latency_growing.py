@@ -20,10 +20,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.engines.ann_index import AnnIndex
+from agent_memory.engines.shard_process import EngineClient
+from agent_memory.index import ExactCosines
 from agent_memory.memories import MigratableStorage
-from agent_memory.retrieval import ExactCosines
-from agent_memory.storage.vector.candidates import AnnIndex
-from agent_memory.storage.vector.engine import EngineClient
 from benchmarks._latency_data import (
     Figure,
     amount,
@@ -192,7 +192,7 @@ class _Builder:
     def _look(self) -> None:
         for status in Path("/proc").glob("[0-9]*/cmdline"):
             try:
-                ours = b"agent_memory.storage.vector.build" in status.read_bytes()
+                ours = b"agent_memory.engines.index_builder" in status.read_bytes()
             except OSError:
                 continue
             if ours:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from agent_memory.engines.shard_process import Conditions
+from agent_memory.engines.shard_process.shard import Shard
 from agent_memory.files.layout import folder_of
-from agent_memory.storage.vector.engine import Conditions
-from agent_memory.storage.vector.engine.shard import Shard
-from agent_memory.storage.vector.shards import Shards
+from agent_memory.store.shards import Shards
 from benchmarks._latency_data import Figure, amount, figure, memories, sampled
 from benchmarks._latency_first import first_answer
 from benchmarks._latency_vectors import AGENT, queries, vectors

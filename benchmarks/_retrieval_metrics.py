@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from rank_bm25 import BM25Okapi
 
-from agent_memory.retrieval.tokens import STOP_WORDS, stem
+from agent_memory.language.words import STOP_WORDS, stem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

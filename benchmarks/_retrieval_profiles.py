@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agent_memory.index.weighted import Asked
 from agent_memory.lifecycle import importance_of
-from agent_memory.retrieval.weighted import Asked
 from benchmarks._retrieval_rivals import Found
 
 if TYPE_CHECKING:

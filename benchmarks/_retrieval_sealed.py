@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.models import MEMORY, Memory
-from agent_memory.storage.sealed.sealing import seal_up
+from agent_memory.store.segment_builder import seal_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.memories import FileStorage
-from agent_memory.service import MemoryService
+from agent_memory.memory import MemoryService
 from benchmarks._latency_data import Figure, asked, figure, question
 from benchmarks._latency_vectors import AGENT, queries
 from benchmarks._scale_data import run, sampled_for, settings_of, timed_for, write_lines
 
 if TYPE_CHECKING:
+    from agent_memory.index import Question
     from agent_memory.models import Memory, SearchRequest
-    from agent_memory.retrieval import Question
-    from agent_memory.storage.replica import Replica
+    from agent_memory.store.replica import Replica
 
 FILTERS: Final[dict[str, dict[str, Any]]] = {
     "one category in nine": {"category": "decision"},

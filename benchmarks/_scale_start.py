@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-import agent_memory.storage.sealed.opening  # noqa: F401  what a memory of one has no need of
+import agent_memory.store.segment_opener  # noqa: F401  what a memory of one has no need of
 from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.embeddings.runtime import import_quietly
 from agent_memory.memories import FileStorage

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.layout import folder_of
 from agent_memory.memories import FileStorage
+from agent_memory.memory import MemoryService
 from agent_memory.models import Memory
-from agent_memory.service import MemoryService
 from benchmarks._latency_data import Figure, amount, figure, sentence
 from benchmarks._latency_vectors import AGENT
 from benchmarks._scale_data import run, settings_of

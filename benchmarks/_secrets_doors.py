@@ -29,10 +29,10 @@ from agent_memory.ingestion import MemoryIngestor
 from agent_memory.ingestion import Turn as Said
 from agent_memory.knowledge.facade.manager import MemoryManager
 from agent_memory.knowledge.pages.watching import keep_pages
+from agent_memory.memory import AuditLog, Caller, MemoryService
 from agent_memory.models import Memory, Observation, Source
 from agent_memory.privacy import Inbox, keep_inbox
 from agent_memory.redaction import SecretRedactor
-from agent_memory.service import AuditLog, Caller, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from agent_memory.workspace import Workspace

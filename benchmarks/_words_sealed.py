@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from agent_memory.retrieval.results import Norm, RankingSettings
-from agent_memory.retrieval.sealed_words import SealedWords
-from agent_memory.retrieval.turns import talking
-from agent_memory.segments import About, Row, Segment, merge, seal
+from agent_memory.index.results import Norm, RankingSettings
+from agent_memory.index.row import Row
+from agent_memory.index.sealed_words import SealedWords
+from agent_memory.index.segment import About, Segment
+from agent_memory.index.segment_merge import merge
+from agent_memory.index.segment_writer import seal
+from agent_memory.index.talks import talking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

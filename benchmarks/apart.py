@@ -23,7 +23,7 @@ from agent_memory.embeddings import LocalEmbedder
 from agent_memory.memories import FileStorage
 from agent_memory.models import MEMORY, Memory, Source, SourceKind
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage.sealed.sealing import seal_up
+from agent_memory.store.segment_builder import seal_up
 from benchmarks._retrieval_data import load_jsonl, load_locomo
 from benchmarks._retrieval_metrics import DEPTH, measure, outcome
 from benchmarks._retrieval_vectors import KeptVectors

@@ -47,10 +47,10 @@ import yaml
 from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.lifecycle.briefing import TOKENS, Briefer
+from agent_memory.memory import NOBODY, MemoryService, open_service
+from agent_memory.memory.briefing import TOKENS, Briefer
 from agent_memory.models import Memory
 from agent_memory.scratchpad import estimate_tokens, render
-from agent_memory.service import NOBODY, MemoryService, open_service
 from agent_memory.settings import ScratchpadSettings, ServiceSettings
 from benchmarks._briefing_questions import ask
 from benchmarks.deduplication import wilson

@@ -38,7 +38,7 @@ from benchmarks._drift_product import Product
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_memory.service import Found
+    from agent_memory.memory import Found
     from benchmarks._drift_system import Pair
 
 CASES: Final = Path(__file__).parent / "data" / "changed-facts.jsonl"

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.embeddings import PROVIDERS, Provider
 from agent_memory.models import MEMORY
 from agent_memory.storage import folder_of
-from agent_memory.storage.vector.shards import Shards
+from agent_memory.store.shards import Shards
 from benchmarks._crash_check import Case, examine, recover
 from benchmarks._crash_kind import OPERATIONS as ANY_KINDS
 from benchmarks._crash_kind import RecordVictim, examine_records, kind_named, recover_records

@@ -45,15 +45,15 @@ from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.topics.rendering import render
 from agent_memory.knowledge.topics.saves import TopicFiles
+from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import utc_now
-from agent_memory.service import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
+    from agent_memory.memory import MemoryService
     from agent_memory.models import Memory
-    from agent_memory.service import MemoryService
 
 _TURNS: Final = 60
 _WINDOW: Final = 20

@@ -29,7 +29,7 @@ from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.llm.port import Asking, ModelBudget
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of
-from agent_memory.service import NOBODY, open_service
+from agent_memory.memory import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:

@@ -30,10 +30,10 @@ from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.lifecycle.archive import Archive
 from agent_memory.lifecycle.backups import create_backup, list_backups, verify_backup
 from agent_memory.memories import FileStorage
+from agent_memory.memory import MemoryService
+from agent_memory.memory.selection import Selection
 from agent_memory.models import Memory
 from agent_memory.privacy import change_key, decrypt, encrypt
-from agent_memory.scratchpad.selection import Selection
-from agent_memory.service import MemoryService
 from agent_memory.settings import EncryptionSettings, ServiceSettings
 from benchmarks._backups_worker import die_at, tell
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 from agent_memory.ingestion import MemoryIngestor, Turn, runner_of
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.service import open_service
+from agent_memory.memory import open_service
 from agent_memory.settings import ServiceSettings
 from benchmarks._loop_watch import longest_hold
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.memories import FileStorage
-from agent_memory.service import MemoryService
+from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:

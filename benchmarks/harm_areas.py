@@ -20,7 +20,7 @@ from agent_memory.embeddings import LocalEmbedder
 from agent_memory.entities import Described
 from agent_memory.entities.matching import Matcher
 from agent_memory.memories import FileStorage
-from agent_memory.service import MemoryService
+from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.times import times_in
 from benchmarks._retrieval_vectors import KeptVectors

@@ -35,8 +35,8 @@ from agent_memory.knowledge.intake.drafting import Turn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.items.stage import Items
 from agent_memory.knowledge.records import Knowledge
+from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import EPISODE, RESOURCE, SearchRequest, utc_now
-from agent_memory.service import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
 from agent_memory.tasks.runner import Runner
 from benchmarks._ingestion_paced import paced, talks_on_disk

@@ -41,16 +41,16 @@ from agent_memory.knowledge.facade import printing
 from agent_memory.knowledge.intake.drafting import Turn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
+from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import EPISODE, MEMORY, RESOURCE, Entity, sees
-from agent_memory.service import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage.sealed.sealing import seal_up
+from agent_memory.store.segment_builder import seal_up
 from benchmarks._sealing import without_children
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from agent_memory.service import Caller, MemoryService
+    from agent_memory.memory import Caller, MemoryService
 
 AGENTS: Final = ("north", "south")
 GROUPS: Final = ("", *(f"{tenant}:s{session}" for tenant in ("acme", "beta", "gamma") for session in range(2)))

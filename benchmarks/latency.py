@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING, Any, Final
 from amplifier_core.testing import MockContextManager, MockCoordinator
 
 from agent_memory.embeddings.local import LocalEmbedder
+from agent_memory.memory import MemoryService
 from agent_memory.scratchpad import ScratchpadManager
-from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from amplifier_module_hooks_memory_capture import mount as mount_capture

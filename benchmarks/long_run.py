@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.journal.format import decode_line
+from agent_memory.memory import AuditLog, MemoryService
 from agent_memory.models import to_text
-from agent_memory.service import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from benchmarks._concurrency_worker import QUERIES, fact

@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import LocalEmbedder
+from agent_memory.language.words import index_terms
+from agent_memory.memory import MemoryService, views
 from agent_memory.models import Memory
-from agent_memory.retrieval.tokens import index_terms
-from agent_memory.service import MemoryService, views
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from benchmarks._drift_grade import tokens

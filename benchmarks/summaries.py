@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.ingestion.summaries.quoting import as_lines, quotes_of
 from agent_memory.ingestion.summaries.sentence_value import Passage
 from agent_memory.ingestion.summaries.stage import WINDOW_SHARE
-from agent_memory.retrieval.tokens import index_terms
-from agent_memory.sentences import spans_of
+from agent_memory.language.sentences import spans_of
+from agent_memory.language.words import index_terms
 from benchmarks._retrieval_data import Group, load_locomo
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of
-from agent_memory.service import open_service
+from agent_memory.memory import open_service
 from agent_memory.settings import ServiceSettings
 from benchmarks._loop_watch import longest_hold
 from benchmarks.ingestion import share, statements_of

@@ -22,8 +22,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.retrieval.postings import Postings
-from agent_memory.retrieval.results import RankingSettings
+from agent_memory.index.postings import Postings
+from agent_memory.index.results import RankingSettings
 from benchmarks._words_sealed import Asked, sealed, tantivy_index
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_memory.service.events import COMMON, EVENTS
+from agent_memory.memory.events import COMMON, EVENTS
 from agent_memory.workspace import events as workspace
 
 

@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 
 from agent_memory.embeddings import PROVIDERS
-from agent_memory.host import session as host_session
+from agent_memory.integrations.amplifier import session as host_session
 from tests.support import FrozenClock
 
 if TYPE_CHECKING:

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from typing_extensions import override
 
+from agent_memory.engines.engine_limits import EngineLimits
+from agent_memory.engines.index_maintenance import IndexOptions
+from agent_memory.engines.shard_process import EngineClient, messages, payload_of
+from agent_memory.engines.shard_process.process import ShardReader
+from agent_memory.engines.shard_process.shard import Shard
 from agent_memory.errors import StorageError
 from agent_memory.files.names import HOLDER_LOCK
 from agent_memory.models import Document
 from agent_memory.storage import folder_of
-from agent_memory.storage.vector.engine import EngineClient, messages, payload_of
-from agent_memory.storage.vector.engine.process import ShardReader
-from agent_memory.storage.vector.engine.shard import Shard
-from agent_memory.storage.vector.limits import EngineLimits
-from agent_memory.storage.vector.maintenance import IndexOptions
-from agent_memory.storage.vector.shards import Shards, ShardState
+from agent_memory.store.shards import Shards, ShardState
 
 if TYPE_CHECKING:
     from collections.abc import Callable

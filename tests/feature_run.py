@@ -29,8 +29,8 @@ from tests.absent_package import AbsentPackage
 from tests.core_run import MAIN_MODULES
 
 if TYPE_CHECKING:
+    from agent_memory.memory import MemoryService
     from agent_memory.privacy import Receipt
-    from agent_memory.service import MemoryService
 
 NOTE: Final = "The harbour has ten boats."
 AT: Final = datetime(2027, 1, 5, 12, tzinfo=UTC)
@@ -80,7 +80,7 @@ async def purge(service: MemoryService, ids: list[str]) -> Receipt:
 
 async def run(root: Path) -> dict[str, Any]:
     """Do everything; return what was reported."""
-    from agent_memory.host.registry import ServiceShare
+    from agent_memory.integrations.amplifier.registry import ServiceShare
     from agent_memory.settings import ServiceSettings
 
     share, folder = ServiceShare(), root / "bob"

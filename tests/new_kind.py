@@ -10,8 +10,8 @@ from agent_memory.models import Clock, Kind, Record, utc_now
 from agent_memory.models.record import IdOf
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import folder_of
-from agent_memory.storage.files import Files
-from agent_memory.storage.record_storage import RecordStorage
+from agent_memory.store.files import Files
+from agent_memory.store.record_storage import RecordStorage
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agent_memory.segments import NONE
+from agent_memory.index.segment import NONE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

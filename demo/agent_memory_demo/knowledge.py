@@ -22,7 +22,7 @@ from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.working import runner_of
-from agent_memory.service import MemoryService, open_service
+from agent_memory.memory import MemoryService, open_service
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:

@@ -17,8 +17,10 @@ from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
     from agent_memory.embeddings import EmbeddingGenerator
+    from agent_memory.engines.vector_storage import VectorStorage
     from agent_memory.errors import AgentMemoryError
-    from agent_memory.memories import FileStorage, MemoryStorage, VectorStorage, detect_storage
+    from agent_memory.memory import MemoryService
+    from agent_memory.memory.scratchpad_manager import ScratchpadManager
     from agent_memory.models import (
         Memory,
         MemorySearchResult,
@@ -27,9 +29,10 @@ if TYPE_CHECKING:
         SearchFilters,
         SearchResults,
     )
-    from agent_memory.scratchpad import ScratchpadManager
-    from agent_memory.service import MemoryService
     from agent_memory.settings import ServiceSettings
+    from agent_memory.store.backend_detection import detect_storage
+    from agent_memory.store.file_storage import FileStorage
+    from agent_memory.store.memory_storage import MemoryStorage
 
 __version__ = "0.1.0"
 

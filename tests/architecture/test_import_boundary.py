@@ -20,8 +20,8 @@ MAX_RATIO: Final = 1.0
 """CPU time of the main modules relative to amplifier-core + pydantic + numpy. Quiet machines measure 0.7 to 0.8."""
 FORBIDDEN: Final = (
     *("agent_memory.knowledge", "agent_memory.ingestion", "agent_memory.entities", "agent_memory.doctor"),
-    *("agent_memory.workspace", "agent_memory.cli", "agent_memory.storage.vector", "agent_memory.storage.qdrant"),
-    *("agent_memory.storage.recoding", "agent_memory.privacy.account", "agent_memory.privacy.purging"),
+    *("agent_memory.workspace", "agent_memory.cli", "agent_memory.engines", "agent_memory.engines.qdrant"),
+    *("agent_memory.care.recoding", "agent_memory.privacy.account", "agent_memory.privacy.purging"),
     *("agent_memory.privacy.encrypting", "agent_memory.lifecycle.archive", "agent_memory.lifecycle.backups"),
     *("agent_memory.lifecycle.facade", "agent_memory.lifecycle.health", "agent_memory.lifecycle.statistics"),
     *("agent_memory.lifecycle.tidying", "agent_memory.lifecycle.provenance"),

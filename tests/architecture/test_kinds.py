@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.service.kinds import KINDS
+from agent_memory.memory.kinds import KINDS
 from tests.architecture.test_layers import LIBRARY, layer_of, parsed, place_of, sources
 
 if TYPE_CHECKING:

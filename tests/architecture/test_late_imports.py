@@ -31,9 +31,9 @@ FOREIGN: Final = {
     "amplifier_module_context_simple": "the host's, which may not have it",
 }
 OWN: Final = {
-    "agent_memory.storage.vector.engine.shard": "loads the engine, which belongs in a process of its own",
+    "agent_memory.engines.shard_process.shard": "loads the engine, which belongs in a process of its own",
     "agent_memory.storage.sealed": "arrays: needs numpy",
-    "agent_memory.storage.qdrant": "loads qdrant_client",
+    "agent_memory.engines.qdrant": "loads qdrant_client",
     "agent_memory.memories": "loads storage and search; help and completion do without them",
     "agent_memory.capture": "its patterns are for those who hear a user",
     "agent_memory.knowledge": "its pages are for those who were given something",
@@ -41,12 +41,12 @@ OWN: Final = {
     "agent_memory.privacy": "its purges are for those who have some; it loads storage and backups",
     "agent_memory.times": "its patterns, 30 ms, are for texts with dates",
     "agent_memory.entities": "its word lists load yaml",
-    "agent_memory.retrieval": "reads dates and words, for texts that are shortened",
-    "agent_memory.service": "loads every layer; help and completion do without them",
+    "agent_memory.index": "reads dates and words, for texts that are shortened",
+    "agent_memory.memory": "loads every layer; help and completion do without them",
     "agent_memory.redaction": "its patterns take 30 ms to compile, which only a writer needs",
     "agent_memory.yaml_reading": "loads yaml",
     "amplifier_module_tool_memory_semantic.digest": "loads knowledge, for agents with documents",
-    "agent_memory.host.service_opener": "loads every layer, which a session needs at its first use of memory",
+    "agent_memory.integrations.amplifier.service_opener": "loads every layer, which a session needs at its first use of memory",
     "agent_memory.workspace": "needs SQLAlchemy and jsonschema, which are extras",
 }
 FRONT_DOORS: Final = {"cli/__init__.py"}

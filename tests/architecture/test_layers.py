@@ -38,17 +38,17 @@ MAY_TOUCH_FILES = {
     "encryption": "encryption.json; reads what a person names as the place of a key",
     "segments": "sealed parts of what is derived",
     "storage/sealed": "the folders of these, listed and removed",
-    "service/audit.py": "events.jsonl",
-    "scratchpad/saves.py": "scratchpad.yaml",
-    "storage/shortlist.py": "shortlist.json",
+    "memory/audit.py": "events.jsonl",
+    "memory/scratchpad_saves.py": "scratchpad.yaml",
+    "store/shortlist.py": "shortlist.json",
     "knowledge/topics/saves.py": "topics/*.md",
     "knowledge/llm/model_use.py": "model.json",
-    "storage/vector/shards.py": "memories.db",
-    "storage/agents.py": "an agent's whole folder: renamed, copied or deleted because a person says so",
+    "store/shards.py": "memories.db",
+    "care/agents.py": "an agent's whole folder: renamed, copied or deleted because a person says so",
     "storage/vector/engine": "the embedded shard",
     "embeddings/cache.py": "embeddings.sqlite3",
     "embeddings/inspection.py": "a copy of that in a temporary folder, to be looked at",
-    "host/notes.py": "_sessions",
+    "integrations/amplifier/notes.py": "_sessions",
     "privacy/erasing.py": "vectors that nothing says whose they are, and words in what lies beside the journals",
     "lifecycle/backups": "_backups, and journals that a restoring puts in the place of others",
     "workspace/place.py": "the declaration of a workspace, copied into its folder",
@@ -65,13 +65,13 @@ WRITING_CALLS = {
 }  # fmt: skip
 
 # What storage is told to keep is cleaned at its one door, or was: nothing else may say so.
-MAKES_REDACTED = "storage/cleaning.py"
-PROMISES = "storage/protocols.py"
+MAKES_REDACTED = "store/cleaning.py"
+PROMISES = "store/protocols.py"
 DOORS = {"store", "store_many", "update"}
 
 # The one write path: only the service changes what is stored. The manager is a public class of its own.
 MAY_CHANGE_MEMORIES = {
-    "service", "scratchpad/manager.py", "storage",
+    "service", "memory/scratchpad_manager.py", "storage",
     "knowledge/intake/storing.py",  # records of other kinds, which came in from outside
     "tasks/marks.py",  # how far background work is
 }  # fmt: skip
@@ -272,9 +272,9 @@ def test_the_layer_test_sees_what_it_should(tmp_path: Path) -> None:
     path = tmp_path / "x.py"
     path.write_text(
         "from typing import TYPE_CHECKING\n"
-        "if TYPE_CHECKING:\n    from agent_memory.host import MemorySession\n"
-        "def f():\n    import agent_memory.service\n    from agent_memory import storage\n"
+        "if TYPE_CHECKING:\n    from agent_memory.integrations.amplifier import MemorySession\n"
+        "def f():\n    import agent_memory.memory\n    from agent_memory import storage\n"
     )
     found = {name for name, _ in imports_of(path)}
-    assert {"agent_memory.host", "agent_memory.service", "agent_memory.storage"} <= found
+    assert {"agent_memory.integrations.amplifier", "agent_memory.memory", "agent_memory.storage"} <= found
     assert rank("host") < rank("service") < rank("storage") < rank("journal") < rank("models") < rank("errors")

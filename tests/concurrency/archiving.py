@@ -11,8 +11,8 @@ from typing import Any
 
 from agent_memory.lifecycle.archive import Archive
 from agent_memory.lifecycle.tidying import Tidying
+from agent_memory.memory import MemoryService
 from agent_memory.models import Memory
-from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from tests.support import NOON, FrozenClock

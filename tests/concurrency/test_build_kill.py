@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.engines.shard_process import child_environment, python_module
 from agent_memory.errors import BusyError
 from agent_memory.memories import MigratableStorage
 from agent_memory.models import MEMORY
-from agent_memory.storage.vector.engine import child_environment, python_module
-from agent_memory.storage.vector.shards import Shards
+from agent_memory.store.shards import Shards
 from tests.concurrency.processes import running
 from tests.engines import options
 from tests.support import memory_of
@@ -42,7 +42,7 @@ async def filled(root: Path) -> None:
 def begin(root: Path) -> subprocess.Popen[bytes]:
     folder = MigratableStorage("bob", root, embedder=EMBEDDER).folder
     command = [
-        *python_module("agent_memory.storage.vector.build"),
+        *python_module("agent_memory.engines.index_builder"),
         str(folder.path),
         MEMORY.place,
         json.dumps(asdict(EMBEDDER.identity)),

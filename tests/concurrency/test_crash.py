@@ -20,12 +20,12 @@ from agent_memory.files.atomic import replace_file
 from agent_memory.files.lock import index_lock
 from agent_memory.files.names import BUILD_LOCK
 from agent_memory.files.temporary import claim, remove_leftovers
-from agent_memory.host.notes import Note, SessionMemory
+from agent_memory.integrations.amplifier.notes import Note, SessionMemory
 from agent_memory.journal import Change, Journal, Problem
 from agent_memory.journal.salvage import keep_rejected
 from agent_memory.memories import MigratableStorage
-from agent_memory.service import AuditLog
-from agent_memory.storage.vector.shards import Shards
+from agent_memory.memory import AuditLog
+from agent_memory.store.shards import Shards
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.support import memory_of
 

@@ -19,7 +19,7 @@ from agent_memory.errors import BusyError
 from agent_memory.journal import Journal
 from agent_memory.journal.salvage import rejected_path
 from agent_memory.memories import MigratableStorage
-from agent_memory.service import MemoryService
+from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from tests.concurrency.processes import PATIENCE, REPOSITORY, environment, running

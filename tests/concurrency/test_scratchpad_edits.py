@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.service import MemoryService
+from agent_memory.memory import MemoryService
 from tests.concurrency.processes import running
 from tests.concurrency.workers import OFFLINE, open_storage
 

@@ -19,8 +19,8 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.files.lock import folder_lock
 from agent_memory.journal import Change, Journal
 from agent_memory.memories import VectorStorage
+from agent_memory.memory import MemoryService
 from agent_memory.models import Memory
-from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 
@@ -229,7 +229,7 @@ def fork_while_busy(root: str, kind: str, forks: str) -> None:
     working = threading.Thread(target=lambda: asyncio.run(_keep_busy(storage, warm, stop)))
     working.start()
     # A child hangs if it imports what another thread was importing at the fork. A busy storage imports this late.
-    importlib.import_module("agent_memory.storage.sealed.opening")
+    importlib.import_module("agent_memory.store.segment_opener")
     warm.wait()
     choose = random.Random(kind)
     for number in range(int(forks)):

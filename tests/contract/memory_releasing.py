@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import UnknownIdError, UnsupportedError
+from agent_memory.memory import MemoryService
 from agent_memory.models import Trace
-from agent_memory.service import MemoryService
 from tests.support import NOON, FrozenClock, memory_of
 
 if TYPE_CHECKING:

@@ -18,17 +18,17 @@ from agent_memory.doctor.reading import Reading
 from agent_memory.doctor.survey import Survey
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.engines.index_builder import build
+from agent_memory.engines.qdrant.server import Server
 from agent_memory.errors import ValidationError
 from agent_memory.files.layout import agents_under, folder_of
 from agent_memory.journal.format import sealed
+from agent_memory.memory.selection import Selection
 from agent_memory.models import MEMORY, Kind, SearchRequest, filters_of
-from agent_memory.scratchpad.selection import Selection
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, copy_agent, summary_of
-from agent_memory.storage.cleaning import Redacted, make_record, redact_fields, text_fields
-from agent_memory.storage.qdrant.server import Server
-from agent_memory.storage.record_storage import RecordStorage
-from agent_memory.storage.vector.build import build
+from agent_memory.store.cleaning import Redacted, make_record, redact_fields, text_fields
+from agent_memory.store.record_storage import RecordStorage
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.new_kind import THING, Thing, open_things
 from tests.power.checker import cut_power, record

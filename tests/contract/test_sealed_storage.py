@@ -11,7 +11,7 @@ from typing_extensions import override
 from agent_memory.models import MEMORY
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, MemoryStorage
-from agent_memory.storage.sealed.sealing import seal_up
+from agent_memory.store.segment_builder import seal_up
 from tests.contract.memory_storage import MemoryStorageContract
 from tests.support import memory_of
 

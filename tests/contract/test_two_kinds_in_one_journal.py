@@ -14,13 +14,13 @@ from agent_memory.doctor.examine import examine_agent
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.files.layout import folder_of
+from agent_memory.memory.selection import Selection
 from agent_memory.models import RESOURCE, TOPIC, Kind, Resource, Topic
-from agent_memory.scratchpad.selection import Selection
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import copy_agent, summary_of
-from agent_memory.storage.files import Files
-from agent_memory.storage.record_storage import RecordStorage
-from agent_memory.storage.sealed.sealing import seal_up
+from agent_memory.store.files import Files
+from agent_memory.store.record_storage import RecordStorage
+from agent_memory.store.segment_builder import seal_up
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

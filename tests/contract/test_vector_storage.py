@@ -11,9 +11,9 @@ import pytest
 from typing_extensions import override
 
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.engines.index_maintenance import IndexOptions
 from agent_memory.memories import FileStorage, VectorStorage
 from agent_memory.models import MemorySearchResult, SearchResults
-from agent_memory.storage.vector.maintenance import IndexOptions
 from tests.contract.memory_storage import MemoryStorageContract
 from tests.engines import EngineHere, made_index, options
 from tests.support import memory_of
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from agent_memory.engines.index_migration import Built
     from agent_memory.storage import MemoryStorage
-    from agent_memory.storage.vector.migration import Built
     from tests.support import FrozenClock
 
 

@@ -10,7 +10,7 @@ import sys
 import time
 
 from agent_memory import FileStorage, Memory, MemoryService, ServiceSettings, detect_storage
-from agent_memory.service import Caller
+from agent_memory.memory import Caller
 
 
 async def main(root: str, seconds: float) -> None:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent_memory.cli.app import build
-from agent_memory.service import AuditLog, MemoryService
+from agent_memory.memory import AuditLog, MemoryService
 from tests.hostile.attacked import Attacked
 from tests.hostile.trouble import OFFLINE, open_storage
 

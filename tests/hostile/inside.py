@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.embeddings import PROVIDERS
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.engines import index_migration as migration
 from agent_memory.errors import AgentMemoryError, refused_by_system
+from agent_memory.language.words import index_terms
 from agent_memory.memories import MigratableStorage
+from agent_memory.memory import AuditLog, MemoryService
 from agent_memory.models import Memory, MemorySearchResult
 from agent_memory.redaction import SecretRedactor
-from agent_memory.retrieval.tokens import index_terms
-from agent_memory.service import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.storage.vector import migration
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterator

@@ -18,7 +18,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.capture.sentences import MAX_SENTENCE_CHARS
+from agent_memory.language.message_sentences import MAX_SENTENCE_CHARS
 from tests.hostile.pumps import find_slow_text
 
 if TYPE_CHECKING:

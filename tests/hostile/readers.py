@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.capture import Extractor
 from agent_memory.capture.foreign import teammate_statements
 from agent_memory.capture.spoken import own_sentences
-from agent_memory.conflicts import find_conflict
 from agent_memory.entities import find_mentions
 from agent_memory.entities.identifiers import find_identifiers
+from agent_memory.index.excerpts import excerpt
 from agent_memory.ingestion.summaries.quoting import quotes_of
 from agent_memory.ingestion.summaries.sentence_value import Passage
 from agent_memory.knowledge.intake.transcripts import transcript_in
@@ -23,10 +23,10 @@ from agent_memory.knowledge.passages.exchanges import SpokenTurn, cut_turn, spli
 from agent_memory.knowledge.passages.front_matter import read_front_matter
 from agent_memory.knowledge.passages.sections import cut_passages
 from agent_memory.knowledge.topics.parsing import parse
+from agent_memory.language.conflicts import find_conflict
+from agent_memory.language.words import query_terms
+from agent_memory.memory.owners import list_names, read_ownership, read_request_ownership
 from agent_memory.redaction import SecretRedactor
-from agent_memory.retrieval.excerpts import excerpt
-from agent_memory.retrieval.tokens import query_terms
-from agent_memory.service.owners import list_names, read_ownership, read_request_ownership
 from agent_memory.settings import CaptureSettings
 from agent_memory.times import read_periods, times_in
 from tests.hostile.pumps import LIMIT, PumpedText, is_suspicious, measure_slope

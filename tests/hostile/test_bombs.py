@@ -13,7 +13,7 @@ import pytest
 
 from agent_memory.capture import Extractor
 from agent_memory.errors import AgentMemoryError
-from agent_memory.host.strangers import Strangers
+from agent_memory.integrations.amplifier.strangers import Strangers
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.settings import CaptureSettings
 from agent_memory.workspace import Workspace

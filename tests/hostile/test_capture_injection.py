@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from agent_memory.capture import Extractor
+from agent_memory.memory.scratchpad_render import render
 from agent_memory.models import Memory
-from agent_memory.scratchpad.render import render
 from agent_memory.settings import CaptureSettings
 from tests.hostile.attacks import attack
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.storage import compaction_policy
+from agent_memory.store import compaction_policy
 from tests.hostile.trouble import open_storage, reopened
 from tests.support import NOON, lines_of, memory_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
     from agent_memory.storage import FileStorage
     from tests.support import FrozenClock
 

@@ -22,7 +22,7 @@ from tests.support import lines_of, memory_of, resealed
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
     from agent_memory.storage import FileStorage
     from tests.support import FrozenClock
 

@@ -12,7 +12,7 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.journal.format import encode_line, sealed
 from agent_memory.memories import MigratableStorage
-from agent_memory.service import AuditLog, MemoryService
+from agent_memory.memory import AuditLog, MemoryService
 from agent_memory.storage import FileStorage
 from tests.hostile.attacks import attack
 from tests.hostile.trouble import OFFLINE, open_storage, refusal, reopened

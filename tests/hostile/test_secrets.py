@@ -13,13 +13,13 @@ from amplifier_core.testing import MockContextManager, MockCoordinator
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import DeclarationError
+from agent_memory.memory import AuditLog, Caller, MemoryService
 from agent_memory.models import MEMORY, Memory
 from agent_memory.redaction import SecretRedactor
 from agent_memory.scratchpad import ScratchpadManager
-from agent_memory.service import AuditLog, Caller, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, VectorStorage, detect_storage
-from agent_memory.storage.cleaning import text_fields
+from agent_memory.store.cleaning import text_fields
 from agent_memory.workspace import Workspace
 from amplifier_module_hooks_memory_capture import mount as capture
 from amplifier_module_hooks_memory_ingestion import mount as ingestion

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import StorageError
+from agent_memory.memory import Caller
 from agent_memory.scratchpad import ScratchpadManager
-from agent_memory.service import Caller
 from tests.hostile.trouble import fail_at, refusal, reopened
 from tests.support import memory_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from agent_memory.memory import MemoryService
     from agent_memory.models import Scratchpad
-    from agent_memory.service import MemoryService
     from agent_memory.storage import FileStorage
     from tests.support import FrozenClock
 

@@ -17,7 +17,7 @@ from tests.support import memory_of, raises, resealed
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
     from agent_memory.storage import FileStorage
     from tests.support import FrozenClock
 

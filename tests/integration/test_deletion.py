@@ -24,10 +24,10 @@ from agent_memory.knowledge.intake.undoing import undo
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.lifecycle.backups import create_backup, restore_backup
 from agent_memory.memories import FileStorage, VectorStorage
+from agent_memory.memory import NOBODY, Caller, MemoryService
 from agent_memory.models import Observation
 from agent_memory.privacy import Purging
 from agent_memory.privacy.account import holdings_in
-from agent_memory.service import NOBODY, Caller, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import copy_agent, rename_agent
 from tests.engines import made_index, options

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import agent_memory
-from agent_memory.service import MemoryService
+from agent_memory.memory import MemoryService
 from scripts import configuration_page, events_page
 
 if TYPE_CHECKING:
-    from agent_memory.service import Found
+    from agent_memory.memory import Found
 
 HERE = Path(__file__).resolve().parents[2]
 PAGES = sorted([HERE / "README.md", HERE / "CONTRIBUTING.md", HERE / "SECURITY.md", *(HERE / "docs").rglob("*.md")])

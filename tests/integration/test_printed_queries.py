@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.memory import open_service
 from agent_memory.models import HIT_KINDS
-from agent_memory.service import open_service
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
 
 HERE = Path(__file__).resolve().parents[2]
 PAGES = [HERE / "README.md", *sorted((HERE / "docs").glob("*.md"))]

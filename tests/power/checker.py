@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from agent_memory.errors import AgentMemoryError, StorageError
+from agent_memory.index.chain import check_segments, open_chain
+from agent_memory.memory import MemoryService
 from agent_memory.models import MEMORY
 from agent_memory.scratchpad import ScratchpadManager
-from agent_memory.segments import check_segments, open_chain
-from agent_memory.service import MemoryService
-from agent_memory.storage.vector.shards import Shards
+from agent_memory.store.shards import Shards
 from tests.power.disk import FATES, Disk, digest, lay_out
 from tests.power.recorder import Recorder
 from tests.power.scenarios import AFTERWARDS, EDITS, FOLDER, OFFLINE, Bob, state_of

@@ -7,8 +7,8 @@ import os
 from typing import TYPE_CHECKING
 
 from agent_memory.journal.format import Header
+from agent_memory.memory.caller import NOBODY
 from agent_memory.models import MEMORY
-from agent_memory.service.caller import NOBODY
 from tests.power.scenarios import FOLDER, LONG, ROOT, Bob, service_of, write_foreign
 from tests.support import resealed
 

@@ -23,8 +23,8 @@ _SYNCING = (
     "agent_memory.journal.durability",
     "agent_memory.journal.salvage",
     "agent_memory.journal.rewriting",
-    "agent_memory.scratchpad.manager",
-    "agent_memory.storage.vector.shards",
+    "agent_memory.memory.scratchpad_manager",
+    "agent_memory.store.shards",
 )
 
 
@@ -89,7 +89,7 @@ def renamed_first(put: Put) -> None:
 
 def lists_first(put: Put) -> None:
     """List a segment whose arrays are not synced."""
-    put("agent_memory.segments.columns.sync_file", _nothing)
+    put("agent_memory.index.columns.sync_file", _nothing)
 
 
 def trusts_the_dead(put: Put) -> None:

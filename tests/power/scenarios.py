@@ -15,24 +15,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.engines.index_builder import build
 from agent_memory.journal.format import sealed
 from agent_memory.memories import MigratableStorage
+from agent_memory.memory import AuditLog, MemoryService
+from agent_memory.memory.caller import NOBODY
 from agent_memory.models import MEMORY, Kind, Observation
-from agent_memory.service import AuditLog, MemoryService
-from agent_memory.service.caller import NOBODY
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.storage.files import Files
-from agent_memory.storage.record_storage import RecordStorage
-from agent_memory.storage.sealed.sealing import seal_up
-from agent_memory.storage.vector.build import build
-from agent_memory.storage.vector.shards import Shards
+from agent_memory.store.files import Files
+from agent_memory.store.record_storage import RecordStorage
+from agent_memory.store.segment_builder import seal_up
+from agent_memory.store.shards import Shards
 from tests.power.events import NONE, Names
 from tests.power.sabotage import SABOTAGES, replace
 from tests.support import FrozenClock
 
 if TYPE_CHECKING:
-    from agent_memory.service.writing import Imported
+    from agent_memory.memory.importing import Imported
     from tests.power.events import State
 
 ROOT = ".amplifier/memory"

@@ -11,14 +11,14 @@ import pytest
 import yaml
 
 from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.engines.index_builder import build
 from agent_memory.errors import ValidationError
 from agent_memory.journal.reader import Problem
 from agent_memory.journal.salvage import keep_rejected
 from agent_memory.memories import MigratableStorage
+from agent_memory.memory import AuditLog, MemoryService
+from agent_memory.memory.scratchpad_file import read_edits, render_file
 from agent_memory.models import MEMORY
-from agent_memory.scratchpad.file import read_edits, render_file
-from agent_memory.service import AuditLog, MemoryService
-from agent_memory.storage.vector.build import build
 from tests.power.scenarios import OFFLINE, state_of
 from tests.support import FrozenClock, memory_of
 

@@ -23,13 +23,13 @@ from agent_memory import (
     detect_storage,
 )
 from agent_memory.embeddings import EmbedderIdentity
-from agent_memory.service import Caller, open_service
+from agent_memory.memory import Caller, open_service
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agent_memory.storage.protocols import Movable, Storage, Versioned
+    from agent_memory.store.protocols import Movable, Storage, Versioned
 
 
 async def with_the_service() -> None:

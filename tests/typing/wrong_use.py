@@ -12,7 +12,7 @@ from agent_memory import (
     ServiceSettings,
     detect_storage,
 )
-from agent_memory.service import Caller
+from agent_memory.memory import Caller
 
 
 async def wrong_arguments() -> None:

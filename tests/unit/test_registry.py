@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import StorageError
+from agent_memory.memory.kinds import KINDS as LOADED
 from agent_memory.registry import (
     CHECKS,
     FEATURES,
@@ -16,7 +17,6 @@ from agent_memory.registry import (
     list_uncleaned,
     load_handler,
 )
-from agent_memory.service.kinds import KINDS as LOADED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.host.messages import text_of_content
-from agent_memory.lifecycle.briefing import Briefing
+from agent_memory.integrations.amplifier.messages import text_of_content
+from agent_memory.memory.briefing_result import Briefing
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from agent_memory.host import MemorySession
-    from agent_memory.lifecycle.briefing import SessionBriefing
-    from agent_memory.service import MemoryService
+    from agent_memory.integrations.amplifier import MemorySession
+    from agent_memory.memory import MemoryService
+    from agent_memory.memory.session_briefing import SessionBriefing
 
 
 class Briefed:
@@ -50,7 +50,7 @@ class Briefed:
             return
         self._is_made = True
         if self._tokens is not None:
-            from agent_memory.lifecycle.briefing import SessionBriefing  # reads and ranks, for the first prompt
+            from agent_memory.memory.session_briefing import SessionBriefing  # reads and ranks, for the first prompt
 
             self._briefings = SessionBriefing(service, self._tokens)
             self.now = await self._briefings.make(await self._prompt(), self._session.caller, known)

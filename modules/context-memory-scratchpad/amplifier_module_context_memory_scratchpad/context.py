@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.host import is_memory_assistant
-from agent_memory.scratchpad import RenderedPad, render
-from agent_memory.scratchpad.render import estimate_tokens
+from agent_memory.integrations.amplifier import is_memory_assistant
+from agent_memory.memory.scratchpad_render import RenderedPad, estimate_tokens, render
 from agent_memory.settings import ScratchpadSettings
 from amplifier_module_context_memory_scratchpad.briefed import Briefed
 from amplifier_module_context_memory_scratchpad.reserve import reduced
 
 if TYPE_CHECKING:
-    from agent_memory.host import MemorySession
+    from agent_memory.integrations.amplifier import MemorySession
+    from agent_memory.memory import MemoryService
     from agent_memory.models import Scratchpad
-    from agent_memory.service import MemoryService
 
 Message = dict[str, Any]
 _NOTHING = RenderedPad()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.host import MemorySession
+from agent_memory.integrations.amplifier import MemorySession
 from agent_memory.settings import ScratchpadSettings
 from amplifier_module_context_memory_scratchpad.base import make_base
 from amplifier_module_context_memory_scratchpad.context import ScratchpadContext

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amplifier_core import HookResult
 
-from agent_memory.host.messages import last_assistant_text, text_of_content, text_of_result
+from agent_memory.integrations.amplifier.messages import last_assistant_text, text_of_content, text_of_result
 from agent_memory.logs import get_logger
 from amplifier_module_hooks_memory_capture.recorder import SessionMessage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_memory.host import MemorySession
+    from agent_memory.integrations.amplifier import MemorySession
     from agent_memory.settings import CaptureSettings
     from amplifier_module_hooks_memory_capture.recorder import Recorder
 

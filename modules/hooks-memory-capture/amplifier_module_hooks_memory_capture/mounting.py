@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.host import MemorySession
-from agent_memory.host.cleanups import callable_anyhow
+from agent_memory.integrations.amplifier import MemorySession
+from agent_memory.integrations.amplifier.cleanups import callable_anyhow
 from agent_memory.settings import CaptureSettings
 from amplifier_module_hooks_memory_capture.hooks import CaptureHooks
 from amplifier_module_hooks_memory_capture.notice_display import FirstNotice

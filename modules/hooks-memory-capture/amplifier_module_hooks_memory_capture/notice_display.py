@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 from amplifier_core import HookResult
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.host.first_notice import take_first_notice
-from agent_memory.host.user_display import AFTER_CAPTURE, has_display, show_line
+from agent_memory.integrations.amplifier.first_notice import take_first_notice
+from agent_memory.integrations.amplifier.user_display import AFTER_CAPTURE, has_display, show_line
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_memory.host import MemorySession
+    from agent_memory.integrations.amplifier import MemorySession
 
 log = get_logger(__name__)
 

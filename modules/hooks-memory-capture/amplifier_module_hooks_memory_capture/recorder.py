@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture import CaptureLedger, Extractor, TurnBuffer
 from agent_memory.errors import AgentMemoryError
-from agent_memory.host.consent import mode_of
+from agent_memory.integrations.amplifier.consent import mode_of
 from agent_memory.logs import get_logger
 from agent_memory.models import utc_now
 from agent_memory.privacy import drop_stored, opened_inbox
@@ -21,10 +21,10 @@ from agent_memory.privacy import drop_stored, opened_inbox
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from agent_memory.host import MemorySession
+    from agent_memory.integrations.amplifier import MemorySession
+    from agent_memory.memory import MemoryService
+    from agent_memory.memory.consent_modes import Mode
     from agent_memory.models import Observation
-    from agent_memory.privacy.consent_modes import Mode
-    from agent_memory.service import MemoryService
     from agent_memory.settings import CaptureSettings
 
 log = get_logger(__name__)

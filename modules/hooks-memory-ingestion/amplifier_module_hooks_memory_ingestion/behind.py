@@ -12,7 +12,7 @@ from agent_memory.logs import get_logger
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from agent_memory.host import MemorySession
+    from agent_memory.integrations.amplifier import MemorySession
     from agent_memory.tasks.stage import Ran
 
 log = get_logger(__name__)

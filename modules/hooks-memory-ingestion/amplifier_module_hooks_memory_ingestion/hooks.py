@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amplifier_core import HookResult
 
-from agent_memory.host.messages import last_assistant_text, text_of_content, text_of_result
+from agent_memory.integrations.amplifier.messages import last_assistant_text, text_of_content, text_of_result
 from agent_memory.knowledge.intake.drafting import Turn
 from agent_memory.logs import get_logger
 from agent_memory.models import MAX_TEXT_CHARS, utc_now
@@ -16,7 +16,7 @@ from agent_memory.settings import KNOWLEDGE_TOOLS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_memory.host import MemorySession
+    from agent_memory.integrations.amplifier import MemorySession
     from agent_memory.knowledge.tool_settings import IngestionSettings
     from amplifier_module_hooks_memory_ingestion.intake import Intake
 

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
+from agent_memory.files.layout import folder_of
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.knowledge.llm.port import ModelBudget
 from agent_memory.logs import get_logger
 from agent_memory.models import utc_now
-from agent_memory.storage import folder_of
 from amplifier_module_hooks_memory_ingestion.behind import PAUSE_SECONDS, Behind
 from amplifier_module_hooks_memory_ingestion.keeper import Keeper, Portion
 from amplifier_module_hooks_memory_ingestion.losses import Losses
 
 if TYPE_CHECKING:
-    from agent_memory.host import MemorySession
-    from agent_memory.host.provider import SessionModel
+    from agent_memory.integrations.amplifier import MemorySession
+    from agent_memory.integrations.amplifier.provider import SessionModel
     from agent_memory.knowledge.intake.drafting import Turn
     from agent_memory.knowledge.tool_settings import IngestionSettings
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, IdentityError
 from agent_memory.files.wording import counted
-from agent_memory.host.consent import hold_for_yes, mode_of
-from agent_memory.host.registry import ServiceShare
 from agent_memory.ingestion import MemoryIngestionConfig
 from agent_memory.ingestion.working import runner_of
+from agent_memory.integrations.amplifier.consent import hold_for_yes, mode_of
+from agent_memory.integrations.amplifier.registry import ServiceShare
 from agent_memory.knowledge.digest.model_digest import ModelPermission
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.turns import mended
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from agent_memory.host import MemorySession
-    from agent_memory.host.provider import SessionModel
+    from agent_memory.integrations.amplifier import MemorySession
+    from agent_memory.integrations.amplifier.provider import SessionModel
     from agent_memory.knowledge.digest.model_digest import ModelEstimate
     from agent_memory.knowledge.intake.drafting import Turn
     from agent_memory.knowledge.llm.port import ModelBudget
     from agent_memory.knowledge.tool_settings import IngestionSettings
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
     from agent_memory.tasks.stage import Ran
 
 _ACTIVATION: Final = "activation"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.memory.events import payload
 from agent_memory.models import to_text, utc_now
-from agent_memory.service.events import payload
 
 if TYPE_CHECKING:
-    from agent_memory.host import MemorySession
+    from agent_memory.integrations.amplifier import MemorySession
 
 EVENT: Final = "memory:ingestion_skipped"
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from amplifier_core import ChatRequest, Message
 
-from agent_memory.host import MemorySession
-from agent_memory.host.cleanups import callable_anyhow
-from agent_memory.host.provider import SessionModel
+from agent_memory.integrations.amplifier import MemorySession
+from agent_memory.integrations.amplifier.cleanups import callable_anyhow
+from agent_memory.integrations.amplifier.provider import SessionModel
 from agent_memory.knowledge.tool_settings import IngestionSettings
 from amplifier_module_hooks_memory_ingestion.hooks import IngestionHooks
 from amplifier_module_hooks_memory_ingestion.intake import Intake

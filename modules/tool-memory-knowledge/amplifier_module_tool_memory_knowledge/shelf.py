@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.host.strangers import LOW_TRUST
+from agent_memory.integrations.amplifier.strangers import LOW_TRUST
 from agent_memory.knowledge import MemoryManager, MemoryRetryConfig
 from agent_memory.knowledge.topics.parsing import parse
 
 if TYPE_CHECKING:
-    from agent_memory.host import MemorySession
+    from agent_memory.integrations.amplifier import MemorySession
     from agent_memory.knowledge import LanguageModel, MemoryItem, ModelBudget
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
 
 
 class Shelf:

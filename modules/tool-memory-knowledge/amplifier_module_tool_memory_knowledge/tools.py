@@ -9,7 +9,7 @@ from amplifier_core import ToolResult
 from pydantic import BeforeValidator, Field
 
 from agent_memory.errors import AgentMemoryError, CategoryNotFoundError, refused_by_system
-from agent_memory.host.consent import ASKED, check_not_stopped, hold_for_yes
+from agent_memory.integrations.amplifier.consent import ASKED, check_not_stopped, hold_for_yes
 from agent_memory.knowledge.digest.digest_tool import DESCRIPTION, NAME, PROPERTIES, DigestInput, run_digest
 from agent_memory.knowledge.facade import printing
 from agent_memory.knowledge.facade.shapes import number_of

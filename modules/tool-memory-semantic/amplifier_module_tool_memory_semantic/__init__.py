@@ -1,4 +1,4 @@
-"""tool-memory-semantic: an agent's memory as tools. A thin adapter over `agent_memory.service`."""
+"""tool-memory-semantic: an agent's memory as tools. A thin adapter over `agent_memory.memory`."""
 
 from amplifier_module_tool_memory_semantic import library
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.host.consent import check_not_stopped, hold_for_yes
+from agent_memory.integrations.amplifier.consent import check_not_stopped, hold_for_yes
 from agent_memory.knowledge.digest.digest_tool import DESCRIPTION, NAME, PROPERTIES, DigestInput, run_digest
 from amplifier_module_tool_memory_semantic import inputs
 from amplifier_module_tool_memory_semantic.tools import MemoryTool
 
 if TYPE_CHECKING:
-    from agent_memory.host import MemorySession
+    from agent_memory.integrations.amplifier import MemorySession
 
 
 class DigestArguments(DigestInput, inputs.Input):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.layout import root_of
-from agent_memory.host import MemorySession, is_memory_assistant, withdraw_assistant
+from agent_memory.integrations.amplifier import MemorySession, is_memory_assistant, withdraw_assistant
 from agent_memory.registry import KINDS
 from agent_memory.settings import OFFERED_TOOLS, ToolSettings
 from amplifier_module_tool_memory_semantic.tools import ALL_TOOLS, MemoryTool, StatusTool

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import UnknownIdError
-from agent_memory.host.consent import is_purge_ordered, propose_purge
+from agent_memory.integrations.amplifier.consent import is_purge_ordered, propose_purge
+from agent_memory.memory import views
+from agent_memory.memory.seeing import is_seen
 from agent_memory.models import DIGEST, visible
 from agent_memory.redaction import quoted
-from agent_memory.service import views
-from agent_memory.service.seeing import is_seen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_memory.host import MemorySession
+    from agent_memory.integrations.amplifier import MemorySession
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory
     from agent_memory.privacy import Receipt
-    from agent_memory.service import Caller, MemoryService
 
 _CHOOSE: Final = (
     "Nothing was forgotten. Call again with the ids that the user means; ask if that is not clear. To remove only a "

@@ -10,7 +10,7 @@ from amplifier_core import ToolResult
 from typing_extensions import get_original_bases
 
 from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError, ValidationError, refused_by_system
-from agent_memory.host.consent import (
+from agent_memory.integrations.amplifier.consent import (
     ASKED,
     check_not_stopped,
     check_rewording,
@@ -18,6 +18,8 @@ from agent_memory.host.consent import (
     hold_for_yes,
     mode_of,
 )
+from agent_memory.memory import views
+from agent_memory.memory.seeing import is_seen
 from agent_memory.models import (
     CANDIDATE,
     HIT_KINDS,
@@ -33,8 +35,6 @@ from agent_memory.models import (
 from agent_memory.models.arguments import read_arguments
 from agent_memory.privacy import count_waiting, drop_stored, inbox_exists, opened_inbox
 from agent_memory.redaction import quoted
-from agent_memory.service import views
-from agent_memory.service.seeing import is_seen
 from agent_memory.settings import TOOL_NAMES
 from amplifier_module_tool_memory_semantic import inputs
 from amplifier_module_tool_memory_semantic.purging import list_candidates, purge
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from agent_memory.host import MemorySession
+    from agent_memory.integrations.amplifier import MemorySession
+    from agent_memory.memory import MemoryService, Stored
+    from agent_memory.memory.results import Suspect
     from agent_memory.models import Candidate, Memory
-    from agent_memory.service import MemoryService, Stored
-    from agent_memory.service.results import Suspect
 
 _LISTED = 20
 _ASK_ALL: Final = (
@@ -204,7 +204,7 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
         return note
 
     async def _accept(self, service: MemoryService, note: Candidate) -> Stored:
-        from agent_memory.service.trust import lowest  # for those who accept a note
+        from agent_memory.memory.trust import lowest  # for those who accept a note
 
         caller = self.session.caller
         async with opened_inbox(service) as inbox:

@@ -19,7 +19,7 @@ from agent_memory.workspace.tool_settings import WorkspaceToolSettings
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from agent_memory.host import Taint
+    from agent_memory.integrations.amplifier import Taint
     from agent_memory.workspace import Toolset, Workspace
     from agent_memory.workspace.toolset import Offer, Tool
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from amplifier_core import ToolResult
 
 from agent_memory.errors import AgentMemoryError, refused_by_system
-from agent_memory.host import MemorySession, is_memory_assistant
+from agent_memory.integrations.amplifier import MemorySession, is_memory_assistant
 from agent_memory.workspace.events import EVENTS
 from amplifier_module_tool_memory_workspace.desk import MODULE_ID, Desk
 

@@ -18,7 +18,7 @@ from agent_memory.capture.judging import Verdict, judge
 from agent_memory.capture.other_authors import blank_other_authors, has_foreign_label
 from agent_memory.capture.own import MAX_MESSAGE_CHARS, MAX_OWN_CHARS, separate, was_cut
 from agent_memory.capture.rules import guess_languages, load_rules
-from agent_memory.capture.sentences import Sentence, split_sentences
+from agent_memory.language.message_sentences import Sentence, split_sentences
 from agent_memory.models import Observation, Source, as_utc
 from agent_memory.redaction import Redactor, SecretRedactor
 

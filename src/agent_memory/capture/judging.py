@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.capture.rules import Rule, RuleSet, Veto
-    from agent_memory.capture.sentences import Sentence
+    from agent_memory.language.message_sentences import Sentence
 
     _Readings: TypeAlias = Sequence[tuple[RuleSet, str]]
     """Languages that apply, each with the sentence as it reads it."""

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.capture.cues import strip_cue
 from agent_memory.capture.rules import any_of, read_patterns
-from agent_memory.retrieval import query_terms
+from agent_memory.index import query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

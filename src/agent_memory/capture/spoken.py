@@ -10,7 +10,7 @@ from typing import Final
 
 from agent_memory.capture.own import separate
 from agent_memory.capture.rules import any_of
-from agent_memory.capture.sentences import split_sentences
+from agent_memory.language.message_sentences import split_sentences
 
 _MAX_CHARS: Final = 40_000
 _MANY_SENTENCES: Final = 40

@@ -28,9 +28,9 @@ from agent_memory.capture.pasted import SELF
 from agent_memory.capture.rules import any_of
 from agent_memory.capture.sameness import get_harmless_words
 from agent_memory.capture.spoken import own_sentences
+from agent_memory.index import query_terms
+from agent_memory.language.words import stem
 from agent_memory.models import utc_now
-from agent_memory.retrieval import query_terms
-from agent_memory.retrieval.tokens import stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

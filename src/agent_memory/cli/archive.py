@@ -16,8 +16,8 @@ from agent_memory.cli.running import NOT_FOUND, QUIET, Command, Group, Run, comm
 from agent_memory.cli.text import day
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.files.wording import counted, human
+from agent_memory.memory.views import whole_hit, whole_memory
 from agent_memory.models import ARCHIVED, SearchFilters, is_memory_id, to_text
-from agent_memory.service.views import whole_hit, whole_memory
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

@@ -16,6 +16,8 @@ from agent_memory.cli.running import NOT_FOUND, Run, command
 from agent_memory.cli.text import brief
 from agent_memory.embeddings.service import AT_THE_END
 from agent_memory.files.wording import counted
+from agent_memory.memory.results import Found
+from agent_memory.memory.views import answer, around_whole, whole_hit, whole_memory
 from agent_memory.models import (
     HIT_KINDS,
     HitKind,
@@ -28,9 +30,7 @@ from agent_memory.models import (
     is_memory_id,
     utc_now,
 )
-from agent_memory.service.results import Found
-from agent_memory.service.views import answer, around_whole, whole_hit, whole_memory
-from agent_memory.storage.replacements import find_current
+from agent_memory.store.replacements import find_current
 
 _COLUMNS: Final = ("id", "category", "timestamp", "content")
 _LIMIT: Final = 10

@@ -40,8 +40,8 @@ from agent_memory.lifecycle.backups import (
     to_prune,
     verify_backup,
 )
+from agent_memory.memory import Caller
 from agent_memory.models import to_text, utc_now
-from agent_memory.service import Caller
 
 if TYPE_CHECKING:
     from agent_memory.lifecycle.backups import Restored

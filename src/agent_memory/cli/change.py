@@ -15,13 +15,13 @@ from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, 
 from agent_memory.cli.running import Run, command, exit_code
 from agent_memory.cli.text import brief, describe_end, minute
 from agent_memory.errors import AgentMemoryError, ValidationError
+from agent_memory.memory.shortening import shorten_line
+from agent_memory.memory.views import promotion, similar_view, trace
+from agent_memory.memory.views import suspects as views_of
 from agent_memory.models import Memory, offered_fields, to_text
-from agent_memory.service.shortening import shorten_line
-from agent_memory.service.views import promotion, similar_view, trace
-from agent_memory.service.views import suspects as views_of
 
 if TYPE_CHECKING:
-    from agent_memory.service import Stored, Updated
+    from agent_memory.memory import Stored, Updated
 
 
 _MAX_INPUT_CHARS = 100_000

@@ -13,12 +13,12 @@ from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import day
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
-from agent_memory.service.views import pair
+from agent_memory.memory.views import pair
 
 if TYPE_CHECKING:
     from agent_memory.cli.screen import Screen
-    from agent_memory.service import Suspect
-    from agent_memory.service.disputes import Decision
+    from agent_memory.memory import Suspect
+    from agent_memory.memory.disputes import Decision
 
 _COLUMNS: Final = ("id", "other", "hint", "evidence")
 _SHOWN: Final = 20

@@ -21,7 +21,7 @@ from agent_memory.files.temporary import make_draft_folder
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
 
 _FALLBACK_EDITORS: Final = ("sensible-editor", "nano", "vi", "notepad")
 

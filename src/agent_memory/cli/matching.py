@@ -13,15 +13,15 @@ from agent_memory.cli.screen import typed
 from agent_memory.cli.text import brief
 from agent_memory.errors import UnknownIdError
 from agent_memory.files.wording import counted
-from agent_memory.privacy.inbox_access import inbox_exists, opened_inbox
-from agent_memory.service.views import preview_all as preview_all_view
-from agent_memory.service.views import view_candidates
+from agent_memory.memory.inbox_access import inbox_exists, opened_inbox
+from agent_memory.memory.views import preview_all as preview_all_view
+from agent_memory.memory.views import view_candidates
 
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from agent_memory.memory import ForgetCandidates
     from agent_memory.models import Memory
-    from agent_memory.service import ForgetCandidates
 
 _HEX_WORD: Final = re.compile(r"[a-f]{4,12}")
 """A word such as "facade", which may be the beginning of an ID."""

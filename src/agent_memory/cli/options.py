@@ -31,7 +31,7 @@ from agent_memory.models.record import normalise_tags
 from agent_memory.settings import PERSON_SECONDS, ServiceSettings
 
 if TYPE_CHECKING:
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
 
 _COMPLETED: Final = 50
 """Ids offered to a shell at most."""
@@ -256,11 +256,11 @@ def _listed(names: list[str]) -> str:
 @contextlib.asynccontextmanager
 async def opened(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
     """Open an agent's memory for the length of the block."""
-    from agent_memory.privacy.inbox_access import keep_inbox
-    from agent_memory.privacy.waiting_notes import add_waiting_notes
+    from agent_memory.memory import open_service
+    from agent_memory.memory.features import attach_features
+    from agent_memory.memory.inbox_access import keep_inbox
+    from agent_memory.memory.waiting_notes import add_waiting_notes
     from agent_memory.privacy.watching import go_on_with_purges
-    from agent_memory.service import open_service
-    from agent_memory.service.features import attach_features
 
     service = open_service(agent, ServiceSettings(storage_root=str(root), lock_timeout=PERSON_SECONDS))
     add_waiting_notes(keep_inbox(attach_features(service)))

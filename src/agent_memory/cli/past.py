@@ -21,8 +21,8 @@ from agent_memory.knowledge.facade.shapes import get_source_id
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.saves import NO_PAGE
+from agent_memory.memory.views import whole_memory
 from agent_memory.models import ACCESS, EPISODE, TOPIC, Memory, Version, to_text
-from agent_memory.service.views import whole_memory
 
 _VERSION_COLUMNS: Final = ("seq", "at", "what", "fields", "content")
 _GONE_COLUMNS: Final = ("id", "forgotten_at", "category", "content", "reason")

@@ -9,18 +9,18 @@ from rich.text import Text
 
 from agent_memory.cli.text import minute, one_line, plain, to_json
 from agent_memory.files.wording import counted, human
+from agent_memory.memory.said_days import describe_day, describe_said_day
+from agent_memory.memory.shortening import shown_links, title_of
 from agent_memory.models import HitOrigin, Linked, is_told, offered_values, utc_now
-from agent_memory.service.said_days import describe_day, describe_said_day
-from agent_memory.service.shortening import shown_links, title_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from agent_memory.care.agents import AgentSummary
     from agent_memory.cli.screen import Screen
+    from agent_memory.memory import Status
     from agent_memory.models import Memory, MemorySearchResult, Surroundings, Trace
-    from agent_memory.service import Status
-    from agent_memory.storage import AgentSummary
 
 _PREVIEW_LINES: Final = 4
 _LABEL_WIDTH: Final = 14

@@ -12,9 +12,9 @@ from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.files.wording import counted
 
 if TYPE_CHECKING:
+    from agent_memory.memory import Suspect
     from agent_memory.models import Candidate
     from agent_memory.privacy import Inbox
-    from agent_memory.service import Suspect
 
 _ID: Final = "ID"
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
     from pathlib import Path
 
-    from agent_memory.service import Caller, MemoryService
+    from agent_memory.memory import Caller, MemoryService
 
 FAILED: Final = 1
 USAGE: Final = 2
@@ -277,7 +277,7 @@ class Command(PlaceCommand):
     common = (Whose, Common)
 
     async def _run(self, ctx: Any) -> None:
-        from agent_memory.service import Caller
+        from agent_memory.memory import Caller
 
         agent = ctx.given(Whose).agent
         if agent is None and self._may_be_none and not agents_under(ctx.root):

@@ -17,8 +17,8 @@ from agent_memory.knowledge.digest.model_digest import ModelEstimate, estimate_u
 from agent_memory.knowledge.digest.passage_digest import DIGESTED_AT, list_passages
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.lifecycle.health.backlog import backlog_of
+from agent_memory.memory.inbox_access import count_waiting
 from agent_memory.models import to_text, utc_now
-from agent_memory.privacy.inbox_access import count_waiting
 
 if TYPE_CHECKING:
     from agent_memory.tasks.quarantine import QuarantinedRecord

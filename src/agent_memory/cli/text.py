@@ -7,7 +7,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.characters import MISPLACED
+from agent_memory.language.characters import MISPLACED
 from agent_memory.models import STEERING, utc_now
 
 if TYPE_CHECKING:

@@ -43,11 +43,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from typing import IO
 
+    from agent_memory.engines.server_storage import QdrantServerStorage
     from agent_memory.files.layout import AgentFolder
     from agent_memory.knowledge.intake.carrying import Brought
-    from agent_memory.memories import MemoryStorage, QdrantServerStorage
+    from agent_memory.memory.importing import Imported
     from agent_memory.privacy.account import Account
-    from agent_memory.service.writing import Imported
+    from agent_memory.store.memory_storage import MemoryStorage
 
 _SHOWN_PROBLEMS: Final = 20
 _WRITTEN_AT_ONCE: Final = 500
@@ -394,7 +395,7 @@ async def _transfer(run: Run, doing: str, memories: list[Memory], target: "Memor
 
 @contextlib.asynccontextmanager
 async def _server(run: Run, url: str | None, collection: str, embedder: str) -> "AsyncIterator[QdrantServerStorage]":
-    from agent_memory.memories import QdrantServerStorage
+    from agent_memory.engines.server_storage import QdrantServerStorage
 
     if url is None:
         raise ConfigurationError(

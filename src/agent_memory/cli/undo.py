@@ -17,8 +17,8 @@ from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.undoing import is_withdrawal, undo_version
 from agent_memory.knowledge.items.replaced_passages import find_version_change, show_documents
+from agent_memory.memory.recent_changes import DECISION, MemoryChange, RecentChanges, UndoneChange
 from agent_memory.models import RESOURCE, to_text
-from agent_memory.service.recent_changes import DECISION, MemoryChange, RecentChanges, UndoneChange
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

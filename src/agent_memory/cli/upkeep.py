@@ -5,15 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.backup import lacks_journal
-from agent_memory.cli.options import Yes, choose_agent, complete_agent
-from agent_memory.cli.render import others_of, show_agents
-from agent_memory.cli.running import QUIET, ListingGroup, Place, PlaceCommand, Run, build_callback, command, show_none
-from agent_memory.errors import StorageError, ValidationError
-from agent_memory.files.layout import AgentFolder, agents_under, folder_of
-from agent_memory.files.wording import counted
-from agent_memory.models import to_text, utc_now
-from agent_memory.storage import (
+from agent_memory.care.agents import (
     AgentSummary,
     copy_agent,
     delete_agent,
@@ -24,9 +16,17 @@ from agent_memory.storage import (
     summary_of,
     sweep_agents,
 )
+from agent_memory.cli.backup import lacks_journal
+from agent_memory.cli.options import Yes, choose_agent, complete_agent
+from agent_memory.cli.render import others_of, show_agents
+from agent_memory.cli.running import QUIET, ListingGroup, Place, PlaceCommand, Run, build_callback, command, show_none
+from agent_memory.errors import StorageError, ValidationError
+from agent_memory.files.layout import AgentFolder, agents_under, folder_of
+from agent_memory.files.wording import counted
+from agent_memory.models import to_text, utc_now
 
 if TYPE_CHECKING:
-    from agent_memory.storage.vector.migration import Built
+    from agent_memory.engines.index_migration import Built
 
 
 _COLUMNS = ("agent_id", "memories", "bytes", "last_used", "folder")

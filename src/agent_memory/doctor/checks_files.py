@@ -20,20 +20,20 @@ from agent_memory.files.entries import described, kind_of, names_of, size_of
 from agent_memory.files.wording import counted, few
 from agent_memory.installing import advice
 from agent_memory.lifecycle.backups import list_backups
-from agent_memory.scratchpad.inspection import inspect_pad
-from agent_memory.scratchpad.saves import of_kept
-from agent_memory.service.audit import audit_files, inspect_audit
-from agent_memory.storage.blobs import files_naming
-from agent_memory.storage.other_journals import hashes_elsewhere
-from agent_memory.storage.vector.inspection import inspect_index
+from agent_memory.memory.audit import audit_files, inspect_audit
+from agent_memory.memory.scratchpad_facts import inspect_pad
+from agent_memory.memory.scratchpad_saves import of_kept
+from agent_memory.store.blobs import files_naming
+from agent_memory.store.index_facts import inspect_index
+from agent_memory.store.other_journals import hashes_elsewhere
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_memory.doctor.context import Case
     from agent_memory.embeddings.inspection import CacheFacts
-    from agent_memory.storage.vector.inspection import IndexFacts
-    from agent_memory.storage.vector.shards import ShardState
+    from agent_memory.store.index_facts import IndexFacts
+    from agent_memory.store.shards import ShardState
 
 _REBUILT: Final = "The next session builds it anew; `agent-memory reindex` does so now."
 

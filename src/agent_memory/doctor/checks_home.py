@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.care.agents import unfinished_agents
 from agent_memory.embeddings.local import MINILM_SHA256, find_weights
 from agent_memory.files.atomic import read_json
 from agent_memory.files.concerns import Concern
@@ -21,9 +22,8 @@ from agent_memory.files.layout import is_agent_id
 from agent_memory.files.names import JOURNAL, SESSIONS
 from agent_memory.files.wording import counted, human
 from agent_memory.installing import REQUIREMENTS, advice
-from agent_memory.privacy.consent_sources import ConsentFiles, find_misplaced
-from agent_memory.privacy.consent_state import ConsentState
-from agent_memory.storage import unfinished_agents
+from agent_memory.memory.consent_sources import ConsentFiles, find_misplaced
+from agent_memory.memory.consent_state import ConsentState
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from agent_memory.journal.agent_file import JournalState, header_at, read_states
 from agent_memory.journal.format import ids_in
 from agent_memory.journal.presence import check_present, journal_missing
 from agent_memory.journal.purge_filter import is_returned
-from agent_memory.service.kinds import KINDS
+from agent_memory.memory.kinds import KINDS
 from agent_memory.tasks.inspection import of_marks
 from agent_memory.tasks.quarantine import get_title
 

@@ -12,7 +12,7 @@ from agent_memory.knowledge.intake.speakers import TALKS_FILE, of_speakers
 from agent_memory.knowledge.pages.subjects import list_hidden
 from agent_memory.knowledge.topics.inspection import of_topics
 from agent_memory.knowledge.topics.saves import TopicFiles
-from agent_memory.service.kinds import KINDS
+from agent_memory.memory.kinds import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

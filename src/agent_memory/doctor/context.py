@@ -11,11 +11,11 @@ from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.atomic import signature
 from agent_memory.files.names import STAMP
 from agent_memory.files.wording import counted
+from agent_memory.index.scores import numpy_if_there
 from agent_memory.journal import inspect_journal
-from agent_memory.retrieval.scores import numpy_if_there
-from agent_memory.scratchpad.file import render_file
-from agent_memory.scratchpad.selection import Selection
-from agent_memory.service.kinds import KINDS
+from agent_memory.memory.kinds import KINDS
+from agent_memory.memory.scratchpad_file import render_file
+from agent_memory.memory.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from agent_memory.files.layout import AgentFolder
     from agent_memory.settings import ServiceSettings
-    from agent_memory.storage.sealed.inspection import SegmentCheck
+    from agent_memory.store.segment_check import SegmentCheck
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class Case:
     def _segments(self) -> list[SegmentCheck]:
         if self.path != self.folder.journal or numpy_if_there() is None:
             return []
-        from agent_memory.storage.sealed.inspection import SegmentCheck
+        from agent_memory.store.segment_check import SegmentCheck
 
         return [SegmentCheck(self.folder, kind) for kind in self.kinds]
 

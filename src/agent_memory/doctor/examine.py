@@ -19,13 +19,13 @@ from agent_memory.encryption import of_encryption
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.concerns import Concern, of_lock, of_place
 from agent_memory.files.entries import names_in, size_of
+from agent_memory.files.layout import folder_of
 from agent_memory.files.names import TOPICS
 from agent_memory.journal import of_purges, of_rejected
+from agent_memory.memory.kinds import KINDS
 from agent_memory.registry import CHECKS, load_handler
-from agent_memory.service.kinds import KINDS
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage import folder_of
-from agent_memory.storage.vector.inspection import of_metadata
+from agent_memory.store.index_facts import of_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.journal import Inspection, Update, inspect_journal
-from agent_memory.service.kinds import KINDS
-from agent_memory.storage.state import State
+from agent_memory.memory.kinds import KINDS
+from agent_memory.store.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

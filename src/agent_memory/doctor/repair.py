@@ -24,17 +24,17 @@ from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import read_file, translated
 from agent_memory.files.concerns import make_private, too_open
 from agent_memory.files.entries import kind_of, names_in, names_of, size_of
+from agent_memory.files.layout import folder_of
 from agent_memory.files.lock import finish_settled, folder_lock
 from agent_memory.files.names import PURGE_KEY, PURGED, SESSIONS, STAMP, aside_path
 from agent_memory.files.temporary import leftovers, remove_leftover
 from agent_memory.files.wording import counted, human
 from agent_memory.journal import Change, Journal, rejected_path
 from agent_memory.lifecycle.backups import restore_purges
-from agent_memory.scratchpad.saves import PadFile
-from agent_memory.service.audit import audit_files
+from agent_memory.memory.audit import audit_files
+from agent_memory.memory.scratchpad_saves import PadFile
 from agent_memory.settings import PERSON_SECONDS, ServiceSettings
-from agent_memory.storage import folder_of
-from agent_memory.storage.vector.shards import Shards
+from agent_memory.store.shards import Shards
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -307,8 +307,8 @@ def _move_audit(case: Case) -> str:
 
 
 def _make_segments(case: Case) -> str:
-    from agent_memory.storage.sealed.inspection import remove_segments
-    from agent_memory.storage.sealed.sealing import seal_up
+    from agent_memory.store.segment_builder import seal_up
+    from agent_memory.store.segment_check import remove_segments
 
     embedder = embedder_of(case.settings)
     identity = None

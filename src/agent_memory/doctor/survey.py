@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.hashes import prefix_of
+from agent_memory.index import embedded_texts
 from agent_memory.journal import GRACE, refused
+from agent_memory.memory.selection import Selection
 from agent_memory.models import SUSPECT
-from agent_memory.retrieval import embedded_texts
-from agent_memory.scratchpad.selection import Selection
-from agent_memory.storage.replacements import Replacements
-from agent_memory.storage.table import MOVED
+from agent_memory.store.replacements import Replacements
+from agent_memory.store.table import MOVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from agent_memory.journal import Change, FoldedSize, Line
     from agent_memory.models import Record
     from agent_memory.settings import ServiceSettings
-    from agent_memory.storage.state import State
+    from agent_memory.store.state import State
 
     Ranked = tuple[bool, datetime, int]
 

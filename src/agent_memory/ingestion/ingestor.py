@@ -17,8 +17,8 @@ from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.llm.port import Asking, ModelBudget
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.logs import get_logger
+from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import get_duplicate_key, to_text
-from agent_memory.service import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
 from agent_memory.signals import span
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from agent_memory.ingestion.queues.in_memory import Queue
     from agent_memory.ingestion.shapes import Session, Turn
     from agent_memory.knowledge.llm.port import LanguageModel
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Episode as EpisodeRecord
-    from agent_memory.service import Caller, MemoryService
     from agent_memory.signals.tracing import Span
 
 log = get_logger(__name__)

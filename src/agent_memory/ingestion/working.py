@@ -9,14 +9,14 @@ from agent_memory.ingestion.entities.stage import EntityStage
 from agent_memory.ingestion.entity_extractor import EntityExtractor
 from agent_memory.ingestion.summaries.stage import Summaries
 from agent_memory.knowledge import working
+from agent_memory.memory import NOBODY
 from agent_memory.models import EPISODE, RESOURCE
-from agent_memory.service import NOBODY
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.digest.model_digest import ModelPermission
     from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.service import Caller, MemoryService
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.tasks.runner import Runner
     from agent_memory.tasks.stage import Stage
 

@@ -11,9 +11,9 @@ from agent_memory.files.layout import folder_of
 from agent_memory.journal import GRACE
 from agent_memory.models import ENTITY, EPISODE, MARK, MENTIONS, RELATION, RESOURCE, SUMMARY, TOPIC, utc_now
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage.blobs import sweep_blobs
-from agent_memory.storage.files import Files
-from agent_memory.storage.record_storage import RecordStorage
+from agent_memory.store.blobs import sweep_blobs
+from agent_memory.store.files import Files
+from agent_memory.store.record_storage import RecordStorage
 
 if TYPE_CHECKING:
     from datetime import timedelta

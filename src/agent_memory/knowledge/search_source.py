@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.entities.removed_rules import is_guessed_entity
 from agent_memory.files.layout import folder_of
+from agent_memory.index import excerpt, query_terms
+from agent_memory.index.match_grades import STRONG_SHARE
 from agent_memory.knowledge.facade.shapes import is_local
 from agent_memory.knowledge.passages.sections import SEPARATOR
+from agent_memory.memory.overview import NAME_CHARS
+from agent_memory.memory.search_sources import SearchSource, build_hit
+from agent_memory.memory.shortening import shorten_line
 from agent_memory.models import (
     ENTITY,
     EPISODE,
@@ -31,22 +36,17 @@ from agent_memory.models import (
 )
 from agent_memory.models.clock import get_saying_metadata
 from agent_memory.models.digest_statements import SECTION
-from agent_memory.retrieval import excerpt, query_terms
-from agent_memory.retrieval.match_grades import STRONG_SHARE
-from agent_memory.service.overview import NAME_CHARS
-from agent_memory.service.search_sources import SearchSource, build_hit
-from agent_memory.service.shortening import shorten_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from agent_memory.index import Hit
     from agent_memory.knowledge.facade.groups import SeenTopics
     from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.memory.search_sources import WideRequest
     from agent_memory.models import HitKind, Kind, Memory, MemorySearchResult, Resource, SearchResults
-    from agent_memory.retrieval import Hit
-    from agent_memory.service import Caller, MemoryService
-    from agent_memory.service.search_sources import WideRequest
 
 _MAIL_AND_WEB: Final = frozenset({"email", "mail", "web", "web_page", "webpage"})
 """Types of resources that other people wrote: found only by a search for documents."""

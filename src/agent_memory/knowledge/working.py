@@ -9,8 +9,8 @@ from agent_memory.knowledge.digest.passage_digest import PassageDigest
 from agent_memory.knowledge.items.stage import Items
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.stage import Publishing
+from agent_memory.memory import NOBODY
 from agent_memory.models import EPISODE, RESOURCE
-from agent_memory.service import NOBODY
 from agent_memory.tasks.runner import Runner
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.service import Caller, MemoryService
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.tasks.stage import Stage, Whole
 
 

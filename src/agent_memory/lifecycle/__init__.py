@@ -9,7 +9,6 @@ from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
     from agent_memory.lifecycle.archive import Archive
-    from agent_memory.lifecycle.briefing import Briefer, Briefing, SessionBriefing
     from agent_memory.lifecycle.entry_types import ImportanceLevel, MemoryEntryType
     from agent_memory.lifecycle.facade.configs import ArchivalConfig, CleanupConfig, EmbeddingConfig, MemoryStoreConfig
     from agent_memory.lifecycle.facade.context import ContextBuilder, RelevanceFilter
@@ -22,6 +21,9 @@ if TYPE_CHECKING:
     from agent_memory.lifecycle.facade.world import MemoryStoreWorldModelIntegration, WorldModel
     from agent_memory.lifecycle.importance import ImportanceCalculator, importance_of
     from agent_memory.lifecycle.tidying import LifecycleSettings, Plan, Tidying
+    from agent_memory.memory.briefing import Briefer
+    from agent_memory.memory.briefing_result import Briefing
+    from agent_memory.memory.session_briefing import SessionBriefing
 
 __all__ = [
     "ArchivalConfig",

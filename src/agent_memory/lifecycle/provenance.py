@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.knowledge.pages.subjects import is_derived
 from agent_memory.lifecycle.archive import Archive, archive_exists
+from agent_memory.memory.audit import read_audit
+from agent_memory.memory.trust import lowest
 from agent_memory.models import (
     ACCESS,
     ANY_STATE,
@@ -33,16 +35,14 @@ from agent_memory.models import (
     utc_now,
 )
 from agent_memory.redaction import quoted
-from agent_memory.service.audit import read_audit
-from agent_memory.service.trust import lowest
-from agent_memory.storage.replacements import find_current
+from agent_memory.store.replacements import find_current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import MemoryService
     from agent_memory.models import Kind, Record, Trust, Version
-    from agent_memory.service import MemoryService
 
 State = Literal["here", "expired", "replaced", "archived", "forgotten", "gone"]
 """What has become of a record; `gone`: nothing is known of it but its id."""

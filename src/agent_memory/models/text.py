@@ -8,7 +8,7 @@ import re
 import unicodedata
 from typing import Any, Final
 
-from agent_memory.characters import BREAKING, FLAG, MISPLACED, UNSEEN
+from agent_memory.language.characters import BREAKING, FLAG, MISPLACED, UNSEEN
 
 MAX_METADATA_BYTES: Final = 8 * 1024
 MAX_METADATA_DEPTH: Final = 16

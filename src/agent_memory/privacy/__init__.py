@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
+    from agent_memory.memory.inbox import Held, Inbox
+    from agent_memory.memory.inbox_access import count_waiting, drop_stored, inbox_exists, keep_inbox, opened_inbox
     from agent_memory.privacy.encrypting import BEYOND_ENCRYPTION, Encrypted, change_key, decrypt, encrypt
-    from agent_memory.privacy.inbox import Held, Inbox
-    from agent_memory.privacy.inbox_access import count_waiting, drop_stored, inbox_exists, keep_inbox, opened_inbox
     from agent_memory.privacy.purging import Plan, Purging, Receipt
     from agent_memory.privacy.searching import Found
 

@@ -17,6 +17,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.care.agents import sweep_agents
+from agent_memory.care.recoding import recode, unlike
 from agent_memory.encryption import KeyFile, State, data_key, person_key
 from agent_memory.encryption.kept import pack, unpack
 from agent_memory.encryption.keys import adopt, key_file_gone, key_file_of, source_for
@@ -28,13 +30,11 @@ from agent_memory.files.names import ENCRYPTION, is_packed
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal.salvage import decrypt_lost
 from agent_memory.lifecycle.backups import encrypt_backup, list_backups
+from agent_memory.memory.scratchpad_saves import PadFile
 from agent_memory.models import utc_now
 from agent_memory.privacy.gathering import Survey
 from agent_memory.privacy.plaintext import labels_in, standing
-from agent_memory.scratchpad.saves import PadFile
 from agent_memory.settings import PERSON_SECONDS
-from agent_memory.storage import sweep_agents
-from agent_memory.storage.recoding import recode, unlike
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.care.agents import sweep_agents
 from agent_memory.encryption import AgentBlobs, data_key
 from agent_memory.encryption.cipher import MAGIC
 from agent_memory.encryption.kept import kept_in, write_kept
@@ -39,8 +40,7 @@ from agent_memory.journal.salvage import lines_about, without_lines
 from agent_memory.journal.withholding import without
 from agent_memory.lifecycle.backups import drop_derived, list_backups, withdraw
 from agent_memory.privacy.searching import among_backups, files_in, packed_in, search_backup
-from agent_memory.storage import sweep_agents
-from agent_memory.storage.blobs import sweep_blobs
+from agent_memory.store.blobs import sweep_blobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.journal.comparing import can_be_told, compared
 from agent_memory.journal.reader import JournalReader
+from agent_memory.memory.audit import read_audit
 from agent_memory.privacy.searching import Found, contents_of, texts_of
 from agent_memory.privacy.wording import stretches
-from agent_memory.service.audit import read_audit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -28,6 +28,7 @@ from agent_memory.journal.comparing import can_be_told
 from agent_memory.journal.format import MalformedLineError, decode_entry
 from agent_memory.journal.withholding import without
 from agent_memory.lifecycle.backups import Admission
+from agent_memory.memory import NOBODY
 from agent_memory.models import MEMORY, Clock, to_text, utc_now
 from agent_memory.privacy.erasing import (
     Erased,
@@ -43,7 +44,6 @@ from agent_memory.privacy.hiding import Hiding
 from agent_memory.privacy.searching import Found, search
 from agent_memory.redaction import quoted
 from agent_memory.registry import FEATURES, list_uncleaned
-from agent_memory.service import NOBODY
 from agent_memory.settings import PERSON_SECONDS
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from agent_memory.files.layout import AgentFolder
     from agent_memory.journal import Purge
-    from agent_memory.service import Caller, MemoryService
+    from agent_memory.memory import Caller, MemoryService
 
 BEYOND_REACH = (
     "exports and copies in other places",

@@ -9,7 +9,7 @@ from agent_memory.journal import PurgeList
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
 
 log = get_logger(__name__)
 

@@ -15,7 +15,7 @@ import unicodedata
 import zlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.characters import PLACED, UNSEEN
+from agent_memory.language.characters import PLACED, UNSEEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

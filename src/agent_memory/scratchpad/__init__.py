@@ -6,12 +6,12 @@ Each name loads what it needs when it is first asked for, except those of `rende
 from typing import TYPE_CHECKING
 
 from agent_memory.late import offer as _offer
-from agent_memory.scratchpad.render import MARKER, RenderedPad, estimate_tokens, render
+from agent_memory.memory.scratchpad_render import MARKER, RenderedPad, estimate_tokens, render
 
 if TYPE_CHECKING:
-    from agent_memory.scratchpad.file import PadEdits
-    from agent_memory.scratchpad.manager import ScratchpadManager
-    from agent_memory.scratchpad.selection import Selection
+    from agent_memory.memory.scratchpad_file import PadEdits
+    from agent_memory.memory.scratchpad_manager import ScratchpadManager
+    from agent_memory.memory.selection import Selection
 
 __all__ = ["MARKER", "PadEdits", "RenderedPad", "ScratchpadManager", "Selection", "estimate_tokens", "render"]
 

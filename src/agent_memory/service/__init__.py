@@ -1,29 +1,17 @@
-"""The memory service: one write path, one way to ask, and the events of both.
-
-Each name loads what it needs when it is first asked for: the views alone are of use without the layers below.
-"""
+"""The names of `agent_memory.memory` at their earlier import path."""
 
 from typing import TYPE_CHECKING
 
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.service.audit import AuditLog
-    from agent_memory.service.caller import NOBODY, Caller
-    from agent_memory.service.events import EVENTS, EventSpec
-    from agent_memory.service.opening import open_service
-    from agent_memory.service.requests import ForgetCandidate, ForgetCandidates, ForgottenMany, Preview
-    from agent_memory.service.results import (
-        CaptureOutcome,
-        Forgotten,
-        Found,
-        Promoted,
-        Status,
-        Stored,
-        Suspect,
-        Updated,
-    )
-    from agent_memory.service.service import MemoryService
+    from agent_memory.memory.audit import AuditLog
+    from agent_memory.memory.caller import NOBODY, Caller
+    from agent_memory.memory.events import EVENTS, EventSpec
+    from agent_memory.memory.factory import open_service
+    from agent_memory.memory.requests import ForgetCandidate, ForgetCandidates, ForgottenMany, Preview
+    from agent_memory.memory.results import CaptureOutcome, Forgotten, Found, Promoted, Status, Stored, Suspect, Updated
+    from agent_memory.memory.service import MemoryService
 
 __all__ = [
     "EVENTS",

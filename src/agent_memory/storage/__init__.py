@@ -11,18 +11,7 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.files.layout import AgentFolder, folder_of
-    from agent_memory.memories import (
-        FileStorage,
-        MemoryStorage,
-        MigratableStorage,
-        VectorStorage,
-        detect_storage,
-        rollback_migration,
-        should_migrate,
-    )
-    from agent_memory.settings import PAYS_FROM
-    from agent_memory.storage.agents import (
+    from agent_memory.care.agents import (
         AgentSummary,
         copy_agent,
         delete_agent,
@@ -34,8 +23,19 @@ if TYPE_CHECKING:
         sweep_agents,
         unfinished_agents,
     )
-    from agent_memory.storage.trouble import Trouble
-    from agent_memory.storage.vector.migration import MigrationProgress
+    from agent_memory.engines.index_migration import MigrationProgress
+    from agent_memory.files.layout import AgentFolder, folder_of
+    from agent_memory.memories import (
+        FileStorage,
+        MemoryStorage,
+        MigratableStorage,
+        VectorStorage,
+        detect_storage,
+        rollback_migration,
+        should_migrate,
+    )
+    from agent_memory.settings import PAYS_FROM
+    from agent_memory.store.trouble import Trouble
 
 __all__ = [
     "PAYS_FROM",

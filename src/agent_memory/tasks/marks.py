@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.models import MARK, Failure, Mark, derived_id
-from agent_memory.storage.cleaning import redact_fields
+from agent_memory.store.cleaning import redact_fields
 from agent_memory.tasks.quarantine import is_quarantined
 from agent_memory.tasks.stage import OF_MODEL
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from datetime import datetime
 
-    from agent_memory.storage.record_storage import RecordStorage
+    from agent_memory.store.record_storage import RecordStorage
     from agent_memory.tasks.stage import Marked, Stage
 
 ATTEMPTS: Final = 5

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.models import Clock, Failure, Mark
-    from agent_memory.storage.record_storage import RecordStorage
+    from agent_memory.store.record_storage import RecordStorage
     from agent_memory.tasks.stage import Stage, Whole
 
 log = get_logger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from agent_memory.service.events import EventSpec
+from agent_memory.memory.events import EventSpec
 
 COMMON: Final = {
     "workspace": "its name",

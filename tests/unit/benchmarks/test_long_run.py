@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("numpy")
 
-from agent_memory.storage import compaction_policy
+from agent_memory.store import compaction_policy
 from benchmarks import long_run
 from benchmarks.long_run import Window
 

@@ -14,8 +14,8 @@ from agent_memory.cli import screen
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.knowledge.records import Knowledge
+from agent_memory.memory import open_service
 from agent_memory.models import Resource, utc_now
-from agent_memory.service import open_service
 from agent_memory.settings import ServiceSettings
 from tests.unit.cli.conftest import document, relate
 

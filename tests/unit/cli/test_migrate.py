@@ -12,7 +12,7 @@ from agent_memory.cli.app import build
 from agent_memory.embeddings import PROVIDERS, Provider
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.files.layout import folder_of
-from agent_memory.storage.vector.shards import Shards
+from agent_memory.store.shards import Shards
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from agent_memory.cli.formats import Format, decode, encode
 from agent_memory.errors import StorageError, ValidationError
+from agent_memory.memory import AuditLog, Caller, MemoryService
 from agent_memory.models import MEMORY
-from agent_memory.service import AuditLog, Caller, MemoryService
 from agent_memory.storage import FileStorage
-from agent_memory.storage.cleaning import redact_record
+from agent_memory.store.cleaning import redact_record
 from tests.support import memory_of
 from tests.unit.cli.strategies import memories
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
+    from agent_memory.memory.importing import Imported
     from agent_memory.models import Memory
-    from agent_memory.service.writing import Imported
-    from agent_memory.storage.cleaning import Redacted
+    from agent_memory.store.cleaning import Redacted
 
 CLI = Caller("cli")
 A, B, C = "mem-00000000000a", "mem-00000000000b", "mem-00000000000c"

@@ -12,12 +12,12 @@ import pytest
 from agent_memory.doctor import checks_home, examine, repair_all
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.host.notes import Note, SessionMemory
+from agent_memory.integrations.amplifier.notes import Note, SessionMemory
+from agent_memory.memory import AuditLog
 from agent_memory.scratchpad import ScratchpadManager
-from agent_memory.service import AuditLog
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
-from agent_memory.storage.vector.shards import Shards, ShardState
+from agent_memory.store.shards import Shards, ShardState
 from tests.support import NOON, FrozenClock, memory_of
 from tests.unit.doctor.homes import LIVE
 

@@ -16,9 +16,9 @@ import pytest
 from agent_memory.doctor import CODES, Severity, examine, salvaged
 from agent_memory.doctor.reading import Reading
 from agent_memory.files.wording import human
+from agent_memory.memory.status import ATTENTION
 from agent_memory.models import MEMORY, SUSPECT, Link
 from agent_memory.registry import RegisteredCheck
-from agent_memory.service.status import ATTENTION
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
 from tests.new_kind import THING

@@ -13,8 +13,8 @@ from agent_memory.doctor import examine, repair, repair_all
 from agent_memory.doctor.reading import Reading
 from agent_memory.files.lock import folder_lock
 from agent_memory.storage import FileStorage, folder_of
-from agent_memory.storage.replacements import Replacements
-from agent_memory.storage.vector.shards import Shards
+from agent_memory.store.replacements import Replacements
+from agent_memory.store.shards import Shards
 from tests.support import NOON, resealed, sealed_line
 from tests.unit.doctor.homes import LIVE, make_circles, rewrite_json, snapshot, spoil_vectors
 

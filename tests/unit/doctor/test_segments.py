@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.doctor import examine, repair_all
+from agent_memory.index.columns import finish_columns
 from agent_memory.models import MEMORY, utc_now
-from agent_memory.segments.columns import finish_columns
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
-from agent_memory.storage.sealed.sealing import seal_up
+from agent_memory.store.segment_builder import seal_up
 from tests.support import memory_of
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from agent_memory.knowledge.intake import speakers
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import taken_from, undo
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.service import Caller, open_service
+from agent_memory.memory import Caller, open_service
 from agent_memory.settings import ServiceSettings
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

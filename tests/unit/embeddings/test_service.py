@@ -8,7 +8,7 @@ import pytest
 
 from agent_memory import FileStorage, MemoryService
 from agent_memory.embeddings import EmbeddingService, LocalEmbedder, OpenAIEmbedder
-from agent_memory.retrieval import DenseIndex
+from agent_memory.index import DenseIndex
 from agent_memory.settings import ServiceSettings
 from tests.support import memory_of
 

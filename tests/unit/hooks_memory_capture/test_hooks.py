@@ -10,7 +10,7 @@ from amplifier_core.testing import MockContextManager, MockCoordinator
 
 from agent_memory.capture import Extractor
 from agent_memory.errors import StorageError
-from agent_memory.host import MemorySession
+from agent_memory.integrations.amplifier import MemorySession
 from agent_memory.privacy import opened_inbox
 from amplifier_module_hooks_memory_capture import STATISTICS_CAPABILITY, mount
 from amplifier_module_hooks_memory_capture.recorder import Recorder

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from amplifier_core.testing import MockContextManager, MockCoordinator
 
-from agent_memory.host import MemorySession
+from agent_memory.integrations.amplifier import MemorySession
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Listing
 from agent_memory.settings import ServiceSettings

@@ -9,7 +9,7 @@ import pytest
 from agent_memory.ingestion import MemoryIngestor
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memories import FileStorage
-from agent_memory.service import MemoryService
+from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:

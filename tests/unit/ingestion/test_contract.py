@@ -20,7 +20,7 @@ from agent_memory.models import Entity
 if TYPE_CHECKING:
     from agent_memory.ingestion import MemoryIngestor
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
 
 SAID = datetime(2026, 3, 14, 12, tzinfo=UTC)
 SESSION = SimpleNamespace(tenant_id="acme", id="7f3a")

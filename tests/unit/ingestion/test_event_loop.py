@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pytest
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
 
 READERS: tuple[tuple[Any, str], ...] = (
     (ingest, "parse_file"),

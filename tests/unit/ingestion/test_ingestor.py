@@ -14,7 +14,7 @@ from agent_memory.ingestion import IngestionError, MemoryIngestionConfig, Memory
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
 
 SAID = datetime(2026, 3, 14, 12, tzinfo=UTC)
 SECRET = "gh" + "p_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zAZz12"

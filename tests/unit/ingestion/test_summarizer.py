@@ -14,11 +14,11 @@ from agent_memory.ingestion.shapes import episode_of, summary_of
 from agent_memory.knowledge import Asking
 from agent_memory.knowledge.intake.undoing import undo
 from agent_memory.knowledge.pages.watching import keep_pages
-from agent_memory.service import NOBODY
+from agent_memory.memory import NOBODY
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
 
 SAID = datetime(2026, 3, 14, 12, tzinfo=UTC)
 GROUP = "acme:7f3a"

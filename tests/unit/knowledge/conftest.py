@@ -8,14 +8,14 @@ import pytest
 
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.service.events import payload
+from agent_memory.memory.events import payload
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from agent_memory.service import Caller
+    from agent_memory.memory import Caller
     from tests.support import FrozenClock
 
 Events = list[tuple[str, dict[str, Any]]]

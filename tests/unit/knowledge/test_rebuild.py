@@ -10,7 +10,7 @@ from agent_memory.knowledge.intake.drafting import Document
 from agent_memory.knowledge.rebuild import rebuild
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
-from agent_memory.service import MemoryService
+from agent_memory.memory import MemoryService
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -14,9 +14,9 @@ from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.search_source import add_knowledge
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
+from agent_memory.memory import NOBODY, Caller, MemoryService
+from agent_memory.memory.views import brief_hit
 from agent_memory.models import HIT_KINDS, HitOrigin
-from agent_memory.service import NOBODY, Caller, MemoryService
-from agent_memory.service.views import brief_hit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.intake.ingest import Ingest
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.service import Found
+    from agent_memory.memory import Found
     from tests.support import FrozenClock
 
 SAID = datetime(2025, 11, 3, tzinfo=UTC)

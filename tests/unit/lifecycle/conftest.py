@@ -9,8 +9,8 @@ import pytest
 
 from agent_memory.lifecycle.archive import Archive
 from agent_memory.lifecycle.tidying import LifecycleSettings, Tidying
+from agent_memory.memory import Caller, MemoryService
 from agent_memory.models import Memory
-from agent_memory.service import Caller, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from tests.support import NOON

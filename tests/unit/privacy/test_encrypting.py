@@ -17,10 +17,10 @@ from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.lifecycle.archive import Archive
 from agent_memory.lifecycle.backups import create_backup, list_backups, restore_backup, verify_backup
+from agent_memory.memory import MemoryService, open_service
+from agent_memory.memory.audit import AuditLog
+from agent_memory.memory.scratchpad_saves import PadFile
 from agent_memory.privacy import Purging, change_key, decrypt, encrypt
-from agent_memory.scratchpad.saves import PadFile
-from agent_memory.service import MemoryService, open_service
-from agent_memory.service.audit import AuditLog
 from agent_memory.settings import EncryptionSettings, ServiceSettings
 from agent_memory.storage import FileStorage
 from tests.support import raises, read_files, resealed

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.care.agents import copy_agent, reset_agent
 from agent_memory.doctor import examine, repair_all
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
@@ -15,7 +16,6 @@ from agent_memory.files.names import AGENT, PURGE_KEY, PURGED
 from agent_memory.journal import PurgeList, purge_list
 from agent_memory.journal.agent_file import PurgeState, note_purges, read_purge_state
 from agent_memory.lifecycle.backups import create_backup, restore_backup
-from agent_memory.storage.agents import copy_agent, reset_agent
 from tests.house import OTHER, SECRET, House
 
 if TYPE_CHECKING:

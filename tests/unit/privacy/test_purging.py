@@ -17,12 +17,12 @@ from agent_memory.journal import PurgeList, keep_lost
 from agent_memory.lifecycle.archive import Archive
 from agent_memory.lifecycle.backups import create_backup, restore_backup, verify_backup
 from agent_memory.memories import FileStorage
+from agent_memory.memory import Caller, MemoryService
 from agent_memory.models import Observation
 from agent_memory.privacy import Purging
 from agent_memory.privacy.erasing import Erased, erase_beside
 from agent_memory.privacy.hiding import Hiding
 from agent_memory.privacy.searching import search
-from agent_memory.service import Caller, MemoryService
 from tests.house import OTHER, SECRET, House
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from agent_memory.knowledge.intake.drafting import Turn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.lifecycle.backups import create_backup, verify_backup
+from agent_memory.memory import MemoryService
 from agent_memory.privacy import Purging
 from agent_memory.privacy.gathering import Survey
 from agent_memory.privacy.hiding import Hiding
-from agent_memory.service import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from tests.support import read_files

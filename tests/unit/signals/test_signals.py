@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from agent_memory.memories import FileStorage
-from agent_memory.service import MemoryService
+from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.signals import Counter, Gauge, Histogram, operation, span
 

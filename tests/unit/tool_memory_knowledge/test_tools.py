@@ -12,8 +12,8 @@ import pytest
 
 from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.topics.rendering import UNTRUSTED
+from agent_memory.memory import NOBODY
 from agent_memory.privacy import opened_inbox
-from agent_memory.service import NOBODY
 from agent_memory.settings import KNOWLEDGE_TOOLS, ServiceSettings
 from tests.support import plan
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from agent_memory.service import Caller
+    from agent_memory.memory import Caller
     from tests.unit.tool_memory_knowledge.conftest import Mount
 
 BESIDE = {"tools": [{"module": "tool-memory-semantic"}, {"module": "tool-memory-knowledge"}]}

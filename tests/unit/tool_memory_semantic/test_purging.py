@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.host import MemorySession
+from agent_memory.integrations.amplifier import MemorySession
 from tests.support import plan, read_files
 
 if TYPE_CHECKING:

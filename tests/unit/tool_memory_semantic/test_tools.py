@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.memory import Caller
 from agent_memory.models import CATEGORIES
-from agent_memory.service import Caller
 from agent_memory.settings import OFFERED_TOOLS, TOOL_NAMES
 from amplifier_module_tool_memory_semantic import ALL_TOOLS, READING_TOOLS
 from amplifier_module_tool_memory_semantic.tools import SearchTool

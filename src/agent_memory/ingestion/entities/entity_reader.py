@@ -14,10 +14,10 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.ingestion.entities.entity_removal import forget_entity
 from agent_memory.ingestion.entities.evidence import NameEvidence, is_common_use
 from agent_memory.knowledge.intake.undoing import get_forgotten_sources
+from agent_memory.language.sentences import MAX_CHARS, spans_of
 from agent_memory.models import EPISODE, MERGED_INTO, RESOURCE, Link
 from agent_memory.models.digest_statements import FROM
 from agent_memory.redaction import quoted
-from agent_memory.sentences import MAX_CHARS, spans_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_memory.models import EPISODE, MENTIONS, NAMES, RESOURCE
 from agent_memory.models.entities import ENTITY_STAGE
-from agent_memory.storage.cleaning import redact_fields
+from agent_memory.store.cleaning import redact_fields
 from agent_memory.tasks.marks import Marks, with_never
 
 if TYPE_CHECKING:

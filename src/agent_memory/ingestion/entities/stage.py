@@ -15,7 +15,7 @@ from agent_memory.knowledge.relation_records import store_relations
 from agent_memory.models import MENTIONS, Episode
 from agent_memory.models.entities import ENTITY_STAGE
 from agent_memory.signals import span
-from agent_memory.storage.cleaning import redact_fields
+from agent_memory.store.cleaning import redact_fields
 from agent_memory.tasks.stage import RECORD_ERRORS
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agent_memory.ingestion.shapes import EntityExtractionResult
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Mentions, Resource
-    from agent_memory.storage.cleaning import Redacted
+    from agent_memory.store.cleaning import Redacted
     from agent_memory.tasks.stage import Batch
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agent_memory.ingestion.queues.in_memory import Queue
     from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.service import Caller, MemoryService
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.tasks.stage import Backlog
 
 log = get_logger(__name__)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.ingestion.summaries.sentence_value import ASKS, WORD, get_value, weigh_words
-from agent_memory.sentences import spans_of
+from agent_memory.language.sentences import spans_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -12,11 +12,11 @@ from agent_memory.ingestion import metrics
 from agent_memory.ingestion.summaries.quoting import as_lines, lines_of, quotes_of
 from agent_memory.ingestion.summaries.sentence_value import Passage
 from agent_memory.logs import get_logger
+from agent_memory.memory.scratchpad_render import estimate_tokens
+from agent_memory.memory.trust import lowest
 from agent_memory.models import COVERS, EPISODE, PART_OF, SUMMARY, Episode, derived_id, to_text
-from agent_memory.scratchpad import estimate_tokens
-from agent_memory.service.trust import lowest
 from agent_memory.signals import span
-from agent_memory.storage.cleaning import make_record, with_fields
+from agent_memory.store.cleaning import make_record, with_fields
 from agent_memory.tasks.quarantine import ReaderDiedError
 from agent_memory.tasks.stage import RECORD_ERRORS
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agent_memory.ingestion.shapes import SummaryType
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Summary
-    from agent_memory.storage.cleaning import Redacted
+    from agent_memory.store.cleaning import Redacted
     from agent_memory.tasks.stage import Batch
 
 log = get_logger(__name__)

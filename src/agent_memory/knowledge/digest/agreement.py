@@ -12,9 +12,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.capture.rules import guess_languages, load_rules
+from agent_memory.index import query_terms
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.passages.structure import LINE, is_item_start, parse_blocks
-from agent_memory.retrieval import query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.digest.passage_digest import Hold
     from agent_memory.knowledge.facade.manager import MemoryManager
+    from agent_memory.memory import Caller
     from agent_memory.models import Memory
-    from agent_memory.service import Caller
 
 NAME: Final = "digest"
 DESCRIPTION: Final = (

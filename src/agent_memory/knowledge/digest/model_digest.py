@@ -18,8 +18,8 @@ from agent_memory.knowledge.items.drawn import list_source_ids
 from agent_memory.knowledge.llm.grounding import place_of as find_words
 from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.llm.port import ModelFailure, fenced, read_rows
+from agent_memory.memory.scratchpad_render import estimate_tokens
 from agent_memory.models import Episode
-from agent_memory.scratchpad import estimate_tokens
 from agent_memory.tasks.marks import Marks, is_to_be_tried, moved, with_never
 from agent_memory.tasks.stage import MODEL_UNREADABLE, Backlog
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.digest.passage_digest import Hold, PassageDigest
     from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Mark, Memory
-    from agent_memory.service import Caller, MemoryService
 
 AUTHOR: Final = "model"
 """Value of `by` in the metadata of a statement that a background model made."""

@@ -24,6 +24,9 @@ from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, split_turns
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.relation_rows import RELATIONS, read_relations
+from agent_memory.memory.seeing import is_seen
+from agent_memory.memory.shortening import shorten_line
+from agent_memory.memory.trust import lowest
 from agent_memory.models import (
     DIGEST,
     EPISODE,
@@ -40,17 +43,14 @@ from agent_memory.models import (
 from agent_memory.models.clock import get_saying_metadata
 from agent_memory.models.digest_statements import FROM, SECTION
 from agent_memory.redaction import quoted
-from agent_memory.service.seeing import is_seen
-from agent_memory.service.shortening import shorten_line
-from agent_memory.service.trust import lowest
 from agent_memory.times import times_in
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory
-    from agent_memory.service import Caller, MemoryService
 
     class HeldText(Protocol):
         """Outcome of holding a text: its ID, or the reason against it."""

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.facade.events import Events
     from agent_memory.knowledge.pages.pages import Made, Pages
+    from agent_memory.memory import Caller
     from agent_memory.models import Topic
-    from agent_memory.service import Caller
 
 
 class PageText(str):

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Clock
-    from agent_memory.service import Caller, MemoryService
 
 
 class MemoryEventType(StrEnum):

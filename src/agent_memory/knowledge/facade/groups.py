@@ -14,8 +14,8 @@ from agent_memory.knowledge.pages.filing import count_passages
 from agent_memory.knowledge.pages.pages import page_for
 from agent_memory.knowledge.pages.paging import title_of, unsaid
 from agent_memory.knowledge.pages.subjects import LEAST_SAID, PERSON, is_derived
+from agent_memory.memory.trust import lowest
 from agent_memory.models import Topic, sees
-from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
     from agent_memory.knowledge.pages.pages import Pages
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import Caller
     from agent_memory.models import Memory, Trust
-    from agent_memory.service import Caller
 
 _MOST_DESCRIBED: Final = 6_000
 """Bytes of JSON: metadata holds 8 KiB, of which other fields have the rest."""

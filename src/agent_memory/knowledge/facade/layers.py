@@ -22,6 +22,9 @@ from agent_memory.knowledge.intake.drafting import Document
 from agent_memory.knowledge.items.drawn import drawn_from, leave_answered, with_link
 from agent_memory.knowledge.items.preceding import Preceding
 from agent_memory.knowledge.pages.sources import load_texts
+from agent_memory.memory import NOBODY
+from agent_memory.memory.seeing import is_seen
+from agent_memory.memory.trust import lowest
 from agent_memory.models import (
     EVERYTHING,
     Episode,
@@ -34,9 +37,6 @@ from agent_memory.models import (
     utc_now,
 )
 from agent_memory.models.digest_statements import FROM
-from agent_memory.service import NOBODY
-from agent_memory.service.seeing import is_seen
-from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.intake.ingest import Ingest
     from agent_memory.knowledge.pages.sources import SourceText
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import Caller, Found, MemoryService
     from agent_memory.models import Memory, MemorySearchResult
     from agent_memory.models import Resource as ResourceRecord
-    from agent_memory.service import Caller, Found, MemoryService
 
 _MOST: Final = 100
 R = TypeVar("R", bound=Record)

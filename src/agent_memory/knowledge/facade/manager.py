@@ -47,9 +47,9 @@ from agent_memory.knowledge.llm.port import Asking, ModelBudget
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.watching import PAGES
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.service import NOBODY, MemoryService, open_service
+from agent_memory.memory import NOBODY, MemoryService, open_service
 from agent_memory.settings import ServiceSettings
-from agent_memory.storage.vector.requirements import with_model
+from agent_memory.store.engine_requirements import with_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.facade.retrieval import Retriever
     from agent_memory.knowledge.facade.shapes import MemoryCategory, Resource
     from agent_memory.knowledge.llm.port import LanguageModel
-    from agent_memory.service import Caller
+    from agent_memory.memory import Caller
 
 
 class MemoryManager:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.facade.groups import SeenTopics
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import MemoryService
     from agent_memory.models import Tally, Topic
-    from agent_memory.service import MemoryService
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake.drafting import Draft, hash_text
 from agent_memory.knowledge.intake.storing import store_new
 from agent_memory.knowledge.topics.saves import TopicFiles, put_page
+from agent_memory.memory.trust import lowest
 from agent_memory.models import (
     ENTITY,
     ENTITY_KINDS,
@@ -31,8 +32,7 @@ from agent_memory.models import (
     to_text,
 )
 from agent_memory.redaction import SecretRedactor
-from agent_memory.service.trust import lowest
-from agent_memory.storage.cleaning import make_record
+from agent_memory.store.cleaning import make_record
 from agent_memory.tasks.marks import Marks, with_never
 
 if TYPE_CHECKING:

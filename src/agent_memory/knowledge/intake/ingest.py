@@ -31,11 +31,11 @@ from agent_memory.knowledge.intake.document_index import (
 from agent_memory.knowledge.intake.drafting import FORMAT, UNKNOWN, Document, Draft, Origin, SkippedPart, Turn
 from agent_memory.knowledge.intake.parsing import has_its_id, parse_file
 from agent_memory.knowledge.intake.storing import Ingested, store_new
+from agent_memory.memory import NOBODY
+from agent_memory.memory.trust import lowest
 from agent_memory.models import RESOURCE
 from agent_memory.redaction import SecretRedactor, redact_path
-from agent_memory.service import NOBODY
-from agent_memory.service.trust import lowest
-from agent_memory.storage.cleaning import redact_fields
+from agent_memory.store.cleaning import redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.intake.turns import Conversation
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import Caller
+    from agent_memory.memory.caller import Report
     from agent_memory.models import Episode, Resource
     from agent_memory.redaction import Redactor
-    from agent_memory.service import Caller
-    from agent_memory.service.caller import Report
 
 _AT_ONCE: Final = 100
 _CHARACTERS_AT_ONCE: Final = 1 << 16

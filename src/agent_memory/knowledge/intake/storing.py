@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.intake.drafting import Draft
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.storage.record_storage import RecordStorage
+    from agent_memory.store.record_storage import RecordStorage
 
 _ATTEMPTS: Final = 8
 

@@ -1,6 +1,6 @@
 """From a text that people wrote a talk down in to the conversation it is: `Name: words`, a line or more a turn.
 
-What a turn looks like is told by `agent_memory.retrieval`; this says when a whole text is a talk. Lists of fields and
+What a turn looks like is told by `agent_memory.index`; this says when a whole text is a talk. Lists of fields and
 of changes have lines of the same form, so that is said with care: a text that is none stays a document.
 """
 
@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN, Turn
 from agent_memory.knowledge.intake.turns import ROLES, Conversation, find_days
-from agent_memory.retrieval.spoken import turn_of
+from agent_memory.language.speakers import turn_of
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from agent_memory.retrieval.spoken import Turn as SpokenTurn
+    from agent_memory.language.speakers import Turn as SpokenTurn
 
 _FIELD_WORDS: Final = """
     a added address author changed company cons date deadline depends deprecated description due duration email end

@@ -13,8 +13,8 @@ from agent_memory.models import EPISODE, MARK, RESOURCE, TOPIC
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from agent_memory.service import Caller, MemoryService
-    from agent_memory.storage.record_storage import RecordStorage
+    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.store.record_storage import RecordStorage
 
 
 async def withdraw_given(service: MemoryService, record_ids: Collection[str], caller: Caller) -> None:

@@ -17,11 +17,11 @@ from agent_memory.knowledge.intake.turns import find_past_day
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn, split_turns
 from agent_memory.knowledge.passages.sections import SEPARATOR, cut_passages, fold_words, leave_out
 from agent_memory.knowledge.passages.structure import LINE
+from agent_memory.language.sentences import is_of_a_time
+from agent_memory.memory.trust import lowest
 from agent_memory.models import DIGEST, EPISODE, MEMORY, TRUST_ORDER, Episode, derived_id, is_as_stated, to_text
 from agent_memory.models.clock import FILE_TIME, as_utc, get_saying_metadata
 from agent_memory.models.digest_statements import ALSO, FROM, PASSAGE
-from agent_memory.sentences import is_of_a_time
-from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.index import query_terms
 from agent_memory.knowledge.intake.undoing import get_forgotten_sources, says_any
 from agent_memory.knowledge.items.drawn import is_passage, list_source_ids, place_of
 from agent_memory.knowledge.passages.sections import compile_words, fold_words
 from agent_memory.models import EPISODE
-from agent_memory.retrieval import query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import MemoryService
     from agent_memory.models import Episode, Memory, Resource
-    from agent_memory.service import MemoryService
 
 _LEAST_FORGOTTEN: Final = 12
 """Characters of a forgotten passage that is left out of other documents: a shorter one may be any word."""

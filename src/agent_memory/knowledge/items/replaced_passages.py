@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory, Resource
-    from agent_memory.service import Caller, MemoryService
 
 REPLACED_IN: Final = "replaced_in"
 """Key of the metadata of a hidden item that has the resource whose new version or withdrawal hid it."""

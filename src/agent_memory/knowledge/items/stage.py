@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory
-    from agent_memory.service import Caller, MemoryService
     from agent_memory.tasks.stage import Batch
 
 

@@ -17,13 +17,13 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent_memory.logs import get_logger
-from agent_memory.scratchpad import estimate_tokens
+from agent_memory.memory.scratchpad_render import estimate_tokens
 from agent_memory.tasks.stage import MODEL_SILENT, MODEL_UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from agent_memory.service import Caller, MemoryService
+    from agent_memory.memory import Caller, MemoryService
 
 log = get_logger(__name__)
 

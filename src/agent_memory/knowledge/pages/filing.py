@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.knowledge.pages.subjects import FILE, HIDDEN, KEY, find_subjects, is_derived, is_legacy, load_sources
 from agent_memory.knowledge.topics.assignment import Declared, build_name, nearest
+from agent_memory.memory.trust import lowest
 from agent_memory.models import EVERYTHING, TOPIC, Listing, SearchFilters, Source, Topic, derived_id
 from agent_memory.redaction import SecretRedactor, redact_label
-from agent_memory.service.trust import lowest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.pages.subjects import ItemSources, PageSubject
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.knowledge.topics.assignment import Embed
+    from agent_memory.memory import MemoryService
     from agent_memory.models import Memory
-    from agent_memory.service import MemoryService
 
 
 _MOST_TITLE: Final = 300

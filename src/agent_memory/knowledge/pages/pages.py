@@ -38,9 +38,9 @@ from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.topics.rendering import render
 from agent_memory.knowledge.topics.saves import TopicFiles
 from agent_memory.logs import get_logger
+from agent_memory.memory.trust import lowest
 from agent_memory.models import MAX_TEXT_CHARS, TOPIC, Listing, SearchFilters
-from agent_memory.service.trust import lowest
-from agent_memory.storage.cleaning import redact_fields
+from agent_memory.store.cleaning import redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.topics.consolidation import Consolidation
     from agent_memory.knowledge.topics.page import Page
     from agent_memory.knowledge.topics.saves import Kept
+    from agent_memory.memory import MemoryService
     from agent_memory.models import Memory, Topic
-    from agent_memory.service import MemoryService
-    from agent_memory.storage.cleaning import Redacted
+    from agent_memory.store.cleaning import Redacted
 
 log = get_logger(__name__)
 

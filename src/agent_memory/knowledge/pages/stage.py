@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.pages.pages import Made, Pages
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Mark, Memory, Topic
-    from agent_memory.service import Caller, MemoryService
 
 log = get_logger(__name__)
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory
-    from agent_memory.service import Caller, MemoryService
 
 PAGES: Final = "pages"
 """Name of the watcher of a service that rebuilds pages."""

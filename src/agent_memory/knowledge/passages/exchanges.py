@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.passages.sections import MOST_CHARS, TextPassage, cut_passages
 from agent_memory.knowledge.passages.structure import LINE
-from agent_memory.retrieval.spoken import turn_of
+from agent_memory.language.speakers import turn_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

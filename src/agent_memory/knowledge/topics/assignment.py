@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.retrieval.tokens import index_terms
+from agent_memory.language.words import index_terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.lifecycle.archive.chains import whole_chains
 from agent_memory.lifecycle.archive.reading import ArchiveReader
+from agent_memory.memory import NOBODY
 from agent_memory.models import (
     ARCHIVED,
     MEMORY,
@@ -19,13 +20,12 @@ from agent_memory.models import (
     Memory,
 )
 from agent_memory.redaction import quoted
-from agent_memory.service import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import timedelta
 
-    from agent_memory.service import Caller, MemoryService
+    from agent_memory.memory import Caller, MemoryService
 
 _AT_ONCE: Final = 100
 """Memories that move as one change: a line of at most some megabytes."""

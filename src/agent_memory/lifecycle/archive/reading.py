@@ -12,7 +12,7 @@ from agent_memory.errors import ConfigurationError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.lock import archive_lock
 from agent_memory.journal import GRACE
-from agent_memory.memories import MemoryStorage
+from agent_memory.memory import NOBODY
 from agent_memory.models import (
     ANY_STATE,
     ARCHIVED,
@@ -24,17 +24,17 @@ from agent_memory.models import (
     filters_of,
     utc_now,
 )
-from agent_memory.service import NOBODY
-from agent_memory.storage.files import Files
-from agent_memory.storage.record_storage import RecordStorage
+from agent_memory.store.files import Files
+from agent_memory.store.memory_storage import MemoryStorage
+from agent_memory.store.record_storage import RecordStorage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from datetime import datetime, timedelta
     from pathlib import Path
 
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Clock, SearchFilters, SearchResults
-    from agent_memory.service import Caller, MemoryService
     from agent_memory.settings import ServiceSettings
 
 _MATCHES: Final = 20

@@ -10,8 +10,8 @@ from agent_memory.models import Listing, SearchFilters
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Archived
-    from agent_memory.service import Caller, MemoryService
 
 
 async def archive_expired(

@@ -10,7 +10,7 @@ from agent_memory.lifecycle.archive.reading import archive_exists
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from agent_memory.service import Caller, MemoryService
+    from agent_memory.memory import Caller, MemoryService
 
 
 class ArchiveWatcher:

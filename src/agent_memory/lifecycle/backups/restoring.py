@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agent_memory.care.agents import new_folder
 from agent_memory.encryption import AgentBlobs, KeyFile, key_for, state_of
 from agent_memory.encryption.keys import key_in
 from agent_memory.encryption.plain import remove_views
@@ -60,7 +61,6 @@ from agent_memory.lifecycle.backups.taking import Backup, cut_of, take
 from agent_memory.lifecycle.backups.tally import tally_of
 from agent_memory.models import Clock, utc_now
 from agent_memory.settings import PERSON_SECONDS
-from agent_memory.storage import new_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,6 +8,7 @@ import shutil
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from agent_memory.care.recoding import recode
 from agent_memory.encryption.keys import adopt
 from agent_memory.files.atomic import PRIVATE_FOLDER, read_file, replace_file, sync_folder, translated
 from agent_memory.files.held import hold_folder, unlock_and_close
@@ -18,8 +19,7 @@ from agent_memory.lifecycle.backups.reading import opened_backup
 from agent_memory.lifecycle.backups.restoring import restore_backup
 from agent_memory.lifecycle.backups.shape import PURGES
 from agent_memory.lifecycle.backups.taking import cut_of, take
-from agent_memory.storage.blobs import sweep_blobs
-from agent_memory.storage.recoding import recode
+from agent_memory.store.blobs import sweep_blobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

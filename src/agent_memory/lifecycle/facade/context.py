@@ -6,9 +6,9 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ValidationError
+from agent_memory.index import query_terms
+from agent_memory.memory.scratchpad_render import estimate_tokens
 from agent_memory.models import flatten, visible
-from agent_memory.retrieval import query_terms
-from agent_memory.scratchpad.render import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

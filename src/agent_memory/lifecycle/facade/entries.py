@@ -9,11 +9,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ValidationError
+from agent_memory.language.words import STOP_WORDS
 from agent_memory.lifecycle.entry_types import CATEGORY_OF, ENTRY_TYPE, ENTRY_TYPES, OUTCOME, MemoryEntryType, type_of
 from agent_memory.lifecycle.importance import importance_of
 from agent_memory.models import as_utc, check_id, derived_id, is_memory_id, is_told, utc_now
 from agent_memory.redaction import quoted
-from agent_memory.retrieval.tokens import STOP_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import Embedder
     from agent_memory.embeddings.protocol import EmbedderIdentity, Matrix, Vector
     from agent_memory.lifecycle.facade.entries import MemoryEntry
+    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.memory.caller import Report
     from agent_memory.models import Archived, Clock, Kind, Record
-    from agent_memory.service import Caller, MemoryService
-    from agent_memory.service.caller import Report
-    from agent_memory.storage.record_storage import RecordStorage
+    from agent_memory.store.record_storage import RecordStorage
 
 _PAGE: Final = 500
 _CONVERSATION: Final = "conversation"

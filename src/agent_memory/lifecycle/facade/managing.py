@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from agent_memory.lifecycle.facade.configs import ArchivalConfig, CleanupConfig
     from agent_memory.lifecycle.facade.keeping import Kept
     from agent_memory.lifecycle.tidying import Plan
+    from agent_memory.memory import Caller
     from agent_memory.models import Clock
-    from agent_memory.service import Caller
 
 _WITHOUT_EFFECT: Final = frozenset({"cleanup_interval_hours"})
 _WHY: Final = "it met criteria of a program"

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from agent_memory.lifecycle.facade.entries import MemoryEntry
     from agent_memory.lifecycle.facade.keeping import Kept
     from agent_memory.lifecycle.facade.metrics import MemoryPerformanceMetrics
+    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.memory.background import Background
     from agent_memory.models import Clock, Record
-    from agent_memory.service import Caller, MemoryService
-    from agent_memory.service.background import Background
 
 _LEARNED: Final = frozenset({MemoryEntryType.PATTERN, MemoryEntryType.LEARNING, MemoryEntryType.INSIGHT})
 _MOST_PATTERNS: Final = 100

@@ -8,14 +8,14 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.errors import ValidationError
+from agent_memory.index.fusion import trusted
+from agent_memory.index.weighted import Asked
 from agent_memory.lifecycle.entry_types import CATEGORY_OF, ENTRY_TYPES, MemoryEntryType, type_of
 from agent_memory.lifecycle.facade.entries import entry_of
 from agent_memory.lifecycle.facade.keeping import is_entry
 from agent_memory.lifecycle.importance import importance_of
 from agent_memory.models import EPISODE, RESOURCE, DateRange, SearchFilters, SearchRequest
 from agent_memory.redaction import quoted
-from agent_memory.retrieval.fusion import trusted
-from agent_memory.retrieval.weighted import Asked
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from agent_memory.lifecycle.facade.entries import MemoryEntry
     from agent_memory.lifecycle.facade.keeping import Kept
+    from agent_memory.memory import Caller
     from agent_memory.models import Clock, Record
-    from agent_memory.service import Caller
-    from agent_memory.storage.record_storage import RecordStorage
+    from agent_memory.store.record_storage import RecordStorage
 
 MOST: Final = 100
 _NO_MEMORY: Final = frozenset({MemoryEntryType.INTERACTION})

@@ -28,10 +28,10 @@ from agent_memory.lifecycle.facade.managing import ArchivalManager, CleanupManag
 from agent_memory.lifecycle.facade.metrics import MemoryPerformanceMetrics
 from agent_memory.lifecycle.facade.reading import EntryReader
 from agent_memory.lifecycle.importance import ImportanceCalculator
+from agent_memory.memory import NOBODY, open_service
+from agent_memory.memory.background import Background
 from agent_memory.models import Memory, get_duplicate_key, to_text, utc_now
 from agent_memory.redaction import quoted
-from agent_memory.service import NOBODY, open_service
-from agent_memory.service.background import Background
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import Embedder
     from agent_memory.lifecycle.facade.entries import MemoryEntry
+    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.memory.importing import Imported
     from agent_memory.models import Clock, Record
-    from agent_memory.service import Caller, MemoryService
-    from agent_memory.service.writing import Imported
     from agent_memory.settings import ServiceSettings
 
 

@@ -12,8 +12,8 @@ from agent_memory.files.entries import size_of
 from agent_memory.files.wording import counted, human
 from agent_memory.journal import of_purges, of_rejected
 from agent_memory.lifecycle.health.table import CRITICAL, OK, UNKNOWN, WARNING, Check, Level, graded
-from agent_memory.scratchpad.saves import of_kept
-from agent_memory.storage.vector.inspection import of_metadata
+from agent_memory.memory.scratchpad_saves import of_kept
+from agent_memory.store.index_facts import of_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agent_memory.files.concerns import Concern
     from agent_memory.files.layout import AgentFolder
     from agent_memory.settings import HealthSettings
-    from agent_memory.storage import Trouble
+    from agent_memory.store.trouble import Trouble
     from agent_memory.tasks.stage import Backlog
 
 _MEGABYTE: Final = 1_000_000

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from agent_memory.lifecycle.health import looks
 from agent_memory.lifecycle.health.activity import DAY, look_at_activity
 from agent_memory.lifecycle.health.table import UNKNOWN, Check
+from agent_memory.memory.audit import latest_audit, read_audit
 from agent_memory.models import to_text
-from agent_memory.service.audit import latest_audit, read_audit
 
 if TYPE_CHECKING:
     from datetime import datetime

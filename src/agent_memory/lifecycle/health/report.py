@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
     from agent_memory.settings import HealthSettings
 
 _SEARCHES: Final = 20

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from agent_memory.files.layout import AgentFolder
     from agent_memory.lifecycle.health.table import Check
+    from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Clock
-    from agent_memory.service import Caller, MemoryService
     from agent_memory.settings import HealthSettings
 
 

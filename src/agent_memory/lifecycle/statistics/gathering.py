@@ -9,22 +9,22 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.care.agents import summary_of
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.hashes import Hashes
 from agent_memory.embeddings.inspection import cache_files, inspect_cache
 from agent_memory.files.entries import size_of
 from agent_memory.files.names import AUDIT, BLOBS, DERIVED, INDEX, OLDER_AUDIT, SCRATCHPAD, TOPICS, may_be_journal
+from agent_memory.index import embedded_texts
 from agent_memory.lifecycle.statistics.figures import Captures, Embedded, Statistics, Used, by_weeks
-from agent_memory.retrieval import embedded_texts
-from agent_memory.service.audit import read_audit
-from agent_memory.storage import summary_of
+from agent_memory.memory.audit import read_audit
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.memory import MemoryService
     from agent_memory.models import Memory
-    from agent_memory.service import MemoryService
 
 MOST_USED: Final = 10
 _PARTS: Final = {

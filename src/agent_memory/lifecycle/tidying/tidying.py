@@ -12,9 +12,9 @@ from agent_memory.lifecycle.importance import importance_of
 from agent_memory.lifecycle.tidying.plan import Budget, Plan, Suggestion, within
 from agent_memory.lifecycle.tidying.rules import LifecycleSettings
 from agent_memory.lifecycle.tidying.suggesting import Suggesting
+from agent_memory.memory import NOBODY
 from agent_memory.models import MAX_TAGS, Archived, TidyEntry, TidyRun, may_stand_for
 from agent_memory.redaction import quoted
-from agent_memory.service import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from agent_memory.lifecycle.archive import Archive
     from agent_memory.lifecycle.tidying.judging import Importance
+    from agent_memory.memory import Caller
     from agent_memory.models import Memory
-    from agent_memory.service import Caller
 
 _USED: Final = "it was used or changed since it was suggested"
 _KEPT: Final = "it is needed by now: pinned, linked to, in the scratchpad, or waiting for a decision"

@@ -23,14 +23,14 @@ from agent_memory.knowledge.intake.drafting import Document
 from agent_memory.knowledge.intake.drafting import Turn as Said
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import undo
+from agent_memory.memory import NOBODY
 from agent_memory.models import Entity
-from agent_memory.service import NOBODY
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
     from tests.support import FrozenClock
 
 SAID = datetime(2026, 3, 14, 12, tzinfo=UTC)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
 
 TURNS = [Turn(f"Ada Lovelace sails to Turin with ORD-48{number}.", "person", "Lea") for number in range(10)]
 

@@ -21,8 +21,8 @@ from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.llm.port import Asking
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
+from agent_memory.memory import NOBODY, MemoryService
 from agent_memory.models import MARK, Failure, Mark, Memory, derived_id
-from agent_memory.service import NOBODY, MemoryService
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:

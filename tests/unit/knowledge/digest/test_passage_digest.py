@@ -17,9 +17,9 @@ from agent_memory.knowledge.intake.undoing import undo
 from agent_memory.knowledge.items.drawn import is_as_drawn
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
+from agent_memory.memory import NOBODY, MemoryService, views
 from agent_memory.models import Mark, derived_id, get_duplicate_key
 from agent_memory.privacy import Purging
-from agent_memory.service import NOBODY, MemoryService, views
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

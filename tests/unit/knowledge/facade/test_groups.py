@@ -14,7 +14,7 @@ from agent_memory.knowledge.intake.drafting import Turn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of
-from agent_memory.service import NOBODY, MemoryService, open_service
+from agent_memory.memory import NOBODY, MemoryService, open_service
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:

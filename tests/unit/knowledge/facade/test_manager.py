@@ -30,7 +30,7 @@ from agent_memory.knowledge.intake.drafting import Turn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.parsing import parse
-from agent_memory.service import Caller, open_service
+from agent_memory.memory import Caller, open_service
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from agent_memory.knowledge.items.replaced_passages import PROPOSED
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.search_source import add_knowledge
 from agent_memory.knowledge.working import runner_of
+from agent_memory.memory import NOBODY, open_service
+from agent_memory.memory.said_days import describe_said_day
+from agent_memory.memory.views import brief_memory
 from agent_memory.models import SearchFilters
-from agent_memory.service import NOBODY, open_service
-from agent_memory.service.said_days import describe_said_day
-from agent_memory.service.views import brief_memory
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.knowledge.intake.ingest import FileIngested
+    from agent_memory.memory import Caller
     from agent_memory.models import Memory
-    from agent_memory.service import Caller
 
 FERRY = "# Ferry\n\n## Times\n\nThe ferry to Bergen leaves at {time}.\n\n## Bar\n\nThe bar opens at noon.\n"
 BAR = "Ferry \u203a Bar\n\nThe bar opens at noon."

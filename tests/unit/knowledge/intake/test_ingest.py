@@ -14,8 +14,8 @@ import pytest
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.blobs import Blobs
 from agent_memory.knowledge.intake.drafting import Document, Turn
+from agent_memory.memory import Caller
 from agent_memory.models import MAX_LINE_CHARS, MAX_TEXT_CHARS, PART_OF, Resource
-from agent_memory.service import Caller
 from tests.support import NOON
 
 if TYPE_CHECKING:

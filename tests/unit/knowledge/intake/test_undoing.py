@@ -18,7 +18,7 @@ from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.parsing import parse
-from agent_memory.service import NOBODY, open_service
+from agent_memory.memory import NOBODY, open_service
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:

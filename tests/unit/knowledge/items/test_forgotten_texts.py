@@ -11,14 +11,14 @@ from agent_memory.knowledge.intake.drafting import Turn
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.working import runner_of
-from agent_memory.service.opening import open_service
+from agent_memory.memory.factory import open_service
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from agent_memory.knowledge.intake.ingest import Ingest
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
 
 
 SAID = (

@@ -15,9 +15,9 @@ from agent_memory.knowledge.items import drawn
 from agent_memory.knowledge.items.stage import Items
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
+from agent_memory.memory import Caller, MemoryService
+from agent_memory.memory.trust import lowest
 from agent_memory.models import Mark, derived_id, to_text
-from agent_memory.service import Caller, MemoryService
-from agent_memory.service.trust import lowest
 from agent_memory.tasks.stage import Backlog
 
 if TYPE_CHECKING:

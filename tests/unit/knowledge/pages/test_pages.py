@@ -19,9 +19,9 @@ from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.topics.rendering import render
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
+from agent_memory.memory import MemoryService
 from agent_memory.models import Topic
 from agent_memory.redaction import Redaction, SecretRedactor
-from agent_memory.service import MemoryService
 from tests.support import read_files
 
 if TYPE_CHECKING:

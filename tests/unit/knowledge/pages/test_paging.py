@@ -12,8 +12,8 @@ from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.topics.file import read_page_file
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
+from agent_memory.memory import NOBODY, MemoryService
 from agent_memory.models import Topic
-from agent_memory.service import NOBODY, MemoryService
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -14,9 +14,9 @@ from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
+from agent_memory.memory import MemoryService
 from agent_memory.models import DIGEST
 from agent_memory.models.digest_statements import FROM, PASSAGE
-from agent_memory.service import MemoryService
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

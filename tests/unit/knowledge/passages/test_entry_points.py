@@ -12,7 +12,7 @@ from agent_memory.knowledge.intake.drafting import PERSON, Turn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.passages.exchanges import split_turns
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.service import open_service
+from agent_memory.memory import open_service
 from agent_memory.settings import ServiceSettings
 from tests.unit.knowledge.passages.test_exchanges import MEETING
 from tests.unit.knowledge.passages.test_sections import POLICY

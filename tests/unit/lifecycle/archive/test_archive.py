@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from agent_memory.errors import ConfigurationError, StorageError, UnknownIdError, ValidationError
 from agent_memory.lifecycle.archive import Archive, archive_exists
+from agent_memory.memory import Caller, MemoryService
+from agent_memory.memory.events import COMMON, EVENTS
 from agent_memory.models import Link, Memory
-from agent_memory.service import Caller, MemoryService
-from agent_memory.service.events import COMMON, EVENTS
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from tests.support import NOON, FrozenClock, memory_of, raises

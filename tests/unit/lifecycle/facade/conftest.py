@@ -8,7 +8,7 @@ import pytest
 
 from agent_memory.lifecycle import MemoryStore
 from agent_memory.memories import FileStorage
-from agent_memory.service import MemoryService
+from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from agent_memory.errors import ConfigurationError, ValidationError
 from agent_memory.lifecycle import ArchivalConfig, CleanupConfig, MemoryEntry, MemoryStore, MemoryStoreConfig
 from agent_memory.lifecycle.tidying import Tidying
-from agent_memory.service import Caller
+from agent_memory.memory import Caller
 
 if TYPE_CHECKING:
     from tests.support import FrozenClock

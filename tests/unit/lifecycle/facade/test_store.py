@@ -11,7 +11,7 @@ import pytest
 from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.lifecycle import ImportanceLevel, MemoryEntry, MemoryEntryType, MemoryStore, MemoryStoreConfig
 from agent_memory.lifecycle.entry_types import ENTRY_TYPES
-from agent_memory.service import Caller
+from agent_memory.memory import Caller
 from tests.support import raises, read_files
 
 if TYPE_CHECKING:

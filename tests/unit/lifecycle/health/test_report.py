@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from agent_memory.service import MemoryService
+    from agent_memory.memory import MemoryService
 
 LIMITS = HealthSettings(disk_warning_mb=1e-6, disk_critical_mb=1e-6)
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
+from agent_memory.memory import Caller
+from agent_memory.memory.events import COMMON, EVENTS
 from agent_memory.models import Link, Memory
-from agent_memory.service import Caller
-from agent_memory.service.events import COMMON, EVENTS
 from tests.support import NOON, FrozenClock, raises
 from tests.unit.lifecycle.conftest import House
 

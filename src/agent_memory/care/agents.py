@@ -1,0 +1,356 @@
+"""Whole agents: how much there is of one, and renaming, copying and deleting it.
+
+An agent is a folder. Each change holds the folder's lock, so no process writes meanwhile; what moves or removes the
+folder is refused while another process has a file of it open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.encryption import AgentBlobs, state_of
+from agent_memory.errors import AgentMemoryError, BusyError, StorageError, ValidationError
+from agent_memory.files.atomic import (
+    PRIVATE_FILE,
+    PRIVATE_FOLDER,
+    make_private_folder,
+    read_file,
+    replace_file,
+    sync_folder,
+    sync_tree,
+    translated,
+)
+from agent_memory.files.entries import size_of
+from agent_memory.files.held import hold_folder, unlock_and_close
+from agent_memory.files.layout import AgentFolder, build_command, folder_of, root_of
+from agent_memory.files.lock import folder_lock, make_lock
+from agent_memory.files.names import AGENT, BACKUPS, ENCRYPTION, LOCK, PURGE_KEY, PURGED, STAMP
+from agent_memory.journal import PurgeList, rewrite_returned
+from agent_memory.journal.agent_file import read_states, write_states
+from agent_memory.journal.presence import check_all_present
+from agent_memory.settings import PERSON_SECONDS
+from agent_memory.store.other_journals import records_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_OPEN_FILES: Final = Path("/proc")
+_STAYS: Final = frozenset({LOCK, PURGED, PURGE_KEY, ENCRYPTION})
+"""What an agent that starts again keeps."""
+_UNFINISHED: Final = re.compile(r"_(deleted|copy)-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSummary:
+    """Counts and sizes of an agent.
+
+    Attributes:
+        agent_id: Name of the agent.
+        folder: Where its files are.
+        memories: Number of memories in `memories.yaml`, replaced and expired ones too; None if unreadable. Of an
+            encrypted agent it includes items, which cannot be distinguished without the key.
+        size: Bytes of all its files.
+        last_used: When its records were last changed or found by a session; None before the first.
+        problem: Why they cannot be read.
+        others: How many records its other journals hold, by the name of the file.
+        items: Number of records in `memories.yaml` that were drawn from documents and talks.
+    """
+
+    agent_id: str
+    folder: Path
+    memories: int | None
+    size: int
+    last_used: datetime | None
+    problem: str = ""
+    others: Mapping[str, int] = field(default_factory=dict)
+    items: int = 0
+
+
+def summary_of(agent_id: str, storage_root: str | Path) -> AgentSummary:
+    """Return how much there is of an agent; what cannot be read is part of the answer.
+
+    Raises:
+        ValidationError: The name cannot name an agent.
+        StorageError: The storage root is no folder.
+    """
+    try:
+        folder = folder_of(agent_id, storage_root)
+    except StorageError as error:  # a link that leads elsewhere, most often
+        return AgentSummary(agent_id, root_of(storage_root) / agent_id, None, 0, None, error.message)
+    counts: dict[str, int] = {}
+    problem, used, items = "", None, 0
+    try:
+        with translated(folder.path, "list"):
+            journals = folder.journals() if folder.path.is_dir() else []
+        for journal in journals:
+            records = records_in(journal)
+            counts[journal.name] = len(records)
+            if journal == folder.journal:
+                items = sum(_is_item(record) for record in records.values())
+    except AgentMemoryError as error:
+        problem, journals = error.message, [folder.journal]
+    with contextlib.suppress(OSError, ValueError):
+        used = datetime.fromtimestamp(max(journal.stat().st_mtime for journal in journals), UTC)
+    memories = None if problem else counts.get(folder.journal.name, 0) - items
+    counts.pop(folder.journal.name, None)
+    return AgentSummary(
+        folder.agent_id, folder.path, memories, size_of(folder.path), used, problem, counts, 0 if problem else items
+    )
+
+
+def _is_item(record: Mapping[str, Any]) -> bool:
+    source = record.get("source")
+    return isinstance(source, dict) and source.get("kind") == "extraction"
+
+
+def rename_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> AgentFolder:
+    """Give an agent another name and return its folder.
+
+    Raises:
+        ValidationError: The name cannot name an agent, or one has it.
+        BusyError: A process writes to it, or has a file of it open.
+        StorageError: Nothing was changed.
+    """
+    renamed = new_folder(name, storage_root, unless=folder.agent_id)
+    with _to_itself(folder), translated(renamed.path, "rename an agent to"):
+        folder.path.rename(renamed.path)
+        sync_folder(renamed.path.parent)
+    return renamed
+
+
+def copy_agent(folder: AgentFolder, name: str, storage_root: str | Path) -> AgentFolder:
+    """Make an agent with the records of another, and return its folder.
+
+    Copies the journals and the long texts they name, which are the truth, the pages of topics, which people change, the
+    list of what was purged, and the vectors of their texts; the rest is derived or about the other.
+
+    Raises:
+        ValidationError: The name cannot name an agent, or one has it.
+        BusyError: A process has been writing to it for too long.
+        StorageError: There is no new agent.
+    """
+    copied = new_folder(name, storage_root)
+    hidden = copied.path.with_name(f"_copy-{secrets.token_hex(6)}")
+    check_all_present(folder.path)
+    rewrite_returned(folder.journals())
+    with translated(copied.path, "copy an agent to"), contextlib.ExitStack() as ending:
+        hidden.mkdir(mode=PRIVATE_FOLDER)
+        if (held := hold_folder(hidden)) is not None:
+            ending.callback(unlock_and_close, held)
+        ending.callback(shutil.rmtree, hidden, ignore_errors=True)  # gone by then, unless something failed
+        make_lock(hidden)
+        with folder_lock(folder.path, PERSON_SECONDS):
+            if state_of(folder.path) is not None:
+                replace_file(hidden / ENCRYPTION, read_file(folder.path / ENCRYPTION), durable=True)
+            for journal in folder.journals() or [folder.journal]:
+                replace_file(hidden / journal.name, read_file(journal), durable=True)
+            AgentBlobs(folder).copy_to(AgentFolder(hidden).blobs)
+            if (states := read_states(folder.path)) is not None:
+                write_states(hidden, states)
+            for each in (PURGE_KEY, PURGED):  # what was purged stays so in the copy
+                if (folder.path / each).exists():
+                    replace_file(hidden / each, read_file(folder.path / each), durable=True)
+            PurgeList(hidden).note()
+        _copy_pages(folder.topics, hidden / folder.topics.name)
+        _copy_vectors(folder.vectors, hidden / folder.vectors.name)
+        sync_tree(hidden)
+        hidden.rename(copied.path)
+        sync_folder(copied.path.parent)
+    return copied
+
+
+def delete_agent(folder: AgentFolder) -> None:
+    """Remove an agent with all its files; it is gone as a whole before the first file is.
+
+    Raises:
+        BusyError: A process writes to it, or has a file of it open.
+        StorageError: Its folder is a link, or could not be removed; what is left of it then, `sweep_agents` removes.
+    """
+    if folder.path.is_symlink():
+        raise StorageError(
+            f"The folder of agent {folder.agent_id!r} is a link; nothing was deleted.",
+            code="symlink",
+            recovery="Remove the link, and what it leads to, by hand.",
+            path=folder.path,
+        )
+    hidden = folder.path.with_name(f"_deleted-{secrets.token_hex(6)}")
+    with translated(folder.path, "delete"), _to_itself(folder):
+        folder.path.rename(hidden)
+        sync_folder(hidden.parent)
+    _remove(hidden)
+
+
+def reset_agent(folder: AgentFolder, moment: datetime) -> Path:
+    """Move all files of an agent to the backups; return their folder.
+
+    The agent then starts again. What was purged stays purged, and what was encrypted stays so.
+
+    Args:
+        folder: Folder of the agent.
+        moment: The present, UTC.
+
+    Raises:
+        BusyError: A process writes to it, or has a file of it open.
+        ValidationError: Nothing is left of it (`nothing_to_reset`).
+        StorageError: Not all of it could be moved; doing it again moves the rest.
+    """
+    moved = folder.path.parent / BACKUPS / f"{folder.agent_id}-{moment:{STAMP}}Z-reset"
+    with translated(folder.path, "reset"), _to_itself(folder):
+        left = find_reset_files(folder)
+        make_private_folder(moved)
+        for path in left:
+            path.rename(moved / path.name)
+        sync_folder(moved)
+        sync_folder(folder.path)
+        PurgeList(folder.path).note()
+    return moved
+
+
+def find_reset_files(folder: AgentFolder) -> list[Path]:
+    """Return the files that a reset moves; the list of purges too if it cannot be used.
+
+    `agent.yaml` is the last: until it is moved, it says that journals are missing.
+
+    Raises:
+        ValidationError: There are none (`nothing_to_reset`).
+    """
+    stays = _STAYS
+    try:
+        PurgeList(folder.path).check_key()
+    except StorageError:
+        stays -= {PURGED, PURGE_KEY}
+    with translated(folder.path, "list"):
+        left = sorted(path for path in folder.path.iterdir() if path.name not in stays)
+    is_reset = PURGED in stays and not read_states(folder.path)
+    if not left or (is_reset and [path.name for path in left] == [AGENT]):
+        raise ValidationError(
+            f"{folder.agent_id} has stored nothing; there is nothing to reset.",
+            code="nothing_to_reset",
+            recovery=f"Run {build_command(folder.path.parent, 'agents')} to list agents and what they have.",
+        )
+    return sorted(left, key=lambda path: path.name == AGENT)
+
+
+def unfinished_agents(root: Path) -> list[Path]:
+    """Return the folders that an interrupted deletion or copying left; no process uses them now.
+
+    Raises:
+        OSError: `root` cannot be listed.
+    """
+    found = []
+    for path in sorted(root.iterdir()) if root.is_dir() else ():
+        if _UNFINISHED.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+            with contextlib.suppress(BlockingIOError):
+                held = hold_folder(path)
+                found.append(path)
+                if held is not None:
+                    unlock_and_close(held)
+    return found
+
+
+def sweep_agents(root: Path) -> list[Path]:
+    """Remove what deletions and copyings left that were interrupted, and return the folders.
+
+    Raises:
+        StorageError: One could not be removed.
+    """
+    with translated(root, "list"):
+        found = unfinished_agents(root)
+    for path in found:
+        _remove(path)
+    return found
+
+
+def _remove(hidden: Path) -> None:
+    try:
+        shutil.rmtree(hidden)
+    except FileNotFoundError:
+        shutil.rmtree(hidden, ignore_errors=True)  # another process is removing it, too
+    except OSError as error:
+        raise StorageError(
+            f"Could not remove {hidden}: {error.strerror or error}. No agent uses it, and memories are still in it.",
+            code="not_removed",
+            recovery="Remove that folder by hand, or run `agent-memory agents` again once it can be removed.",
+            path=hidden,
+        ) from error
+
+
+def new_folder(name: str, storage_root: str | Path, unless: str = "") -> AgentFolder:
+    """Return the folder of an agent that is to be.
+
+    Args:
+        name: Its name.
+        storage_root: The folder of all agents.
+        unless: The agent that is to be called so, whose own name is free to it.
+
+    Raises:
+        ValidationError: The name can name no folder, or there is such an agent.
+    """
+    taken = folder_of(name, storage_root)
+    if taken.path.exists() and taken.agent_id != unless:
+        raise ValidationError(
+            f"There is an agent {taken.agent_id!r} already; nothing was changed.",
+            code="agent_exists",
+            recovery="Choose another name.",
+        )
+    return AgentFolder(root_of(storage_root) / name)
+
+
+@contextlib.contextmanager
+def _to_itself(folder: AgentFolder) -> Iterator[None]:
+    """Hold an agent's lock while no other process has one of its files open."""
+    with folder_lock(folder.path, PERSON_SECONDS):
+        if users := _users_of(folder.path):
+            raise BusyError(
+                f"{folder.agent_id} is in use by process {', '.join(map(str, users))}; nothing was changed.",
+                code="in_use",
+                recovery="End the sessions of this agent, then try again.",
+            )
+        yield
+
+
+def _users_of(folder: Path) -> list[int]:
+    """Return which other processes have a file below `folder` open, where the system tells (Linux)."""
+    inside, users = f"{os.path.realpath(folder)}/", []
+    for process in sorted(_OPEN_FILES.glob("[0-9]*")):
+        if process.name == str(os.getpid()):
+            continue
+        with contextlib.suppress(OSError):  # another user's, or it has ended
+            if any(str(each.readlink()).startswith(inside) for each in (process / "fd").iterdir()):
+                users.append(int(process.name))
+    return users
+
+
+def _copy_pages(source: Path, target: Path) -> None:
+    """Copy the pages of topics as they lie there."""
+    if not source.is_dir() or source.is_symlink():
+        return
+    target.mkdir(mode=PRIVATE_FOLDER)
+    for page in source.glob("*.md"):
+        if page.is_file() and not page.is_symlink():
+            replace_file(target / page.name, read_file(page), durable=False)
+
+
+def _copy_vectors(source: Path, target: Path) -> None:
+    """Copy the vectors as far as they can be read: what is missing is computed again."""
+    if not source.exists() or source.is_symlink():
+        return
+    import sqlite3  # rarely needed
+
+    try:
+        with (
+            contextlib.closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as old,
+            contextlib.closing(sqlite3.connect(target)) as new,
+        ):
+            old.backup(new)
+        target.chmod(PRIVATE_FILE)
+    except sqlite3.Error:
+        target.unlink(missing_ok=True)

@@ -1,0 +1,208 @@
+"""Builds an index: `python -m agent_memory.engines.index_builder AGENT_FOLDER KIND IDENTITY BATCH [--activate]`.
+
+A process of its own, with low priority: loading and graph building hold the interpreter for seconds or minutes. Reads
+the journal and the vector cache, writes into an unfinished folder, checks what it built, renames it and throws the
+switch; killed at any moment it leaves either the old state or the new one. Reports its progress as JSON lines on its
+standard output, and ends when that is closed. A record whose vector is not cached is left out; the process that opens
+the index compares it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import random
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.embeddings import EmbedderIdentity, VectorCache, text_hash
+from agent_memory.engines.shard_process import payload_of
+from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
+from agent_memory.files.children import keep_to_itself
+from agent_memory.files.layout import AgentFolder
+from agent_memory.index import embedded_texts
+from agent_memory.journal import Journal, Update
+from agent_memory.models import Kind
+from agent_memory.store.shards import Shards, ShardState
+from agent_memory.store.state import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from agent_memory.embeddings.protocol import Vector
+    from agent_memory.engines.shard_process.shard import Shard
+
+_NICENESS: Final = 10
+_MOST_AT_ONCE: Final = 300
+"""Texts whose vectors are read together: below 400 the cache looks each one up, above it scans."""
+_SPOT_CHECKS: Final = 32
+_LEAST_COSINE: Final = 0.99
+"""A point must find itself, or a twin; half precision takes less than .001 from a cosine of 1."""
+_LEAST_RECALL: Final = 0.9
+"""Share of the ten nearest, by exact search, that the graph must find over all spot checks; it finds .99 and more."""
+_BUSY_CODE: Final = 3
+_PR_SET_PDEATHSIG: Final = 1  # linux/prctl.h
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Build what the command line asks for; exit with 0, 1 (failed) or 3 (another process is building)."""
+    place, name, embedder, batch, *flags = arguments
+    folder, identity = AgentFolder(Path(place)), EmbedderIdentity(**json.loads(embedder))
+    keep_to_itself()  # the engine gives its files the rights it likes
+    os.nice(_NICENESS)
+    _end_with_parent()
+    report = _reporter()
+    try:
+        build(folder, Kind.at(name), identity, activate="--activate" in flags, report=report, batch=int(batch))
+    except BrokenPipeError:
+        os._exit(1)  # the agent has ended
+    except AgentMemoryError as error:
+        report(stage="failed", **error.as_dict())
+        sys.exit(_BUSY_CODE if isinstance(error, BusyError) else 1)
+
+
+def build(
+    folder: AgentFolder,
+    kind: Kind[Any],
+    identity: EmbedderIdentity,
+    *,
+    activate: bool,
+    report: Any,
+    batch: int = 100,
+) -> None:
+    """Build, check and take into use a new shard.
+
+    Args:
+        folder: The agent's folder.
+        kind: Of which records.
+        identity: Whose vectors to take from the cache.
+        activate: Make the vector backend the active one; otherwise only if it still is.
+        report: Called with the fields of each message.
+        batch: Texts whose vectors are moved together.
+
+    Raises:
+        BusyError: Another process is building.
+        MigrationError: What was built does not stand up to the check.
+        StorageError: No room, for instance; nothing has changed.
+    """
+    from agent_memory.engines.shard_process.shard import Shard  # loads the engine, which a client must not
+
+    shards = Shards(folder)
+    with shards.building() as (name, unfinished):
+        journal, state = Journal(folder.path / kind.journal, {kind.name}), State(kind, folder.agent_id)
+        state.absorb(journal.poll())
+        (generation, seq), total = journal.watermark, len(state.records)
+        report(stage="load", done=0, total=total)
+        shard = Shard.create(unfinished / "shard", identity.dimension)
+        try:
+            with contextlib.closing(VectorCache(folder.vectors)) as cache:
+                written = _load(shard, state, min(batch, _MOST_AT_ONCE), cache, identity, report)
+            state.absorb(Update(reset=True))  # a graph takes the room
+            report(stage="index", done=0, total=written)
+            shard.flush()
+            shard.optimize()
+            report(stage="check", done=0, total=written)
+            _check(shard, written)
+        finally:
+            with contextlib.suppress(AgentMemoryError):
+                shard.close()
+        report(stage="switch", done=written, total=written)
+        shards.finish(name, unfinished, ShardState(str(identity), identity.dimension, generation, seq))
+        if activate or shards.active()[0] == "vector":
+            shards.switch("vector", name, str(identity))
+        shards.remove_unused()
+    report(stage="done", shard=name, memories=total, points=written)
+
+
+def _load(
+    shard: Shard,
+    state: State[Any],
+    at_once: int,
+    cache: VectorCache,
+    identity: EmbedderIdentity,
+    report: Any,
+) -> int:
+    """Write every record that has all its vectors; return how many points these are."""
+    written = done = 0
+    total = len(state.records)
+    for portion in _portions(state, at_once):
+        hashes = {key for keys in portion.values() for key in keys}
+        known = cache.get_many(identity, hashes)
+        payloads: list[dict[str, Any]] = []
+        vectors: list[Vector] = []
+        for record_id, keys in portion.items():
+            if all(key in known for key in keys):
+                payloads += [payload_of(state.kind.document(state.records[record_id]))] * len(keys)
+                vectors += [known[key] for key in keys]
+        if payloads:
+            shard.upsert(written, payloads, [vector.tolist() for vector in vectors])
+        written += len(payloads)
+        done += len(portion)
+        report(stage="load", done=done, total=total)
+    return written
+
+
+def _portions(state: State[Any], at_once: int) -> Iterator[dict[str, list[bytes]]]:
+    """Yield records with the hashes of their pieces, so many pieces at a time."""
+    portion: dict[str, list[bytes]] = {}
+    texts = 0
+    for record_id, record in state.records.items():
+        keys = list(dict.fromkeys(text_hash(text) for text in embedded_texts(state.kind.text_of(record))))
+        portion[record_id] = keys
+        texts += len(keys)
+        if texts >= at_once:
+            yield portion
+            portion, texts = {}, 0
+    if portion:
+        yield portion
+
+
+def _check(shard: Shard, written: int) -> None:
+    """Compare counts, and search for what is known to be there.
+
+    Raises:
+        MigrationError: Points are missing, cannot be found, or the graph finds too few.
+    """
+    count = shard.count()
+    if count != written:
+        raise MigrationError(f"The new index has {count} points instead of {written}; it was thrown away.")
+    found = wanted = 0
+    sample = random.Random(0).sample(range(written), min(_SPOT_CHECKS, written))  # noqa: S311 - no secret
+    for vector in shard.vectors(sample).values():
+        near = shard.nearest(vector, 10)
+        if not near or near[0][1] < _LEAST_COSINE:
+            raise MigrationError("A search in the new index did not find what is in it; it was thrown away.")
+        exact = shard.nearest(vector, 10, exact=True)
+        found += sum(score >= exact[-1][1] for _, score in near)  # twins are as good as each other
+        wanted += len(exact)
+    if found < _LEAST_RECALL * wanted:
+        raise MigrationError(f"The new index finds {found} of {wanted} nearest memories only; it was thrown away.")
+
+
+def _end_with_parent() -> None:
+    """Have the system end this process when the one that waits for it ends, where it can (Linux).
+
+    Elsewhere the next report fails; but building a graph reports nothing for minutes, and an engine
+    short of memory may wait for itself for ever, holding the lock.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _reporter() -> Any:
+    reports = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # whatever the engine prints is no report
+
+    def report(**fields: Any) -> None:
+        reports.write(json.dumps(fields) + "\n")
+        reports.flush()
+
+    return report
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,83 @@
+"""`IndexedFiles`: records in files whose candidates come from the embedded vector engine once there are many.
+
+The journal stays the truth and the ranking stays the same; only who names the nearest records differs.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Generic
+
+from agent_memory.encryption import is_encrypted
+from agent_memory.engines.ann_index import AnnIndex
+from agent_memory.engines.index_maintenance import IndexMaintenance, IndexOptions
+from agent_memory.engines.index_sync import Indexed
+from agent_memory.engines.shard_process import is_installed
+from agent_memory.errors import ConfigurationError
+from agent_memory.index import SearchIndex
+from agent_memory.models import EVERYTHING, Listing
+from agent_memory.models.kind import R
+from agent_memory.store.engine_requirements import no_engine_error
+from agent_memory.store.files import ranking_of
+from agent_memory.store.shards import Shards
+from agent_memory.store.threaded import Opened
+
+if TYPE_CHECKING:
+    from agent_memory.store.files import Files
+    from agent_memory.store.replica import Replica
+
+_SAMPLED: Final = 1_000
+"""The latest records, whose mean length stands for that of all."""
+
+
+class IndexedFiles(Generic[R]):
+    """Files with an index.
+
+    Args:
+        files: Where the records lie, and how they are searched.
+        wanted: Use an index, and build it where there is none, whatever `metadata.json` says; else follow what it says.
+        options: How the engine is run.
+    """
+
+    def __init__(self, files: Files[R], *, wanted: bool, options: IndexOptions) -> None:
+        self._files, self._wanted, self._options = files, wanted, options
+        self._index: IndexMaintenance | None = None
+
+    def open(self, storage: Any) -> Opened[R]:
+        """Open the records and their index for a storage.
+
+        Raises:
+            ConfigurationError: The engine is not installed, or there is no embedder.
+        """
+        files, options = self._files, self._options
+        if is_encrypted(files.folder.path):
+            raise ConfigurationError(
+                "This memory is encrypted, and an index of the vector engine would not be; nothing was changed.",
+                code="encrypted_without_index",
+                recovery="Leave `backend` at `auto` or `file`, or run `agent-memory decrypt` first.",
+            )
+        make = partial(AnnIndex, limits=options.limits)
+        embeddings = files.embeddings(make)
+        candidates = embeddings.index
+        if not is_installed() or not isinstance(candidates, AnnIndex):
+            raise no_engine_error(embeddings)
+        wanted = self._wanted if self._index is None else self._index.sync.wanted  # as it was in the process before
+        is_indexed = wanted or Shards(files.folder).active()[0] == "vector"  # an engine's answers need every vector
+        replica, sealing = files.from_segments(embeddings, storage.thread, whole=is_indexed)
+
+        async def sizes() -> tuple[int, float]:
+            latest = (await storage.browse(Listing(filters=EVERYTHING, limit=_SAMPLED))).records
+            characters = sum(len(files.kind.text_of(record)) for record in latest)
+            return await storage.count(), characters / max(1, len(latest))
+
+        def whole() -> Replica[R]:
+            read = files.replica(SearchIndex(ranking_of(files.settings), candidates))
+            read.refresh()
+            return read
+
+        indexed = Indexed(
+            files.folder, replica, candidates, embeddings, storage.thread, storage.prepare, sizes, whole, sealing
+        )
+        batch = files.settings.migration_batch_size
+        self._index = IndexMaintenance(indexed, wanted=wanted, batch=batch, options=options)
+        return Opened(replica, embeddings, self._index)

@@ -1,0 +1,300 @@
+"""The order of changes of one agent on a server: what a client knows, what it missed, and who may change next.
+
+A Qdrant server has no transactions. What it has is a conditional write of one point, so that is what the order hangs
+on. Each agent has one point more, its *head*: number (`seq`) and author (`nonce`) of the last change, and the change
+itself (`items`).
+
+- A change is decided upon change n and written as head n + 1 on the condition that the head still is n. Who loses
+  looks again and decides anew. The write of the head is the commit: all of a change happens, or nothing.
+- Its items are then carried out upon the memories' points, each on the condition that nothing later wrote them. A
+  client that died in between left them in the head: the next writer carries them out first, and readers lay them over
+  what they read. They hold values and no differences, so that doing it twice, or late, changes nothing.
+- Each point carries the `seq` that wrote it, so that a client fetches what it missed and no more.
+
+Owns this protocol and the payloads. Must not judge a memory, and knows no search.
+"""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.embeddings import text_hash
+from agent_memory.engines.qdrant.server_client import Payload, UnreachableError, Wire
+from agent_memory.errors import ReadOnlyError, StorageError, unknown_outcome
+from agent_memory.journal.replay import apply_change
+from agent_memory.logs import get_logger
+from agent_memory.models import ACCESS, content_hash
+from agent_memory.store.table import RELEASED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agent_memory.journal import Change
+
+log = get_logger(__name__)
+
+FORMAT: Final = 1
+_ADDED: Final = frozenset({"id", "seq", "agent_id", "kind"})
+_REMEMBERED_AUTHORS: Final = 64
+"""Changes a head names with their authors, so that a client whose answer was lost can tell whether it won."""
+
+
+class LostRaceError(Exception):
+    """Another client changed something first; look again and decide anew."""
+
+
+class ServerLog:
+    """The memories of one agent as of the last look, and the way to change them. For one thread.
+
+    Args:
+        wire: Requests about this agent.
+        text: The field of a record with its words.
+
+    Attributes:
+        rows: Payloads by memory id; a forgotten memory's has `record` None.
+    """
+
+    def __init__(self, wire: Wire, text: str) -> None:
+        self._wire = wire
+        self._text = text
+        self._head: Payload = {}
+        self.rows: dict[str, Payload] = {}
+
+    @property
+    def seq(self) -> int:
+        """Number of the last change this client knows."""
+        return int(self._head.get("seq", 0))
+
+    def sync(self) -> tuple[bool, list[str]]:
+        """Fetch what changed since the last call.
+
+        Returns:
+            Whether everything known before is void, and the ids that changed, in the order of storing.
+
+        Raises:
+            StorageError: The server does not answer, or what it has is of a newer version.
+        """
+        head = self._wire.head() or {}
+        if head.get("seq", 0) == self.seq and head.get("nonce") == self._head.get("nonce"):
+            self._head = head
+            return False, []
+        if head.get("applied") != head.get("seq"):
+            head = self._wire.head(whole=True) or {}
+        if head.get("min_reader", FORMAT) > FORMAT:
+            raise ReadOnlyError("The memories on the server are of a newer version of this package.")
+        reset = self._is_another_past(head)
+        known = {} if reset else self.rows
+        # In this order: what the head holds was read first, so the rest was carried out before and is on its points.
+        changed = {row["id"]: row for row in self._wire.changed_since(0 if reset else self.seq)}
+        for item in head.pop("items", ()) if head.get("applied") != head.get("seq") else ():
+            self._overlay(item, head["seq"], changed, known)
+        if reset:
+            self.rows.clear()  # in place: other objects refer to it
+        self._head = head
+        self.rows.update(changed)
+        return reset, sorted(changed, key=self._place)
+
+    def commit(self, changes: Sequence[Change], at: str) -> list[str]:
+        """Make changes upon what the last `sync` saw; all of them or none.
+
+        Args:
+            changes: As a journal takes them.
+            at: The moment, ISO 8601.
+
+        Returns:
+            The ids that changed, in the order of storing.
+
+        Raises:
+            LostRaceError: Another client wrote first; nothing was written.
+            StorageError: Nothing was written, unless the message says that this is not known.
+        """
+        seq = self.seq + 1
+        self._finish_others()
+        items = self._items(changes, seq, at)
+        # Refuses what another author put there. The condition on the write would skip it, but without a word.
+        self._wire.rows([item["id"] for item in items if item["id"] not in self.rows], ["seq"])
+        self._claim(seq, items, purged=int(self._head.get("purged", 0)))
+        return self._carry_out(seq, items)
+
+    def purge(self, before: str) -> int:
+        """Drop the marks of memories forgotten before a moment; return how many went.
+
+        Raises:
+            LostRaceError, StorageError: As `commit`.
+        """
+        old = [i for i, row in self.rows.items() if row["record"] is None and row["gone_at"] < before]
+        gone = [i for i in old if not self.rows[i].get(RELEASED)]
+        kept = [i for i in old if self.rows[i].get(RELEASED) and self.rows[i]["forgotten"]]
+        if not (gone or kept):
+            return 0
+        seq = self.seq + 1
+        self._finish_others()
+        items = [{"id": memory_id, "op": "purge", "row": {}} for memory_id in gone]
+        # A trace stays, but for the hash that has no salt.
+        items += [{"id": i, "op": "put", "row": {**_of_item(self.rows[i]), "forgotten": []}} for i in kept]
+        # A client that has not looked since the last of them must read everything anew: these it would never miss.
+        purged = [self.rows[memory_id]["seq"] for memory_id in gone] or [int(self._head.get("purged", 0))]
+        self._claim(seq, items, purged=max(purged))
+        self._carry_out(seq, items)
+        return len(gone)
+
+    # -- the protocol -------------------------------------------------------------------------------------------------
+
+    def _is_another_past(self, head: Payload) -> bool:
+        """Tell whether the server forgot or replaced what this client has seen: a backup, a new collection, a purge."""
+        if not self._head:
+            return False
+        authors = dict(map(tuple, head.get("authors", ())))
+        return bool(
+            head.get("life") != self._head["life"]
+            or head["seq"] < self.seq
+            or authors.get(self.seq, self._head["nonce"]) != self._head["nonce"]
+            or self.seq < head["purged"]
+        )
+
+    def _finish_others(self) -> None:
+        if not self._head or self._head["applied"] == self._head["seq"]:
+            return
+        head = self._wire.head(whole=True) or {}
+        if head.get("nonce") != self._head["nonce"]:
+            raise LostRaceError
+        if head["applied"] != head["seq"]:
+            self._wire.apply(head["seq"], head["items"])
+
+    def _claim(self, seq: int, items: list[Payload], *, purged: int) -> None:
+        nonce = secrets.token_hex(8)
+        authors = [*self._head.get("authors", ()), [seq, nonce]][-_REMEMBERED_AUTHORS:]
+        head = {
+            "format": FORMAT,
+            "min_reader": FORMAT,
+            "life": self._head.get("life") or str(uuid.uuid4()),
+            "seq": seq,
+            "nonce": nonce,
+            "authors": authors,
+            "applied": seq - 1,
+            "purged": purged,
+        }
+        before = (self.seq, self._head["nonce"]) if self._head else None
+        try:
+            self._wire.swap_head(before, {**head, "items": items})
+        except UnreachableError as error:
+            raise _unsure(error) if error.maybe_sent else error from None
+        try:
+            seen = self._wire.head() or {}
+        except StorageError as error:
+            raise _unsure(error) from None
+        if [seq, nonce] in seen.get("authors", ()):
+            self._head = head
+            return
+        oldest = min((number for number, _ in seen.get("authors", ())), default=0)
+        if oldest > seq:
+            raise _unsure(StorageError("So much was changed meanwhile that the outcome cannot be told."))
+        raise LostRaceError
+
+    def _carry_out(self, seq: int, items: list[Payload]) -> list[str]:
+        """Carry out what is committed; if that fails, the next writer does, and readers see it in the head."""
+        try:
+            self._wire.apply(seq, items)
+            self._head["applied"] = seq
+        except StorageError as error:
+            log.warning("change_left_to_the_next_writer", code=error.code, error=error.message)
+        changed: dict[str, Payload] = {}
+        for item in items:
+            if item["op"] == "purge":
+                self.rows.pop(item["id"], None)
+            else:
+                self._overlay(item, seq, changed, self.rows)
+        self.rows.update(changed)
+        return sorted(changed, key=self._place)
+
+    # -- payloads -----------------------------------------------------------------------------------------------------
+
+    def _items(self, changes: Sequence[Change], seq: int, at: str) -> list[Payload]:
+        """Return what each memory is after all changes, as instructions that hold values and no differences."""
+        before = {change.id: self.rows.get(change.id) for change in changes}
+        records = {i: whole_record(row) for i, row in before.items() if row is not None and row["record"] is not None}
+        noted: dict[str, Payload] = {}
+        for change in changes:
+            apply_change(records, change, at)
+            if change.op == "mark":
+                noted.setdefault(change.id, {}).update(change.data)
+        items = []
+        for place, (memory_id, row) in enumerate(before.items()):
+            born = [row["seq_born"], row["place"]] if row is not None and row["record"] is not None else [seq, place]
+            note = noted.get(memory_id, {})
+            if memory_id in records:
+                items.append(_written(self._text, memory_id, records[memory_id], row, born))
+            elif row is not None and row["record"] is not None:
+                items.append(_forgotten(self._text, memory_id, row, at, note.get(RELEASED)))
+            elif note.get(RELEASED):
+                items.append(_traced(memory_id, row, born, at, note[RELEASED]))
+        return items
+
+    @staticmethod
+    def _overlay(item: Payload, seq: int, changed: dict[str, Payload], known: dict[str, Payload]) -> None:
+        row = changed.get(item["id"]) or known.get(item["id"]) or {"seq": 0}
+        if row["seq"] > seq or item["op"] == "purge":
+            return
+        base = row if item["op"] == "set" else {}
+        changed[item["id"]] = {**base, **item["row"], "id": item["id"], "seq": seq}
+
+    def _place(self, memory_id: str) -> tuple[int, int]:
+        row = self.rows[memory_id]
+        return row["seq_born"], row["place"]
+
+
+def whole_record(row: Payload) -> dict[str, Any]:
+    """Return the journal's form of a memory that is not forgotten."""
+    access = {key: row[key] for key in ACCESS if row.get(key)}
+    return {**row["record"], **access}
+
+
+def _written(text: str, memory_id: str, record: dict[str, Any], row: Payload | None, born: list[int]) -> Payload:
+    access = {"access_count": record.get("access_count", 0), "last_accessed": record.get("last_accessed")}
+    rest = {key: value for key, value in record.items() if key not in ACCESS}
+    known = row if row is not None and row["record"] is not None else None
+    if known is not None and rest == known["record"]:
+        return {"id": memory_id, "op": "set", "row": access}
+    if known is not None and rest[text] == known["record"][text]:
+        return {"id": memory_id, "op": "set", "row": {"record": rest, **access}}
+    forgotten = list(row["forgotten"]) if row is not None else []
+    is_item = rest.get("source", {}).get("kind") == "extraction"
+    row_after = {
+        "record": rest,
+        **access,
+        "seq_born": born[0],
+        "place": born[1],
+        "text": text_hash(rest[text]).hex(),  # what its vector is bound to
+        "embedded": None,
+        "has_vector": False,
+        "gone": False,
+        "forgotten": forgotten,
+        **({"item": True} if is_item else {}),
+    }
+    return {"id": memory_id, "op": "put", "row": row_after}
+
+
+def _forgotten(text: str, memory_id: str, row: Payload, at: str, trace: Payload | None) -> Payload:
+    """Return what stays of a memory: that a text was forgotten, as a hash, for capture not to bring it back."""
+    hashes = [*row["forgotten"], content_hash(row["record"][text])]
+    kept = {"record": None, "forgotten": list(dict.fromkeys(hashes)), "gone": True, "gone_at": at, "has_vector": False}
+    kept |= {"seq_born": row["seq_born"], "place": row["place"]}
+    return {"id": memory_id, "op": "put", "row": {**kept, **({RELEASED: trace} if trace else {})}}
+
+
+def _traced(memory_id: str, row: Payload | None, born: list[int], at: str, trace: Payload) -> Payload:
+    """Return what is kept of a memory that was released elsewhere."""
+    kept = {"record": None, "forgotten": row["forgotten"] if row is not None else [], "gone": True, "gone_at": at}
+    kept |= {"has_vector": False, "seq_born": born[0], "place": born[1], RELEASED: trace}
+    return {"id": memory_id, "op": "put", "row": kept}
+
+
+def _of_item(row: Payload) -> Payload:
+    """Return a row without what each write of it adds."""
+    return {name: value for name, value in row.items() if name not in _ADDED}
+
+
+def _unsure(error: StorageError) -> StorageError:
+    return unknown_outcome(error.message)

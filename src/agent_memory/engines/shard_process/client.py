@@ -1,0 +1,169 @@
+"""`EngineClient`: the agent's side of a shard that a child process holds. Never waits longer than its caller asks.
+
+Speaks to `process`. For one thread, of the process that started it. A child that died, hangs or answers nonsense costs
+a search nothing: `nearest` returns None, and the caller compares all vectors itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from array import array
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from agent_memory.engines.shard_process import messages
+from agent_memory.errors import StorageError
+from agent_memory.files.children import child_environment, python_module
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from agent_memory.engines.shard_process.points import Conditions
+
+PATIENCE: Final = 0.03
+"""Seconds a search waits for the engine: ten times what it takes at 100,000, and still within the budget of 40 ms."""
+_CLOSING_SECONDS: Final = 5.0
+
+
+class Candidates(NamedTuple):
+    """Memories near a query, best first, with the engine's cosines.
+
+    Attributes:
+        pairs: (memory id, cosine).
+        complete: Whether these are all above the floor; False when the limit cut them off.
+    """
+
+    pairs: list[tuple[str, float]]
+    complete: bool
+
+
+class EngineClient:
+    """A shard held by a child process, which is started here and ends with `close` or with this process.
+
+    Args:
+        folder: The shard's folder.
+
+    Raises:
+        StorageError: No process could be started.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own module, no shell
+                [*python_module("agent_memory.engines.shard_process.process"), str(folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=child_environment(),
+                start_new_session=True,  # Ctrl-C in a terminal is meant for the agent
+            )
+        except OSError as error:
+            raise StorageError(f"The engine's process could not be started: {error}.", code="engine") from error
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._requests = Connection(os.dup(self._process.stdin.fileno()), readable=False)
+        self._answers = Connection(os.dup(self._process.stdout.fileno()), writable=False)
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._waiting = True  # for the greeting
+        self._abandoned = False  # no caller waits for the answer under way any more
+        self._gone = False
+
+    @property
+    def pid(self) -> int:
+        """The child's process id."""
+        return self._process.pid
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether a request would be answered at once."""
+        return not self._gone and not self._waiting
+
+    def opened(self, timeout: float = 0) -> dict[str, int] | None:
+        """Return what the shard holds, once: record id to number of points. None while it is being opened.
+
+        Raises:
+            StorageError: It cannot be opened; the code is `busy` when another process holds it.
+        """
+        reply = self.reply(timeout)
+        if reply is None:
+            return None
+        head, body = reply
+        return {**dict.fromkeys(body.decode().splitlines(), 1), **head["several"]}
+
+    def send(self, head: dict[str, Any], body: bytes) -> bool:
+        """Send a request, to be answered by `reply`; False when the child is busy or gone."""
+        if not self.is_idle:
+            return False
+        try:
+            self._requests.send_bytes(messages.pack(head, body))
+        except OSError:
+            self._gone = True
+            return False
+        self._waiting = True
+        return True
+
+    def reply(self, timeout: float = 0) -> tuple[dict[str, Any], bytes] | None:
+        """Return the answer to the last request, once; None while there is none.
+
+        Raises:
+            StorageError: The engine failed, or the child ended.
+        """
+        if self._gone:
+            raise _ended()
+        if not self._waiting:
+            return None
+        try:
+            if not self._answers.poll(timeout):
+                return None
+            head, body = messages.unpack(self._answers.recv_bytes())
+        except (OSError, EOFError, ValueError) as error:
+            self._gone = True
+            raise _ended() from error
+        self._waiting, abandoned, self._abandoned = False, self._abandoned, False
+        if abandoned:
+            return None
+        if "failed" in head:
+            raise StorageError(str(head["failed"]), code=str(head["code"]))
+        return head, body
+
+    def nearest(
+        self, vector: Sequence[float], limit: int, floor: float, where: Conditions, patience: float = PATIENCE
+    ) -> Candidates | None:
+        """Return the nearest memories, or None when that cannot be had within `patience` seconds."""
+        with contextlib.suppress(StorageError):
+            if self._abandoned:
+                self.reply()
+            if not self.send({"limit": limit, "floor": floor, "where": where}, array("f", vector).tobytes()):
+                return None
+            reply = self.reply(patience)
+            if reply is not None:
+                head, body = reply
+                return Candidates(list(zip(head["ids"], array("f", body), strict=True)), head["points"] < limit)
+            self._abandoned = True
+        return None
+
+    def close(self, timeout: float = _CLOSING_SECONDS) -> None:
+        """Let the child close the shard and end; killed after `timeout` seconds."""
+        self._gone = True
+        if self._requests.closed:
+            return
+        self._requests.close()
+        try:
+            self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._answers.close()
+
+    def kill(self) -> None:
+        """End the child at once; it writes nothing that could be lost."""
+        self._process.kill()
+        self.close()
+
+
+def _ended() -> StorageError:
+    return StorageError("The engine's process has ended.", code="engine_gone")

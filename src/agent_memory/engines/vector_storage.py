@@ -1,0 +1,106 @@
+"""`VectorStorage`: a `FileStorage` whose candidates come from the embedded vector engine once there are many memories.
+
+The journal stays the truth and the ranking stays the same; only who names the nearest memories differs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from agent_memory.engines.index_maintenance import DEFAULT_OPTIONS, IndexMaintenance, IndexOptions
+from agent_memory.engines.index_migration import MigrationProgress
+from agent_memory.engines.indexed_files import IndexedFiles
+from agent_memory.files.layout import folder_of
+from agent_memory.journal import GRACE
+from agent_memory.models import MEMORY, Clock, utc_now
+from agent_memory.settings import ServiceSettings
+from agent_memory.store.engine_requirements import with_model
+from agent_memory.store.file_storage import FileStorage
+from agent_memory.store.files import Files
+from agent_memory.store.memory_storage import MemoryStorage
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+    from pathlib import Path
+
+    from agent_memory.embeddings import Embedder
+
+
+class MigratableStorage(FileStorage):
+    """A `FileStorage` that can be moved to the vector engine and back while it is in use.
+
+    Args:
+        agent_id: Whose memories.
+        storage_root: Folder of all agents; that of `settings` when omitted.
+        settings: Ranking, embedder and backend settings; the defaults when omitted.
+        clock: Source of the present.
+        embedder: One of the caller's own, instead of that of `settings`.
+        grace: How long what was forgotten or replaced can be brought back.
+        patience: As in `FileStorage`.
+        embedding_model: Another model than that of `settings`; one of OpenAI's by its name.
+        wanted: Use an index, and build it where there is none, whatever `metadata.json` says; else follow what it says.
+        options: How the engine is run.
+
+    Raises:
+        ValidationError: `agent_id` cannot name a folder (also a ValueError).
+        ConfigurationError: The engine is not installed, or there is no embedder.
+        StorageError: The folder leads out of the storage root.
+    """
+
+    _wanted = False
+
+    def __init__(  # noqa: PLR0913 - each by its name
+        self,
+        agent_id: str,
+        storage_root: str | Path | None = None,
+        *,
+        settings: ServiceSettings | None = None,
+        clock: Clock = utc_now,
+        embedder: Embedder | None = None,
+        grace: timedelta = GRACE,
+        patience: float | None = None,
+        wanted: bool | None = None,
+        embedding_model: str | None = None,
+        options: IndexOptions = DEFAULT_OPTIONS,
+    ) -> None:
+        settings = with_model(settings, embedding_model) or ServiceSettings()
+        self.folder = folder_of(agent_id, storage_root or settings.storage_root)
+        files = Files(MEMORY, self.folder, settings, clock, embedder, grace, patience)
+        indexed = IndexedFiles(files, wanted=self._wanted if wanted is None else wanted, options=options)
+        MemoryStorage.__init__(self, files.backend(indexed.open))
+
+    @property
+    def index(self) -> IndexMaintenance:
+        """The vector engine of this agent."""
+        upkeep = self.opened.upkeep
+        assert isinstance(upkeep, IndexMaintenance)
+        return upkeep
+
+    async def caught_up(self, patience: float) -> bool:
+        """See `IndexMaintenance.caught_up`."""
+        return await self.index.caught_up(patience)
+
+
+class VectorStorage(MigratableStorage):
+    """Memories in one YAML journal, with candidates for a search from Qdrant's engine.
+
+    Where there is no index yet it is built in the background, and searches look at every memory until then, unless
+    `wanted` is False. As `MigratableStorage` for everything else.
+    """
+
+    _wanted = True
+
+    async def migrate_from_file(self, source: FileStorage) -> MigrationProgress:
+        """Take over what another storage of this agent holds, build an index of all, and use it; nothing is removed.
+
+        Args:
+            source: Of the same folder, as a rule: then there is nothing to copy.
+
+        Raises:
+            MigrationError: It failed; the memories are where they were, and found. See `MigratableStorage.migrate`.
+            ValidationError: The source is another agent's.
+        """
+        if source.folder.path != self.folder.path:
+            await self.store_many([memory async for memory in source.iter_all()])
+        built = await self.migrate()
+        return MigrationProgress(built.memories, built.memories)

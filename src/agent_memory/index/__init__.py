@@ -1,0 +1,41 @@
+"""Ranked retrieval over the documents of one agent. Files, processes and the journal belong to storage, above.
+
+Each name loads what it needs when it is first asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
+
+if TYPE_CHECKING:
+    from agent_memory.index.dense_index import Cosines, DenseIndex, ExactCosines, VectorSource
+    from agent_memory.index.excerpts import GAP, excerpt
+    from agent_memory.index.facets import Scope
+    from agent_memory.index.question import read_question
+    from agent_memory.index.results import Hit, Question, Ranking, RankingSettings, Rejected, SearchLimits
+    from agent_memory.index.search_index import SearchIndex
+    from agent_memory.index.text_forms import embedded_texts
+    from agent_memory.language.words import query_terms
+
+__all__ = [
+    "GAP",
+    "Cosines",
+    "DenseIndex",
+    "ExactCosines",
+    "Hit",
+    "Question",
+    "Ranking",
+    "RankingSettings",
+    "Rejected",
+    "Scope",
+    "SearchIndex",
+    "SearchLimits",
+    "VectorSource",
+    "embedded_texts",
+    "excerpt",
+    "query_terms",
+    "read_question",
+]
+
+if not TYPE_CHECKING:  # a type checker would take it for every name there is
+    __getattr__, __dir__ = _offer(__name__)

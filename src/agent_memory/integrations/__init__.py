@@ -1,0 +1,1 @@
+"""Hosts that memory works in, one package for each."""

@@ -1,0 +1,129 @@
+"""`SessionConsent`: consent in one session, by all sources and a spoken request."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.capture.consent_requests import find_storing_request
+from agent_memory.errors import AgentMemoryError
+from agent_memory.integrations.amplifier.identity import activation, configured, read_host_rules
+from agent_memory.integrations.amplifier.projects import working_folder
+from agent_memory.memory.consent_modes import Modes
+from agent_memory.memory.consent_sources import (
+    MODULES,
+    ConsentFiles,
+    find_misplaced,
+    find_own_folders,
+    limits_in,
+    read_module_rules,
+)
+from agent_memory.memory.consent_state import SWITCHES, ConsentRule, ConsentState
+from agent_memory.models.identifiers import DEFAULT_AGENT
+from agent_memory.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from agent_memory.settings import Settings
+
+SPOKEN: Final = "the user's request in this conversation"
+_ALIKE: Final = 0.8
+"""Similarity from which on an unknown key is a misspelt limit: `enable`, `modes`."""
+_NO_LIMITS: Final = frozenset({*SWITCHES, "model"})
+"""Keys that are not misspelt; `model` is a setting of other modules."""
+_MOUNTED: Final = ("tools", "hooks")
+"""Sections of the host's plan that list our modules."""
+
+
+class SessionConsent:
+    """The consent of one session, or of one sub-session.
+
+    Args:
+        coordinator: Of the host.
+        root: Consent of its root session, if that is known in this process.
+        files: Reader of the files that limit memory.
+    """
+
+    def __init__(self, coordinator: Any, root: SessionConsent | None = None, files: ConsentFiles | None = None) -> None:
+        self._coordinator, self._root, self._files = coordinator, root, files or ConsentFiles()
+        self._blocks: dict[str, dict[str, Any]] = {}
+        self._module_rules: tuple[object, tuple[ConsentRule, ...]] = (None, ())
+        self._is_stopped = False
+
+    @property
+    def is_stopped(self) -> bool:
+        """True if the user asked to store nothing of this conversation."""
+        return self._root.is_stopped if self._root is not None else self._is_stopped
+
+    def restore(self, *, is_stopped: bool) -> None:
+        """Take over a request of an earlier process."""
+        self._is_stopped = self._is_stopped or is_stopped
+
+    def take_limits(self, module: str, kind: type[Settings], raw: Any) -> Any:
+        """Keep the limits in a module's configuration; return the rest.
+
+        A misspelt key of these is kept, too: it is reported, and memory stays off until it is corrected.
+        """
+        if not isinstance(raw, dict):
+            return raw
+        module_keys = {*kind.model_fields, *ServiceSettings.model_fields}
+        misspelt = {key: raw[key] for key in raw if key not in module_keys and _is_misspelt(str(key))}
+        block = {**misspelt, **limits_in(raw)}
+        self._blocks[module] = block
+        return {key: value for key, value in raw.items() if key not in block}
+
+    def resolve(self, settings: ServiceSettings, agent_id: str | None) -> ConsentState:
+        """Return the present consent for an agent, or for none."""
+        folders = find_own_folders(settings.storage_root, agent_id)
+        rules = [*self._files.read(folders, working_folder(self._coordinator)), *self.read_modules()]
+        if self.is_stopped:
+            rules.append(ConsentRule(SPOKEN, modes=Modes("stopped")))
+        return ConsentState((*rules, *read_host_rules(self._coordinator)))
+
+    def is_switched_off(self, settings: ServiceSettings) -> bool:
+        """Return True if a source clearly switches memory off.
+
+        What was not understood also means no memory, but is reported by the tools, which therefore stay.
+        """
+        try:
+            agent_id = activation(self._coordinator) or configured(self._coordinator, settings.agent_id).agent_id
+            agent_id = agent_id or DEFAULT_AGENT
+        except AgentMemoryError:
+            agent_id = None  # the tools report it
+        return self.resolve(settings, agent_id).is_switched_off
+
+    def find_misplaced(self) -> list[str]:
+        """Return warnings about host settings without effect."""
+        return find_misplaced(working_folder(self._coordinator))
+
+    async def hear(self, prompt: str, agent_id: str | None) -> bool:
+        """Follow a request in a prompt; return True if it changed something."""
+        request = await asyncio.to_thread(find_storing_request, prompt, agent_id or "")
+        if request is None or self.is_stopped == (request == "stop"):
+            return False
+        self._is_stopped = request == "stop"
+        return True
+
+    def read_modules(self) -> tuple[ConsentRule, ...]:
+        """Return the rules in the configuration of all our modules."""
+        blocks = dict(self._iter_plan())
+        for module, block in self._blocks.items():
+            blocks[module] = {**blocks.get(module, {}), **block}
+        if self._module_rules[0] != blocks:
+            self._module_rules = blocks, read_module_rules(blocks, working_folder(self._coordinator))
+        return self._module_rules[1]
+
+    def _iter_plan(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield the configuration of each of our modules in the host's plan."""
+        plan = self._coordinator.config
+        for section in _MOUNTED if isinstance(plan, dict) else ():
+            for entry in plan.get(section) or ():
+                config = entry.get("config") if isinstance(entry, dict) else None
+                if isinstance(config, dict) and entry.get("module") in MODULES:
+                    yield entry["module"], limits_in(config)
+
+
+def _is_misspelt(key: str) -> bool:
+    return key not in _NO_LIMITS and bool(difflib.get_close_matches(key, SWITCHES, 1, _ALIKE))

@@ -1,0 +1,381 @@
+"""Every event of ours: its name, when it is emitted, its fields. docs/events.md is made from this table.
+
+Payloads carry ids, kinds, counts and times; never content, never a query, no free text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import secrets
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.models import CATEGORIES
+from agent_memory.store.cleaning import redact_session
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agent_memory.models import SearchResults
+
+_KEY: Final = secrets.token_bytes(16)
+"""Of this process: a short query, such as a code of four digits, must not be found by hashing all there are."""
+
+COMMON: Final = {"agent_id": "whose memory", "session_id": "the session it happened in", "timestamp": "ISO 8601, UTC"}
+
+
+@dataclass(frozen=True, slots=True)
+class EventSpec:
+    """One event: when it is emitted, its fields besides the common ones, and whether the audit log keeps it."""
+
+    name: str
+    when: str
+    fields: Mapping[str, str]
+    audited: bool = False
+
+
+def _event(name: str, when: str, /, *, audited: bool = False, **fields: str) -> EventSpec:
+    return EventSpec(name, when, fields, audited)
+
+
+_audited = partial(_event, audited=True)
+
+
+_SPECS: Final = (
+    _audited(
+        "memory:stored",
+        "A memory was stored and is on disk.",
+        memory_id="id of the new memory",
+        category="its category; `other` if it is none of the built-in ones",
+        tag_count="how many tags it has",
+        backend="file, vector or server",
+        in_scratchpad="whether it is in the scratchpad now",
+        supersedes="id of the memory it replaces, or null",
+        redacted="kinds of secrets that were removed",
+    ),
+    _event(
+        "memory:searched",
+        "A search was answered.",
+        query_chars="length of the query",
+        query_sha8="8 hex digits, the same for equal queries of one process; keyed at random",
+        results_count="results returned",
+        total_found="results above the floor that met the filters",
+        latency_ms="time taken, milliseconds",
+        backend="file, vector or server",
+        mode="keyword or hybrid",
+    ),
+    _event(
+        "memory:briefed",
+        "A briefing was made for a session that begins.",
+        memories="how many memories it quotes",
+        turns="how many turns of conversations",
+        tokens="how many it takes, by an estimate that overshoots; 0 where there was nothing to tell",
+        latency_ms="time taken, milliseconds",
+    ),
+    _audited(
+        "memory:updated",
+        "Fields of a memory were changed.",
+        memory_id="its id",
+        fields="names of the changed fields",
+        redacted="kinds of secrets removed",
+    ),
+    _audited(
+        "memory:suspect",
+        "Two memories conflict, or a conflict was settled.",
+        memory_id="the newer one",
+        older_id="the older one",
+        kind="value or denial: what differs (change or other in earlier versions); null for a decision",
+        hint="replace or conflict; null for a decision",
+        outcome="queued; or the decision: replaced, keep or not_same",
+    ),
+    _audited("memory:forgotten", "A memory was forgotten.", memory_id="its id"),
+    _audited(
+        "memory:restored",
+        "A memory was brought back.",
+        memory_id="its id",
+        was="what had become of it: forgotten, replaced, changed or archived",
+    ),
+    _audited(
+        "memory:archived",
+        "A memory was put into the archive.",
+        memory_id="its id",
+        rule="why: expired, merged, unused, too_many, retention or asked",
+        run_id="id of the run of `tidy` that did it, or null",
+    ),
+    _audited(
+        "memory:tidied",
+        "A run of `tidy` was done, or taken back.",
+        run_id="its id",
+        outcome="done or undone",
+        archived="memories that were put into the archive, or came back from it",
+        merged="how many of these say what another one says",
+        deleted="memories that left the archive for good, or came back to it",
+        left_out="memories that were left out, since they were used or changed meanwhile",
+    ),
+    _audited(
+        "memory:backed_up",
+        "A backup was made.",
+        source="the name of its file",
+        memories="how many memories are in it",
+        bytes="how long the file is",
+    ),
+    _audited(
+        "memory:backup_restored",
+        "A backup took the place of what was known.",
+        source="the name of its file",
+        memories="how many memories are in it",
+        previous="the name of the backup that was made before, or null",
+    ),
+    _audited(
+        "memory:purged",
+        "Records were taken out of every file for good.",
+        records="how many",
+        files="how many files were rebuilt or removed",
+        found="in how many files something of them was found afterwards; 0 if all is gone",
+    ),
+    _audited(
+        "memory:promoted",
+        "A memory came into the scratchpad.",
+        memory_id="its id",
+        reason="manual or access_threshold",
+        scratchpad_size="entries now",
+        evicted="id that had to leave, or null",
+    ),
+    _audited(
+        "memory:captured",
+        "The capture hook kept something that was said.",
+        memory_id="id of the new memory",
+        category="its category; `other` if it is none of the built-in ones",
+        confidence="how sure the rule was, 0..1",
+        source="user, assistant or tool",
+        rule="name of the rule",
+        redacted="kinds of secrets removed",
+    ),
+    _event(
+        "memory:capture_skipped",
+        "The capture hook saw candidates and kept none of them.",
+        reason="why, one word",
+        count="how many candidates",
+    ),
+    _audited(
+        "memory:held",
+        "What would have been kept waits in the inbox for a person's yes.",
+        candidate_id="its id there",
+        category="its category; `other` if it is none of the built-in ones",
+        source="user, assistant or tool",
+        via="capture or tool: what would have kept it",
+        redacted="kinds of secrets removed",
+    ),
+    _audited(
+        "memory:decided",
+        "What waited in the inbox was decided on.",
+        candidate_id="its id there",
+        outcome="accepted, edited or rejected; expired, where nobody said anything; forgotten, with a memory",
+        memory_id="id of the memory it became, or null",
+    ),
+    _audited(
+        "memory:scratchpad_edited",
+        "A person's edit of scratchpad.yaml was taken over.",
+        changed="entries changed",
+        added="entries added",
+        removed="entries taken out",
+    ),
+    _audited(
+        "memory:activated",
+        "This session now uses the memory of an agent.",
+        previous="the agent before, or null",
+        reason="tool, resumed or configured",
+    ),
+    _audited(
+        "memory:episodes_stored",
+        "Turns of a conversation, or events, were taken in.",
+        resource_id="id of the conversation, or null",
+        count="how many",
+        chars="how many characters together",
+        redacted="kinds of secrets removed",
+    ),
+    _event(
+        "memory:ingestion_skipped",
+        "Something that was said in the session was not taken in.",
+        reason="why, one word",
+        count="how many turns",
+    ),
+    _event(
+        "memory:background_worked",
+        "Background work was done on what the agent was given.",
+        done="how many records were worked on, by step",
+        failed="how many of them could not be",
+        is_over="whether nothing is left to be done",
+    ),
+    _event(
+        "memory:migration_suggested",
+        "There are as many memories as `migration_threshold`; once a session.",
+        memory_count="memories now",
+        threshold="the setting",
+        auto_migrate="whether it begins without asking",
+        estimated_duration_seconds="how long it would take",
+        estimated_cost_usd="what the embedder would charge",
+    ),
+    _audited(
+        "memory:migration_started",
+        "An index is being built; memories are stored and found meanwhile.",
+        memory_count="memories to move",
+        plan="backend, batch_size and estimated_duration_seconds",
+    ),
+    _audited(
+        "memory:migration_resumed",
+        "As memory:migration_started, for one that an earlier session began: vectors made until then are there.",
+        memory_count="memories to move",
+        plan="backend, batch_size and estimated_duration_seconds",
+    ),
+    _audited(
+        "memory:migration_paused",
+        "The session ended before it was done; with auto_migrate the next one goes on. What was embedded is kept.",
+        texts_left="texts that have no vector yet",
+        memory_count="memories to move",
+        duration_seconds="how long it took so far",
+    ),
+    _event(
+        "memory:migration_progress",
+        "How far it is; at most one a second for each stage.",
+        stage="embed, load, index, check or switch",
+        memories_processed="done of this stage",
+        total="of how many",
+        percent_complete="the same in percent",
+        elapsed_seconds="since the beginning",
+    ),
+    _audited(
+        "memory:migration_completed",
+        "The index is whole, checked and in use.",
+        memory_count="memories there were when it was built",
+        duration_seconds="how long it took",
+        cost_usd="what the embedder charged for it, by the tokens it counted",
+        backend="the backend now",
+    ),
+    _audited(
+        "memory:migration_failed",
+        "It failed; the memories are untouched.",
+        code="error code",
+        error="one sentence",
+        memories_processed="memories loaded until then",
+        total="of how many",
+        rolled_back="whether the backend is the one from before",
+    ),
+    _audited(
+        "memory:migration_rolled_back",
+        "The backend from before is in use again; nothing stored since is lost.",
+        from_backend="file or vector",
+        to_backend="file or vector",
+        reason="requested or failed",
+    ),
+    _audited(
+        "memory:resource_stored",
+        "A document or a conversation was stored.",
+        resource_id="its id",
+        resource_type="conversation, document, config, feedback or a name of one's own",
+        content_length="characters",
+        metadata_keys="names of what it is said with",
+    ),
+    _audited(
+        "memory:items_extracted",
+        "Items were drawn from a resource.",
+        resource_id="its id",
+        item_ids="ids of the items",
+        item_count="how many",
+        categories="names of their topics",
+        extraction_time_ms="time taken, milliseconds",
+        by_model="how many of them are statements of a language model",
+    ),
+    _audited("memory:category_created", "A topic was declared.", category_id="its id", name="its name"),
+    _audited(
+        "memory:category_consolidated",
+        "The page of a topic was rebuilt.",
+        category_id="its id",
+        name="its name",
+        item_count="items it is made of",
+        content_length="characters",
+        consolidation_time_ms="time taken, milliseconds",
+        by_model="0; earlier versions counted claims that a language model worded",
+    ),
+    _event(
+        "memory:retrieval_performed",
+        "Knowledge was searched by `MemoryManager.retrieve` or `recall`.",
+        mode="rag, llm or hybrid: how it was answered",
+        result_count="items returned",
+        search_time_ms="time taken, milliseconds",
+        escalated="whether a language model was asked after the first answer",
+    ),
+    _audited(
+        "memory:resource_deleted",
+        "A resource was deleted because somebody asked for it.",
+        resource_id="its id",
+        cascade="whether its items went with it",
+        item_count="items that went, or that stay without it",
+    ),
+    _audited("memory:item_deleted", "An item was deleted because somebody asked for it.", item_id="its id"),
+    _event(
+        "memory:degraded",
+        "Something does not work; what still does is in the message. Once for each time that it begins.",
+        component="storage, scratchpad, capture, ingestion, background, embedder, engine, model or audit",
+        code="error code",
+        message="one sentence",
+    ),
+    _event(
+        "memory:alert",
+        "A check of `agent-memory health` has turned bad, or worse. Once for each time that it does.",
+        check="disk, files, edits, activity or speed: those that take some milliseconds",
+        level="warning or critical",
+        message="what is seen, one or two sentences",
+        advice="what to do",
+    ),
+)
+
+EVENTS: Final[Mapping[str, EventSpec]] = {spec.name: spec for spec in _SPECS}
+
+
+def payload(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `fields` as a payload the host can carry: known names, finite numbers, whole Unicode, no secret.
+
+    Raises:
+        KeyError: The event or a field is not in the table, so the documentation would be wrong.
+    """
+    spec = EVENTS[name]
+    for field in fields:
+        if field not in spec.fields and field not in COMMON:
+            raise KeyError(f"{name} has no field {field!r}")
+    safe = dict(fields)
+    if safe.get("category", CATEGORIES[0]) not in CATEGORIES:
+        safe["category"] = "other"
+    if "session_id" in safe:  # whatever a host calls it
+        safe["session_id"], _ = redact_session(safe["session_id"])
+    return {key: _carriable(value) for key, value in safe.items()}
+
+
+def fingerprint(query: str) -> str:
+    """Return 8 hex digits by which equal queries of this process are seen to be equal."""
+    return hashlib.blake2b(query.encode("utf-8", "replace"), digest_size=4, key=_KEY).hexdigest()
+
+
+def _carriable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, list | tuple):
+        return [_carriable(item) for item in value]
+    return value
+
+
+def searched(query: str, results: SearchResults, latency: float, backend: str) -> dict[str, Any]:
+    """Return what an event says of a search: of the query its length and a mark, of the results how many there are."""
+    return {
+        "query_chars": len(query),
+        "query_sha8": fingerprint(query),
+        "results_count": len(results),
+        "total_found": results.total_found,
+        "latency_ms": latency,
+        "backend": backend,
+        "mode": results.mode,
+    }

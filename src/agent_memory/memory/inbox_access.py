@@ -1,0 +1,77 @@
+"""Access to an agent's inbox; loads it at its first use."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import StorageError, UnknownIdError
+from agent_memory.files.layout import folder_of
+from agent_memory.models import CANDIDATE, utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection
+
+    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.memory.inbox import Inbox
+    from agent_memory.models import Clock, Memory
+    from agent_memory.settings import ServiceSettings
+
+
+def inbox_exists(agent_id: str, settings: ServiceSettings) -> bool:
+    """Tell whether anything ever waited in an agent's inbox, without opening it."""
+    if settings.backend == "server":
+        return False
+    return (folder_of(agent_id, settings.storage_root).path / CANDIDATE.journal).exists()
+
+
+@contextlib.asynccontextmanager
+async def opened_inbox(service: MemoryService, *, clock: Clock = utc_now) -> AsyncIterator[Inbox]:
+    """Open the inbox of an agent for the block; see `Inbox`."""
+    from agent_memory.memory.inbox import Inbox  # for those who have one
+
+    inbox = Inbox(service, clock=clock)
+    try:
+        yield inbox
+    finally:
+        await inbox.close()
+
+
+async def drop_stored(service: MemoryService, memory: Memory, caller: Caller) -> None:
+    """Remove the texts of a stored memory from the inbox."""
+    if inbox_exists(service.agent_id, service.settings):
+        async with opened_inbox(service) as inbox:
+            await inbox.drop_stored(memory, caller)
+
+
+async def count_waiting(service: MemoryService) -> int:
+    """Return the number of waiting candidates.
+
+    0 also for an inbox that cannot be read, which the doctor explains.
+    """
+    if inbox_exists(service.agent_id, service.settings):
+        with contextlib.suppress(StorageError):
+            async with opened_inbox(service) as inbox:
+                return len(await inbox.waiting())
+    return 0
+
+
+INBOX: Final = "inbox"
+"""Name of the watcher of a service that takes out of the inbox what is forgotten."""
+
+
+def keep_inbox(service: MemoryService) -> MemoryService:
+    """Remove forgotten texts from the inbox, too; return the service."""
+
+    async def forget(memory_ids: Collection[str], caller: Caller) -> None:
+        if not inbox_exists(service.agent_id, service.settings):
+            return
+        texts: list[str] = []
+        for one in set(memory_ids) - await service.moving.there(memory_ids):
+            with contextlib.suppress(UnknownIdError):
+                texts += [each.content for each in await service.admin.forgotten_with(one)]
+        async with opened_inbox(service) as inbox:
+            await inbox.drop_saying(texts, caller)
+
+    service.watchers.add(INBOX, forget)
+    return service

@@ -1,0 +1,147 @@
+"""`ScratchpadManager`: load, extend and show one agent's scratchpad. A view over storage; keeps no state of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import BusyError, StorageError, UnknownIdError, ValidationError
+from agent_memory.files.layout import folder_of
+from agent_memory.memory.render_lock import RenderLock
+from agent_memory.memory.scratchpad_file import Rendered, render_file
+from agent_memory.memory.scratchpad_render import render
+from agent_memory.memory.scratchpad_saves import PadFile
+from agent_memory.memory.selection import Selection
+from agent_memory.models import Clock, Scratchpad, utc_now
+from agent_memory.redaction import Redactor, quoted
+from agent_memory.settings import DEFAULT_ROOT, DEFAULT_TOKEN_BUDGET, ScratchpadSettings
+from agent_memory.store.backend_detection import detect_storage
+from agent_memory.store.memory_storage import MemoryStorage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from agent_memory.models import Memory
+
+MAX_ENTRIES: Final = 100
+"""Of a scratchpad; what does not fit into a prompt is better searched for."""
+
+
+_PATIENCE: Final = 10.0
+"""Seconds that a rendering waits for its turn."""
+
+
+class ScratchpadManager:
+    """The hot list of one agent.
+
+    Args:
+        agent_id: Whose scratchpad.
+        max_size: Entries at most; 1 to 100.
+        storage: Where the memories are; opened by agent and root when omitted.
+        storage_root: Folder of all agents; the default one when omitted.
+        promotion_threshold: From this many accesses on, an access counts as a promotion.
+        clock: Source of the present.
+        redactor: Takes secrets out of what is set aside; the built-in one when omitted.
+
+    Attributes:
+        pad_file: The file it is rendered to, and what people saved there.
+        lock: To be held while edits are taken over, and while the file is rendered.
+
+    Raises:
+        ValidationError: `agent_id` cannot name a folder, or `max_size` is out of range.
+    """
+
+    def __init__(
+        self,
+        agent_id: str,
+        max_size: int = 50,
+        *,
+        storage: MemoryStorage | None = None,
+        storage_root: str | Path | None = None,
+        promotion_threshold: int = 3,
+        clock: Clock = utc_now,
+        redactor: Redactor | None = None,
+    ) -> None:
+        if isinstance(max_size, bool) or not isinstance(max_size, int) or not 1 <= max_size <= MAX_ENTRIES:
+            raise ValidationError(f"max_size must be a whole number from 1 to {MAX_ENTRIES}, got {max_size!r}.")
+        self.storage = storage or detect_storage(agent_id, storage_root, clock=clock)
+        self.agent_id = self.storage.agent_id
+        self.max_size = max_size
+        self.promotion_threshold = promotion_threshold
+        self._clock = clock
+        self._rendered: dict[str, Rendered] = {}
+        folder = getattr(self.storage, "folder", None) or folder_of(agent_id, storage_root or DEFAULT_ROOT)
+        self.lock = RenderLock(folder.path)
+        self.pad_file = PadFile(folder.scratchpad, clock, redactor)
+
+    @property
+    def file(self) -> Path:
+        """Where the scratchpad is rendered to, for people."""
+        return self.pad_file.path
+
+    async def load(self) -> Scratchpad:
+        """Return the scratchpad as the journal has it now.
+
+        Raises:
+            StorageError: The memories cannot be read.
+        """
+        selection = Selection(self.max_size, self.promotion_threshold)
+        known = await self.storage.recent(selection)
+        return Scratchpad(agent_id=self.agent_id, entries=selection.choose(known))
+
+    async def save(self, scratchpad: Scratchpad) -> None:
+        """Render `scratchpad` to scratchpad.yaml, whole and atomically. It is a view: losing it loses nothing.
+
+        Raises:
+            BusyError: Another process is at the file.
+            StorageError: The file cannot be written, or (code `edited`) it has edits that were not taken over.
+        """
+        async with self.lock.taken(_PATIENCE) as is_mine:
+            if not is_mine:
+                raise BusyError("Another process is at scratchpad.yaml, so it was not rendered.")
+            look = await asyncio.to_thread(self.pad_file.look, remove=True)
+            is_rendered = not look.saves and await self.render_over(scratchpad, look.content)
+        if not is_rendered:
+            raise StorageError(
+                "scratchpad.yaml has edits that were not taken over yet, so it was not rendered.",
+                code="edited",
+                recovery="Look at the scratchpad through the service, which takes them over.",
+            )
+
+    async def render_over(self, scratchpad: Scratchpad, absorbed: bytes | None) -> bool:
+        """Render `scratchpad` in the place of `absorbed`; tell whether the file held that. See `PadFile.replace`.
+
+        Raises:
+            StorageError: The file cannot be written.
+        """
+        text = render_file(scratchpad.entries, self.agent_id, self._rendered)
+        rendered = await asyncio.to_thread(self.pad_file.replace, text, absorbed)
+        await asyncio.to_thread(self.pad_file.remove_expired)
+        return rendered
+
+    async def add_memory(self, memory: Memory) -> str | None:
+        """Put `memory` into the scratchpad, storing it first if it is new; return the id that had to leave, if any."""
+        before = await self.load()
+        if await self.storage.get(memory.id) is None:
+            await self.storage.store(memory)
+        await self.storage.update(memory.id, {"promoted_at": self._clock(), "evicted_at": None})
+        after = await self.load()
+        return next((memory_id for memory_id in before.ids() if memory_id not in after), None)
+
+    async def promote(self, memory_id: str) -> bool:
+        """Bring a memory into the scratchpad; False if it was there already.
+
+        Raises:
+            UnknownIdError: There is no such memory.
+            StorageError: Nothing was written.
+        """
+        if await self.storage.get(memory_id) is None:
+            raise UnknownIdError(f"There is no memory {quoted(memory_id)}; nothing was promoted.")
+        present = memory_id in await self.load()
+        await self.storage.update(memory_id, {"promoted_at": self._clock(), "evicted_at": None})
+        return not present
+
+    async def format_for_context(self, token_budget: int = DEFAULT_TOKEN_BUDGET) -> str:
+        """Return the block a model is shown, at most `token_budget` estimated tokens; empty if there is nothing."""
+        pad = await self.load()
+        return render(pad.entries, self.agent_id, ScratchpadSettings(token_budget=token_budget)).text

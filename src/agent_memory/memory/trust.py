@@ -1,0 +1,382 @@
+"""Trust levels: high (a person) > medium (a model) > low (untrusted).
+
+What is derived or reworded has the lowest trust of its sources. The one place that decides what a caller may do to a
+memory; `TrustGate` has the table.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from agent_memory.errors import ValidationError
+from agent_memory.memory.proposals import MAX_FORGOTTEN, MAX_PINNED, is_commanded, proposal_id
+from agent_memory.memory.similar import is_near
+from agent_memory.models import ACCESS, IDENTITY, MEMORY, PLACE, TRUST_ORDER, Memory, is_memory_id, rests_on
+from agent_memory.store.changes import overlaid
+from agent_memory.store.cleaning import joined, redact_fields, with_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from agent_memory.memory.caller import Caller
+    from agent_memory.models import Trust
+    from agent_memory.store.cleaning import Redacted
+    from agent_memory.store.memory_storage import MemoryStorage
+
+Action = Literal["change", "forget", "pin"]
+_ActName = Literal["change", "expire", "forget", "pin", "replace", "reword", "unpin"]
+
+_DONE: Final[Mapping[_ActName, str]] = {
+    "change": "changed",
+    "expire": "changed",
+    "forget": "forgotten",
+    "pin": "brought into the scratchpad",
+    "replace": "replaced",
+    "reword": "changed",
+    "unpin": "unpinned",
+}
+_COMMANDS: Final[Mapping[_ActName, str]] = {
+    "forget": "forget|delete|remove",
+    "pin": "pin|promote",
+    "replace": "replace|update|correct",
+    "unpin": "unpin",
+}
+"""Verbs that are a command with the id of a memory; a change of text is bound by no id, and needs a proposal."""
+_MAX_NAMED: Final = 20
+"""IDs of memories in one message."""
+_REDUCING: Final = frozenset({"expire", "replace", "reword", "unpin"})
+"""Acts that take something from what the user stated."""
+ASK: Final = (
+    "Show the user exactly what would be done to {memory}, with the id {proposal}. Then repeat the same call in the "
+    "turn in which they answer only yes, or with that id."
+)
+
+SAID: Final = tuple(name for name in Memory.model_fields if name not in {*IDENTITY, *ACCESS, "content"})
+"""What a statement brings along, in the model's order; the rest is the memory's own history."""
+
+
+def statement_of(memory: Memory) -> dict[str, Any]:
+    """Return what makes a memory its author's, to put in place of what a stranger gave one with the same text."""
+    return {name: getattr(memory, name) for name in SAID}
+
+
+def lowest(*trusts: Trust) -> Trust:
+    """Return the lowest of some trusts."""
+    return min(trusts, key=TRUST_ORDER.index)
+
+
+@dataclass(frozen=True, slots=True)
+class _MemoryAct:
+    """Act of a call on a memory.
+
+    Attributes:
+        name: Kind of the act.
+        memory: Memory as it is now.
+        proposal: Id of the proposal of exactly this call.
+        text: Text that takes the place of the memory's; empty for none.
+        prompts: Messages of the user that the text may quote.
+    """
+
+    name: _ActName
+    memory: Memory
+    proposal: str
+    text: str = ""
+    prompts: tuple[str, ...] = ()
+
+
+class TrustGate:
+    """Decides what trust a write has, and what it may change.
+
+    What the call of a person or a program may do is not limited here. Others need, for a memory above low trust:
+
+    | act | call of a model | call after untrusted text |
+    |---|---|---|
+    | replace or reword what the user stated | a quote of their typed words, or their yes | their yes |
+    | shorten its life, unpin it | their yes | their yes |
+    | replace, reword or change any other memory | nothing | their yes |
+    | pin | nothing up to ten in a turn, else their yes | their yes |
+    | forget | nothing up to three in a turn, if untainted; else their yes | their yes |
+    | repeat a text of low trust, to raise it | the user's word | the user's word |
+
+    The user stated what they said themselves, and all that has high trust. Their yes answers a proposal, or is a
+    command with the memory's id. A text of low trust replaces nothing above it.
+    """
+
+    def __init__(self, storage: MemoryStorage) -> None:
+        self._storage = storage
+
+    async def admit(self, memory: Redacted[Memory], caller: Caller) -> Redacted[Memory]:
+        """Return a new memory with the trust it may have.
+
+        Raises:
+            ValidationError: It would replace a memory of higher trust, and the user did not order that (`needs_user`).
+        """
+        new = memory.value
+        agreed = caller.proposals.is_agreed(proposal_id("replace", new.supersedes, new.content))
+        theirs: Trust = "medium" if agreed else await self._trust_of(new.content, caller)
+        trust = lowest(new.trust, theirs, *await self._of_sources(new, caller))
+        if caller.trust == "low" and (act := await self._find_replacing(new.supersedes, new.content)) is not None:
+            await self._check(act, trust, caller)
+        return memory if trust == new.trust else with_fields(memory, trust=trust)
+
+    async def propose_replacing(self, memory: Memory, caller: Caller) -> str | None:
+        """Return the ID of a proposal if replacing needs the user's yes.
+
+        Both memories stay visible then. None if a model may replace it.
+
+        Args:
+            memory: New memory.
+            caller: Session that stores it.
+        """
+        if caller.trust == "low":
+            return None  # refused in `admit`
+        act = await self._find_replacing(memory.supersedes, memory.content, caller.prompt)
+        return None if act is None else await self._find_proposal(act, caller)
+
+    async def change(
+        self, before: Memory, changes: Redacted[dict[str, Any]], caller: Caller
+    ) -> Redacted[dict[str, Any]]:
+        """Return what an update is to change: where the words are new, trust and source, too.
+
+        Raises:
+            ValidationError: A value is wrong; or the user did not agree to this (`needs_user`).
+        """
+        if caller.trust == "high":
+            return changes
+        values = {key: value for key, value in changes.value.items() if key in Memory.model_fields}
+        after = overlaid(before, values)
+        for act in await self._list_acts(before, after, changes.value, caller):
+            await self._check(act, before.trust, caller)
+        statement = values.keys() - PLACE - {"supersedes"}
+        words = {key for key in statement if getattr(after, key) != getattr(before, key)}
+        if not words:
+            return changes
+        whose: dict[str, Any] = {"trust": before.trust, "source": before.source.model_dump()}
+        if "content" in words or not _is_stated(before):  # else the words are still the user's
+            theirs = await self._trust_of(after.content, caller) if words == {"content"} else caller.trust
+            whose["trust"] = lowest(before.trust, theirs, *await self._of_sources(after, caller))
+        if "content" in words:
+            whose["source"] = {"kind": "assistant", "detail": "memory_update"}
+        return joined(changes, redact_fields(MEMORY, whose))
+
+    async def may_raise(self, memory: Memory, caller: Caller) -> bool:
+        """Return True if repeating a text may raise its trust.
+
+        The word of the user or of a program does, a model's repetition does not.
+
+        Args:
+            memory: Memory with the trust that `admit` gave it.
+            caller: Session that stores it.
+        """
+        if memory.trust == "low":
+            return False
+        return "high" in {memory.trust, caller.trust} or await self._is_said(memory.content, caller)
+
+    async def check_all(self, action: Action, memory_ids: Iterable[str], caller: Caller) -> None:
+        """Refuse like `check`; unknown IDs are ignored."""
+        if caller.trust != "low":
+            return
+        memories = [await self._storage.get(memory_id) for memory_id in memory_ids]
+        await self.check(action, [memory for memory in memories if memory is not None], caller)
+
+    async def check(self, action: Action, memories: list[Memory], caller: Caller) -> None:
+        """Refuse what a call of low trust may not do.
+
+        Args:
+            action: What is to be done.
+            memories: Named memory, then those that are changed with it.
+            caller: Session that asks for it.
+
+        Raises:
+            ValidationError: One of them has higher trust, and the user did not agree to this (`needs_user`).
+        """
+        if caller.trust != "low" or all(memory.trust == "low" for memory in memories):
+            return
+        if action in _COMMANDS and await self._is_commanded(action, memories[0], caller):
+            return
+        proposal = proposal_id(action, memories[0].id)
+        if caller.proposals.is_agreed(proposal):
+            return
+        named = next(memory for memory in memories if memory.trust != "low")
+        raise ValidationError(
+            f"{named.id} was not {_DONE[action]}: text of an untrusted source is in this conversation, and the user "
+            "has not agreed to this.",
+            code="needs_user",
+            recovery=ASK.format(memory=named.id, proposal=caller.proposals.add(proposal, caller.session_id)),
+        )
+
+    async def check_forgetting(
+        self, memories: Sequence[Memory], related: Sequence[Memory], caller: Caller, *, is_upkeep: bool = False
+    ) -> None:
+        """Refuse to forget what needs the user's yes, and count the rest.
+
+        A model forgets up to three memories in a turn by itself, or those that the user names in a command each. In a
+        tainted conversation only those of low trust. A version that was replaced in this conversation counts, too.
+
+        Args:
+            memories: All memories of one call.
+            related: Older versions and items of talk that go with them.
+            caller: Session that asks for it.
+            is_upkeep: True if they go with their source: only low trust is refused.
+
+        Raises:
+            ValidationError: The user did not agree to forget these memories (`needs_user`).
+        """
+        if caller.trust == "high":
+            return
+        ids, related_ids = sorted(memory.id for memory in memories), [memory.id for memory in related]
+        proposal = proposal_id("forget", *ids, *sorted(related_ids))
+        if caller.proposals.is_agreed(proposal):
+            return
+        if await self._are_commanded(memories, caller) and caller.proposals.reserve_forgetting((), related_ids):
+            return
+        protected = next((memory.id for memory in (*memories, *related) if memory.trust != "low"), None)
+        if protected is not None and caller.trust == "low":
+            why = f"{protected} was not forgotten: text of an untrusted source is in this conversation."
+        elif is_upkeep:
+            return
+        elif protected is not None and caller.is_tainted:
+            why = f"{protected} was not forgotten: a result of another tool is in this conversation."
+        elif caller.proposals.reserve_forgetting(ids, related_ids):
+            return
+        else:
+            why = f"Nothing was forgotten: more than {MAX_FORGOTTEN} memories in one turn need the user's yes."
+        what = ids[0] if len(ids) == 1 else f"these {len(ids)} memories"
+        what += f" with {', '.join(related_ids[:_MAX_NAMED])}" if related else ""
+        raise ValidationError(
+            why,
+            code="needs_user",
+            recovery=ASK.format(memory=what, proposal=caller.proposals.add(proposal, caller.session_id)),
+        )
+
+    async def _are_commanded(self, memories: Sequence[Memory], caller: Caller) -> bool:
+        return all([await self._is_commanded("forget", memory, caller) for memory in memories])
+
+    async def reason(self, reason: str, caller: Caller) -> str:
+        """Return why something is forgotten, as far as it may be kept: nothing of a stranger's, empty then.
+
+        It is told to whoever stores the same text again, without being asked for.
+        """
+        return "" if reason and await self._trust_of(reason, caller) == "low" else reason
+
+    async def _find_replacing(self, replaced_id: object, content: str, *prompts: str) -> _MemoryAct | None:
+        """Return the act of replacing a memory, or None if it is unknown."""
+        replaced = await self._storage.get(replaced_id) if isinstance(replaced_id, str) else None
+        if replaced is None:
+            return None
+        return _MemoryAct("replace", replaced, proposal_id("replace", replaced.id, content), content, prompts)
+
+    async def _list_acts(
+        self, before: Memory, after: Memory, values: Mapping[str, Any], caller: Caller
+    ) -> list[_MemoryAct]:
+        """List the acts of an update on a memory and its target."""
+        names: list[_ActName] = ["change"] if values.keys() - {"pinned", "supersedes"} else []
+        names += ["reword"] if after.content != before.content else []
+        names += ["expire"] if _is_shortened(before, after) else []
+        names += ["pin" if after.pinned else "unpin"] if after.pinned != before.pinned else []
+        wording = [(name, str(value)) for name, value in sorted(values.items())]
+        is_pin = bool(names) and values.keys() == {"pinned"}
+        proposal = proposal_id(names[0], before.id) if is_pin else proposal_id("change", before.id, wording)
+        acts = [_MemoryAct(name, before, proposal, after.content, (caller.prompt,)) for name in names]
+        captured = (caller.prompt_before,) if _is_stated(before) and after.content == before.content else ()
+        replacing = await self._find_replacing(values.get("supersedes"), after.content, caller.prompt, *captured)
+        if replacing is not None:
+            acts.append(replace(replacing, proposal=proposal) if names else replacing)
+        return acts
+
+    async def _check(self, act: _MemoryAct, trust: Trust, caller: Caller) -> None:
+        """Refuse an act that needs the user's yes.
+
+        A text of low trust replaces nothing above it, whatever the user answers.
+
+        Args:
+            act: What is to be done.
+            trust: Trust of the text.
+            caller: Session that asks for it.
+        """
+        proposal = await self._find_proposal(act, caller)
+        if act.name == "replace" and trust == "low" and act.memory.trust != "low":
+            proposal = caller.proposals.add(act.proposal, caller.session_id)
+        if proposal is not None:
+            raise _refuse(act, proposal, caller)
+
+    async def _find_proposal(self, act: _MemoryAct, caller: Caller) -> str | None:
+        """Return the ID of a proposal if an act needs a yes."""
+        if caller.trust == "high" or caller.proposals.is_agreed(act.proposal):
+            return None
+        if act.name in _COMMANDS and await self._is_commanded(act.name, act.memory, caller):
+            return None
+        if caller.trust == "low":
+            is_free = act.memory.trust == "low"
+        elif act.name == "pin":
+            is_free = caller.proposals.reserve_pin(act.memory.id)
+        else:
+            is_free = act.name not in _REDUCING or not _is_stated(act.memory) or await self._is_quoted(act, caller)
+        return None if is_free else caller.proposals.add(act.proposal, caller.session_id)
+
+    async def _is_quoted(self, act: _MemoryAct, caller: Caller) -> bool:
+        """Return True if a new text quotes the user on the memory."""
+        if act.name not in {"replace", "reword"}:
+            return False
+        from agent_memory.capture import find_quote, share_topic  # its patterns are for those who hear a user
+
+        for prompt in filter(None, act.prompts):
+            quote = await asyncio.to_thread(find_quote, prompt, act.text, act.memory.content)
+            if quote and share_topic(quote, act.memory.content):
+                return True
+            if quote and await is_near(self._storage, quote, act.memory, caller):
+                return True
+        return False
+
+    async def _of_sources(self, memory: Memory, caller: Caller) -> list[Trust]:
+        """Return the trust of each memory that one is derived from; a person may trust more than these."""
+        ends = [link.id for link in memory.links if rests_on(link.rel) and is_memory_id(link.id)]
+        found = [await self._storage.get(one) for one in ends] if caller.trust != "high" else []
+        return [source.trust for source in found if source is not None]
+
+    @staticmethod
+    async def _trust_of(content: str, caller: Caller) -> Trust:
+        """Return the trust of a text; the user's words have medium."""
+        return "medium" if caller.trust == "low" and await TrustGate._is_said(content, caller) else caller.trust
+
+    @staticmethod
+    async def _is_said(content: str, caller: Caller) -> bool:
+        """Return True if the user said a text in this turn."""
+        if not caller.prompt:
+            return False
+        from agent_memory.capture import says  # its patterns are for those who hear a user
+
+        return await asyncio.to_thread(says, caller.prompt, content)
+
+    @staticmethod
+    async def _is_commanded(action: _ActName, memory: Memory, caller: Caller) -> bool:
+        return await asyncio.to_thread(is_commanded, caller.prompt, _COMMANDS[action], memory.id)
+
+
+def _is_stated(memory: Memory) -> bool:
+    """Return True if a memory has the user's words or trust."""
+    return memory.source.kind == "user" or memory.trust == "high"
+
+
+def _is_shortened(before: Memory, after: Memory) -> bool:
+    return after.expires_at is not None and (before.expires_at is None or after.expires_at < before.expires_at)
+
+
+def _refuse(act: _MemoryAct, proposal: str, caller: Caller) -> ValidationError:
+    """Return the refusal of an act that needs the user's yes."""
+    if caller.trust == "low" or (act.name == "replace" and not _is_stated(act.memory)):
+        why = "text of an untrusted source is in it or in this conversation, and the user has not agreed to this"
+    elif act.name == "pin":
+        why = f"more than {MAX_PINNED} pins in one turn need the user's yes"
+    elif act.name in {"replace", "reword"}:
+        why = "the user stated it, and the new text quotes nothing that they typed in this turn about it"
+    else:
+        why = "the user stated it, and has not agreed to this"
+    ask = ASK.format(memory=act.memory.id, proposal=proposal)
+    return ValidationError(
+        f"{act.memory.id} was not {_DONE[act.name]}: {why}.",
+        code="needs_user",
+        recovery=f"Leave out supersedes, or ask: {ask}" if act.name == "replace" else ask,
+    )

@@ -1,0 +1,335 @@
+"""The JSON shape of memories, hits and answers, for tools, commands and whatever else shows them.
+
+In two widths: whole, for programs, and brief, for a model: id, content and date, and the fields that differ from their
+default. Plain values, explicit counts, nothing that JSON cannot carry.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.files.wording import counted
+from agent_memory.memory.said_days import describe_said_day
+from agent_memory.memory.shortening import shorten_line, shown_links, title_of
+from agent_memory.models import MEMORY, to_text, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from agent_memory.memory.requests import ForgetCandidate, ForgetCandidates, ForgottenMany, Preview
+    from agent_memory.memory.results import Found, Promoted, Suspect
+    from agent_memory.models import Linked, Memory, MemorySearchResult, Surroundings, Trace
+
+_SIMILAR_CHARS: Final = (300, 110, 50)
+"""Characters of each similar memory where there are one, two or three."""
+_CANDIDATE_CHARS: Final = 500
+"""Characters of each candidate for forgetting."""
+_FORGOTTEN_CHARS: Final = 300
+"""Characters of each forgotten memory in an answer."""
+_QUOTED: Final = 5
+"""Memories that a sentence for the user quotes."""
+_QUOTED_CHARS: Final = 80
+"""Characters of each memory in a sentence for the user."""
+_UNCONFIRMED: Final = "unconfirmed"
+"""Status of a hit that waits for a person's yes."""
+_EXPIRED: Final = "expired"
+"""Status of a hit that is shown by its ID alone."""
+_COMMON_SOURCE: Final = "assistant"
+"""Kind of source of most memories: stored by the model."""
+
+MAX_CHARS: Final = 40_000
+"""Of the memories in one brief answer, some 10,000 tokens: a hundred hits may hold a million characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class HitWidth:
+    """How much of a hit is shown.
+
+    Attributes:
+        full: True for every field that the specification prints.
+        whole_text: True for whole texts instead of excerpts.
+        explain: True for the parts of the score.
+        project: Project of the session; a memory of the same project does not repeat it.
+    """
+
+    full: bool = False
+    whole_text: bool = False
+    explain: bool = False
+    project: str = ""
+
+
+def whole_memory(memory: Memory, superseded_by: str | None = None) -> dict[str, Any]:
+    """Return every field of a memory."""
+    return {**memory.model_dump(mode="json"), "superseded_by": superseded_by}
+
+
+def brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> dict[str, Any]:
+    """Return the id, content and date of a memory, and the fields that differ from their default.
+
+    Args:
+        memory: Memory to show.
+        full: True for every field that the specification prints, with the time of day.
+        project: Project of the session; a memory of the same project does not repeat it.
+    """
+    view = {name: visible(value) if isinstance(value, str) else value for name, value in MEMORY.view(memory).items()}
+    said_day = describe_said_day(memory, memory.content)
+    marks: dict[str, Any] = {"said": said_day} if said_day else {}
+    if memory.pinned:
+        marks["pinned"] = True
+    if memory.trust == "low":
+        marks["trust"] = "low"
+    if memory.source.kind != _COMMON_SOURCE:
+        marks["source"] = memory.source.kind
+    if full:
+        return {**view, "timestamp": brief_moment(memory.timestamp), "access_count": memory.access_count, **marks}
+    shared = {"category": "note", "tags": [], "project": project}
+    own = {name: value for name, value in view.items() if name not in shared or value != shared[name]}
+    return {**own, "timestamp": memory.moment.date().isoformat(), **marks}
+
+
+def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
+    """Return one hit of a search, with the parts of its score if asked to explain."""
+    memory = hit.memory
+    replaced_by = superseded_by or hit.origin.replaced_by or None
+    more = {"pinned": memory.pinned, "trust": memory.trust, "superseded_by": replaced_by}
+    moment = {"timestamp": to_text(memory.timestamp), "access_count": memory.access_count}
+    around = around_whole(hit.surroundings)
+    return {
+        **MEMORY.view(memory),
+        "excerpt": hit.excerpt,
+        **_score(hit),
+        "answer_confidence": None,  # a key of earlier versions
+        **moment,
+        **more,
+        **around,
+        **_parts(hit, explain=explain),
+        "kind": hit.origin.kind,
+        "source": hit.origin.source,
+        "speaker": hit.origin.speaker,
+        "status": _get_status(hit) or "confirmed",
+    }
+
+
+def brief_hit(
+    hit: MemorySearchResult, width: HitWidth = HitWidth(), superseded_by: str | None = None
+) -> dict[str, Any]:
+    """Return one hit of a search: of a long text an excerpt, unless the whole is asked for."""
+    replaced_by = superseded_by or hit.origin.replaced_by
+    replaced = {"superseded_by": replaced_by} if replaced_by else {}
+    view = brief_memory(hit.memory, full=width.full, project=width.project) | _origin(hit)
+    if hit.excerpt is not None and not (width.full or width.whole_text):
+        view |= {"content": visible(hit.excerpt), "excerpt": True}
+    score = _score(hit) if width.full or width.explain else {"match": "weak"} if hit.match == "weak" else {}
+    return {**view, **score, **replaced, **_around(hit), **_parts(hit, explain=width.explain)}
+
+
+def _origin(hit: MemorySearchResult) -> dict[str, Any]:
+    """Return kind, source, speaker and status of a hit where they differ from those of a note."""
+    origin, memory = hit.origin, hit.memory
+    shown: dict[str, Any] = {}
+    if origin.kind != "note":
+        shown |= {"kind": origin.kind, "source": origin.source or memory.source.kind}
+    if origin.speaker:
+        shown["speaker"] = origin.speaker
+    status = _get_status(hit)
+    return {**shown, "status": status} if status else shown
+
+
+def _get_status(hit: MemorySearchResult) -> str:
+    """Return the status of a hit; empty for a valid one."""
+    return _EXPIRED if hit.origin.is_expired else "" if hit.origin.is_confirmed else _UNCONFIRMED
+
+
+def around_whole(surroundings: Surroundings, name: str = "links") -> dict[str, Any]:
+    """Return what a memory is linked with, in both directions, by a name, and why it may no longer hold."""
+    links = [_link(link, title_of(link.text)) for link in surroundings.links]
+    return {name: links, "doubtful": surroundings.doubt, "disputed": surroundings.disputed}
+
+
+def _around(hit: MemorySearchResult) -> dict[str, Any]:
+    links = [_link(link, title_of(link.text)) for link in shown_links(hit)]
+    doubt = hit.surroundings.doubt
+    disputed = {"disputed": hit.surroundings.disputed} if hit.surroundings.disputed else {}
+    return {**({"doubtful": doubt} if doubt else {}), **disputed, **({"links": links} if links else {})}
+
+
+def _link(link: Linked, title: str) -> dict[str, Any]:
+    end = {"rel": visible(link.rel), "id": link.id, "title": title}
+    return {**end, "incoming": True} if link.is_incoming else end
+
+
+def brief_answer(found: Found, results: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    """Return the answer of a search for a model; `more` comes right after the hits."""
+    view = answer(found, results, explain=False, **more)
+    del view["search_latency_ms"], view["mode"]
+    if found.overview is not None:  # its texts are cut with an ellipsis, and there are counts by source
+        unshown = {"excerpt", "source", "tags", "project"}
+        view["results"] = [{name: hit[name] for name in hit if name not in unshown} for hit in results]
+        del view["total_found"]  # its count of memories
+    return view
+
+
+def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more: Any) -> dict[str, Any]:
+    """Return the answer of a search around its hits; `more` comes right after them."""
+    view = {
+        **({"match": found.match} if found.match is not None else {}),
+        **({"overview": dict(found.overview)} if found.overview is not None else {}),
+        "results": results,
+        **more,
+        "total_found": found.results.total_found,
+        "search_latency_ms": found.latency_ms,
+        "mode": found.mode,
+    }
+    if found.degraded:
+        view["degraded"] = found.degraded
+    if explain:
+        view["rejected"] = [{**item, "parts": _rounded(item["parts"])} for item in found.results.rejected]
+    return view
+
+
+def view_candidates(candidates: ForgetCandidates, project: str = "") -> list[dict[str, Any]]:
+    """Return what a request to forget may mean: id, content, date and owner, best first.
+
+    Args:
+        candidates: Candidates of the request.
+        project: Project of the session; a memory of the same project does not repeat it.
+    """
+    return [_view_candidate(candidate, project) for candidate in candidates.listed]
+
+
+def _view_candidate(candidate: ForgetCandidate, project: str) -> dict[str, Any]:
+    view = brief_memory(candidate.memory, project=project)
+    if len(view["content"]) > _CANDIDATE_CHARS:
+        view |= {"content": shorten_line(view["content"], _CANDIDATE_CHARS), "excerpt": True}
+    owner = {"owner": visible(candidate.ownership.owner)} if candidate.ownership.owner else {}
+    return {**view, **owner, **({"match": "weak"} if candidate.match == "weak" else {})}
+
+
+def view_forgotten(outcome: ForgottenMany) -> dict[str, Any]:
+    """Return what was forgotten and which similar memories stay, with texts."""
+    return {
+        "count": len(outcome.memories),
+        "memories": [
+            {"id": memory.id, "content": shorten_line(visible(memory.content), _FORGOTTEN_CHARS)}
+            for memory in outcome.memories
+        ],
+        **({"older_versions": list(outcome.older_versions)} if outcome.older_versions else {}),
+        **({"statements": [memory.id for memory in outcome.statements]} if outcome.statements else {}),
+        **({"talk": [memory.id for memory in outcome.talk]} if outcome.talk else {}),
+        **({"similar": similar_view(outcome.similar)} if outcome.similar else {}),
+    }
+
+
+def render_forgotten(outcome: ForgottenMany) -> str:
+    """Return the sentence for the user: what was forgotten, what similar stays, how to undo it."""
+    line = f"Forgot {_quote(outcome.memories)}."
+    if outcome.older:
+        line += f" Also forgot {counted(len(outcome.older), 'older version')}: {_quote(outcome.older)}."
+    if outcome.talk:
+        line += f" Also forgot in talk: {_quote(outcome.talk)}."
+    if outcome.statements:
+        line += f" Also forgot what an agent made of it: {_quote(outcome.statements)}."
+    if outcome.similar:
+        line += f" Kept: {_quote(outcome.similar)}."
+    if outcome.kept_until is None:
+        return line
+    return f"{line} Undo until {outcome.kept_until:%Y-%m-%d}: agent-memory undo {outcome.memories[0].id}"
+
+
+def _quote(memories: Sequence[Memory]) -> str:
+    texts = [shorten_line(visible(memory.content), _QUOTED_CHARS) for memory in memories[:_QUOTED]]
+    quoted = ", ".join(f'"{text.rstrip(".")}"' for text in texts)
+    return quoted if len(memories) <= _QUOTED else f"{quoted} and {len(memories) - _QUOTED} more"
+
+
+def preview_all(preview: Preview) -> dict[str, Any]:
+    """Return the number of memories in a preview, by category."""
+    by_category = dict(sorted(Counter(memory.category for memory in preview.memories).items()))
+    return {"count": len(preview.memories), "by_category": by_category}
+
+
+def trace(left: Trace) -> dict[str, Any]:
+    """Return what stays of a memory that was released."""
+    return {"memory_id": left.id, "at": brief_moment(left.at), "reason": visible(left.reason)}
+
+
+def similar_view(memories: Sequence[Memory]) -> list[dict[str, Any]]:
+    """Return memories to compare with a new one: id, content, date; together some 120 tokens."""
+    room = _SIMILAR_CHARS[len(memories) - 1] if memories else 0
+    return [
+        {
+            "id": memory.id,
+            "content": shorten_line(visible(memory.content), room),
+            "timestamp": memory.timestamp.date().isoformat(),
+            **({"trust": "low"} if memory.trust == "low" else {}),
+        }
+        for memory in memories
+    ]
+
+
+def suspects(found: Iterable[Suspect]) -> list[dict[str, Any]]:
+    """Return the older memories that conflict with a written one."""
+    return [
+        {
+            "id": each.older.id,
+            "title": title_of(each.older.content),
+            "hint": each.hint,
+            "evidence": visible(each.evidence),
+        }
+        for each in found
+    ]
+
+
+def pair(each: Suspect) -> dict[str, Any]:
+    """Return a pair that waits for a decision, with both texts."""
+    return {
+        "id": each.newer.id,
+        "other": each.older.id,
+        "hint": each.hint,
+        "kind": each.kind,
+        "evidence": visible(each.evidence),
+        "newer": {"content": visible(each.newer.content), "timestamp": brief_moment(each.newer.timestamp)},
+        "older": {"content": visible(each.older.content), "timestamp": brief_moment(each.older.timestamp)},
+    }
+
+
+def promotion(promoted: Promoted) -> dict[str, Any]:
+    """Return the outcome of a promotion."""
+    fields = ("memory_id", "promoted", "evicted", "scratchpad_size")
+    degraded = {"degraded": promoted.degraded} if promoted.degraded else {}
+    return {name: getattr(promoted, name) for name in fields} | degraded
+
+
+def brief_moment(moment: datetime) -> str:
+    """Return a moment as ISO 8601 text, to the second: more is of no use to a model."""
+    return to_text(moment.replace(microsecond=0))
+
+
+def fitting(views: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Return the first of these brief memories, at least one, whose texts fit into an answer.
+
+    The second value joins the answer: empty, or how many were left out, and what to do.
+    """
+    every = list(views)
+    sizes = accumulate(len(view["content"]) for view in every)
+    shown = every[: max(1, sum(size <= MAX_CHARS for size in sizes))]
+    left = len(every) - len(shown)
+    note = f"{left} more would make this answer too long; ask for fewer, or more narrowly."
+    return shown, {"left_out": note} if left else {}
+
+
+def _score(hit: MemorySearchResult) -> dict[str, Any]:
+    match = {} if hit.match is None else {"match": hit.match}
+    return {**match, "relevance_score": round(hit.relevance_score, 4), "match_type": hit.match_type}
+
+
+def _parts(hit: MemorySearchResult, *, explain: bool) -> dict[str, Any]:
+    return {"parts": _rounded(hit.parts)} if explain else {}
+
+
+def _rounded(parts: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in parts.items()}

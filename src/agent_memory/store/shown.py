@@ -1,0 +1,117 @@
+"""`Shown`: what a scratchpad is chosen from, known without reading the log where that is certain."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic
+
+from agent_memory.errors import StorageError
+from agent_memory.models import may_stand_for
+from agent_memory.models.kind import R, own_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from agent_memory.store.recency import Order
+    from agent_memory.store.replica import Replica
+    from agent_memory.store.shortlist import Shortlist
+
+
+@dataclass(frozen=True, slots=True)
+class _Known(Generic[R]):
+    """What was true while the log looked as it did.
+
+    Attributes:
+        looked: How the log looked, taken before it was read; None where that tells nothing.
+        records: Records that said then what is true, by id.
+        until: When the first of them expires, if one does.
+    """
+
+    looked: object = None
+    records: dict[str, R] = field(default_factory=dict)
+    until: datetime | None = None
+
+    @classmethod
+    def of(cls, looked: object, said: Iterable[R], now: Iterable[R]) -> _Known[R]:
+        """Return what is known of records as they were `said`, and which are, as they are `now`, no different."""
+        until = min((one.expires_at for one in now if one.expires_at is not None), default=None)
+        return cls(looked, {record.id: record for record in said}, until)
+
+
+class Shown(Generic[R]):
+    """Remembers what was asked for and what was true. Blocking, but for `is_known_true`.
+
+    Args:
+        shortlist: The file that a start reads instead of the journal; None where there is none.
+    """
+
+    def __init__(self, shortlist: Shortlist[R] | None) -> None:
+        self._shortlist = shortlist
+        self._asked: Order | None = None
+        # Set in the storage's thread and read on event loops, so it is one value that is replaced whole.
+        self._known: _Known[R] = _Known()
+
+    @property
+    def wants_keeping(self) -> bool:
+        """Whether `keep` has something to keep."""
+        return self._asked is not None and self._shortlist is not None
+
+    def recent(self, replica: Replica[R], order: Order) -> list[R]:
+        """Return what a scratchpad is chosen from."""
+        self._asked = order
+        looked = replica.log.looks_like()
+        found = None
+        if self._shortlist is not None and not replica.log.watermark[1]:
+            known = self._shortlist.read(order, replica.clock())
+            found = known if known is not None and all(map(order.admits, known)) else None
+        if found is None:
+            found = replica.refresh().recent(order, replica.clock())
+        self._known = _Known.of(looked, found, found)
+        return found
+
+    def is_known_true(self, replica: Replica[R], shown: Sequence[R], now: datetime) -> bool:
+        """Tell whether records may be shown on since nothing was written: for 50 some 5 µs, which each request pays.
+
+        That nothing was written since the last look does not suffice: that look may have been another's, such as the
+        rendering's, and what it read may differ from what was shown before. So the words are compared, not the ids;
+        less than 1 µs for each record of which a newer version was read.
+        """
+        known = self._known
+        if known.looked is None or known.looked != replica.log.looks_like():
+            return False
+        if known.until is not None and known.until <= now:
+            return False
+        records = known.records
+        return all((one := records.get(each.id)) is each or _says_the_same(each, one) for each in shown)
+
+    def still_true(self, replica: Replica[R], shown: Sequence[R]) -> bool:
+        """Tell whether records may be shown on, whoever changed something meanwhile."""
+        looked, state, now = replica.log.looks_like(), replica.refresh(), replica.clock()
+        current = [one for each in shown if (one := state.get(each.id)) is not None and state.is_valid(one, now)]
+        if len(current) < len(shown) or not all(map(_says_the_same, shown, current)):
+            return False
+        self._known = _Known.of(looked, shown, current)
+        return True
+
+    def keep(self, replica: Replica[R]) -> None:
+        """Keep what the next start needs, unless this one read nothing or was asked for nothing."""
+        order, self._asked = self._asked, None
+        if order is None or self._shortlist is None or not replica.log.watermark[1]:
+            return
+        with contextlib.suppress(StorageError):
+            state = replica.refresh()
+            self._shortlist.write(order, state, replica.log.watermark[1], replica.clock())
+
+    def drop(self) -> None:
+        """Remove what is kept: something in it was forgotten or reworded."""
+        if self._shortlist is not None:
+            self._shortlist.drop()
+
+
+def _says_the_same(shown: R, now: R | None) -> bool:
+    """Tell whether two versions say the same to a reader; pins, places and counts do not matter."""
+    if now is None or not may_stand_for(now.trust, shown.trust):
+        return False
+    return shown.tags == now.tags and all(getattr(shown, name) == getattr(now, name) for name in own_fields(type(now)))

@@ -1,0 +1,65 @@
+"""Plain text out of prompts, tool results and messages, whatever their shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agent_memory.integrations.amplifier.messages import last_assistant_text, text_of_content, text_of_result
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ("plain", "plain"),
+        ({"success": True, "output": "text", "error": None}, "text"),
+        ({"success": True, "output": {"stdout": "out", "returncode": 0}}, "out"),
+        ({"success": True, "output": [{"type": "text", "text": "a"}, "b"]}, "a\nb"),
+        ({"success": False, "output": "text", "error": {"message": "no"}}, ""),
+        (None, ""),
+        (7, ""),
+        ({}, ""),
+    ],
+)
+def test_the_text_of_a_tool_result(result: Any, expected: str) -> None:
+    assert text_of_result(result) == expected
+
+
+def test_hostile_depth_and_length_are_bounded() -> None:
+    deep: Any = "x"
+    for _ in range(5000):
+        deep = {"output": deep}
+    assert text_of_result(deep) == ""
+    assert len(text_of_result("x" * 1_000_000)) == len(text_of_content("x" * 1_000_000)) == 40_000
+    assert len(text_of_result("x" * 1_000_000, 50_000)) == 50_000
+    said = [{"role": "assistant", "content": "x" * 1_000_000}]
+    assert len(last_assistant_text(said, 50_000)) == 50_000
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("plain", "plain"),
+        ([{"type": "text", "text": "a"}, {"type": "tool_use", "text": "no"}, {"type": "text", "text": "b"}], "a\n\nb"),
+        ([{"type": "text", "text": None}, 7, None], ""),
+        (None, ""),
+    ],
+)
+def test_the_text_of_a_message(content: Any, expected: str) -> None:
+    assert text_of_content(content) == expected
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}], "a"),
+        ([{"role": "assistant", "content": "old"}, {"role": "user", "content": "q"}], ""),
+        ([{"role": "assistant", "content": "a"}, {"role": "tool", "content": "t"}], "a"),
+        ([], ""),
+        (None, ""),
+        ([7], ""),
+    ],
+)
+def test_the_assistants_last_words_of_this_turn(messages: Any, expected: str) -> None:
+    assert last_assistant_text(messages) == expected

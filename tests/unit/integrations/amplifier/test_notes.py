@@ -1,0 +1,50 @@
+"""What is noted of a session for its resume: where it lies, how much of it, and what a damaged note counts as."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.integrations.amplifier import notes as host_notes
+from agent_memory.integrations.amplifier.notes import Note, SessionMemory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        "",
+        "{",
+        "[]",
+        "5",
+        '{"agent_id": "bob", "proposals": 5}',
+        '{"agent_id": "bob", "proposals": {"a": "b"}}',
+        '{"agent_id": "../x"}',
+        '{"agent_id": 5}',
+        "\udcff",
+    ],
+)
+def test_an_unreadable_note_counts_as_none(tmp_path: Path, note: str) -> None:
+    memory = SessionMemory(tmp_path)
+    memory.remember("one", Note("bob", is_tainted=True))
+    assert memory.recall("one") == Note("bob", is_tainted=True)
+    (kept,) = (tmp_path / "_sessions").iterdir()
+    kept.write_text(note, errors="surrogateescape")
+    assert memory.recall("one") == Note()
+
+
+@pytest.mark.parametrize("session_id", ["../../x", "a/b", "\ud800", "x" * 5000])
+def test_no_session_id_leads_out_of_the_folder(tmp_path: Path, session_id: str) -> None:
+    SessionMemory(tmp_path).remember(session_id, Note("bob"))
+    assert SessionMemory(tmp_path).recall(session_id) == Note("bob")
+    assert [path.parent.name for path in tmp_path.rglob("*.json")] == ["_sessions"]
+
+
+def test_only_so_many_sessions_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_notes, "_REMEMBERED_SESSIONS", 3)
+    for number in range(6):
+        SessionMemory(tmp_path).remember(f"session {number}", Note("bob"))
+    assert len(list((tmp_path / "_sessions").glob("*.json"))) == 3

@@ -1,0 +1,57 @@
+"""What the wording of a question says about how its evidence is to be read."""
+
+import pytest
+
+from agent_memory.language.question_wording import is_foreign, is_unlatin
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Welche Datenbank benutzen wir?",
+        "¿Dónde vive Mara ahora?",
+        "Quel est le budget ?",
+        "\u6211\u4eec\u4ec0\u4e48\u65f6\u5019\u53d1\u5e03",
+        "\u0413\u0434\u0435 \u0436\u0438\u0432\u0451\u0442",
+    ],
+)
+def test_a_question_in_another_language(question: str) -> None:
+    assert is_foreign(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which database do we use?",
+        "k8s",
+        "PRs max LOC",
+        "what does \u4f60\u597d mean",
+        "who said wie geht's",
+        "",
+        "naïve café",
+    ],
+)
+def test_a_question_in_english_or_of_no_language(question: str) -> None:
+    assert not is_foreign(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "\u732b\u559c\u6b22\u4ec0\u4e48",
+        "\u0413\u0434\u0435 \u0441\u0435\u0440\u0432\u0435\u0440 X?",
+        "\U0001f389\U0001f382",
+        "?!",
+        "",
+        "\u2026",
+    ],
+)
+def test_a_question_in_another_script_or_in_none(question: str) -> None:
+    assert is_unlatin(question)
+
+
+@pytest.mark.parametrize(
+    "question", ["where is it", "\U0001f389 deploy?", "42", "D\u00f3nde vive \u0141ukasz?", "caf\u00e9 \u732b"]
+)
+def test_a_question_in_latin_letters(question: str) -> None:
+    assert not is_unlatin(question)

@@ -1,0 +1,88 @@
+"""Existing memories to compare with a stored one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.embeddings.testing import HashEmbedder
+from agent_memory.memories import FileStorage
+from agent_memory.memory import MemoryService, views
+from agent_memory.memory.similar import MAX_SIMILAR
+from agent_memory.settings import ServiceSettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import FrozenClock
+
+
+async def store(service: MemoryService, content: str, **fields: Any) -> Any:
+    return await service.store({"content": content, **fields})
+
+
+def contents(stored: Any) -> list[str]:
+    return [memory.content for memory in stored.similar]
+
+
+async def test_store_with_contradicting_text_lists_old_memory(service: MemoryService) -> None:
+    await store(service, "The staging server listens on port 8443.")
+    await store(service, "Lunch is at noon.")
+    stored = await store(service, "The staging server listens on port 9443.")
+    assert contents(stored) == ["The staging server listens on port 8443."]
+
+
+async def test_store_without_shared_words_lists_nothing(service: MemoryService) -> None:
+    await store(service, "Lunch is at noon.")
+    assert contents(await store(service, "Maria leads payments.")) == []
+
+
+async def test_store_of_known_text_lists_nothing(service: MemoryService) -> None:
+    await store(service, "Lunch is at noon.")
+    stored = await store(service, "Lunch is at noon.")
+    assert (stored.duplicate, stored.similar) == (True, ())
+
+
+async def test_store_that_supersedes_does_not_list_replaced(service: MemoryService) -> None:
+    old = await store(service, "Lunch is at noon.")
+    assert contents(await store(service, "Lunch is at one.", supersedes=old.memory.id)) == []
+
+
+async def test_store_lists_at_most_three(service: MemoryService) -> None:
+    for number in range(9):
+        await store(service, f"The server of team {number} listens on port 80{number}0.")
+    stored = await store(service, "The server of team nine listens on port 9000.")
+    assert len(stored.similar) == MAX_SIMILAR
+
+
+async def test_store_leaves_out_other_projects(service: MemoryService) -> None:
+    await store(service, "The port of staging is 8443.", project="atlas")
+    assert contents(await store(service, "The port of staging is 9443.", project="kestrel")) == []
+
+
+async def test_update_with_new_text_lists_similar(service: MemoryService) -> None:
+    await store(service, "The port of staging is 8443.")
+    other = await store(service, "Lunch is at noon.")
+    updated = await service.update(other.memory.id, {"content": "The port of staging is 9443."})
+    assert contents(updated) == ["The port of staging is 8443."]
+    assert (await service.update(other.memory.id, {"pinned": True})).similar == ()
+
+
+async def test_store_with_loaded_model_lists_near_in_meaning(tmp_path: Path, clock: FrozenClock) -> None:
+    settings = ServiceSettings(storage_root=str(tmp_path))
+    storage = FileStorage("bob", settings=settings, clock=clock, embedder=HashEmbedder())
+    service = MemoryService(storage, settings, clock=clock)
+    try:
+        old = await store(service, "The staging server listens on port 8443.")
+        await storage.prepare(None)
+        stored = await store(service, "Staging listens on 9443.")
+        assert [memory.id for memory in stored.similar] == [old.memory.id]
+    finally:
+        await service.close()
+
+
+async def test_similar_view_stays_short(service: MemoryService) -> None:
+    for number in range(3):
+        await store(service, f"The server of team {number} listens on port 80{number}0, " + "which is known " * 60)
+    view = views.similar_view((await store(service, "The server of team nine listens on port 9000.")).similar)
+    assert [memory.keys() for memory in view] == [{"id", "content", "timestamp"}] * 3
+    assert sum(len(memory["content"]) for memory in view) <= 150

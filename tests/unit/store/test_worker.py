@@ -1,0 +1,180 @@
+"""The thread's patience: who waits for a lock, for how long, and who gives up."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_memory.errors import BusyError
+from agent_memory.store import worker
+from agent_memory.store.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from agent_memory.store.worker import Hold
+
+
+class Lock:
+    """A lock that is had after a while, by a clock that moves when somebody waits."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.free_after: list[float] = []
+        self.waited: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    @contextlib.contextmanager
+    def hold(self, wait: float) -> Iterator[None]:
+        needed = self.free_after.pop(0)
+        self.waited.append(wait)
+        self.now += min(wait, needed)
+        if needed > wait:
+            raise BusyError("held")
+        yield
+
+    def look(self) -> Hold:
+        return self.hold
+
+
+@pytest.fixture
+def lock(monkeypatch: pytest.MonkeyPatch) -> Lock:
+    lock = Lock()
+    monkeypatch.setattr(worker, "time", lock)
+    return lock
+
+
+@pytest.fixture
+def patient() -> Iterator[Worker]:
+    patient = Worker("patient", patience=5)
+    yield patient
+    patient.close()
+
+
+async def test_a_write_does_not_give_up_because_of_the_writes_before_it(patient: Worker, lock: Lock) -> None:
+    lock.free_after = [4.0] * 20
+    writes = (patient.write(lambda n=number: n, lock.look, lambda n: (n, None)) for number in range(20))
+    assert await asyncio.gather(*writes) == list(range(20))
+    assert set(lock.waited) == {5.0}
+
+
+async def test_writes_that_wait_for_a_lock_nobody_gives_back_give_up_together(patient: Worker, lock: Lock) -> None:
+    lock.free_after = [60.0] * 4
+    all_wait = threading.Event()
+    writes = asyncio.gather(
+        *(patient.write(lambda: all_wait.wait(10), lock.look, lambda _: (None, None)) for _ in range(4)),
+        return_exceptions=True,
+    )
+    await asyncio.sleep(0)  # each of them asks, and none is told anything yet
+    all_wait.set()
+    assert [type(each) for each in await writes] == [BusyError] * 4
+    assert lock.waited[0] == 5.0
+    assert set(lock.waited[1:]) <= {0.0}
+
+
+async def test_an_error_of_a_write_is_told_and_costs_the_next_one_nothing(patient: Worker, lock: Lock) -> None:
+    lock.free_after = [4.0, 4.0]
+
+    def fails(_: object) -> tuple[None, None]:
+        raise KeyError("mine")
+
+    first, second = await asyncio.gather(
+        patient.write(bool, lock.look, fails),
+        patient.write(bool, lock.look, lambda _: ("done", None)),
+        return_exceptions=True,
+    )
+    assert isinstance(first, KeyError)
+    assert second == "done"
+
+
+async def test_writes_go_on_while_one_waits_for_its_sync_and_is_told_only_after_it(patient: Worker, lock: Lock) -> None:
+    lock.free_after = [0.0] * 3
+    synced = threading.Event()
+    first = asyncio.ensure_future(patient.write(bool, lock.look, lambda _: ("first", lambda: synced.wait(10))))
+    while not lock.waited:
+        await patient.run(bool)
+    written: list[str] = []
+    others = [patient.write(bool, lock.look, lambda _: (written.append("other") or "other", None)) for _ in range(2)]
+    waiting = asyncio.gather(*others)
+    while len(written) < 2:
+        await patient.run(bool)
+    assert not first.done()
+    synced.set()
+    assert [await first, *await waiting] == ["first", "other", "other"]
+
+
+async def test_who_asked_later_does_not_give_up_with_those_whose_time_is_over(patient: Worker, lock: Lock) -> None:
+    lock.free_after = [60.0, 60.0, 3.0]
+    begun, both_wait = threading.Event(), threading.Event()
+
+    def prepare() -> None:
+        begun.set()
+        both_wait.wait(10)
+
+    first = asyncio.ensure_future(patient.write(prepare, lock.look, lambda _: (None, None)))
+    await asyncio.to_thread(begun.wait, 10)
+    second = asyncio.ensure_future(patient.write(bool, lock.look, lambda _: (None, None)))
+    await asyncio.sleep(0)
+    lock.now += 4.0
+    third = asyncio.ensure_future(patient.write(bool, lock.look, lambda _: ("done", None)))
+    await asyncio.sleep(0)
+    both_wait.set()
+    outcomes = await asyncio.gather(first, second, third, return_exceptions=True)
+    assert [type(each) for each in outcomes] == [BusyError, BusyError, str]
+    assert lock.waited == [1.0, 0.0, 4.0]
+
+
+async def test_what_many_ask_for_before_it_begins_runs_once_and_anew_for_who_asks_later(patient: Worker) -> None:
+    runs: list[int] = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    def first() -> None:
+        begun.set()
+        go_on.wait(10)
+
+    before = asyncio.ensure_future(patient.run(first))
+    await asyncio.to_thread(begun.wait, 10)
+    some = asyncio.gather(*(patient.run_shared("key", lambda: runs.append(1) or len(runs)) for _ in range(3)))
+    other = asyncio.ensure_future(patient.run_shared("other", lambda: "other"))
+    await asyncio.sleep(0)
+    go_on.set()
+    await before
+    assert await some == [1, 1, 1]
+    assert await other == "other"
+    assert await patient.run_shared("key", lambda: runs.append(1) or len(runs)) == 2
+
+
+async def test_what_is_left_to_do_behind_an_answer_is_no_failure_of_it_while_another_closes() -> None:
+    closing = Worker("closing")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        go_on.wait(5)
+
+    closing.submit(work)
+    begun.wait(5)
+    ending = threading.Thread(target=closing.close)
+    ending.start()
+    for _ in range(200):  # some of them once the executor takes nothing any more
+        closing.submit(lambda: None)
+        ending.join(0.001)
+    go_on.set()
+    ending.join(5)
+    assert not ending.is_alive()
+
+
+async def test_a_defect_in_what_nobody_waits_for_is_told_without_its_words(
+    patient: Worker, caplog: pytest.LogCaptureFixture
+) -> None:
+    patient.submit(lambda: {}["the password is walnut"])
+    await patient.run(lambda: None)
+    assert "background_work_broke" in caplog.text
+    assert "KeyError" in caplog.text
+    assert "walnut" not in caplog.text
