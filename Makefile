@@ -19,7 +19,7 @@ RUN := $(VENV)/bin/python
 FAST := tests/unit tests/architecture tests/contract/test_file_storage.py tests/test_exported_members.py
 # Units that start the vector engine, builders or servers, or write databases, and those of the benchmarks, are left to
 # `make test`.
-SLOW_UNITS := $(addprefix tests/unit/,benchmarks cli/test_migrate.py cli/workspace storage/vector storage/qdrant \
+SLOW_UNITS := $(addprefix tests/unit/,benchmarks cli/test_migrate.py cli/workspace engines \
   tool_memory_workspace workspace)
 
 .PHONY: help demo demo-knowledge book test test-fast test-deep lowest coverage check lint types format docs site dev clean needs-python

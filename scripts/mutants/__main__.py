@@ -25,7 +25,7 @@ TESTS: Final = (
     "tests/contract/test_file_storage.py",
     "tests/hostile/test_secrets.py",
 )
-IGNORED: Final = ("tests/unit/storage/qdrant", "tests/unit/storage/vector")  # minutes
+IGNORED: Final = ("tests/unit/engines",)  # minutes
 
 
 def run(options: argparse.Namespace) -> int:

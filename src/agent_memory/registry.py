@@ -151,8 +151,16 @@ ARCHIVE: Final = FeaturePackage(
     {"watcher": "watching:ArchiveWatcher", "retention": "retention:archive_expired"},
     "archive",
 )
+ENGINES: Final = FeaturePackage(
+    "agent_memory.engines",
+    {
+        "server": "server_storage:QdrantServerStorage",
+        "vector": "vector_storage:VectorStorage",
+        "migratable": "vector_storage:MigratableStorage",
+    },
+)
 HEALTH: Final = FeaturePackage("agent_memory.lifecycle.health", {"checks": "watching:find_checks"})
-FEATURES: Final = (KNOWLEDGE, ARCHIVE, HEALTH)
+FEATURES: Final = (KNOWLEDGE, ARCHIVE, ENGINES, HEALTH)
 
 
 def list_uncleaned(names: Collection[str]) -> list[str]:

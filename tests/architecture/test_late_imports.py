@@ -32,9 +32,13 @@ FOREIGN: Final = {
 }
 OWN: Final = {
     "agent_memory.engines.shard_process.shard": "loads the engine, which belongs in a process of its own",
-    "agent_memory.storage.sealed": "arrays: needs numpy",
+    "agent_memory.store.segment_builder": "arrays: needs numpy",
+    "agent_memory.store.segment_check": "arrays: needs numpy",
+    "agent_memory.store.segment_opener": "arrays: needs numpy",
+    "agent_memory.store.sealed_counts": "arrays: needs numpy",
+    "agent_memory.store.sealed_lists": "arrays: needs numpy",
+    "agent_memory.engines.server_storage": "loads qdrant_client",
     "agent_memory.engines.qdrant": "loads qdrant_client",
-    "agent_memory.memories": "loads storage and search; help and completion do without them",
     "agent_memory.capture": "its patterns are for those who hear a user",
     "agent_memory.knowledge": "its pages are for those who were given something",
     "agent_memory.lifecycle": "its archive is for those who have one; it loads storage and search",
@@ -46,7 +50,7 @@ OWN: Final = {
     "agent_memory.redaction": "its patterns take 30 ms to compile, which only a writer needs",
     "agent_memory.yaml_reading": "loads yaml",
     "amplifier_module_tool_memory_semantic.digest": "loads knowledge, for agents with documents",
-    "agent_memory.integrations.amplifier.service_opener": "loads every layer, which a session needs at its first use of memory",
+    "agent_memory.integrations.amplifier.service_opener": "loads every layer, which a session needs at its first use",
     "agent_memory.workspace": "needs SQLAlchemy and jsonschema, which are extras",
 }
 FRONT_DOORS: Final = {"cli/__init__.py"}

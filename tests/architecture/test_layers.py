@@ -16,28 +16,30 @@ MODULES = REPOSITORY / "modules"
 
 # Imports go downward only. Names on one line are neighbours and do not import each other.
 LAYERS = (
-    ("modules", "cli"), ("host", "doctor"), ("privacy",), ("lifecycle",), ("ingestion", "workspace"), ("knowledge",),
-    ("tasks",), ("service",),
-    ("capture", "entities", "scratchpad"), ("memories",),
-    ("storage",), ("conflicts",), ("retrieval",), ("segments", "journal", "embeddings"), ("encryption",), ("files",),
-    ("settings",),
-    ("models",), ("redaction", "registry", "times"),
-    ("characters", "errors", "installing", "late", "logs", "sentences", "signals", "yaml_reading"),
+    ("modules", "cli"), ("integrations", "doctor", "engines"), ("privacy",), ("lifecycle",), ("care",),
+    ("ingestion", "workspace"), ("knowledge",), ("tasks",), ("memory",), ("capture", "entities"), ("store",),
+    ("index",), ("journal", "embeddings"), ("encryption",), ("files",), ("settings",), ("models",),
+    ("redaction", "registry", "times"), ("language",),
+    ("errors", "installing", "late", "logs", "signals", "yaml_reading"),
 )  # fmt: skip
 # The package's front door re-exports what people use without the host; nothing below it may come back through it.
 FRONT = "__init__"
-# So does this one: it offers the storages of memories to programs, names them for type checkers, loads them when asked.
-SIDE_DOOR = "storage/__init__.py"
+# So do these, which keep earlier import paths: they offer names to programs, and load them when asked for.
+ALIASES = ("memories", "scratchpad", "service", "storage")
 # The command line works where no host is.
-FORBIDDEN = {("cli", "host")}
+FORBIDDEN = {("cli", "integrations")}
+# Types that the briefing names until it gets them by the registry.
+TYPES = {("memory", "knowledge")}
 
 # Everything written to disk goes through journal/; besides, each of these owns one kind of derived or foreign file.
 MAY_TOUCH_FILES = {
     "files": "how files are written with care",
     "journal": "the truth",
     "encryption": "encryption.json; reads what a person names as the place of a key",
-    "segments": "sealed parts of what is derived",
-    "storage/sealed": "the folders of these, listed and removed",
+    "index": "sealed parts of what is derived",
+    "store/segment_builder.py": "the folders of these, renamed when whole",
+    "store/segment_opener.py": "the folders of these, removed when nobody uses them",
+    "store/segment_upkeep.py": "the folders of these, listed and removed",
     "memory/audit.py": "events.jsonl",
     "memory/scratchpad_saves.py": "scratchpad.yaml",
     "store/shortlist.py": "shortlist.json",
@@ -45,7 +47,7 @@ MAY_TOUCH_FILES = {
     "knowledge/llm/model_use.py": "model.json",
     "store/shards.py": "memories.db",
     "care/agents.py": "an agent's whole folder: renamed, copied or deleted because a person says so",
-    "storage/vector/engine": "the embedded shard",
+    "engines/shard_process": "the embedded shard",
     "embeddings/cache.py": "embeddings.sqlite3",
     "embeddings/inspection.py": "a copy of that in a temporary folder, to be looked at",
     "integrations/amplifier/notes.py": "_sessions",
@@ -71,7 +73,7 @@ DOORS = {"store", "store_many", "update"}
 
 # The one write path: only the service changes what is stored. The manager is a public class of its own.
 MAY_CHANGE_MEMORIES = {
-    "service", "memory/scratchpad_manager.py", "storage",
+    "memory", "store", "engines",
     "knowledge/intake/storing.py",  # records of other kinds, which came in from outside
     "tasks/marks.py",  # how far background work is
 }  # fmt: skip
@@ -118,13 +120,13 @@ def rank(layer: str) -> int:
 
 
 def test_every_part_of_the_library_has_its_layer() -> None:
-    known = {name for names in LAYERS for name in names} | {FRONT}
+    known = {name for names in LAYERS for name in names} | {FRONT, *ALIASES}
     assert {layer_of(path) for path in sources()} <= known
 
 
 def _imports_go_downward(path: Path) -> list[str]:
     layer = layer_of(path)
-    if layer == FRONT or place_of(path) == SIDE_DOOR:
+    if layer == FRONT or layer in ALIASES:
         return []
     wrong = []
     for name, line in imports_of(path):
@@ -132,7 +134,7 @@ def _imports_go_downward(path: Path) -> list[str]:
         if parts[0] != "agent_memory":
             continue
         target = parts[1] if len(parts) > 1 else FRONT
-        if target == layer:
+        if target == layer or (layer, target) in TYPES:
             continue
         if target == FRONT or rank(target) <= rank(layer) or (layer, target) in FORBIDDEN:
             wrong.append(f"{place_of(path)}:{line} imports {name}")
@@ -201,7 +203,7 @@ def test_only_the_service_changes_memories() -> None:
 
 
 def _storage_is_reached_through_the_services_faces(path: Path) -> list[str]:
-    if layer_of(path) == "service":
+    if layer_of(path) == "memory":
         return []
     return [
         f"{place_of(path)}:{node.lineno} {ast.unparse(node)[:80]}"
@@ -231,14 +233,14 @@ def test_no_backend_has_a_door_of_its_own() -> None:
     own = {
         f"{place_of(path)} {kind.name}.{part.name}"
         for path in sources()
-        if layer_of(path) in {"memories", "storage"} and place_of(path) != PROMISES
+        if layer_of(path) in {"engines", "store"} and place_of(path) != PROMISES
         for kind in ast.walk(parsed(path))
         if isinstance(kind, ast.ClassDef)
         for part in kind.body
         if isinstance(part, ast.AsyncFunctionDef) and part.name in DOORS
     }
-    names = {f"memories/memory_storage.py MemoryStorage.{door}" for door in DOORS}  # of arguments; they pass on
-    assert own == {f"storage/record_storage.py RecordStorage.{door}" for door in DOORS} | names
+    names = {f"store/memory_storage.py MemoryStorage.{door}" for door in DOORS}  # of arguments; they pass on
+    assert own == {f"store/record_storage.py RecordStorage.{door}" for door in DOORS} | names
 
 
 def _files_and_functions_are_short(path: Path) -> list[str]:
@@ -273,8 +275,8 @@ def test_the_layer_test_sees_what_it_should(tmp_path: Path) -> None:
     path.write_text(
         "from typing import TYPE_CHECKING\n"
         "if TYPE_CHECKING:\n    from agent_memory.integrations.amplifier import MemorySession\n"
-        "def f():\n    import agent_memory.memory\n    from agent_memory import storage\n"
+        "def f():\n    import agent_memory.memory\n    from agent_memory import store\n"
     )
     found = {name for name, _ in imports_of(path)}
-    assert {"agent_memory.integrations.amplifier", "agent_memory.memory", "agent_memory.storage"} <= found
-    assert rank("host") < rank("service") < rank("storage") < rank("journal") < rank("models") < rank("errors")
+    assert {"agent_memory.integrations.amplifier", "agent_memory.memory", "agent_memory.store"} <= found
+    assert rank("integrations") < rank("memory") < rank("store") < rank("journal") < rank("models") < rank("errors")

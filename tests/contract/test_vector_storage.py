@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from agent_memory.engines.index_migration import Built
     from agent_memory.storage import MemoryStorage
+    from agent_memory.store.migration_plan import Built
     from tests.support import FrozenClock
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.engines.engine_limits import EngineLimits
-from agent_memory.engines.index_migration import Built, Estimate, Progress, build_index, estimate
+from agent_memory.engines.index_migration import build_index, estimate
 from agent_memory.engines.index_sync import Indexed, IndexSync
 from agent_memory.engines.shard_process import EngineClient
 from agent_memory.errors import AgentMemoryError, MigrationError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
+    from agent_memory.store.migration_plan import Built, Estimate, Progress
     from agent_memory.store.trouble import Trouble
     from agent_memory.store.worker import Worker
 

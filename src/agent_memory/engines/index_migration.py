@@ -10,23 +10,21 @@ import asyncio
 import contextlib
 import json
 import shutil
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings import estimate_embedding
 from agent_memory.errors import BusyError, MigrationError, StorageError
 from agent_memory.files.children import child_environment, python_module
+from agent_memory.store.migration_plan import Built, Estimate
 from agent_memory.store.shards import Shards
 
 if TYPE_CHECKING:
     from agent_memory.embeddings import EmbedderIdentity
     from agent_memory.files.layout import AgentFolder
     from agent_memory.models import Kind
-
-Progress = Callable[[str, int, int], Awaitable[None]]
-"""Called with the stage (embed, load, index, check, switch), how much of it is done, and of how much."""
+    from agent_memory.store.migration_plan import Progress
 
 _SECONDS_START: Final = 1.0
 _SECONDS_A_POINT: Final = 0.0002
@@ -39,53 +37,6 @@ _STUCK_SECONDS: Final = 20.0
 """Without a word; a builder that used no processor either in the second such time is ended."""
 _TIMES: Final = slice(11, 15)
 """User and system time, own and of children, behind the name in /proc/PID/stat."""
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A shard that is in use now: how many memories there were, and how many points it has."""
-
-    shard: str
-    memories: int
-    points: int
-
-
-@dataclass(frozen=True, slots=True)
-class MigrationProgress:
-    """How far a migration is. For programs: `VectorStorage.migrate_from_file` returns it, when all are moved.
-
-    Attributes:
-        memories_processed: Moved until now.
-        total: Of how many.
-    """
-
-    memories_processed: int
-    total: int
-
-    @property
-    def percent_complete(self) -> float:
-        """The same in percent; 100 where there is nothing to move."""
-        return round(100 * self.memories_processed / self.total, 1) if self.total else 100.0
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all are moved."""
-        return self.memories_processed >= self.total
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What a migration would take.
-
-    Attributes:
-        count: Memories to move.
-        seconds: Time on a machine of two cores.
-        dollars: What the embedder would charge for texts that have no vector yet.
-    """
-
-    count: int
-    seconds: float
-    dollars: float
 
 
 def estimate(count: int, missing: int, characters: int, identity: EmbedderIdentity) -> Estimate:

@@ -12,12 +12,11 @@ from agent_memory.encryption import is_encrypted
 from agent_memory.engines.ann_index import AnnIndex
 from agent_memory.engines.index_maintenance import IndexMaintenance, IndexOptions
 from agent_memory.engines.index_sync import Indexed
-from agent_memory.engines.shard_process import is_installed
 from agent_memory.errors import ConfigurationError
 from agent_memory.index import SearchIndex
 from agent_memory.models import EVERYTHING, Listing
 from agent_memory.models.kind import R
-from agent_memory.store.engine_requirements import no_engine_error
+from agent_memory.store.engine_requirements import is_installed, no_engine_error
 from agent_memory.store.files import ranking_of
 from agent_memory.store.shards import Shards
 from agent_memory.store.threaded import Opened

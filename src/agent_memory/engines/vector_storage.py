@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.engines.index_maintenance import DEFAULT_OPTIONS, IndexMaintenance, IndexOptions
-from agent_memory.engines.index_migration import MigrationProgress
 from agent_memory.engines.indexed_files import IndexedFiles
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import GRACE
@@ -18,6 +17,7 @@ from agent_memory.store.engine_requirements import with_model
 from agent_memory.store.file_storage import FileStorage
 from agent_memory.store.files import Files
 from agent_memory.store.memory_storage import MemoryStorage
+from agent_memory.store.migration_plan import MigrationProgress
 
 if TYPE_CHECKING:
     from datetime import timedelta

@@ -16,12 +16,12 @@ from agent_memory.models import Clock, Scratchpad, utc_now
 from agent_memory.redaction import Redactor, quoted
 from agent_memory.settings import DEFAULT_ROOT, DEFAULT_TOKEN_BUDGET, ScratchpadSettings
 from agent_memory.store.backend_detection import detect_storage
-from agent_memory.store.memory_storage import MemoryStorage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.models import Memory
+    from agent_memory.store.memory_storage import MemoryStorage
 
 MAX_ENTRIES: Final = 100
 """Of a scratchpad; what does not fit into a prompt is better searched for."""

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
         sweep_agents,
         unfinished_agents,
     )
-    from agent_memory.engines.index_migration import MigrationProgress
     from agent_memory.files.layout import AgentFolder, folder_of
     from agent_memory.memories import (
         FileStorage,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
         should_migrate,
     )
     from agent_memory.settings import PAYS_FROM
+    from agent_memory.store.migration_plan import MigrationProgress
     from agent_memory.store.trouble import Trouble
 
 __all__ = [

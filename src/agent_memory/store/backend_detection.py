@@ -8,6 +8,7 @@ from agent_memory.encryption import is_encrypted, take_keys_from
 from agent_memory.files.layout import folder_of
 from agent_memory.logs import get_logger
 from agent_memory.models import MEMORY, Clock, utc_now
+from agent_memory.registry import ENGINES
 from agent_memory.settings import ServiceSettings
 from agent_memory.store.change_log import FileLog
 from agent_memory.store.engine_requirements import can_grow
@@ -16,6 +17,7 @@ from agent_memory.store.shards import Shards
 from agent_memory.store.state import State
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from agent_memory.store.memory_storage import MemoryStorage
@@ -46,25 +48,17 @@ def detect_storage(
     """
     settings = settings or ServiceSettings()
     if settings.backend == "server":
-        from agent_memory.engines.server_storage import QdrantServerStorage  # for those who have a server
-
-        return QdrantServerStorage(agent_id, settings=settings, clock=clock)
+        return _load("server")(agent_id, settings=settings, clock=clock)
     folder = folder_of(agent_id, storage_root or settings.storage_root)
     take_keys_from(folder.path.parent, settings.encryption)
-    if is_encrypted(folder.path):  # an index would not be
-        return FileStorage(agent_id, storage_root, settings=settings, clock=clock)
-    if settings.backend == "file":
+    if is_encrypted(folder.path) or settings.backend == "file":  # an index would not be encrypted
         return FileStorage(agent_id, storage_root, settings=settings, clock=clock)
     if settings.backend == "vector":
-        from agent_memory.engines.vector_storage import VectorStorage  # loads the vector engine's part
-
-        return VectorStorage(agent_id, storage_root, settings=settings, clock=clock)
+        return _load("vector")(agent_id, storage_root, settings=settings, clock=clock)
     migrated = Shards(folder).active()[0] == "vector"
     if can_grow(settings):
-        from agent_memory.engines.vector_storage import MigratableStorage, VectorStorage  # as above
-
-        kind = VectorStorage if migrated else MigratableStorage
-        return kind(agent_id, storage_root, settings=settings, clock=clock, wanted=False)
+        backend = _load("vector" if migrated else "migratable")
+        return backend(agent_id, storage_root, settings=settings, clock=clock, wanted=False)
     if migrated:
         log.warning("vector_backend_not_available", agent_id=agent_id, recovery="Search goes on from the files.")
     return FileStorage(agent_id, storage_root, settings=settings, clock=clock)
@@ -105,10 +99,18 @@ async def rollback_migration(
         ConfigurationError: The engine or an embedder is missing.
         StorageError: Nothing has changed.
     """
-    from agent_memory.engines.vector_storage import MigratableStorage  # as above
-
-    storage = MigratableStorage(agent_id, storage_root, settings=settings)
+    storage = _load("migratable")(agent_id, storage_root, settings=settings)
     try:
         return await storage.rollback()
     finally:
         await storage.close()
+
+
+def _load(backend: str) -> Callable[..., MemoryStorage]:
+    """Return the class of a backend that needs the vector engine or a server.
+
+    Raises:
+        StorageError: The package with it is absent.
+    """
+    storage_class: Callable[..., MemoryStorage] = ENGINES.load(backend)
+    return storage_class

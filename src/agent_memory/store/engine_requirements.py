@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, Final
 
 import pydantic
 
 from agent_memory.embeddings import EmbeddingService, embedder_of, provider_of
-from agent_memory.engines.shard_process import is_installed
 from agent_memory.errors import ConfigurationError
 from agent_memory.installing import Part, advice
 from agent_memory.models import describe
+from agent_memory.registry import ENGINES
 from agent_memory.settings import OPENAI_DIMENSIONS, ServiceSettings
+
+ENGINE: Final = "qdrant_edge"
+"""Package of the vector engine."""
+
+
+def is_installed() -> bool:
+    """Return True if the vector engine can be loaded; loads nothing."""
+    return ENGINES.is_installed and find_spec(ENGINE) is not None
 
 
 def with_model(settings: ServiceSettings | None, model: str | None) -> ServiceSettings | None:

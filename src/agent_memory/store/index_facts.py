@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent_memory.engines.shard_process import is_installed
 from agent_memory.files.concerns import Concern, is_begun
 from agent_memory.files.entries import kind_of, lock_at, names_in, size_of
 from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
+from agent_memory.store.engine_requirements import is_installed
 from agent_memory.store.shards import Shards
 
 if TYPE_CHECKING:

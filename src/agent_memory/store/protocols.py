@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping, Sequence
     from datetime import datetime, timedelta
 
-    from agent_memory.engines.index_migration import Built, Estimate, Progress
     from agent_memory.models import Listed, Listing, SearchRequest, Surroundings, Tally, Trace, Version
     from agent_memory.store.answer import Answer
     from agent_memory.store.cleaning import Redacted
+    from agent_memory.store.migration_plan import Built, Estimate, Progress
     from agent_memory.store.past import RecordChange, Taken
     from agent_memory.store.recency import Order
     from agent_memory.store.trouble import Trouble

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.embeddings.protocol import Matrix, Vector
-    from agent_memory.engines.index_migration import Built, Estimate, Progress
     from agent_memory.models import Listed, Listing, SearchRequest, Surroundings, Tally, Version
     from agent_memory.store.answer import Answer
+    from agent_memory.store.migration_plan import Built, Estimate, Progress
     from agent_memory.store.past import RecordChange
     from agent_memory.store.recency import Order
 

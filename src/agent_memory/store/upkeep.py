@@ -10,9 +10,9 @@ from agent_memory.store.shards import Shards
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_memory.engines.index_migration import Built, Estimate, Progress
     from agent_memory.errors import ConfigurationError
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.store.migration_plan import Built, Estimate, Progress
     from agent_memory.store.trouble import Trouble
 
 

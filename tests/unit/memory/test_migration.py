@@ -10,11 +10,11 @@ import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engines.index_maintenance import IndexOptions
-from agent_memory.engines.index_migration import Built
 from agent_memory.errors import ConfigurationError, MigrationError
 from agent_memory.memory import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import MigratableStorage
+from agent_memory.store.migration_plan import Built
 from agent_memory.store.shards import Shards
 from tests.support import raises
 

@@ -11,7 +11,6 @@ import pytest
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.index.chain import open_chain
-from agent_memory.index.segment import Segment
 from agent_memory.index.segment_vectors import Vectors, folder_name
 from agent_memory.models import MEMORY, Listing
 from agent_memory.settings import ServiceSettings
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.index.segment import Segment
 
 EMBEDDER = HashEmbedder()
 

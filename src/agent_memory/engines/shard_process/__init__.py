@@ -5,7 +5,6 @@ runs in the agent's process: `process` runs it in a child, `client` talks to tha
 the engine's names. Importing this package loads neither numpy nor the engine.
 """
 
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from agent_memory.late import offer as _offer
@@ -20,19 +19,10 @@ __all__ = [
     "Conditions",
     "EngineClient",
     "child_environment",
-    "is_installed",
     "label_of",
     "payload_of",
     "python_module",
 ]
-
-
-def is_installed() -> bool:
-    """Tell whether the engine's package is there, without loading it."""
-    return find_spec(PACKAGE) is not None
-
-
-PACKAGE = "qdrant_edge"
 
 if not TYPE_CHECKING:  # a type checker would take it for every name there is
     __getattr__, __dir__ = _offer(__name__)

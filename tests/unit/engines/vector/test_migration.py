@@ -17,7 +17,7 @@ import pytest
 from agent_memory.embeddings import PROVIDERS, EmbedderIdentity
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engines.index_maintenance import IndexOptions
-from agent_memory.engines.index_migration import Built, build_index, estimate
+from agent_memory.engines.index_migration import build_index, estimate
 from agent_memory.errors import BusyError, ConfigurationError, EmbeddingError, MigrationError
 from agent_memory.memories import MigratableStorage, VectorStorage
 from agent_memory.settings import ServiceSettings
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
+    from agent_memory.store.migration_plan import Built
 
 
 @pytest.fixture

@@ -13,16 +13,16 @@ from unittest.mock import AsyncMock
 import pytest
 
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.engines import shard_process as engine
 from agent_memory.engines.ann_index import NEAREST
 from agent_memory.engines.index_maintenance import IndexOptions
-from agent_memory.engines.index_migration import Built
 from agent_memory.engines.shard_process import EngineClient
 from agent_memory.errors import ConfigurationError
 from agent_memory.index import SearchLimits
 from agent_memory.memories import VectorStorage
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
+from agent_memory.store import engine_requirements
+from agent_memory.store.migration_plan import Built
 from tests.engines import made_index, options
 from tests.support import FrozenClock, memory_of, raises
 from tests.unit.engines.vector.conftest import facts, index_of, indexed, seen, stored
@@ -325,7 +325,7 @@ def test_without_an_embedder_or_the_engine_there_is_no_vector_storage(
 ) -> None:
     with raises(ConfigurationError, "no_embedder"):
         VectorStorage("bob", root, settings=ServiceSettings(embedder="none"))
-    monkeypatch.setattr(engine, "PACKAGE", "a_package_that_is_not_installed")
+    monkeypatch.setattr(engine_requirements, "ENGINE", "a_package_that_is_not_installed")
     with raises(ConfigurationError, "engine_missing"):
         VectorStorage("bob", root, embedder=HashEmbedder())
 
