@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.entries import size_of
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import SearchRequest, utc_now
@@ -26,7 +26,7 @@ _GIVEN_UP: Final = 30.0
 """Seconds after which a turn counts as found then: among many alike by meaning it may stand behind the first twenty."""
 
 
-async def paced(root: Path, turns: Sequence[Turn], rate: int, embedder: str) -> dict[str, Any]:
+async def paced(root: Path, turns: Sequence[ReceivedTurn], rate: int, embedder: str) -> dict[str, Any]:
     """Take in turns at a steady rate; return milliseconds until some of them were found, and processor time a turn.
 
     They are looked for by a word of their own or, with an embedder, by meaning: a part of their other words, where the
@@ -35,7 +35,7 @@ async def paced(root: Path, turns: Sequence[Turn], rate: int, embedder: str) -> 
     knowledge = Knowledge(f"paced-{rate}", ServiceSettings(storage_root=str(root), embedder=embedder))
     ingest, looking = Ingest(knowledge), list[asyncio.Task[float]]()
     begun = await ingest.conversation("session", title="A talk")
-    await ingest.turn(Turn("Begin."), conversation=begun.record.id)
+    await ingest.turn(ReceivedTurn("Begin."), conversation=begun.record.id)
     await knowledge.episodes.prepare(None if embedder != "none" else 0)
     cpu, started = time.process_time(), time.perf_counter()
     for order, turn in enumerate(turns, 1):
@@ -76,7 +76,7 @@ async def talks_on_disk(root: Path, file: Path, embedder: str) -> dict[str, Any]
         begun = await ingest.conversation(talk.name)
         for order, item in enumerate(talk.items):
             speaker, _, text = item.text.partition(": ")
-            await ingest.turn(Turn(text, speaker=speaker), conversation=begun.record.id, order=order)
+            await ingest.turn(ReceivedTurn(text, speaker=speaker), conversation=begun.record.id, order=order)
             size, count = size + len(text.encode()), count + 1
     if embedder != "none":
         await knowledge.episodes.prepare(None)

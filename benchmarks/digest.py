@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.knowledge.digest.model_digest import ModelPermission
-from agent_memory.knowledge.intake.drafting import Document
+from agent_memory.knowledge.intake.drafting import ReceivedDocument
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.llm.port import Asking, ModelBudget
@@ -204,7 +204,7 @@ async def digest(folder: Path, statements: Sequence[TrueStatement]) -> DigestRes
         service, knowledge = open_service("bob", settings), Knowledge("bob", settings)
         ingest = Ingest(knowledge)
         for name in dict.fromkeys(statement.document for statement in statements):
-            await ingest.resource(Document(_read(folder, name), name))
+            await ingest.resource(ReceivedDocument(_read(folder, name), name))
         asking = Asking(_Script(statements), budget=ModelBudget(_EVERYTHING, _EVERYTHING))
         await runner_of(knowledge, service, asking=asking, permission=ModelPermission(NOBODY, _EVERYTHING)).run()
         stored = {item.content for item in await service.admin.everything() if item.source.detail == "digest"}

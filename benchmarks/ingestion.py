@@ -31,9 +31,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.entries import size_of
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.items.stage import Items
+from agent_memory.knowledge.items.stage import ItemStage
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import EPISODE, RESOURCE, SearchRequest, utc_now
@@ -57,7 +57,7 @@ _LOOKED_FOR: Final = 50
 _PACED_SECONDS: Final = 10
 
 
-def turns_of(count: int, chars: int, seed: int) -> list[Turn]:
+def turns_of(count: int, chars: int, seed: int) -> list[ReceivedTurn]:
     """Return so many turns of two speakers, each of about so many characters, with a word that no other turn has."""
     made = random.Random(seed)
 
@@ -67,7 +67,7 @@ def turns_of(count: int, chars: int, seed: int) -> list[Turn]:
             words.append(made.choice(_WORDS))
         return " ".join(words) + "."
 
-    return [Turn(text(number), speaker="Ada" if number % 2 else "Bob") for number in range(count)]
+    return [ReceivedTurn(text(number), speaker="Ada" if number % 2 else "Bob") for number in range(count)]
 
 
 def statements_of(count: int, seed: int) -> list[str]:
@@ -90,7 +90,7 @@ async def measure(folder: Path, count: int, chars: int, embedder: str) -> dict[s
     knowledge = Knowledge("bob", settings)
     ingest, given = Ingest(knowledge), turns_of(count, chars, 1)
     begun = await ingest.conversation("session-1", title="A talk")
-    await ingest.turn(Turn("Begin."), conversation=begun.record.id)  # what is imported and opened once
+    await ingest.turn(ReceivedTurn("Begin."), conversation=begun.record.id)  # what is imported and opened once
     taken, cpu, started = list[float](), time.process_time(), time.perf_counter()
     for order, turn in enumerate(given, 1):
         before = time.perf_counter()
@@ -131,7 +131,7 @@ async def measure(folder: Path, count: int, chars: int, embedder: str) -> dict[s
 async def _drawn(settings: ServiceSettings) -> dict[str, Any]:
     """Draw items from all turns, and return how fast that and their vectors were."""
     knowledge, service = Knowledge("bob", settings), open_service("bob", settings)
-    stages = [Items(knowledge, service, kind.name, NOBODY) for kind in (RESOURCE, EPISODE)]
+    stages = [ItemStage(knowledge, service, kind.name, NOBODY) for kind in (RESOURCE, EPISODE)]
     runner = Runner(knowledge.folder.tasks_lock, knowledge.marks, knowledge.of, stages, utc_now)
     try:
         started = time.perf_counter()
@@ -144,12 +144,12 @@ async def _drawn(settings: ServiceSettings) -> dict[str, Any]:
         await knowledge.close()
     return {
         "items": items,
-        "turns_per_second": round(ran.done[Items.name] / drawn),
+        "turns_per_second": round(ran.done[ItemStage.name] / drawn),
         "vectors_per_second": round(items / whole) if is_embedded else None,
     }
 
 
-async def _found(knowledge: Knowledge, ingest: Ingest, turn: Turn) -> float:
+async def _found(knowledge: Knowledge, ingest: Ingest, turn: ReceivedTurn) -> float:
     """Return how many milliseconds after its acknowledgement a turn is found by a word of its own."""
     kept, word = (await ingest.turn(turn)).record.id, turn.text.partition(" ")[0]
     started = time.perf_counter()

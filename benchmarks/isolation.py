@@ -38,7 +38,7 @@ from agent_memory.ingestion import (
 )
 from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.facade import printing
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import NOBODY, open_service
@@ -210,7 +210,7 @@ async def give(service: MemoryService, knowledge: Knowledge, group: str, turns: 
         text = f"The shelf {order} of {mark.title()} holds {order * 7} boxes of tea and my salary list in Lyon."
         if order % 3 == 0:
             text = f"Tobias {mark.title()} works at {mark.title()} GmbH and owns db-{mark}.example.org. " + text
-        turn = Turn(text, speaker=("Ada", "Bob")[order % 2])
+        turn = ReceivedTurn(text, speaker=("Ada", "Bob")[order % 2])
         await ingest.turn(turn, conversation=begun.record.id, order=order, group=group)
     lines = "\n".join(f"Room {at} of the house {mark} has {at + 2} windows." for at in range(turns))
     await ingest.resource(f"# House {mark}\n{lines}", group=group)

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.ingestion.summaries.quoting import as_lines, quotes_of
-from agent_memory.ingestion.summaries.sentence_value import Passage
+from agent_memory.ingestion.summaries.sentence_value import SummaryTurn
 from agent_memory.ingestion.summaries.stage import WINDOW_SHARE
 from agent_memory.language.sentences import spans_of
 from agent_memory.language.words import index_terms
@@ -66,7 +66,7 @@ def main() -> int:
     args = parser.parse_args()
     talks = _locomo(args.locomo)
     drawn = random.Random(1)
-    ways: dict[str, Callable[[Sequence[Passage], int], Kept]] = {
+    ways: dict[str, Callable[[Sequence[SummaryTurn], int], Kept]] = {
         "summaries": _ours,
         "random sentences": partial(_random, drawn),
         "lead": _lead,
@@ -97,13 +97,13 @@ def _locomo(path: Path) -> list[Talk]:
     return talks
 
 
-def _windows(talk: Talk, turns: int) -> Iterator[list[Passage]]:
-    passages = [Passage(each.key, each.text, talk.speakers[each.key]) for each in talk.group.items]
+def _windows(talk: Talk, turns: int) -> Iterator[list[SummaryTurn]]:
+    passages = [SummaryTurn(each.key, each.text, talk.speakers[each.key]) for each in talk.group.items]
     for at in range(0, len(passages), turns):
         yield passages[at : at + turns]
 
 
-def _measured(talks: Sequence[Talk], way: Callable[[Sequence[Passage], int], Kept], turns: int) -> dict[str, float]:
+def _measured(talks: Sequence[Talk], way: Callable[[Sequence[SummaryTurn], int], Kept], turns: int) -> dict[str, float]:
     pairs = kept = survive = chars = whole = windows = 0
     spent = 0.0
     for talk in talks:
@@ -127,17 +127,17 @@ def _measured(talks: Sequence[Talk], way: Callable[[Sequence[Passage], int], Kep
     return {**share, "ms": 1000 * spent / windows, "windows": windows, "pairs": pairs}
 
 
-def _ours(passages: Sequence[Passage], most: int) -> Kept:
+def _ours(passages: Sequence[SummaryTurn], most: int) -> Kept:
     quotes = quotes_of(passages, most)
     assert len(as_lines(quotes)) <= most
     return [(each.text, each.passage.id) for each in quotes]
 
 
-def _every(passages: Sequence[Passage]) -> Kept:
+def _every(passages: Sequence[SummaryTurn]) -> Kept:
     return [(each.text[start:end], each.id) for each in passages for start, end in spans_of(each.text)]
 
 
-def _lead(passages: Sequence[Passage], most: int) -> Kept:
+def _lead(passages: Sequence[SummaryTurn], most: int) -> Kept:
     kept, left = [], most
     for text, key in _every(passages):
         if len(text) > left:
@@ -147,7 +147,7 @@ def _lead(passages: Sequence[Passage], most: int) -> Kept:
     return kept
 
 
-def _random(drawn: random.Random, passages: Sequence[Passage], most: int) -> Kept:
+def _random(drawn: random.Random, passages: Sequence[SummaryTurn], most: int) -> Kept:
     every, left = _every(passages), most
     kept = []
     for at in drawn.sample(range(len(every)), len(every)):

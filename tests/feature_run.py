@@ -30,7 +30,7 @@ from tests.core_run import MAIN_MODULES
 
 if TYPE_CHECKING:
     from agent_memory.memory import MemoryService
-    from agent_memory.privacy import Receipt
+    from agent_memory.privacy import PurgeReceipt
 
 NOTE: Final = "The harbour has ten boats."
 AT: Final = datetime(2027, 1, 5, 12, tzinfo=UTC)
@@ -70,7 +70,7 @@ def find_ids(folder: Path, kind: str, words: str) -> list[str]:
     return ids
 
 
-async def purge(service: MemoryService, ids: list[str]) -> Receipt:
+async def purge(service: MemoryService, ids: list[str]) -> PurgeReceipt:
     """Purge records, with what rests on them."""
     from agent_memory.privacy import Purging
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.doctor.examine import examine_agent
-from agent_memory.doctor.reading import Reading
-from agent_memory.doctor.survey import Survey
+from agent_memory.doctor.reading import JournalReading
+from agent_memory.doctor.survey import JournalSurvey
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engines.index_builder import build
@@ -203,8 +203,8 @@ async def test_what_points_to_nothing_is_noted(root: Path, clock: FrozenClock) -
     known = await things.store(thing("Lives in Rome", links=links, supersedes=kept))
     assert [*THING.references((await things.get(known)) or thing("x"))] == [kept, gone, kept, other]
     await things.close()
-    reading = Reading(root / "bob" / THING.journal, "bob", (THING,))
-    assert Survey(reading, ServiceSettings(), clock()).dangling == [f"{known} points to {gone}"]
+    reading = JournalReading(root / "bob" / THING.journal, "bob", (THING,))
+    assert JournalSurvey(reading, ServiceSettings(), clock()).dangling == [f"{known} points to {gone}"]
     assert "journal_references" in codes(root, clock, THING)
 
 
@@ -232,8 +232,8 @@ async def test_the_doctor_reads_it_and_asks_what_its_kind_asks(root: Path, clock
                 b'--- {"seq": 2, "at": "2026-03-01T12:00:00Z", "op": "put", "kind": "thing", "id": "x", "data": {}}\n'
             )
         )
-    reading = Reading(root / "bob" / THING.journal, "bob", (THING,))
-    survey = Survey(reading, ServiceSettings(), clock())
+    reading = JournalReading(root / "bob" / THING.journal, "bob", (THING,))
+    survey = JournalSurvey(reading, ServiceSettings(), clock())
     assert survey.wrong == [f"{nameless}: it has no name"]
     assert survey.invalid.keys() == {"x"}
 

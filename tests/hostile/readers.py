@@ -17,7 +17,7 @@ from agent_memory.entities import find_mentions
 from agent_memory.entities.identifiers import find_identifiers
 from agent_memory.index.excerpts import excerpt
 from agent_memory.ingestion.summaries.quoting import quotes_of
-from agent_memory.ingestion.summaries.sentence_value import Passage
+from agent_memory.ingestion.summaries.sentence_value import SummaryTurn
 from agent_memory.knowledge.intake.transcripts import transcript_in
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, cut_turn, split_turns
 from agent_memory.knowledge.passages.front_matter import read_front_matter
@@ -59,7 +59,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "capture of a tool": lambda text: _EXTRACTOR.examine(text, "tool", now=NOON),
     "own sentences": own_sentences,
     "teammate statements": teammate_statements,
-    "summary": lambda text: quotes_of([Passage("epi-1", text, "Ann")], 500),
+    "summary": lambda text: quotes_of([SummaryTurn("epi-1", text, "Ann")], 500),
     "passages": cut_passages,
     "settings passages": lambda text: cut_passages(text, is_settings=True),
     "exchange": lambda text: cut_turn(SpokenTurn(text, "Ann", is_named=True), [SpokenTurn(text + "?", "Ben")]),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.ingestion.working import runner_of
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import Caller, open_service
@@ -148,7 +148,7 @@ async def talked(root: Path) -> None:
     talk = (await ingest.conversation("k", title="Chat", caller=Caller("s"))).record.id
     for order, text in enumerate(TELLS * 6):
         trust: Any = "low" if "x.example" in text else "high"
-        turn = Turn(f"{text} ({order})", "user", "Tobias Reuter", trust=trust)
+        turn = ReceivedTurn(f"{text} ({order})", "user", "Tobias Reuter", trust=trust)
         await ingest.turn(turn, conversation=talk, order=order, is_live=True, caller=Caller("s"))
     ran = await runner_of(knowledge, service, Caller("s")).run()
     assert ran.failed == 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from amplifier_core import HookResult
 
 from agent_memory.integrations.amplifier.messages import last_assistant_text, text_of_content, text_of_result
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.logs import get_logger
 from agent_memory.models import MAX_TEXT_CHARS, utc_now
 from agent_memory.settings import KNOWLEDGE_TOOLS
@@ -121,7 +121,7 @@ class IngestionHooks:
         if text.strip() and not self._session.consent.is_stopped:
             self._is_open = True
             is_low = role != "user" and self._session.taint.by is not None
-            self._intake.take(Turn(text, role, speaker, utc_now(), trust="low" if is_low else "high"))
+            self._intake.take(ReceivedTurn(text, role, speaker, utc_now(), trust="low" if is_low else "high"))
 
     def _end_turn(self) -> None:
         if self._is_open:

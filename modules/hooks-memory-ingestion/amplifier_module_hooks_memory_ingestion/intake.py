@@ -25,7 +25,7 @@ from amplifier_module_hooks_memory_ingestion.losses import Losses
 if TYPE_CHECKING:
     from agent_memory.integrations.amplifier import MemorySession
     from agent_memory.integrations.amplifier.provider import SessionModel
-    from agent_memory.knowledge.intake.drafting import Turn
+    from agent_memory.knowledge.intake.drafting import ReceivedTurn
     from agent_memory.knowledge.tool_settings import IngestionSettings
 
 log = get_logger(__name__)
@@ -56,7 +56,7 @@ _FORGET: Final = re.compile(
 )
 
 
-def may_forget(turn: Turn) -> bool:
+def may_forget(turn: ReceivedTurn) -> bool:
     """Tell whether the user may order that something be forgotten; whether it was is known when the turn has ended."""
     return turn.role == "user" and _FORGET.search(turn.text[:_READ]) is not None
 
@@ -86,8 +86,8 @@ class Intake:
         self._agreed: set[str] = set()
         self._is_ending = False
         self.losses = Losses(session)
-        self._said: list[Turn] = []
-        self._ended: list[tuple[tuple[Turn, ...], bool]] = []
+        self._said: list[ReceivedTurn] = []
+        self._ended: list[tuple[tuple[ReceivedTurn, ...], bool]] = []
         self._portions: deque[Portion] = deque()
         self._keepers: dict[str, tuple[Keeper, Behind]] = {}
         self._taken = self._chars = self._waiting = 0
@@ -97,7 +97,7 @@ class Intake:
         self._writer: asyncio.Task[None] | None = None
         self._is_closed = self._forgets = False
 
-    def take(self, turn: Turn) -> None:
+    def take(self, turn: ReceivedTurn) -> None:
         """Note what was said; it is written when the turn has ended, or after `flush_seconds`."""
         if self._is_closed:
             return
@@ -218,7 +218,7 @@ class Intake:
         if begin and (self._portions or self.losses.is_untold) and (self._writer is None or self._writer.done()):
             self._writer = asyncio.get_running_loop().create_task(self._write_soon())
 
-    def _forget(self, turns: tuple[Turn, ...]) -> None:
+    def _forget(self, turns: tuple[ReceivedTurn, ...]) -> None:
         self._waiting -= len(turns)
         self._chars -= sum(len(each.text) for each in turns)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agent_memory.integrations.amplifier import MemorySession
     from agent_memory.integrations.amplifier.provider import SessionModel
     from agent_memory.knowledge.digest.model_digest import ModelEstimate
-    from agent_memory.knowledge.intake.drafting import Turn
+    from agent_memory.knowledge.intake.drafting import ReceivedTurn
     from agent_memory.knowledge.llm.port import ModelBudget
     from agent_memory.knowledge.tool_settings import IngestionSettings
     from agent_memory.memory import MemoryService
@@ -49,7 +49,7 @@ class Portion:
 
     agent_id: str
     group: str
-    turns: tuple[Turn, ...]
+    turns: tuple[ReceivedTurn, ...]
     forgets: bool = False
 
 
@@ -199,13 +199,13 @@ class Keeper:
         return service, self._knowledge
 
 
-def _prepared(portion: Portion) -> tuple[Turn, ...]:
+def _prepared(portion: Portion) -> tuple[ReceivedTurn, ...]:
     """Return the turns as they are to be kept: without what no file carries; what concerns the memory as an event.
 
     Of an event no statement is made: who has something forgotten repeats it.
     """
 
-    def event_of(turn: Turn) -> str:
+    def event_of(turn: ReceivedTurn) -> str:
         if portion.forgets:
             return _FORGETTING
         return _ACTIVATION if _is_wish(turn, portion.agent_id) else ""
@@ -213,7 +213,7 @@ def _prepared(portion: Portion) -> tuple[Turn, ...]:
     return tuple(replace(each, text=mended(each.text), event_type=event_of(each)) for each in portion.turns)
 
 
-def _is_wish(turn: Turn, agent_id: str) -> bool:
+def _is_wish(turn: ReceivedTurn, agent_id: str) -> bool:
     is_short = turn.role == "user" and len(turn.text) <= _LONGEST_WISH
     return is_short and is_wished(agent_id, turn.text, in_doubt=False)
 

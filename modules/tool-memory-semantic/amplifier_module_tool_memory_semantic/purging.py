@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent_memory.integrations.amplifier import MemorySession
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory
-    from agent_memory.privacy import Receipt
+    from agent_memory.privacy import PurgeReceipt
 
 _CHOOSE: Final = (
     "Nothing was forgotten. Call again with the ids that the user means; ask if that is not clear. To remove only a "
@@ -93,7 +93,7 @@ async def _known(service: MemoryService, memory_id: str, caller: Caller) -> Memo
     return found
 
 
-def _told(receipt: Receipt) -> dict[str, Any]:
+def _told(receipt: PurgeReceipt) -> dict[str, Any]:
     left = {"still_in": list(receipt.found), "not_done": list(receipt.failed)}
     return {
         "purged": True,

@@ -37,7 +37,7 @@ _LIMIT: Final = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class Page:
+class ListPage:
     """How much of a list is shown."""
 
     limit: Annotated[
@@ -84,7 +84,7 @@ class StateFilters:
         return frozenset(state for state, is_wanted in named.items() if is_wanted) or frozenset({"valid"})
 
 
-@command(Page, Filters, OfferedFilters, StateFilters, rows=True)
+@command(ListPage, Filters, OfferedFilters, StateFilters, rows=True)
 async def list_(
     run: Run,
     *,
@@ -97,7 +97,7 @@ async def list_(
     ] = False,
 ) -> None:
     """List memories, the newest first."""
-    page, state = run.given(Page), run.given(StateFilters)
+    page, state = run.given(ListPage), run.given(StateFilters)
     most = page.most
     listing = Listing(sort, await filters_given(run), state.states, state.trust, state.pinned, "", page.offset, most)
     listed = await (_pad_of(run, listing) if scratchpad else run.service.admin.browse(listing))

@@ -13,8 +13,8 @@ from agent_memory.cli.running import (
     FAILED,
     QUIET,
     SESSION_ID,
+    CommandPlace,
     ListingGroup,
-    Place,
     PlaceCommand,
     build_callback,
     command,
@@ -28,9 +28,9 @@ from agent_memory.files.wording import counted, human
 from agent_memory.journal.presence import check_all_present
 from agent_memory.lifecycle.backups import (
     Backup,
-    Listed,
+    BackupSummary,
     Manifest,
-    Preview,
+    RestorePreview,
     create_backup,
     folder_of_backups,
     list_backups,
@@ -44,7 +44,7 @@ from agent_memory.memory import Caller
 from agent_memory.models import to_text, utc_now
 
 if TYPE_CHECKING:
-    from agent_memory.lifecycle.backups import Restored
+    from agent_memory.lifecycle.backups import RestoredBackup
 
 _COLUMNS: Final = ("agent_id", "made_at", "memories", "bytes", "state", "file")
 _MEMORIES: Final = ("memory", "memories")
@@ -66,7 +66,7 @@ OlderThan = Annotated[
 
 
 @command(Anyone)
-async def create(place: Place) -> None:
+async def create(place: CommandPlace) -> None:
     """Make a backup beside those who write, one file for each agent, and read it again."""
     whose = place.given(Anyone).agent
     if whose is None and not agents_under(place.root):
@@ -88,7 +88,7 @@ async def create(place: Place) -> None:
         raise typer.Exit(FAILED)
 
 
-async def _create(place: Place, name: str) -> Backup:
+async def _create(place: CommandPlace, name: str) -> Backup:
     caller = Caller(SESSION_ID)
     async with opened(name, place.root) as service:
         await service.pad.notice(caller)
@@ -103,7 +103,7 @@ async def _create(place: Place, name: str) -> Backup:
     return made
 
 
-async def verify(place: Place, files: Files) -> None:
+async def verify(place: CommandPlace, files: Files) -> None:
     """Read backups whole, and say whether they are what they were."""
     rows, bad = [], 0
     for file in files:
@@ -123,7 +123,9 @@ async def verify(place: Place, files: Files) -> None:
         raise typer.Exit(FAILED)
 
 
-async def restore(place: Place, file: File, *, agent: Named = None, new: NewName = None, yes: Yes = False) -> None:
+async def restore(
+    place: CommandPlace, file: File, *, agent: Named = None, new: NewName = None, yes: Yes = False
+) -> None:
     """Bring back what an agent knew; of what it knows now a backup is made first."""
     agent = given(place, "agent")  # the environment names none: whose a backup is stands in it
     if agent is not None and new is not None:
@@ -133,7 +135,7 @@ async def restore(place: Place, file: File, *, agent: Named = None, new: NewName
     await _restore(place, _path_of(place, file), agent, new, yes=yes)
 
 
-async def restore_newest(place: Place, agent: str) -> None:
+async def restore_newest(place: CommandPlace, agent: str) -> None:
     """Restore the newest backup of an agent.
 
     Asks first, unless a journal of the agent is missing.
@@ -166,7 +168,7 @@ def _refuses_to_open(folder: AgentFolder) -> str:
     return ""
 
 
-async def _restore(place: Place, path: Path, agent: str | None, new: str | None, *, yes: bool) -> None:
+async def _restore(place: CommandPlace, path: Path, agent: str | None, new: str | None, *, yes: bool) -> None:
     preview = await asyncio.to_thread(preview_restore, path, place.root, agent, new)
     if not preview.is_new:
         _tell(place, preview)
@@ -181,7 +183,7 @@ async def _restore(place: Place, path: Path, agent: str | None, new: str | None,
     _report(place, preview, done)
 
 
-def _tell(place: Place, preview: Preview) -> None:
+def _tell(place: CommandPlace, preview: RestorePreview) -> None:
     """Say what a restoring would do, before it is done."""
     place.screen.note(
         f"{preview.agent_id} would know what it knew at {minute(preview.manifest.made_at)}: {_held(preview.manifest)}."
@@ -199,7 +201,7 @@ def _tell(place: Place, preview: Preview) -> None:
     place.screen.note("A backup of now is made first.")
 
 
-def _report(place: Place, preview: Preview, done: "Restored") -> None:
+def _report(place: CommandPlace, preview: RestorePreview, done: "RestoredBackup") -> None:
     place.screen.document(
         {
             "agent_id": done.folder.agent_id,
@@ -217,7 +219,7 @@ def _report(place: Place, preview: Preview, done: "Restored") -> None:
 
 
 @command(Anyone, rows=True)
-async def list_all(place: Place, *, check: Check = False) -> None:
+async def list_all(place: CommandPlace, *, check: Check = False) -> None:
     """List backups, the newest first: whose, how old, how large, and whether they can be used."""
     whose = place.given(Anyone).agent
     listed = await asyncio.to_thread(lambda: list_backups(place.root, whose, check=check))
@@ -234,7 +236,7 @@ async def list_all(place: Place, *, check: Check = False) -> None:
 
 
 @command(Anyone)
-async def prune(place: Place, *, keep: Keep = None, older_than: OlderThan = None, yes: Yes = False) -> None:
+async def prune(place: CommandPlace, *, keep: Keep = None, older_than: OlderThan = None, yes: Yes = False) -> None:
     """Remove backups; the newest whole one of each agent always stays."""
     if keep is None and older_than is None:
         raise ValidationError(
@@ -257,7 +259,7 @@ async def prune(place: Place, *, keep: Keep = None, older_than: OlderThan = None
     place.screen.show(f"Removed {counted(len(gone), 'backup')}, {human(freed)}; {left} left.")
 
 
-async def _tell_service(place: Place, path: Path, done: "Restored") -> None:
+async def _tell_service(place: CommandPlace, path: Path, done: "RestoredBackup") -> None:
     """Render the scratchpad anew, and log what was restored."""
     caller = Caller(SESSION_ID)
     async with opened(done.folder.agent_id, place.root) as service:
@@ -268,7 +270,7 @@ async def _tell_service(place: Place, path: Path, done: "Restored") -> None:
         await service.report("memory:backup_restored", caller, **said)
 
 
-def _path_of(place: Place, file: str) -> Path:
+def _path_of(place: CommandPlace, file: str) -> Path:
     path = Path(file)
     among = folder_of_backups(place.root) / file
     return among if not path.exists() and path.name == file and among.exists() else path
@@ -298,7 +300,7 @@ def _document(made: Backup) -> dict[str, Any]:
     return {"file": str(made.path), "bytes": made.size, **_said(made.manifest)}
 
 
-def _row(each: Listed) -> dict[str, Any]:
+def _row(each: BackupSummary) -> dict[str, Any]:
     return {
         "agent_id": each.agent_id,
         "made_at": to_text(each.made_at),
@@ -312,13 +314,13 @@ def _row(each: Listed) -> dict[str, Any]:
     }
 
 
-def _state(each: Listed) -> str:
+def _state(each: BackupSummary) -> str:
     if each.problem:
         return "damaged"
     return "whole" if each.is_checked else "not read again"
 
 
-def _age(each: Listed) -> str:
+def _age(each: BackupSummary) -> str:
     return f"of {minute(each.made_at)}"
 
 

@@ -7,7 +7,7 @@ import typer
 
 from agent_memory.cli.options import Anyone, choose_agent
 from agent_memory.cli.render import row
-from agent_memory.cli.running import Place, command
+from agent_memory.cli.running import CommandPlace, command
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.files.layout import agents_under, folder_of
 from agent_memory.files.names import CONSENT
@@ -45,7 +45,7 @@ _Limit = Annotated[
 
 
 @command(Anyone)
-async def consent(place: Place, limit: _Limit = None) -> None:
+async def consent(place: CommandPlace, limit: _Limit = None) -> None:
     """Show or limit what may be stored, of one agent or all."""
     named = place.given(Anyone).agent
     agent = None if named is None else choose_agent(named, place.root, may_be_new=False)

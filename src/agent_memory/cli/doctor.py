@@ -12,7 +12,7 @@ from rich.text import Text
 from agent_memory.cli.formats import encode
 from agent_memory.cli.options import Anyone, choose_agent
 from agent_memory.cli.render import show_beside
-from agent_memory.cli.running import FAILED, Place, command
+from agent_memory.cli.running import FAILED, CommandPlace, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import for_shell, one_line, plain
 from agent_memory.doctor import Action, AgentReport, HomeReport, Severity, examine, repair_all, salvaged
@@ -30,7 +30,7 @@ _STYLES: Final = {"OK": "green", "NOTE": "cyan", "WARNING": "bold yellow", "PROB
 
 @command(Anyone)
 async def doctor(
-    place: Place,
+    place: CommandPlace,
     *,
     repair: Annotated[
         bool, typer.Option("--repair", help="Mend what can be mended; the journal only after a copy of it.")
@@ -54,7 +54,7 @@ async def doctor(
         raise typer.Exit(FAILED)
 
 
-def _consult(place: Place, agent: str | None, *, repair: bool, dry_run: bool, verbose: bool) -> bool:
+def _consult(place: CommandPlace, agent: str | None, *, repair: bool, dry_run: bool, verbose: bool) -> bool:
     """Examine, repair and tell; returns whether all is well now."""
     screen, home = place.screen, place.root
     names = None if agent is None else [_known(agent, home)]

@@ -16,7 +16,7 @@ from agent_memory.models import is_memory_id
 from agent_memory.registry import NOT_CLEANED
 
 if TYPE_CHECKING:
-    from agent_memory.privacy import Plan, Purging, Receipt
+    from agent_memory.privacy import PurgePlan, PurgeReceipt, Purging
 
 _SHOWN: Final = 20
 _COLUMNS: Final = ("purge_id", "at", "records", "state")
@@ -79,7 +79,7 @@ async def _whole(run: Run, word: str) -> str:
     return memory_id
 
 
-def _confirm(run: Run, plan: "Plan") -> None:
+def _confirm(run: Run, plan: "PurgePlan") -> None:
     run.need_terminal("Nothing was purged.", "Purging")
     for text in plan.texts[:_SHOWN]:
         run.screen.note(text, style="")
@@ -91,7 +91,7 @@ def _confirm(run: Run, plan: "Plan") -> None:
     run.confirm(f"Purge {counted(len(plan.ids), 'record')}?", "Nothing was purged.")
 
 
-def _show(run: Run, receipt: "Receipt", count: int) -> None:
+def _show(run: Run, receipt: "PurgeReceipt", count: int) -> None:
     run.screen.show(
         f"Purged {counted(count, 'record')}. Made anew or removed: {', '.join(receipt.files) or 'nothing'}."
     )

@@ -76,7 +76,7 @@ Body = TypeVar("Body", bound="Callable[..., Any]")
 # -- what a command works with ----------------------------------------------------------------------------------------
 
 
-class Place(typer.Context):
+class CommandPlace(typer.Context):
     """What a command works with that is about no one agent; typer hands it over as its context.
 
     Attributes:
@@ -142,7 +142,7 @@ class Place(typer.Context):
         self.screen.options = {option: value for option, value, usual in values if value not in {None, usual}}
 
 
-class Run(Place):
+class Run(CommandPlace):
     """What a command works with that is about one agent."""
 
     service: MemoryService
@@ -222,7 +222,7 @@ def command(
     """Say what a command takes that is no parameter of its body.
 
     Args:
-        groups: Groups of options, which the body finds by `Place.given`.
+        groups: Groups of options, which the body finds by `CommandPlace.given`.
         rows: Whether it prints rows, which can be a table, CSV or JSON lines (`Screen.rows`).
         may_be_new: Whether it may begin the memory of an agent that does not exist yet.
         may_be_none: Whether it answers, as `agents` does, where there is no agent at all.
@@ -235,7 +235,7 @@ def command(
     return mark
 
 
-def show_none(place: Place) -> None:
+def show_none(place: CommandPlace) -> None:
     """Say that there are no agents."""
     place.screen.document({"root": str(place.root), "agents": []})
     place.screen.hint(
@@ -245,13 +245,13 @@ def show_none(place: Place) -> None:
 
 
 class PlaceCommand(Plain):
-    """A command about no one agent: its body is handed a `Place`, and is asynchronous; errors become exit codes.
+    """A command about no one agent: its body is handed a `CommandPlace`, and is asynchronous; errors become exit codes.
 
     Attributes:
         common: Options that every command of this kind takes.
     """
 
-    context_class = Place
+    context_class = CommandPlace
     common: ClassVar[tuple[type, ...]] = (Common,)
 
     def __init__(self, *args: Any, params: list[Any], callback: Any, **further: Any) -> None:
@@ -315,7 +315,7 @@ def _names_agent(word: str, root: Path) -> bool:
     return folder_of(word, root).path.exists() or newest_backup(root / word) is not None
 
 
-class Watch(Place):
+class Watch(CommandPlace):
     """What a command works with that monitors call.
 
     Attributes:
@@ -386,7 +386,7 @@ class ListingGroup(Group):
         options: Groups of options of the list.
     """
 
-    context_class = Place
+    context_class = CommandPlace
     options: ClassVar[tuple[type, ...]] = (Shape, Common)
 
     def __init__(self, *args: Any, params: list[Any], **further: Any) -> None:
@@ -398,10 +398,10 @@ class ListingGroup(Group):
         return super().invoke(ctx)
 
 
-def build_callback(list_all: Callable[[Place], Coroutine[Any, Any, None]]) -> Callable[[Place], None]:
+def build_callback(list_all: Callable[[CommandPlace], Coroutine[Any, Any, None]]) -> Callable[[CommandPlace], None]:
     """Return the callback of a group that lists."""
 
-    def list_if_alone(place: Place) -> None:
+    def list_if_alone(place: CommandPlace) -> None:
         if place.invoked_subcommand is None:
             perform(place, lambda: list_all(place))
 
@@ -424,7 +424,7 @@ def _plain_params(params: list[Any]) -> list[Any]:
     return params
 
 
-def perform(place: Place, body: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def perform(place: CommandPlace, body: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run a body once its place is known: errors become exit codes, warnings of the library sentences on stderr.
 
     An error of ours becomes its two sentences on stderr, or JSON.

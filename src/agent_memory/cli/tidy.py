@@ -17,7 +17,7 @@ from agent_memory.models import to_text
 from agent_memory.settings import build_settings
 
 if TYPE_CHECKING:
-    from agent_memory.lifecycle.tidying import Applied, LifecycleSettings, Plan, Suggestion, Tidying, Undone
+    from agent_memory.lifecycle.tidying import Applied, LifecycleSettings, RestoredRun, Suggestion, Tidying, TidyingPlan
 
 _COLUMNS: Final = ("id", "action", "importance", "why", "content")
 _RUN_COLUMNS: Final = ("id", "timestamp", "state", "said")
@@ -129,7 +129,7 @@ def _row(suggestion: "Suggestion") -> dict[str, Any]:
     }
 
 
-def _show(run: Run, plan: "Plan", done: "Applied | None") -> None:
+def _show(run: Run, plan: "TidyingPlan", done: "Applied | None") -> None:
     suggested = plan.suggestions if done is None else done.done
     rows = [_row(each) for each in suggested]
     document: dict[str, Any] = {
@@ -154,11 +154,11 @@ def _show(run: Run, plan: "Plan", done: "Applied | None") -> None:
         _conclude(run, plan, done)
 
 
-def _counted(plan: "Plan") -> str:
+def _counted(plan: "TidyingPlan") -> str:
     return counted(plan.memories, "memory", "memories")
 
 
-def _conclude(run: Run, plan: "Plan", done: "Applied | None") -> None:
+def _conclude(run: Run, plan: "TidyingPlan", done: "Applied | None") -> None:
     say = run.screen.hint
     if done is not None:
         for left in done.left_out:
@@ -193,7 +193,7 @@ async def _list_runs(run: Run, tidying: "Tidying") -> None:
         run.screen.note("Nothing was tidied yet.")
 
 
-def _show_undone(run: Run, undone: "Undone") -> None:
+def _show_undone(run: Run, undone: "RestoredRun") -> None:
     left = [{"id": each.id, "why": each.why} for each in undone.left_out]
     restored = [each.id for each in undone.restored]
     run.screen.document(

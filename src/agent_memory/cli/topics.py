@@ -28,7 +28,7 @@ from agent_memory.store.cleaning import make_record
 from agent_memory.times import describe_saying
 
 if TYPE_CHECKING:
-    from agent_memory.knowledge.topics.saves import Kept
+    from agent_memory.knowledge.topics.saves import PageFiles
 
 _COLUMNS: Final = ("name", "items", "consolidated_at", "edited", "title")
 _NAMED: Final = 10
@@ -164,7 +164,7 @@ async def _declare(run: Run, knowledge: Knowledge, pages: Pages, title: str, des
     run.screen.document({"agent_id": run.service.agent_id, "declared": declared.value.name, **worked})
 
 
-def _document(topic: Topic, kept: "Kept") -> dict[str, Any]:
+def _document(topic: Topic, kept: "PageFiles") -> dict[str, Any]:
     return {
         "id": topic.id,
         "name": topic.name,
@@ -180,7 +180,7 @@ def _document(topic: Topic, kept: "Kept") -> dict[str, Any]:
     }
 
 
-def _state(topic: Topic, kept: "Kept") -> str:
+def _state(topic: Topic, kept: "PageFiles") -> str:
     said = f" · {minute(topic.consolidated_at)}" if topic.consolidated_at is not None else " · no page yet"
     edited = " · changed by hand" if kept.is_edited or topic.edited_by else ""
     untrusted = " · low trust" if topic.trust == "low" else ""

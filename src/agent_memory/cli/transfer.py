@@ -61,7 +61,7 @@ FormatName = Annotated[
 ]
 
 
-class Tally:
+class TransferTally:
     """Counts what became of each memory, and says so once.
 
     Args:
@@ -232,7 +232,7 @@ async def import_(
     records = list(decode(content, chosen, run.service.agent_id))
     importable = [record for record in records if record.memory is not None]
     labels = [{"line": record.line} for record in importable]
-    report = Tally(run.screen, "Would import" if dry_run else "Imported", labels)
+    report = TransferTally(run.screen, "Would import" if dry_run else "Imported", labels)
     report.counts.update(lowered=0, raised=0)
     report.unknown_fields = dict.fromkeys(field for record in records for field in record.unknown_fields)
     for record in records:
@@ -383,10 +383,10 @@ async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory
     report.end()
 
 
-async def _transfer(run: Run, doing: str, memories: list[Memory], target: "MemoryStorage | None") -> Tally:
+async def _transfer(run: Run, doing: str, memories: list[Memory], target: "MemoryStorage | None") -> TransferTally:
     """Bring what is missing to another storage, None for this agent's own, and tell what became of each."""
     there = "here" if target is None else "there"
-    report = Tally(run.screen, f"{doing}ed", [{"id": memory.id} for memory in memories], there)
+    report = TransferTally(run.screen, f"{doing}ed", [{"id": memory.id} for memory in memories], there)
     report.counts["forgotten"] = 0
     with report.counting(f"{doing}ing") as each:
         await run.service.admin.transfer(memories, each, run.caller, to=target)

@@ -19,7 +19,16 @@ from agent_memory.care.agents import (
 from agent_memory.cli.backup import lacks_journal
 from agent_memory.cli.options import Yes, choose_agent, complete_agent
 from agent_memory.cli.render import others_of, show_agents
-from agent_memory.cli.running import QUIET, ListingGroup, Place, PlaceCommand, Run, build_callback, command, show_none
+from agent_memory.cli.running import (
+    QUIET,
+    CommandPlace,
+    ListingGroup,
+    PlaceCommand,
+    Run,
+    build_callback,
+    command,
+    show_none,
+)
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.layout import AgentFolder, agents_under, folder_of
 from agent_memory.files.wording import counted
@@ -37,7 +46,7 @@ NewName = Annotated[str, typer.Argument(metavar="NEW", help="A name that no agen
 
 
 @command(rows=True)
-async def list_agents(place: Place) -> None:
+async def list_agents(place: CommandPlace) -> None:
     """List all agents: how many memories, how much room they take, when they were last used."""
     _sweep(place)
     summaries = [summary_of(name, place.root) for name in agents_under(place.root)]
@@ -48,7 +57,7 @@ async def list_agents(place: Place) -> None:
         show_none(place)
 
 
-async def rename(place: Place, old: Name, new: NewName, *, yes: Yes = False) -> None:
+async def rename(place: CommandPlace, old: Name, new: NewName, *, yes: Yes = False) -> None:
     """Give an agent another name."""
     folder = _existing(place, old)
     new_folder(new, place.root, folder.agent_id)
@@ -58,7 +67,7 @@ async def rename(place: Place, old: Name, new: NewName, *, yes: Yes = False) -> 
     place.screen.show(f"{folder.agent_id} is {renamed.agent_id} now.")
 
 
-async def copy(place: Place, old: Name, new: NewName) -> None:
+async def copy(place: CommandPlace, old: Name, new: NewName) -> None:
     """Begin a second agent with all that an agent remembers."""
     folder = _existing(place, old)
     copied = copy_agent(folder, new, place.root)
@@ -66,7 +75,7 @@ async def copy(place: Place, old: Name, new: NewName) -> None:
     place.screen.show(f"{copied.agent_id} knows what {folder.agent_id} knows. From now on each remembers for itself.")
 
 
-async def delete(place: Place, name: Name, *, yes: Yes = False) -> None:
+async def delete(place: CommandPlace, name: Name, *, yes: Yes = False) -> None:
     """Delete an agent with everything it remembers. Cannot be undone."""
     folder = _existing(place, name)
     summary = summary_of(folder.agent_id, place.root)
@@ -79,7 +88,7 @@ async def delete(place: Place, name: Name, *, yes: Yes = False) -> None:
     place.screen.show(f"Deleted {what}.")
 
 
-async def reset(place: Place, name: Name, *, yes: Yes = False) -> None:
+async def reset(place: CommandPlace, name: Name, *, yes: Yes = False) -> None:
     """Reset an agent; archive what is left among the backups."""
     folder = _existing(place, name)
     find_reset_files(folder)
@@ -90,12 +99,12 @@ async def reset(place: Place, name: Name, *, yes: Yes = False) -> None:
     place.screen.show(f"{folder.agent_id} starts again. What was left is in {moved}.")
 
 
-def _existing(place: Place, name: str) -> AgentFolder:
+def _existing(place: CommandPlace, name: str) -> AgentFolder:
     _sweep(place)
     return folder_of(choose_agent(name, place.root, may_be_new=False), place.root)
 
 
-def _sweep(place: Place) -> None:
+def _sweep(place: CommandPlace) -> None:
     """Remove what earlier commands left that were interrupted; what cannot be removed stops nothing else."""
     try:
         swept = sweep_agents(place.root)
@@ -108,7 +117,7 @@ def _sweep(place: Place) -> None:
             )
 
 
-def _ask(place: Place, question: str, otherwise: str, name: str, *, yes: bool) -> None:
+def _ask(place: CommandPlace, question: str, otherwise: str, name: str, *, yes: bool) -> None:
     if not yes:
         place.need_terminal(otherwise)
         place.screen.note(_SESSIONS.format(name=name))

@@ -12,7 +12,7 @@ from agent_memory.cli.render import row
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import brief, minute
 from agent_memory.errors import UnknownIdError
-from agent_memory.lifecycle.provenance import MOST_LINKS, Changed, Provenance, Sources, Step
+from agent_memory.lifecycle.provenance import MOST_LINKS, Provenance, ProvenanceStep, RecordChange, Sources
 from agent_memory.models import Episode, Resource, Topic, to_text
 from agent_memory.redaction import quoted
 
@@ -98,7 +98,7 @@ def _show(run: Run, found: Provenance) -> None:
     _steps(run, "used by", found.used_by)
 
 
-def _steps(run: Run, label: str, steps: tuple[Step, ...]) -> None:
+def _steps(run: Run, label: str, steps: tuple[ProvenanceStep, ...]) -> None:
     for position, each in enumerate(steps[:_SHOWN]):
         row(run.screen, "" if position else label, _step(each))
     if len(steps) > _SHOWN:
@@ -106,7 +106,7 @@ def _steps(run: Run, label: str, steps: tuple[Step, ...]) -> None:
         row(run.screen, "", f"… and {len(steps) - _SHOWN} {more}others; --json has them")
 
 
-def _step(step: Step) -> str:
+def _step(step: ProvenanceStep) -> str:
     """Return a record of a chain on one line; what is further away is set in."""
     where = step.detail if step.kind == "resource" and step.detail != step.text else ""
     told = ", ".join(filter(None, (step.trust, where, step.state if step.state in _NOT_HERE else "")))
@@ -115,7 +115,7 @@ def _step(step: Step) -> str:
     return f"{away}{step.rel.replace('_', ' ')} {step.id} ({told}){text}"
 
 
-def _change(changed: Changed) -> str:
+def _change(changed: RecordChange) -> str:
     fields = f": {', '.join(changed.fields)}" if changed.fields else ""
     session = f", session {changed.session}" if changed.session else ""
     trust = f", {changed.trust} trust since" if changed.trust is not None and "trust" in changed.fields else ""
@@ -157,7 +157,7 @@ def _document(found: Provenance) -> dict[str, Any]:
     }
 
 
-def _plain(step: Step) -> dict[str, Any]:
+def _plain(step: ProvenanceStep) -> dict[str, Any]:
     return {
         "rel": step.rel,
         "id": step.id,

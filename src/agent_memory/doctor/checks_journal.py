@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.doctor.reading import Reading
+from agent_memory.doctor.reading import JournalReading
 from agent_memory.encryption import unlock
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files import names
@@ -324,7 +324,7 @@ def _find_title(case: Case, record_id: str) -> str:
     journals = {kind.journal for kind in KINDS if record_id.startswith(kind.prefix)}
     for name in journals:
         kinds = tuple(kind for kind in KINDS if kind.journal == name)
-        record = Reading(case.folder.path / name, case.folder.agent_id, kinds).load().get(record_id)
+        record = JournalReading(case.folder.path / name, case.folder.agent_id, kinds).load().get(record_id)
         if record is not None:
             return get_title(record)
     return ""

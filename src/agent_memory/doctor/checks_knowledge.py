@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.doctor.reading import Reading
+from agent_memory.doctor.reading import JournalReading
 from agent_memory.entities.removed_rules import count_guesses
 from agent_memory.files.concerns import Concern
 from agent_memory.files.wording import counted, few
@@ -44,7 +44,7 @@ def examine_topics(case: Case) -> Iterator[Concern]:
 def examine_speakers(case: Case) -> Iterator[Concern]:
     """Yield concerns about turns with a guessed speaker."""
     kinds = tuple(kind for kind in KINDS if kind.journal == TALKS_FILE)
-    talks = Reading(case.folder.path / TALKS_FILE, case.folder.agent_id, kinds).load().values()
+    talks = JournalReading(case.folder.path / TALKS_FILE, case.folder.agent_id, kinds).load().values()
     yield from of_speakers(talks, case.journal.iter_records())
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.doctor.reading import Kinds, Reading
-from agent_memory.doctor.survey import Survey
+from agent_memory.doctor.reading import JournalReading, Kinds
+from agent_memory.doctor.survey import JournalSurvey
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.atomic import signature
 from agent_memory.files.names import STAMP
@@ -51,8 +51,8 @@ class Case:
     kinds: Kinds
     is_first: bool = True
     progress: Callable[[int, int], None] | None = None
-    journal: Reading = field(init=False)
-    survey: Survey = field(init=False)
+    journal: JournalReading = field(init=False)
+    survey: JournalSurvey = field(init=False)
     segments: list[SegmentCheck] = field(init=False, default_factory=list)
     _looked: object = field(init=False, default=None)
 
@@ -64,17 +64,17 @@ class Case:
         """Read the journal as it is now."""
         self._looked = signature(self.path)
         self.segments = self._segments()
-        self.journal = Reading(self.path, self.folder.agent_id, self.kinds, self.progress)
-        self.survey = Survey(self.journal, self.settings, self.now, [check.compare for check in self.segments])
+        self.journal = JournalReading(self.path, self.folder.agent_id, self.kinds, self.progress)
+        self.survey = JournalSurvey(self.journal, self.settings, self.now, [check.compare for check in self.segments])
 
     def read_what_is_new(self) -> None:
         """Read the journal again if it has changed: a session may have written since."""
         if signature(self.path) != self._looked:
             self.read_again()
 
-    def reading_of(self, path: Path) -> Reading:
+    def reading_of(self, path: Path) -> JournalReading:
         """Return what is in a copy of this journal."""
-        return Reading(path, self.folder.agent_id, self.kinds)
+        return JournalReading(path, self.folder.agent_id, self.kinds)
 
     def _segments(self) -> list[SegmentCheck]:
         if self.path != self.folder.journal or numpy_if_there() is None:
@@ -141,7 +141,7 @@ def salvaged(path: Path, folder: AgentFolder, kinds: Kinds = KINDS) -> Iterator[
         ValidationError: It is no copy of a journal.
         StorageError: It cannot be read.
     """
-    copy = Reading(path, folder.agent_id, kinds)
+    copy = JournalReading(path, folder.agent_id, kinds)
     if copy.file.trouble is not None:
         raise StorageError(f"{path.name} cannot be read: {copy.file.trouble}.")
     if copy.file.size is None:

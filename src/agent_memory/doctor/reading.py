@@ -1,4 +1,4 @@
-"""`Reading`: a journal as the doctor reads it, some thousand records at a time. Looks, never writes."""
+"""`JournalReading`: a journal as the doctor reads it, some thousand records at a time. Looks, never writes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Kinds = tuple["Kind[Any]", ...]
 
 
-class Reading:
+class JournalReading:
     """A journal, or a copy of one, and its records, of which some thousand are in memory at a time.
 
     Args:

@@ -1,4 +1,4 @@
-"""`Survey`: what is to be known of all records of a journal, gathered in one pass, some thousand at a time."""
+"""`JournalSurvey`: what is to be known of all records of a journal, gathered in one pass, some thousand at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.doctor.reading import Reading
+    from agent_memory.doctor.reading import JournalReading
     from agent_memory.journal import Change, FoldedSize, Line
     from agent_memory.models import Record
     from agent_memory.settings import ServiceSettings
@@ -33,7 +33,7 @@ SHOWN_AT_MOST: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class RecordLinks:
     """What tells whether a record replaces another one, as `Record` has it.
 
     Attributes:
@@ -52,7 +52,7 @@ class Linked:
         return self.expires_at is not None and self.expires_at <= now
 
 
-class Survey:
+class JournalSurvey:
     """What the records of a journal are like.
 
     Args:
@@ -79,7 +79,7 @@ class Survey:
 
     def __init__(
         self,
-        reading: Reading,
+        reading: JournalReading,
         settings: ServiceSettings,
         now: datetime,
         others: Sequence[Callable[[list[Line]], object]] = (),
@@ -87,7 +87,7 @@ class Survey:
         self._reading, self._now = reading, now
         self._rule = Selection(SHOWN_AT_MOST, settings.promotion_access_threshold)
         self._shown: list[tuple[Ranked, Record]] = []
-        self._linked: dict[str, dict[str, Linked]] = {kind.name: {} for kind in reading.kinds}
+        self._linked: dict[str, dict[str, RecordLinks]] = {kind.name: {} for kind in reading.kinds}
         self.count = self.expired = self.forgotten = 0
         self.invalid: dict[str, str] = {}
         self.refused: list[tuple[str, str]] = []
@@ -109,11 +109,11 @@ class Survey:
     def shown(self) -> list[Any]:
         """Return the valid records that a scratchpad may show, and others, in the order of storing."""
         known = self._linked[self._reading.kinds[0].name].values()
-        ranked: list[tuple[Ranked, Record | Linked]] = [*self._shown]
+        ranked: list[tuple[Ranked, Record | RecordLinks]] = [*self._shown]
         ranked += [(one.rank, one) for one in known if one.rank is not None and one.id not in self.replaced]
         chosen = sorted(heapq.nlargest(SHOWN_AT_MOST, ranked, key=_rank), key=lambda pair: pair[0][2])
-        missing = self._reading.load([one.id for _, one in chosen if isinstance(one, Linked)])
-        return [missing[one.id] if isinstance(one, Linked) else one for _, one in chosen]
+        missing = self._reading.load([one.id for _, one in chosen if isinstance(one, RecordLinks)])
+        return [missing[one.id] if isinstance(one, RecordLinks) else one for _, one in chosen]
 
     def links(self) -> Mapping[str, str | None]:
         """Return what each record that ever replaced another one, or was replaced, replaces now."""
@@ -157,7 +157,7 @@ class Survey:
         is_candidate = kind is self._reading.kinds[0] and not has_expired and self._rule.admits(record)
         rank = (record.pinned, self._rule.moment(record), self.count) if is_candidate else None
         if hash(record.id) in file.linked:
-            self._linked[kind.name][record.id] = Linked(
+            self._linked[kind.name][record.id] = RecordLinks(
                 record.id, record.trust, record.timestamp, record.supersedes, record.expires_at, rank
             )
         elif rank is not None:
@@ -177,7 +177,7 @@ class Survey:
         return ((entry.changes[0].id, why) for entry, why in bad)
 
 
-def _replacements(linked: Mapping[str, Linked]) -> Replacements:
+def _replacements(linked: Mapping[str, RecordLinks]) -> Replacements:
     found = Replacements(cast("Mapping[str, Record]", linked))
     found.note(cast("Mapping[str, Record | None]", linked))
     return found

@@ -23,7 +23,7 @@ _MOST_BYTES: Final = 6_144
 """Most bytes of the merges, of the 8 KiB of metadata."""
 
 
-class Said(TypedDict):
+class AttributeValue(TypedDict):
     """Value of an attribute, its trust, and the ID of its entity."""
 
     value: str
@@ -39,7 +39,7 @@ class Merges(TypedDict):
     """
 
     ids: list[str]
-    attributes: dict[str, list[Said]]
+    attributes: dict[str, list[AttributeValue]]
     aliases: dict[str, list[str]]
 
 
@@ -118,11 +118,11 @@ def list_cluster(entity_id: str, by_id: Mapping[str, Entity]) -> list[str]:
     return [entity.id for entity in by_id.values() if find_root(entity, by_id) is root]
 
 
-def _said(value: str, entity: Entity) -> Said:
-    return Said(value=value, trust=entity.trust, by=entity.id)
+def _said(value: str, entity: Entity) -> AttributeValue:
+    return AttributeValue(value=value, trust=entity.trust, by=entity.id)
 
 
-def _holds(said: list[Said]) -> Said:
+def _holds(said: list[AttributeValue]) -> AttributeValue:
     """Return the latest value of the highest trust."""
     return max(enumerate(said), key=lambda each: (TRUST_ORDER.index(each[1]["trust"]), each[0]))[1]
 

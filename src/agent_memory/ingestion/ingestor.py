@@ -12,7 +12,7 @@ from agent_memory.ingestion import metrics
 from agent_memory.ingestion.config import MemoryIngestionConfig
 from agent_memory.ingestion.queues.background import Background
 from agent_memory.ingestion.shapes import Episode, checked_group, episode_of, group_id_of
-from agent_memory.knowledge.intake.drafting import Turn as Said
+from agent_memory.knowledge.intake.drafting import ReceivedTurn as Said
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.llm.port import Asking, ModelBudget
 from agent_memory.knowledge.records import Knowledge

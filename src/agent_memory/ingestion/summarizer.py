@@ -74,7 +74,7 @@ class ConversationSummarizer:
         never = await get_forgotten_sources(self._knowledge)
         for each in await self._knowledge.resources.valid():
             if each.group == group and each.resource_type == "conversation":
-                conversation = await making.Conversation.read(self._knowledge, each.id, never)
+                conversation = await making.UncoveredTurns.read(self._knowledge, each.id, never)
                 made += await conversation.summarise(self._knowledge, self.config)
         return summary_of(made[-1]) if made else None
 

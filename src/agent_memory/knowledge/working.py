@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.knowledge.digest.model_digest import ModelDigest, ModelPermission
 from agent_memory.knowledge.digest.passage_digest import PassageDigest
-from agent_memory.knowledge.items.stage import Items
+from agent_memory.knowledge.items.stage import ItemStage
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.stage import Publishing
 from agent_memory.memory import NOBODY
@@ -39,12 +39,12 @@ def runner_of(
         service: Its memories, where items go.
         caller: For events.
         at_once: Make every page of which something is new, however little: a person waits for it.
-        more: Stages that run after `Items`.
+        more: Stages that run after `ItemStage`.
         asking: Access to a language model that digests passages; None for none.
         permission: Conditions of its use; those of a program that hands over a model when omitted.
     """
     person, caller = caller, caller.of_no_group()
-    stages: list[Stage] = [Items(knowledge, service, kind.name, caller) for kind in (RESOURCE, EPISODE)]
+    stages: list[Stage] = [ItemStage(knowledge, service, kind.name, caller) for kind in (RESOURCE, EPISODE)]
     pages = Pages(knowledge, service, 1) if at_once else Pages(knowledge, service)
     last: list[Whole] = [Publishing(knowledge, service, pages, caller, at_once=at_once)]
     if asking is not None and asking.model is not None:

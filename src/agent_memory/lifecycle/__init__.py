@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.lifecycle.archive import Archive
+    from agent_memory.lifecycle.archive import MemoryArchive
     from agent_memory.lifecycle.entry_types import ImportanceLevel, MemoryEntryType
     from agent_memory.lifecycle.facade.configs import ArchivalConfig, CleanupConfig, EmbeddingConfig, MemoryStoreConfig
     from agent_memory.lifecycle.facade.context import ContextBuilder, RelevanceFilter
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agent_memory.lifecycle.facade.store import MemoryStore
     from agent_memory.lifecycle.facade.world import MemoryStoreWorldModelIntegration, WorldModel
     from agent_memory.lifecycle.importance import ImportanceCalculator, importance_of
-    from agent_memory.lifecycle.tidying import LifecycleSettings, Plan, Tidying
+    from agent_memory.lifecycle.tidying import LifecycleSettings, Tidying, TidyingPlan
     from agent_memory.memory.briefing import Briefer
     from agent_memory.memory.briefing_result import Briefing
     from agent_memory.memory.session_briefing import SessionBriefing
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ArchivalConfig",
     "ArchivalManager",
-    "Archive",
     "Briefer",
     "Briefing",
     "CleanupConfig",
@@ -38,6 +37,7 @@ __all__ = [
     "ImportanceCalculator",
     "ImportanceLevel",
     "LifecycleSettings",
+    "MemoryArchive",
     "MemoryEntry",
     "MemoryEntryType",
     "MemoryPerformanceMetrics",
@@ -45,12 +45,12 @@ __all__ = [
     "MemoryStoreConfig",
     "MemoryStoreSignalBusIntegration",
     "MemoryStoreWorldModelIntegration",
-    "Plan",
     "RAGIntegration",
     "RelevanceFilter",
     "SessionBriefing",
     "Signal",
     "Tidying",
+    "TidyingPlan",
     "UnifiedSignalBus",
     "WorldModel",
     "importance_of",

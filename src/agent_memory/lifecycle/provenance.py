@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.knowledge.pages.subjects import is_derived
-from agent_memory.lifecycle.archive import Archive, archive_exists
+from agent_memory.lifecycle.archive import MemoryArchive, archive_exists
 from agent_memory.memory.audit import read_audit
 from agent_memory.memory.trust import lowest
 from agent_memory.models import (
@@ -76,7 +76,7 @@ _SAID: Final[dict[tuple[str, str], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ProvenanceStep:
     """A record at the other end of a relation.
 
     Attributes:
@@ -101,7 +101,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class RecordChange:
     """A change of a record: when, what was done, by which session, and which fields; `trust` is what it had then."""
 
     at: datetime
@@ -131,11 +131,11 @@ class Provenance:
     kind: str
     state: State
     why: str
-    rests_on: tuple[Step, ...] = ()
-    replaces: tuple[Step, ...] = ()
+    rests_on: tuple[ProvenanceStep, ...] = ()
+    replaces: tuple[ProvenanceStep, ...] = ()
     replaced_by: str | None = None
-    used_by: tuple[Step, ...] = ()
-    changes: tuple[Changed, ...] = ()
+    used_by: tuple[ProvenanceStep, ...] = ()
+    changes: tuple[RecordChange, ...] = ()
 
 
 class Sources:
@@ -201,7 +201,7 @@ class Sources:
             replaced = await storage.replaced_by([record_id])
             return record, "replaced" if replaced else "expired" if record.is_expired(utc_now()) else "here"
         if kind is MEMORY and archive_exists(self._service.agent_id, self._service.settings):
-            archive = Archive(self._service)
+            archive = MemoryArchive(self._service)
             try:
                 if (archived := await archive.get(record_id)) is not None:
                     return archived, "archived"
@@ -215,15 +215,15 @@ class Sources:
         versions: list[Version[Any]] = await past.history(record_id)
         return versions
 
-    async def _step(self, rel: str, record_id: str, depth: int = 1) -> tuple[Step, Record | None]:
+    async def _step(self, rel: str, record_id: str, depth: int = 1) -> tuple[ProvenanceStep, Record | None]:
         kind = self._kind_of(record_id)
         if kind is None:
-            return Step(rel, record_id, depth=depth), None
+            return ProvenanceStep(rel, record_id, depth=depth), None
         record, state = await self._found(kind, record_id)
         if record is None:
-            return Step(rel, record_id, kind.name, depth=depth), None
+            return ProvenanceStep(rel, record_id, kind.name, depth=depth), None
         text = record.name if isinstance(record, Topic) else kind.text_of(record)
-        return Step(rel, record_id, kind.name, text, record.trust, state, depth, record.source.detail), record
+        return ProvenanceStep(rel, record_id, kind.name, text, record.trust, state, depth, record.source.detail), record
 
     async def _naming(self, record: Record) -> list[tuple[str, str]]:
         """Return of an entity the sources that name it."""
@@ -232,9 +232,9 @@ class Sources:
         mentions = await self._knowledge.mentions.linked_to(record.id)
         return [(NAMED_IN, link.id) for each in mentions for link in each.links if link.rel == FROM]
 
-    async def _rests_on(self, record: Record, more: list[tuple[str, str]]) -> list[Step]:
+    async def _rests_on(self, record: Record, more: list[tuple[str, str]]) -> list[ProvenanceStep]:
         """Return what the words of a record come from, and what those come from, each once, the nearest first."""
-        found: list[Step] = []
+        found: list[ProvenanceStep] = []
         seen, waiting = {record.id}, [(1, rel, one) for rel, one in (*_sources_of(record), *more)]
         while waiting and len(found) < MOST_LINKS:
             depth, rel, one = waiting.pop(0)
@@ -247,8 +247,8 @@ class Sources:
                 waiting += [(depth + 1, rel, each) for rel, each in _sources_of(other)]
         return found
 
-    async def _replaces(self, kind: Kind[Any], record: Record) -> list[Step]:
-        found: list[Step] = []
+    async def _replaces(self, kind: Kind[Any], record: Record) -> list[ProvenanceStep]:
+        found: list[ProvenanceStep] = []
         older, seen = record.supersedes, {record.id}
         while older is not None and older not in seen and len(found) < MOST_LINKS:
             seen.add(older)
@@ -257,9 +257,9 @@ class Sources:
             older = None if other is None else other.supersedes
         return found
 
-    async def _used_by(self, record_id: str) -> list[Step]:
+    async def _used_by(self, record_id: str) -> list[ProvenanceStep]:
         """Return what rests on a record: what is drawn from it, covers it, or has it on a page."""
-        found: dict[str, Step] = {}
+        found: dict[str, ProvenanceStep] = {}
         memories: Any = self._service.admin
         for storage in (memories, *(self._knowledge.storages if self._knowledge is not None else ())):
             kind: Kind[Any] = MEMORY if storage is memories else storage.kind
@@ -267,17 +267,19 @@ class Sources:
                 rels = [link.rel for link in each.links if link.id == record_id and is_told(link.rel)]
                 if rels and kind is not MENTIONS and len(found) < MOST_LINKS:
                     text = each.name if isinstance(each, Topic) else kind.text_of(each)
-                    found[each.id] = Step(rels[0], each.id, kind.name, text, each.trust, "here", 1, each.source.detail)
+                    found[each.id] = ProvenanceStep(
+                        rels[0], each.id, kind.name, text, each.trust, "here", 1, each.source.detail
+                    )
         if self._knowledge is not None and record_id.startswith(MEMORY.prefix):
             for topic in (await self._knowledge.topics.browse(Listing())).records:
                 if record_id in topic.item_ids:
-                    found[topic.id] = Step("on_page", topic.id, "topic", topic.name, topic.trust, "here")
+                    found[topic.id] = ProvenanceStep("on_page", topic.id, "topic", topic.name, topic.trust, "here")
         return list(found.values())
 
-    async def _changes(self, kind: Kind[Any], record_id: str) -> list[Changed]:
+    async def _changes(self, kind: Kind[Any], record_id: str) -> list[RecordChange]:
         """Return what became of a record; of memories the audit says by which session."""
         audited = await asyncio.to_thread(self._audited, record_id) if kind is MEMORY else []
-        found: list[Changed] = []
+        found: list[RecordChange] = []
         before: Record | None = None
         for version in await self._history(kind, record_id):
             now = version.record
@@ -286,7 +288,7 @@ class Sources:
                 what = _what(version.op, before, found)
                 first = now.created_by_session if now is not None and not found else ""
                 by = first or _nearest(audited, what, version.at)
-                found.append(Changed(version.at, what, by, fields, None if now is None else now.trust))
+                found.append(RecordChange(version.at, what, by, fields, None if now is None else now.trust))
             before = now
         return found
 
@@ -323,7 +325,7 @@ _EVENTS: Final = {
 """What was done, by the event of it in the audit."""
 
 
-def _what(op: str, before: Record | None, earlier: list[Changed]) -> str:
+def _what(op: str, before: Record | None, earlier: list[RecordChange]) -> str:
     if op in {"delete", "move"}:
         return "forgotten" if op == "delete" else "archived"
     if before is not None:
@@ -346,7 +348,7 @@ def _sources_of(record: Record) -> Iterable[tuple[str, str]]:
     return own + [(link.rel, link.id) for link in record.links if link.rel in {PART_OF, MERGED_INTO, NAMES}]
 
 
-def _why(record: Record, rests: list[Step]) -> str:
+def _why(record: Record, rests: list[ProvenanceStep]) -> str:
     """Return why a record has its trust."""
     if named := [each for each in rests if each.rel == NAMED_IN and each.trust is not None]:
         one = next((each for each in named if each.trust == record.trust), None)
@@ -364,7 +366,7 @@ def _why(record: Record, rests: list[Step]) -> str:
     return _SAID[record.source.kind, record.trust]
 
 
-def _why_drawn(record: Record, known: list[Step]) -> str:
+def _why_drawn(record: Record, known: list[ProvenanceStep]) -> str:
     least = next(each for each in known if each.trust == lowest(*(one.trust or "low" for one in known)))
     if least.trust == record.trust:
         return f"the least trusted of what it rests on, {least.id}, has {least.trust} trust"

@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from agent_memory.memory.inbox import Held, Inbox
     from agent_memory.memory.inbox_access import count_waiting, drop_stored, inbox_exists, keep_inbox, opened_inbox
     from agent_memory.privacy.encrypting import BEYOND_ENCRYPTION, Encrypted, change_key, decrypt, encrypt
-    from agent_memory.privacy.purging import Plan, Purging, Receipt
-    from agent_memory.privacy.searching import Found
+    from agent_memory.privacy.purging import PurgePlan, PurgeReceipt, Purging
+    from agent_memory.privacy.searching import FileWithWords
 
 __all__ = [
     "BEYOND_ENCRYPTION",
     "Encrypted",
-    "Found",
+    "FileWithWords",
     "Held",
     "Inbox",
-    "Plan",
+    "PurgePlan",
+    "PurgeReceipt",
     "Purging",
-    "Receipt",
     "change_key",
     "count_waiting",
     "decrypt",

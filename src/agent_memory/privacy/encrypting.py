@@ -32,7 +32,7 @@ from agent_memory.journal.salvage import decrypt_lost
 from agent_memory.lifecycle.backups import encrypt_backup, list_backups
 from agent_memory.memory.scratchpad_saves import PadFile
 from agent_memory.models import utc_now
-from agent_memory.privacy.gathering import Survey
+from agent_memory.privacy.gathering import PurgeSurvey
 from agent_memory.privacy.plaintext import labels_in, standing
 from agent_memory.settings import PERSON_SECONDS
 
@@ -107,7 +107,7 @@ def encrypt(folder: AgentFolder, progress: Callable[[str], None] = lambda _: Non
     backups, failed = _encrypt_backups(folder, progress)
     _set_state(folder, "encrypted")
     progress("search")
-    survey = Survey(folder)
+    survey = PurgeSurvey(folder)
     texts = {*survey.said_by(survey.ids), *labels_in(folder)}
     found = standing(folder, texts)
     root = folder.path.parent

@@ -113,7 +113,7 @@ class _Known:
         return {other for rel, other in self.links if not relations or rel in relations}
 
 
-class Survey:
+class PurgeSurvey:
     """What all journals of an agent say of all records. Blocking; reads each journal whole.
 
     Args:

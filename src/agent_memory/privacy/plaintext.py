@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.journal.comparing import can_be_told, compared
 from agent_memory.journal.reader import JournalReader
 from agent_memory.memory.audit import read_audit
-from agent_memory.privacy.searching import Found, contents_of, texts_of
+from agent_memory.privacy.searching import FileWithWords, contents_of, texts_of
 from agent_memory.privacy.wording import stretches
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(one)
 
 
-def standing(folder: AgentFolder, texts: Iterable[str]) -> list[Found]:
+def standing(folder: AgentFolder, texts: Iterable[str]) -> list[FileWithWords]:
     """Return the files of an agent, and of our backups of it, in which one of these texts stands in plain.
 
     Args:
@@ -86,7 +86,7 @@ def standing(folder: AgentFolder, texts: Iterable[str]) -> list[Found]:
     for path, member, content in contents_of(folder):
         count = sum(_count(compared(text), known) for text in texts_of(content))
         if count:
-            found.append(Found(path, member, count))
+            found.append(FileWithWords(path, member, count))
     return found
 
 

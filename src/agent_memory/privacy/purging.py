@@ -39,9 +39,9 @@ from agent_memory.privacy.erasing import (
     erase_texts,
     note_links,
 )
-from agent_memory.privacy.gathering import Survey
+from agent_memory.privacy.gathering import PurgeSurvey
 from agent_memory.privacy.hiding import Hiding
-from agent_memory.privacy.searching import Found, search
+from agent_memory.privacy.searching import FileWithWords, search
 from agent_memory.redaction import quoted
 from agent_memory.registry import FEATURES, list_uncleaned
 from agent_memory.settings import PERSON_SECONDS
@@ -66,7 +66,7 @@ _INDEX = "the numbers of the vectors in the index of the vector engine, until `a
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PurgePlan:
     """What a purge would take.
 
     Attributes:
@@ -86,7 +86,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class PurgeReceipt:
     """What a purge came to.
 
     Attributes:
@@ -141,7 +141,7 @@ class Purging:
         self._folder: AgentFolder = folder
         self.list = PurgeList(folder.path)
 
-    async def plan(self, record_ids: Iterable[str]) -> Plan:
+    async def plan(self, record_ids: Iterable[str]) -> PurgePlan:
         """Return what purging some records would take; changes nothing.
 
         Args:
@@ -170,7 +170,7 @@ class Purging:
                 recovery="Forget it here. A person can run `agent-memory purge ID`.",
             )
 
-    async def run(self, plan: Plan, caller: Caller = NOBODY) -> Receipt:
+    async def run(self, plan: PurgePlan, caller: Caller = NOBODY) -> PurgeReceipt:
         """Purge what a plan says.
 
         Raises:
@@ -188,7 +188,7 @@ class Purging:
         purge = await asyncio.to_thread(self._begin, plan)
         return await self._go_on(purge, plan.texts, caller)
 
-    async def finish(self, caller: Caller = NOBODY) -> list[Receipt]:
+    async def finish(self, caller: Caller = NOBODY) -> list[PurgeReceipt]:
         """Go on with what killed processes left unfinished; return the receipts.
 
         Raises:
@@ -196,7 +196,7 @@ class Purging:
         """
         return [await self._go_on(purge, (), caller) for purge in await asyncio.to_thread(self.list.unfinished)]
 
-    async def verify(self, texts: Collection[str] = ()) -> list[Found]:
+    async def verify(self, texts: Collection[str] = ()) -> list[FileWithWords]:
         """Search every file again for records that were purged, for the words of these, and for these texts.
 
         The words are known by their signatures alone. Who stored them anew finds them. A text is looked for however
@@ -213,8 +213,8 @@ class Purging:
             return []
         return await self._service.admin.older_versions(memory_id)
 
-    def _plan(self, wanted: list[str], older: list[str]) -> Plan:
-        survey, named = Survey(self._folder), dict.fromkeys([*wanted, *older])
+    def _plan(self, wanted: list[str], older: list[str]) -> PurgePlan:
+        survey, named = PurgeSurvey(self._folder), dict.fromkeys([*wanted, *older])
         for one in wanted:
             if one not in survey and not self.list.names(one):
                 raise UnknownIdError(
@@ -227,17 +227,17 @@ class Purging:
             ids = (*named, *same, *sorted(resting))
             texts = survey.said_by(ids, resting)
             if not (more := survey.saying(texts, ids)):
-                return Plan(ids, texts, tuple(same), tuple(sorted(resting)))
+                return PurgePlan(ids, texts, tuple(same), tuple(sorted(resting)))
             same |= dict.fromkeys(sorted(more))
 
-    def _begin(self, plan: Plan) -> Purge:
+    def _begin(self, plan: PurgePlan) -> Purge:
         with folder_lock(self._folder.path, PERSON_SECONDS):
             if not self.list.read().ids:
                 note_unnamed(self._folder.journals())
             return self.list.begin(plan.ids, plan.texts, to_text(self._clock()), plan.resting)
 
-    async def _go_on(self, purge: Purge, texts: Collection[str], caller: Caller) -> Receipt:
-        known = texts or await asyncio.to_thread(lambda: Survey(self._folder).said_by(purge.ids, purge.resting))
+    async def _go_on(self, purge: Purge, texts: Collection[str], caller: Caller) -> PurgeReceipt:
+        known = texts or await asyncio.to_thread(lambda: PurgeSurvey(self._folder).said_by(purge.ids, purge.resting))
         done = Erased()
         await self._service.pad.notice(caller)  # what a person wrote there is taken over before it is made anew
         await asyncio.to_thread(self._erase, purge, known, done)
@@ -260,7 +260,7 @@ class Purging:
         admission = Admission(lambda line: self._admitted(line, purge, hide), hide, purge.ids)
         erase_backups(self._folder, texts, self.list.stretches(purge, texts), admission, done)
         if self._folder.blobs.is_dir():
-            erase_texts(self._folder, Survey(self._folder).long_texts(), hiding, done)
+            erase_texts(self._folder, PurgeSurvey(self._folder).long_texts(), hiding, done)
         # Made anew of the journals: to the next session, words taken out of it would be an edit of a person's.
         erase_beside(self._folder, hiding, done, {SCRATCHPAD})
         erase_journals(self._folder, purge.ids, hide, done)
@@ -280,13 +280,13 @@ class Purging:
     def _erase_derived(self, done: Erased) -> None:
         erase_derived(self._folder, done, vectors=self._service.settings.embedder == "none")
 
-    def _receipt(self, purge: Purge, texts: Collection[str], done: Erased) -> Receipt:
+    def _receipt(self, purge: Purge, texts: Collection[str], done: Erased) -> PurgeReceipt:
         found = search(self._folder, texts, purge.ids, self.list.stretches(purge, texts))
         root = self._folder.path.parent
         where = [f"{each.path.relative_to(root)}" + (f"/{each.member}" if each.member else "") for each in found]
         records = {"ids": [*purge.ids], "fingerprints": [*purge.fingerprints]}
         searched = sum(map(can_be_told, texts)) or sum(map(len, purge.stretches.values()))
-        return Receipt(
+        return PurgeReceipt(
             purge.id,
             to_text(self._clock()),
             records,

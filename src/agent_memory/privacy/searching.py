@@ -56,7 +56,7 @@ _ZIP: Final = b"PK\x03\x04"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FileWithWords:
     """A file in which words still stand.
 
     Attributes:
@@ -77,7 +77,7 @@ def search(
     stretches: Stretches | None = None,
     *,
     short: bool = False,
-) -> list[Found]:
+) -> list[FileWithWords]:
     """Return the files in which texts stand; with `ids`, also backups and journals that have changes of these records.
 
     Args:
@@ -98,7 +98,7 @@ def _among(
     wording: Wording,
     ids: Collection[str],
     stretches: Stretches | None = None,
-) -> list[Found]:
+) -> list[FileWithWords]:
     changes, looked_for = _changes_of(ids), [one for one in (wording, stretches) if one]
     found = []
     for path, member, content in contents if looked_for or changes else ():
@@ -106,7 +106,7 @@ def _among(
         if looked_for:
             count += sum(one.count(text) for text in texts_of(content) for one in looked_for)
         if count:
-            found.append(Found(path, member, count))
+            found.append(FileWithWords(path, member, count))
     return found
 
 
@@ -162,7 +162,7 @@ def among_backups(folder: AgentFolder) -> Iterator[Path]:
 
 def search_backup(
     path: Path, texts: Collection[str], ids: Collection[str], stretches: Stretches | None = None
-) -> list[Found]:
+) -> list[FileWithWords]:
     """Do the same in one backup.
 
     Raises:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agent_memory.workspace.returning import Resumed
     from agent_memory.workspace.rows import Caller, Claim, Page, Saved
     from agent_memory.workspace.snapshots import DECLARATION, Difference, Snapshot
-    from agent_memory.workspace.steps import Step
+    from agent_memory.workspace.steps import WorkspaceStep
     from agent_memory.workspace.toolset import Offer, Toolset
     from agent_memory.workspace.workspace import Workspace
 
@@ -31,9 +31,9 @@ __all__ = [
     "Saved",
     "Snapshot",
     "Snapshots",
-    "Step",
     "Toolset",
     "Workspace",
+    "WorkspaceStep",
     "found_from",
     "parse_declaration",
     "read_declaration",

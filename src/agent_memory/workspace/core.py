@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from agent_memory.redaction import SecretRedactor
 from agent_memory.workspace.database import State, Transaction, Writer
-from agent_memory.workspace.rows import Caller, Flagging, Leases, Reading, Values, Writing, cleaned_name
+from agent_memory.workspace.rows import Caller, Flagging, Leases, RowReading, Values, Writing, cleaned_name
 from agent_memory.workspace.steps import Working
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from agent_memory.redaction import Redactor
     from agent_memory.workspace.declaration import Declaration
-    from agent_memory.workspace.place import Opened
-    from agent_memory.workspace.steps import Step
+    from agent_memory.workspace.place import OpenWorkspace
+    from agent_memory.workspace.steps import WorkspaceStep
 
 NOBODY: Final = Caller()
 _NAMES: Final = 1_000
@@ -38,7 +38,7 @@ class Core:
 
     def __init__(
         self,
-        opened: Opened,
+        opened: OpenWorkspace,
         redactor: Redactor | None = None,
         on_event: Callable[[str, dict[str, Any]], None] | None = None,
     ) -> None:
@@ -51,7 +51,7 @@ class Core:
         tables = opened.declaration.tables
         self.values = {name: Values(name, table, self.redactor, opened.folder) for name, table in tables.items()}
         self.leases = Leases()
-        self.reader = Reading(opened.declaration, opened.schema, self.values, opened.words)
+        self.reader = RowReading(opened.declaration, opened.schema, self.values, opened.words)
         self.writer = Writing(opened.declaration, self.values, self.reader, self.leases)
         self._flagging = Flagging(opened.declaration, self.values)
         self.working = Working(opened.declaration, self.reader, self.writer, self.leases)
@@ -79,12 +79,12 @@ class Core:
             self.working.reopen_for_rows(transaction)
             self._flagging.flag(transaction)
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[WorkspaceStep]:
         """Return all steps."""
         with self.reading() as transaction:
             return self.working.steps(transaction)
 
-    def ready(self, agent: str | None = None) -> list[Step]:
+    def ready(self, agent: str | None = None) -> list[WorkspaceStep]:
         """Return the steps that can run now, of one agent or all."""
         return [each for each in self.steps() if each.status == "ready" and agent in (None, each.agent)]
 

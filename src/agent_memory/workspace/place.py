@@ -49,7 +49,7 @@ _BEFORE_TRUST: Final = "1"
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenWorkspace:
     """A workspace that is open."""
 
     folder: Path
@@ -80,7 +80,7 @@ def found_from(start: Path) -> Path:
     )
 
 
-def begin(folder: Path, declaration: Path, url: str | None, clock: Clock | None) -> Opened:
+def begin(folder: Path, declaration: Path, url: str | None, clock: Clock | None) -> OpenWorkspace:
     """Begin a workspace in a folder.
 
     Raises:
@@ -172,7 +172,7 @@ def _begun(folder: Path) -> ConfigurationError:
     )
 
 
-def open_place(folder: Path, url: str | None, clock: Clock | None) -> Opened:
+def open_place(folder: Path, url: str | None, clock: Clock | None) -> OpenWorkspace:
     """Open the workspace of a folder; its declaration, where it was changed, is carried out as far as it only adds.
 
     Raises:
@@ -204,7 +204,7 @@ def _check_database(file: Path) -> None:
         )
 
 
-def _opened(folder: Path, declared: Declaration, url: str | None, clock: Clock | None, *, begun: bool) -> Opened:
+def _opened(folder: Path, declared: Declaration, url: str | None, clock: Clock | None, *, begun: bool) -> OpenWorkspace:
     folder = folder.resolve()
     database: Database
     if url is None:
@@ -212,7 +212,7 @@ def _opened(folder: Path, declared: Declaration, url: str | None, clock: Clock |
     else:
         database = PostgresDatabase(url, declared.workspace, clock=clock)
     schema = schema_of(declared, database.namespace)
-    opened = Opened(folder, declared, database, schema, Words(declared, database.namespace))
+    opened = OpenWorkspace(folder, declared, database, schema, Words(declared, database.namespace))
     try:
         if not _is_current(opened):
             with database.writing() as connection:
@@ -224,7 +224,7 @@ def _opened(folder: Path, declared: Declaration, url: str | None, clock: Clock |
     return opened
 
 
-def _is_current(opened: Opened) -> bool:
+def _is_current(opened: OpenWorkspace) -> bool:
     """Tell whether the tables are those of the declaration."""
     with opened.database.reading() as connection:
         if not sa.inspect(connection).has_table("ws_meta", schema=opened.database.namespace):
@@ -234,7 +234,7 @@ def _is_current(opened: Opened) -> bool:
         return same and opened.words.are_current(connection)
 
 
-def _make_namespace(opened: Opened, connection: sa.Connection, *, begun: bool) -> None:
+def _make_namespace(opened: OpenWorkspace, connection: sa.Connection, *, begun: bool) -> None:
     """Make the PostgreSQL schema of a new workspace; check that the one of a workspace that was begun is there.
 
     Raises:
@@ -253,7 +253,7 @@ def _make_namespace(opened: Opened, connection: sa.Connection, *, begun: bool) -
     connection.execute(sa.schema.CreateSchema(namespace, if_not_exists=True))
 
 
-def _make_current(opened: Opened, connection: sa.Connection) -> None:
+def _make_current(opened: OpenWorkspace, connection: sa.Connection) -> None:
     """Make what is missing: all of it in a new database, what the declaration adds in one that is there."""
     namespace, schema = opened.database.namespace, opened.schema
     text = canonical_json(opened.declaration.model_dump(mode="json", by_alias=True))
@@ -297,7 +297,7 @@ def _add_trust(connection: sa.Connection, tables: Iterable[sa.Table]) -> None:
         connection.exec_driver_sql(f"ALTER TABLE {preparer.format_table(table)} ADD COLUMN {specification}")
 
 
-def _add_columns(opened: Opened, connection: sa.Connection, old: Declaration) -> None:
+def _add_columns(opened: OpenWorkspace, connection: sa.Connection, old: Declaration) -> None:
     added = additions(old, opened.declaration)
     at = opened.database.now(connection).isoformat(timespec="microseconds")
     transaction = Transaction(
@@ -337,7 +337,7 @@ def _kept_default(declared: Column) -> Any:
     return int(default) if isinstance(default, bool) else default
 
 
-def _make_indexes(opened: Opened, connection: sa.Connection) -> None:
+def _make_indexes(opened: OpenWorkspace, connection: sa.Connection) -> None:
     for table in opened.schema.declared.values():
         for index in table.indexes:
             index.create(connection, checkfirst=True)

@@ -20,7 +20,7 @@ from agent_memory.workspace.core import Core
 from agent_memory.workspace.database.history import recent
 from agent_memory.workspace.export import canonical
 from agent_memory.workspace.keeping import Snapshots
-from agent_memory.workspace.place import Opened, begin, open_place
+from agent_memory.workspace.place import OpenWorkspace, begin, open_place
 from agent_memory.workspace.returning import Resumed, Returning
 from agent_memory.workspace.tables import Tables
 from agent_memory.workspace.taking import Steps
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from agent_memory.models.clock import Clock
     from agent_memory.redaction import Redactor
     from agent_memory.workspace.declaration import Declaration
-    from agent_memory.workspace.steps import Step
+    from agent_memory.workspace.steps import WorkspaceStep
 
 
 class Workspace:
@@ -51,7 +51,7 @@ class Workspace:
 
     def __init__(
         self,
-        opened: Opened,
+        opened: OpenWorkspace,
         redactor: Redactor | None = None,
         on_event: Callable[[str, dict[str, Any]], None] | None = None,
     ) -> None:
@@ -146,7 +146,7 @@ class Workspace:
             self.steps.hand_over()
         self._opened.database.close()
 
-    def next_steps(self, agent: str | None = None) -> list[Step]:
+    def next_steps(self, agent: str | None = None) -> list[WorkspaceStep]:
         """Return what can run now, for one agent or all."""
         return self.steps.ready(agent)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.doctor import CODES, examine, repair_all
-from agent_memory.doctor.reading import Reading
+from agent_memory.doctor.reading import JournalReading
 from agent_memory.doctor.repair import REMEDIES
 from agent_memory.journal import Journal
 from agent_memory.journal.format import Header, sealed
@@ -159,7 +159,7 @@ def _damage(root: Path, dice: random.Random) -> list[str]:
 
 
 def _memories(journal: Path) -> dict[str, Record]:
-    memories = Reading(journal, "bob").load()
+    memories = JournalReading(journal, "bob").load()
     # A record that lost its time has the present for it whenever it is read.
     return {memory_id: memory.model_copy(update={"timestamp": NOON}) for memory_id, memory in memories.items()}
 

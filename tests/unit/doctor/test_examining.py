@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.doctor import CODES, Severity, examine, salvaged
-from agent_memory.doctor.reading import Reading
+from agent_memory.doctor.reading import JournalReading
 from agent_memory.files.wording import human
 from agent_memory.memory.status import ATTENTION
 from agent_memory.models import MEMORY, SUSPECT, Link
@@ -154,7 +154,7 @@ def test_circles_of_memories_and_damaged_vectors_are_found(bob: Path, found: Fou
 def test_a_last_line_without_its_end_does_not_make_an_index_ahead(bob: Path, found: Found) -> None:
     journal = bob / "memories.yaml"
     state = next((bob / "memories.db").glob("*/state.json"))
-    rewrite_json(state, seq=Reading(journal, "bob").file.reader.last_seq)
+    rewrite_json(state, seq=JournalReading(journal, "bob").file.reader.last_seq)
     journal.write_bytes(journal.read_bytes()[:-1])
     codes = found()
     assert "journal_unfinished" in codes

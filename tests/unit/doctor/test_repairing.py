@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.doctor import examine, repair, repair_all
-from agent_memory.doctor.reading import Reading
+from agent_memory.doctor.reading import JournalReading
 from agent_memory.files.lock import folder_lock
 from agent_memory.storage import FileStorage, folder_of
 from agent_memory.store.replacements import Replacements
@@ -43,13 +43,13 @@ def test_a_sound_home_is_left_as_it_is(bob: Path, root: Path, repaired: Repaired
 
 def test_a_journal_is_mended_after_a_copy_and_no_memory_is_lost(bob: Path, found: Found, repaired: Repaired) -> None:
     damaged = _damage_journal(bob)
-    before = Reading(bob / "memories.yaml", "bob").load()
+    before = JournalReading(bob / "memories.yaml", "bob").load()
     (action,) = repaired()
     assert (action.code, action.done) == ("journal_lines", True)
     (copy,) = bob.glob("memories.yaml.before-repair-*")
     assert copy.read_bytes() == damaged
     assert copy.stat().st_mode & 0o777 == 0o600
-    after = Reading(bob / "memories.yaml", "bob")
+    after = JournalReading(bob / "memories.yaml", "bob")
     assert after.load() == before
     assert not after.file.reader.problems
     assert not after.file.tail
@@ -61,9 +61,9 @@ def test_a_journal_is_mended_after_a_copy_and_no_memory_is_lost(bob: Path, found
 def test_a_lost_header_is_written_anew_and_numbers_go_on(bob: Path, repaired: Repaired, header: bytes) -> None:
     journal = bob / "memories.yaml"
     journal.write_bytes(header + b"".join(journal.read_bytes().splitlines(keepends=True)[1:]))
-    last = Reading(journal, "bob").file.reader.last_seq
+    last = JournalReading(journal, "bob").file.reader.last_seq
     assert [action.done for action in repaired()] == [True]
-    after = Reading(journal, "bob")
+    after = JournalReading(journal, "bob")
     assert after.file.reader.header
     assert after.file.reader.last_seq == last
     assert len(after.load()) == LIVE
@@ -244,12 +244,12 @@ def test_lines_are_put_back_into_the_order_in_which_they_were_written(
     bob: Path, found: Found, repaired: Repaired
 ) -> None:
     journal = bob / "memories.yaml"
-    before = Reading(journal, "bob").load()
+    before = JournalReading(journal, "bob").load()
     header, *lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join([header, *reversed(lines)]))
-    assert Reading(journal, "bob").load() != before
+    assert JournalReading(journal, "bob").load() != before
     assert [action.code for action in repaired()] == ["journal_lines"]
-    assert Reading(journal, "bob").load() == before
+    assert JournalReading(journal, "bob").load() == before
     assert "journal_backwards" not in found()
     assert list(bob.glob("memories.yaml.before-repair-*"))
 
@@ -257,7 +257,7 @@ def test_lines_are_put_back_into_the_order_in_which_they_were_written(
 def test_a_circle_is_broken_so_that_the_latest_of_it_is_found(bob: Path, found: Found, repaired: Repaired) -> None:
     make_circles(bob / "memories.yaml")
     assert "journal_circle" in {action.code for action in repaired()}
-    records = Reading(bob / "memories.yaml", "bob").load()
+    records = JournalReading(bob / "memories.yaml", "bob").load()
     replacements = Replacements(records)
     replacements.note(records)
     replaced = replacements.all(NOON)
@@ -267,14 +267,14 @@ def test_a_circle_is_broken_so_that_the_latest_of_it_is_found(bob: Path, found: 
 
 
 def test_a_change_that_breaks_a_rule_is_followed_by_what_is_used(bob: Path, found: Found, repaired: Repaired) -> None:
-    before = Reading(bob / "memories.yaml", "bob").load()
+    before = JournalReading(bob / "memories.yaml", "bob").load()
     with (bob / "memories.yaml").open("a") as lines:
         at = '"at": "2026-03-01T12:00:00Z", "kind": "memory"'
         lines.write(
             sealed_line(f'--- {{"seq": 91, {at}, "op": "patch", "id": "mem-000000000005", "data": {{"content": 5}}}}\n')
         )
     assert "journal_changes" in {action.code for action in repaired()}
-    assert Reading(bob / "memories.yaml", "bob").load() == before
+    assert JournalReading(bob / "memories.yaml", "bob").load() == before
     assert "journal_changes" not in found()
     assert repaired() == []
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.knowledge.intake.drafting import Document
+from agent_memory.knowledge.intake.drafting import ReceivedDocument
 from agent_memory.knowledge.rebuild import rebuild
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
@@ -37,7 +37,7 @@ async def test_rebuild_stopped_goes_on_with_what_is_left(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
     for number in range(120):
-        await ingest.resource(Document(f"The shed {number} holds {number + 7} red ladders.", f"shed {number}"))
+        await ingest.resource(ReceivedDocument(f"The shed {number} holds {number + 7} red ladders.", f"shed {number}"))
     await runner_of(knowledge, service, at_once=True).run()
     before = {item.id for item in await service.admin.everything()}
     dues: list[int] = []

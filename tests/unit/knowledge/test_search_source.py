@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge.digest.passage_digest import PassageDigest, QuotedStatement
-from agent_memory.knowledge.intake.drafting import Document, Turn
+from agent_memory.knowledge.intake.drafting import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.items.replaced_passages import hide_missing
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.search_source import add_knowledge
@@ -53,7 +53,7 @@ async def search(service: MemoryService, query: str | None, **options: object) -
 
 async def ingest_talk(ingest: Ingest, *texts: str, role: str = "person", group: str = "") -> list[str]:
     talk = await ingest.conversation(f"s-{group}", title="Chat of Monday", group=group)
-    turns = [Turn(text, role, "Lea" if role == "person" else "", said_at=SAID) for text in texts]
+    turns = [ReceivedTurn(text, role, "Lea" if role == "person" else "", said_at=SAID) for text in texts]
     stored, _ = await ingest.turns(turns, conversation=talk.record.id, group=group)
     return [turn.record.id for turn in stored]
 
@@ -61,7 +61,7 @@ async def ingest_talk(ingest: Ingest, *texts: str, role: str = "person", group: 
 async def test_search_statement_names_its_document_and_heading(
     service: MemoryService, ingest: Ingest, knowledge: Knowledge
 ) -> None:
-    await ingest.resource(Document("# Policy\n\n## Forbidden\n\nPush to main.\n", "policy.md"))
+    await ingest.resource(ReceivedDocument("# Policy\n\n## Forbidden\n\nPush to main.\n", "policy.md"))
     await runner_of(knowledge, service).run()
     digest = PassageDigest(knowledge, service)
     (passage,) = (await digest.hand_out("", NOBODY)).passages
@@ -74,7 +74,7 @@ async def test_search_finds_passages_ingested_while_open(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
     assert (await search(service, "who is on call in odd weeks")).match == "none"
-    await ingest.resource(Document(RUNBOOK, "runbook.md", said_at=SAID))
+    await ingest.resource(ReceivedDocument(RUNBOOK, "runbook.md", said_at=SAID))
     await runner_of(knowledge, service).run()
     found = await search(service, "who is on call in odd weeks")
     (hit,) = found
@@ -124,7 +124,7 @@ async def test_search_shows_untrusted_talk_as_such_and_tool_results_on_demand(
 async def test_search_finds_mail_only_if_documents_are_asked_for(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, query: str, kinds: frozenset[str], is_found: bool
 ) -> None:
-    await ingest.resource(Document("The harbour opens at six in summer.", "Re: harbour", "email"))
+    await ingest.resource(ReceivedDocument("The harbour opens at six in summer.", "Re: harbour", "email"))
     await runner_of(knowledge, service).run()
     assert bool(list(await search(service, query, kinds=kinds))) is is_found
 
@@ -133,7 +133,7 @@ async def test_search_finds_mail_only_if_documents_are_asked_for(
 async def test_search_shows_stored_text_of_others_with_low_trust(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, resource_type: str, trust: str | None
 ) -> None:
-    stored = await ingest.resource(Document("The harbour opens at six in summer.", "Harbour"))
+    stored = await ingest.resource(ReceivedDocument("The harbour opens at six in summer.", "Harbour"))
     changes = {"resource_type": resource_type}  # as earlier versions stored it, with medium trust
     await knowledge.resources.update(stored.record.id, changes)
     await runner_of(knowledge, service).run()
@@ -165,7 +165,7 @@ async def test_withdrawn_document_by_id_is_marked(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, clock: FrozenClock
 ) -> None:
     clock.now = datetime.now(UTC)  # pages are rebuilt by the real clock, whose grace time is to include the withdrawal
-    document = (await ingest.resource(Document(RUNBOOK, "runbook.md"))).record
+    document = (await ingest.resource(ReceivedDocument(RUNBOOK, "runbook.md"))).record
     await runner_of(knowledge, service).run()
     (passage,) = [hit for hit in await search(service, "on call") if hit.memory.is_item]
     await hide_missing(knowledge, service, [document], Caller())
@@ -230,12 +230,12 @@ async def read(service: MemoryService, record_id: str) -> str:
 async def test_document_by_id_has_no_forgotten_passage(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, clock: FrozenClock
 ) -> None:
-    document = (await ingest.resource(Document(VAULT, "vault.md"))).record.id
+    document = (await ingest.resource(ReceivedDocument(VAULT, "vault.md"))).record.id
     assert await read(service, document) == VAULT.strip()
     await runner_of(knowledge, service).run()
     await service.forget(next(iter(await search(service, "zanzibar"))).memory.id)
     assert await read(service, document) == "Lunch\n\nLunch is at noon."
-    again = (await ingest.resource(Document(f"{VAULT}\n# Tea\n\nTea is at four.\n", "vault.md"))).record.id
+    again = (await ingest.resource(ReceivedDocument(f"{VAULT}\n# Tea\n\nTea is at four.\n", "vault.md"))).record.id
     assert "zanzibar" not in await read(service, again), "it is not read yet"
     await runner_of(knowledge, service).run()
     assert "zanzibar" not in await read(service, again)
@@ -248,7 +248,7 @@ async def test_document_by_id_has_no_forgotten_passage(
 async def test_document_by_id_shows_its_title_when_all_is_forgotten(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, clock: FrozenClock
 ) -> None:
-    document = (await ingest.resource(Document(VAULT, "vault.md"))).record.id
+    document = (await ingest.resource(ReceivedDocument(VAULT, "vault.md"))).record.id
     await runner_of(knowledge, service).run()
     for hit in await search(service, "code word zanzibar lunch noon"):
         await service.forget(hit.memory.id)
@@ -261,7 +261,7 @@ async def test_document_by_id_shows_its_title_when_all_is_forgotten(
 async def test_document_by_id_has_what_a_passage_says_now(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
-    document = (await ingest.resource(Document(VAULT, "vault.md"))).record.id
+    document = (await ingest.resource(ReceivedDocument(VAULT, "vault.md"))).record.id
     await runner_of(knowledge, service).run()
     await service.update(next(iter(await search(service, "zanzibar"))).memory.id, {"content": "There is a code word."})
     assert await read(service, document) == "There is a code word.\n\nLunch\n\nLunch is at noon."
@@ -303,7 +303,7 @@ async def test_overview_counts_what_the_agent_was_given(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
     await ingest_talk(ingest, *TALK)
-    await ingest.resource(Document(RUNBOOK, "runbook.md"))
+    await ingest.resource(ReceivedDocument(RUNBOOK, "runbook.md"))
     await runner_of(knowledge, service, at_once=True).run()
     overview = (await search(service, None)).overview
     assert overview is not None

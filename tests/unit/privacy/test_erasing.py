@@ -8,7 +8,7 @@ import pytest
 
 from agent_memory.errors import StorageError
 from agent_memory.journal import Journal
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.lifecycle.backups import create_backup, restore_backup
@@ -48,7 +48,7 @@ async def test_who_is_killed_between_two_journals_still_knows_the_words(
     knowledge = Knowledge("bob", bobs.settings, clock=bobs.clock)
     ingest = Ingest(knowledge)
     talk = (await ingest.conversation("c1")).record.id
-    await ingest.turns([Turn(f"Minutes of May. {SECRET} The crane is repaired.", "user")], conversation=talk)
+    await ingest.turns([ReceivedTurn(f"Minutes of May. {SECRET} The crane is repaired.", "user")], conversation=talk)
     purged = await bobs.keep(SECRET)
     purging, real = Purging(bobs.service, clock=bobs.clock), Journal.purged
 

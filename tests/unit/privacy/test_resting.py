@@ -11,13 +11,13 @@ import pytest
 from agent_memory.ingestion.working import runner_of
 from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake.carrying import bring, entries_of
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.lifecycle.backups import create_backup, verify_backup
 from agent_memory.memory import MemoryService
 from agent_memory.privacy import Purging
-from agent_memory.privacy.gathering import Survey
+from agent_memory.privacy.gathering import PurgeSurvey
 from agent_memory.privacy.hiding import Hiding
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
@@ -51,7 +51,7 @@ class Given:
     async def fill(self) -> None:
         self.document = (await self.ingest.resource(DOCUMENT)).record.id
         self.talk = (await self.ingest.conversation("c1")).record.id
-        turns = [Turn(text, "user", speaker=name) for name, text in TALK]
+        turns = [ReceivedTurn(text, "user", speaker=name) for name, text in TALK]
         kept, _ = await self.ingest.turns(turns, conversation=self.talk)
         self.turns = [each.record.id for each in kept]
         await self.work()
@@ -174,7 +174,7 @@ async def test_an_old_export_does_not_bring_it_back(given: Given) -> None:
 async def test_the_same_turn_said_again_in_a_session_is_not_kept_and_a_file_may_bring_it(given: Given) -> None:
     await given.purge(given.talk)
     again = (await given.ingest.conversation("c4")).record.id
-    said = [Turn(TALK[0][1], "user"), Turn("The weather in Oslo is fine today.", "user")]
+    said = [ReceivedTurn(TALK[0][1], "user"), ReceivedTurn("The weather in Oslo is fine today.", "user")]
     await given.purge(await _kept_item(given))
     kept, refused = await given.ingest.turns(said, conversation=again, is_live=True)
     assert refused == [(0, "forgotten")]
@@ -228,7 +228,7 @@ def test_a_survey_of_nothing_knows_nobody(root: Path) -> None:
     from agent_memory.files.layout import AgentFolder
 
     (root / "bob").mkdir(parents=True)
-    survey = Survey(AgentFolder(root / "bob"))
+    survey = PurgeSurvey(AgentFolder(root / "bob"))
     assert "mem-0123456789ab" not in survey
     assert survey.said_by(["mem-0123456789ab"]) == ()
     assert survey.resting_on(["mem-0123456789ab"]) == set()

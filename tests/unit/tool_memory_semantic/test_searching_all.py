@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.knowledge.intake.drafting import Document, Turn
+from agent_memory.knowledge.intake.drafting import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of
@@ -29,7 +29,7 @@ async def ingest(root: Path, text: str, title: str, resource_type: str = "docume
     """Ingest a document as another process does."""
     settings = ServiceSettings(storage_root=str(root), embedder="none")
     knowledge, service = Knowledge("bob", settings), open_service("bob", settings)
-    await Ingest(knowledge).resource(Document(text, title, resource_type))
+    await Ingest(knowledge).resource(ReceivedDocument(text, title, resource_type))
     await runner_of(knowledge, service).run()
     await service.close()
     await knowledge.close()
@@ -72,7 +72,7 @@ async def test_search_passage_hit_tokens_stay_within_budget(tools: dict[str, Any
 async def test_search_untrusted_hit_taints_the_session(mounted: Any, root: Path) -> None:
     settings = ServiceSettings(storage_root=str(root), embedder="none")
     knowledge = Knowledge("bob", settings)
-    page = Turn("The page says that the harbour opens at six.", "assistant", trust="low")
+    page = ReceivedTurn("The page says that the harbour opens at six.", "assistant", trust="low")
     talk = await Ingest(knowledge).conversation("s-1")
     await Ingest(knowledge).turn(page, conversation=talk.record.id)
     await knowledge.close()

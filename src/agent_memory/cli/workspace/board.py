@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from agent_memory.cli.running import Place, command
+from agent_memory.cli.running import CommandPlace, command
 from agent_memory.cli.text import one_line
 from agent_memory.cli.workspace.carrying import of_phases, without_rows
-from agent_memory.cli.workspace.opening import Where, opened_workspace
+from agent_memory.cli.workspace.opening import WorkspaceOptions, opened_workspace
 from agent_memory.files.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_memory.workspace import Step, Workspace
+    from agent_memory.workspace import Workspace, WorkspaceStep
 
 _MARKS: Final = {"done": "●", "claimed": "▶", "ready": "○", "waiting": "·", "failed": "✗"}
 _STYLES: Final = {"done": "green", "claimed": "cyan", "ready": "", "waiting": "dim", "failed": "bold red"}
@@ -32,8 +32,8 @@ _KEY_WIDTH: Final = 18
 _CUT: Final = " …"
 
 
-@command(Where)
-async def status(place: Place) -> None:
+@command(WorkspaceOptions)
+async def status(place: CommandPlace) -> None:
     """Show the board: phases and rows, who holds what until when, what failed, what waits for a person."""
     with opened_workspace(place) as workspace:
         steps = workspace.steps.all()
@@ -65,9 +65,9 @@ async def status(place: Place) -> None:
         place.screen.note(each)
 
 
-@command(Where, rows=True)
+@command(WorkspaceOptions, rows=True)
 async def next_(
-    place: Place,
+    place: CommandPlace,
     *,
     agent: Annotated[str | None, typer.Option("--agent", help="Of this agent alone.", metavar="NAME")] = None,
 ) -> None:
@@ -95,13 +95,13 @@ async def next_(
     _note_empty(place, empty, idle)
 
 
-def _note_empty(place: Place, tables: Sequence[str], phases: Sequence[str]) -> None:
+def _note_empty(place: CommandPlace, tables: Sequence[str], phases: Sequence[str]) -> None:
     if tables:
         place.screen.note(f"No rows yet in {', '.join(tables)}, so nothing is to do in {', '.join(phases)}.")
 
 
-def _phases(place: Place, steps: Sequence[Step]) -> None:
-    by_phase: dict[str, list[Step]] = {}
+def _phases(place: CommandPlace, steps: Sequence[WorkspaceStep]) -> None:
+    by_phase: dict[str, list[WorkspaceStep]] = {}
     for each in steps:
         by_phase.setdefault(each.phase, []).append(each)
     width = max((len(name) for name in by_phase), default=0)
@@ -122,9 +122,9 @@ def _bar(done: int, total: int) -> str:
     return "█" * full + "░" * (20 - full)
 
 
-def _board(place: Place, steps: Sequence[Step]) -> None:
+def _board(place: CommandPlace, steps: Sequence[WorkspaceStep]) -> None:
     """Show a line for each row that is worked on, a mark for each of its steps."""
-    by_row: dict[tuple[str, Any], list[Step]] = {}
+    by_row: dict[tuple[str, Any], list[WorkspaceStep]] = {}
     for each in steps:
         if each.table is not None:
             by_row.setdefault((each.table, each.key), []).append(each)
@@ -141,7 +141,7 @@ def _board(place: Place, steps: Sequence[Step]) -> None:
     place.screen.show(_LEGEND, indent=2, style="dim")
 
 
-def _marks(steps: Sequence[Step]) -> Text:
+def _marks(steps: Sequence[WorkspaceStep]) -> Text:
     line, phase = Text(), ""
     for each in steps:
         line.append(" " if each.phase != phase and phase else "")
@@ -150,13 +150,13 @@ def _marks(steps: Sequence[Step]) -> Text:
     return line
 
 
-def _row_by_row(place: Place, lines: dict[Any, Text]) -> None:
+def _row_by_row(place: CommandPlace, lines: dict[Any, Text]) -> None:
     width = min(_KEY_WIDTH, max(len(str(key)) for key in lines))
     for key, marks in lines.items():
         place.screen.show(Text(one_line(str(key))[:_KEY_WIDTH].rjust(width) + "  ") + marks, indent=2)
 
 
-def _alike(place: Place, lines: dict[Any, Text]) -> None:
+def _alike(place: CommandPlace, lines: dict[Any, Text]) -> None:
     """Show a line for all rows that are equally far; on a terminal it names as many as a few lines hold."""
     keys = list(lines)
     alike: dict[str, list[int]] = {}
@@ -196,7 +196,9 @@ def ranges(keys: Sequence[Any], places: Sequence[int]) -> str:
     return ", ".join(words)
 
 
-def _told(place: Place, steps: Sequence[Step], proposals: dict[str, int], issues: dict[str, int]) -> None:
+def _told(
+    place: CommandPlace, steps: Sequence[WorkspaceStep], proposals: dict[str, int], issues: dict[str, int]
+) -> None:
     """Show who holds what, and what waits for a person."""
     held = [step for step in steps if step.status == "claimed"]
     failed = [step for step in steps if step.status == "failed"]

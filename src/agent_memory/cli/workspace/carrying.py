@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_memory.cli.running import Place, command
-from agent_memory.cli.workspace.opening import Where, needing_packages, opened_workspace, url_of
+from agent_memory.cli.running import CommandPlace, command
+from agent_memory.cli.workspace.opening import WorkspaceOptions, needing_packages, opened_workspace, url_of
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @command()
 async def check(
-    place: Place, file: Annotated[Path, typer.Argument(metavar="FILE", help="A declaration in YAML.")]
+    place: CommandPlace, file: Annotated[Path, typer.Argument(metavar="FILE", help="A declaration in YAML.")]
 ) -> None:
     """Read a declaration, and say what is wrong with it, with line and column."""
     with needing_packages():
@@ -35,15 +35,15 @@ async def check(
     )
 
 
-@command(Where)
+@command(WorkspaceOptions)
 async def init(
-    place: Place, file: Annotated[Path, typer.Argument(metavar="FILE", help="A declaration in YAML.")]
+    place: CommandPlace, file: Annotated[Path, typer.Argument(metavar="FILE", help="A declaration in YAML.")]
 ) -> None:
     """Begin a workspace in this folder, or in --at; the declaration is copied into it."""
     with needing_packages():
         from agent_memory.workspace import Workspace
 
-        folder = Path(place.given(Where).at or ".")
+        folder = Path(place.given(WorkspaceOptions).at or ".")
         workspace = Workspace.create(folder, file, url=url_of(place))
     steps = workspace.next_steps()
     place.screen.document({"workspace": workspace.declaration.workspace, "folder": str(workspace.folder)})
@@ -72,9 +72,9 @@ def of_phases(workspace: Workspace, tables: Collection[str]) -> list[str]:
     return [phase.name for phase in workspace.declaration.phases if phase.over in tables]
 
 
-@command(Where)
+@command(WorkspaceOptions)
 async def export(
-    place: Place,
+    place: CommandPlace,
     file: Annotated[
         Path,
         typer.Argument(
@@ -93,9 +93,10 @@ async def export(
     place.screen.show(f"{counted(rows, 'row')} written to {file}.")
 
 
-@command(Where)
+@command(WorkspaceOptions)
 async def import_(
-    place: Place, file: Annotated[Path, typer.Argument(metavar="FILE", help="Lines of JSON, as `export` writes them.")]
+    place: CommandPlace,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Lines of JSON, as `export` writes them.")],
 ) -> None:
     """Bring the rows of an export into a workspace that has none: all of them, or none."""
     if file.suffix != ".jsonl":

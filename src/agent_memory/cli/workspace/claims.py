@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_memory.cli.running import NOT_FOUND, Place, command
-from agent_memory.cli.workspace.opening import Where, opened_workspace
+from agent_memory.cli.running import NOT_FOUND, CommandPlace, command
+from agent_memory.cli.workspace.opening import WorkspaceOptions, opened_workspace
 from agent_memory.errors import ValidationError
 
 if TYPE_CHECKING:
     from agent_memory.workspace import Claim
 
 
-@command(Where)
+@command(WorkspaceOptions)
 async def claim(  # noqa: PLR0913 - the options of a command
-    place: Place,
+    place: CommandPlace,
     step: Annotated[
         str | None,
         typer.Argument(metavar="STEP", help="Which; the first that can run if left out.", show_default=False),
@@ -67,12 +67,12 @@ async def claim(  # noqa: PLR0913 - the options of a command
     _show(place, made)
 
 
-def _show(place: Place, claim: Claim) -> None:
+def _show(place: CommandPlace, claim: Claim) -> None:
     place.screen.document({"claim": {**asdict(claim), "expires_at": claim.expires_at.isoformat()}})
     place.screen.show(f"{claim.step} · {claim.owner} until {claim.expires_at:%H:%M:%S} UTC, attempt {claim.attempt}")
 
 
-def _say(place: Place, claim: Claim, told: str) -> None:
+def _say(place: CommandPlace, claim: Claim, told: str) -> None:
     place.screen.document({"step": claim.step, "told": told})
     place.screen.show(told)
 

@@ -16,14 +16,14 @@ from agent_memory.installing import advice
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_memory.cli.running import Place
+    from agent_memory.cli.running import CommandPlace
     from agent_memory.workspace import Workspace
 
 _NEEDED: Final = {"sqlalchemy", "jsonschema"}
 
 
 @dataclass(frozen=True)
-class Where:
+class WorkspaceOptions:
     """Options of commands about a workspace."""
 
     at: Annotated[
@@ -40,15 +40,15 @@ class Where:
     ] = None
 
 
-def url_of(place: Place) -> str | None:
+def url_of(place: CommandPlace) -> str | None:
     """Return the URL of the database, None for SQLite."""
     from agent_memory.workspace import URL_VARIABLE
 
-    return place.given(Where).url or os.environ.get(URL_VARIABLE) or None
+    return place.given(WorkspaceOptions).url or os.environ.get(URL_VARIABLE) or None
 
 
 @contextmanager
-def opened_workspace(place: Place) -> Iterator[Workspace]:
+def opened_workspace(place: CommandPlace) -> Iterator[Workspace]:
     """Open the workspace that is named, or that the current folder is in.
 
     Raises:
@@ -58,7 +58,7 @@ def opened_workspace(place: Place) -> Iterator[Workspace]:
     with needing_packages():
         from agent_memory.workspace import Workspace, found_from
 
-        at = place.given(Where).at
+        at = place.given(WorkspaceOptions).at
         folder = Path(at) if at is not None else found_from(Path.cwd())
         workspace = Workspace.open(folder, url=url_of(place))
     try:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from agent_memory.cli.running import Place, command
+from agent_memory.cli.running import CommandPlace, command
 from agent_memory.cli.text import one_line
-from agent_memory.cli.workspace.opening import Where, key_of, opened_workspace
+from agent_memory.cli.workspace.opening import WorkspaceOptions, key_of, opened_workspace
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
 
@@ -33,9 +33,9 @@ _WORDS: Final = {
 }
 
 
-@command(Where, rows=True)
+@command(WorkspaceOptions, rows=True)
 async def table(
-    place: Place,
+    place: CommandPlace,
     name: _Table,
     *,
     where: Annotated[
@@ -88,9 +88,9 @@ async def table(
         )
 
 
-@command(Where)
+@command(WorkspaceOptions)
 async def row(
-    place: Place,
+    place: CommandPlace,
     name: _Table,
     key: Annotated[str, typer.Argument(metavar="KEY", help="Its key, or its id where the table has no key.")],
     *,
@@ -119,9 +119,9 @@ async def row(
         place.screen.show(_line(each), style="dim")
 
 
-@command(Where, rows=True)
+@command(WorkspaceOptions, rows=True)
 async def log(
-    place: Place,
+    place: CommandPlace,
     *,
     table: Annotated[str | None, typer.Option("--table", help="Of this table alone.", metavar="TABLE")] = None,
     step: Annotated[str | None, typer.Option("--step", help="By this step alone.", metavar="STEP")] = None,

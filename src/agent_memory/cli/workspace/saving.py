@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_memory.cli.running import Place, command
+from agent_memory.cli.running import CommandPlace, command
 from agent_memory.cli.workspace.claims import claim_in
-from agent_memory.cli.workspace.opening import Where, opened_workspace
+from agent_memory.cli.workspace.opening import WorkspaceOptions, opened_workspace
 from agent_memory.errors import RowNotFoundError, ValidationError
 from agent_memory.files.wording import counted
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from agent_memory.workspace import Saved, Workspace
 
 
-@command(Where)
+@command(WorkspaceOptions)
 async def save(
-    place: Place,
+    place: CommandPlace,
     name: Annotated[str, typer.Argument(metavar="TABLE", help="Which.")],
     *,
     claim: Annotated[

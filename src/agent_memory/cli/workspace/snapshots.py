@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.cli.options import Yes  # noqa: TC001 - typer reads it
-from agent_memory.cli.running import FAILED, Place, command
+from agent_memory.cli.running import FAILED, CommandPlace, command
 from agent_memory.cli.text import minute, one_line
-from agent_memory.cli.workspace.opening import Where, key_of, opened_workspace
+from agent_memory.cli.workspace.opening import WorkspaceOptions, key_of, opened_workspace
 from agent_memory.errors import ValidationError
 from agent_memory.files.wording import counted
 
@@ -23,9 +23,9 @@ _SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
 _STYLES: Final = {"added": "green", "removed": "red", "changed": "yellow"}
 
 
-@command(Where, rows=True)
+@command(WorkspaceOptions, rows=True)
 async def snapshot(
-    place: Place,
+    place: CommandPlace,
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="Make one of this name; list all without.", show_default=False)
     ] = None,
@@ -61,9 +61,9 @@ async def snapshot(
         place.screen.note("There are no snapshots yet. `agent-memory workspace snapshot NAME` makes one.")
 
 
-@command(Where)
+@command(WorkspaceOptions)
 async def diff(
-    place: Place,
+    place: CommandPlace,
     before: Annotated[str, typer.Argument(metavar="BEFORE", help="A snapshot.")],
     after: Annotated[
         str | None, typer.Argument(metavar="AFTER", help="A snapshot; now if left out.", show_default=False)
@@ -90,9 +90,9 @@ async def diff(
         place.screen.note("Nothing differs.")
 
 
-@command(Where)
+@command(WorkspaceOptions)
 async def restore(
-    place: Place,
+    place: CommandPlace,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A snapshot.")],
     *,
     yes: Yes = False,
@@ -108,9 +108,9 @@ async def restore(
         _resumed(place, workspace.resume_from_snapshot(name), f"Back at {name}")
 
 
-@command(Where)
+@command(WorkspaceOptions)
 async def resume(
-    place: Place,
+    place: CommandPlace,
     key: Annotated[str, typer.Argument(metavar="KEY", help="Of a row of the table that the phase works on.")],
     phase: Annotated[str, typer.Argument(metavar="PHASE", help="Its name, or its number counted from 1.")],
 ) -> None:
@@ -125,7 +125,7 @@ async def resume(
         _resumed(place, workspace.resume_from_chapter(wanted, number or phase), f"{key} begins again at {phase}")
 
 
-def _resumed(place: Place, resumed: Resumed, told: str) -> None:
+def _resumed(place: CommandPlace, resumed: Resumed, told: str) -> None:
     screen = place.screen
     names = [each.name for each in resumed.next_steps]
     screen.document({
@@ -141,7 +141,7 @@ def _resumed(place: Place, resumed: Resumed, told: str) -> None:
         screen.note(f"Done before, and may rest on what was taken back: {some}")
 
 
-def _verify(place: Place, workspace: Workspace, name: str | None) -> None:
+def _verify(place: CommandPlace, workspace: Workspace, name: str | None) -> None:
     names = [name] if name is not None else [each.name for each in workspace.snapshots.all()]
     faults = {each: workspace.snapshots.verify(each) for each in names}
     place.screen.document({"faults": faults})
@@ -153,7 +153,7 @@ def _verify(place: Place, workspace: Workspace, name: str | None) -> None:
         raise typer.Exit(FAILED)
 
 
-def _prune(place: Place, workspace: Workspace, keep: list[str], *, yes: bool) -> None:
+def _prune(place: CommandPlace, workspace: Workspace, keep: list[str], *, yes: bool) -> None:
     if not keep:
         raise ValidationError("--prune keeps what --keep names, and nothing was named.", code="invalid")
     for each in keep:

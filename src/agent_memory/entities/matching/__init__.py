@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_memory.entities.matching.matcher import Matcher, Near
+from agent_memory.entities.matching.matcher import Matcher, NearName
 from agent_memory.entities.matching.normal import full_form, normal_form
 
-__all__ = ["Matcher", "Near", "full_form", "normal_form"]
+__all__ = ["Matcher", "NearName", "full_form", "normal_form"]

@@ -6,7 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.entities.matching.evidence import Evidence
+from agent_memory.entities.matching.evidence import NameEvidence
 from agent_memory.entities.matching.letters import initials
 from agent_memory.entities.matching.overlap import overlap
 from agent_memory.entities.matching.people import compatible
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from agent_memory.entities.matching.overlap import Weights
-    from agent_memory.entities.matching.profiles import Profile, Value, ValueKind
+    from agent_memory.entities.matching.profiles import Profile, ProfileValue, ValueKind
 
 _PHONE_DIGITS: Final = 7
 _MOST_PEOPLE: Final = 30
@@ -29,7 +29,7 @@ _MOSTLY, _HALF, _PARTLY = 0.75, 0.5, 0.3
 _PRICE_EQUAL, _PRICE_WITHIN, _PRICE_SLOPE, _PRICE_LEAST = 0.5, 0.1, -1.5, -2.5
 
 
-def weigh_attributes(ours: Profile, theirs: Profile, weights: Weights) -> Iterator[Evidence]:
+def weigh_attributes(ours: Profile, theirs: Profile, weights: Weights) -> Iterator[NameEvidence]:
     """Yield the evidence of attributes that both descriptions have."""
     found = set()
     for key, value in ours.values.items():
@@ -44,7 +44,7 @@ def weigh_attributes(ours: Profile, theirs: Profile, weights: Weights) -> Iterat
             yield from _by_another_name(kind, ours, theirs, weights)
 
 
-def _by_another_name(kind: ValueKind, ours: Profile, theirs: Profile, weights: Weights) -> Iterator[Evidence]:
+def _by_another_name(kind: ValueKind, ours: Profile, theirs: Profile, weights: Weights) -> Iterator[NameEvidence]:
     """Yield evidence of equal values under other names, as `phone` and `mobile`."""
     for one in ours.of_kind(kind):
         for other in theirs.of_kind(kind):
@@ -54,88 +54,88 @@ def _by_another_name(kind: ValueKind, ours: Profile, theirs: Profile, weights: W
                 return
 
 
-def _phone(key: str, one: Value, other: Value, _weights: Weights) -> Evidence | None:
+def _phone(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights) -> NameEvidence | None:
     ours, theirs = (_NOT_A_DIGIT.sub("", value.text) for value in (one, other))
     if min(len(ours), len(theirs)) < _PHONE_DIGITS:
         return None
     if ours.endswith(theirs[1:]) or theirs.endswith(ours[1:]):
-        return Evidence(f"the same {key}", 4.5, strong=True)
-    return Evidence(f"another {key}", -2.0)
+        return NameEvidence(f"the same {key}", 4.5, strong=True)
+    return NameEvidence(f"another {key}", -2.0)
 
 
-def _email(key: str, one: Value, other: Value, _weights: Weights) -> Evidence | None:
+def _email(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights) -> NameEvidence | None:
     """Weigh equal addresses; another one is no evidence, since people have several."""
-    return Evidence(f"the same {key}", 6.0, strong=True) if one.text == other.text else None
+    return NameEvidence(f"the same {key}", 6.0, strong=True) if one.text == other.text else None
 
 
-def _url(key: str, one: Value, other: Value, _weights: Weights) -> Evidence | None:
-    return Evidence(f"the same {key}", 4.0, strong=True) if _bare(one) == _bare(other) else None
+def _url(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights) -> NameEvidence | None:
+    return NameEvidence(f"the same {key}", 4.0, strong=True) if _bare(one) == _bare(other) else None
 
 
-def _bare(value: Value) -> str:
+def _bare(value: ProfileValue) -> str:
     return _SCHEME.sub("", value.text)
 
 
-def _year(key: str, one: Value, other: Value, _weights: Weights) -> Evidence | None:
+def _year(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights) -> NameEvidence | None:
     if one.number is None or other.number is None:
         return None
     if one.number == other.number:
-        return Evidence(f"the same {key}", 0.5)
-    return Evidence(f"another {key}", -8.0, "all")
+        return NameEvidence(f"the same {key}", 0.5)
+    return NameEvidence(f"another {key}", -8.0, "all")
 
 
-def _price(key: str, one: Value, other: Value, _weights: Weights) -> Evidence | None:
+def _price(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights) -> NameEvidence | None:
     if not one.number or not other.number:
         return None
     apart = abs(math.log(one.number / other.number))
     weight = max(_PRICE_LEAST, _PRICE_EQUAL + _PRICE_SLOPE * max(0.0, apart - _PRICE_WITHIN))
-    return Evidence(f"{'about the same' if weight > 0 else 'another'} {key}", weight)
+    return NameEvidence(f"{'about the same' if weight > 0 else 'another'} {key}", weight)
 
 
-def _id(key: str, one: Value, other: Value, _weights: Weights) -> Evidence:
+def _id(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights) -> NameEvidence:
     if one.words == other.words:
-        return Evidence(f"the same {key}", 6.0, strong=True)
-    return Evidence(f"another {key}", -6.0, "all")
+        return NameEvidence(f"the same {key}", 6.0, strong=True)
+    return NameEvidence(f"another {key}", -6.0, "all")
 
 
-def _people(key: str, one: Value, other: Value, _weights: Weights) -> Evidence | None:
+def _people(key: str, one: ProfileValue, other: ProfileValue, _weights: Weights) -> NameEvidence | None:
     ours, theirs = sorted((people_in(value.text)[:_MOST_PEOPLE] for value in (one, other)), key=len)
     if not ours:
         return None
     met = sum(any(compatible(person, each) for each in theirs) for person in ours)
     if met >= _MOSTLY * len(ours) and met >= _HALF * len(theirs):
-        return Evidence(f"the same {key}", 2.0, strong=True)
+        return NameEvidence(f"the same {key}", 2.0, strong=True)
     if met >= _PARTLY * len(ours):
-        return Evidence(f"some of the same {key}", 0.5, "unsure")
-    return Evidence(f"other {key}", -4.0, "conflict")
+        return NameEvidence(f"some of the same {key}", 0.5, "unsure")
+    return NameEvidence(f"other {key}", -4.0, "conflict")
 
 
-def _address(key: str, one: Value, other: Value, weights: Weights) -> Evidence | None:
+def _address(key: str, one: ProfileValue, other: ProfileValue, weights: Weights) -> NameEvidence | None:
     ours, theirs = (set(_NUMBER.findall(value.text)) for value in (one, other))
     shared = overlap(one.words, other.words, weights)
     if ours & theirs and shared.covered >= _HALF:
-        return Evidence(f"the same {key}", 3.5, strong=True)
+        return NameEvidence(f"the same {key}", 3.5, strong=True)
     if ours and theirs and not ours & theirs:
-        return Evidence(f"another {key}", -1.0)
+        return NameEvidence(f"another {key}", -1.0)
     return None
 
 
-def _text(key: str, one: Value, other: Value, weights: Weights) -> Evidence | None:
+def _text(key: str, one: ProfileValue, other: ProfileValue, weights: Weights) -> NameEvidence | None:
     ours, theirs = ({word: weights.of(word) for word in value.words} for value in (one, other))
     met = sum(weight for word, weight in ours.items() if word in theirs)
     shared = met / max(1.0, min(sum(ours.values()), sum(theirs.values())))
-    return Evidence(f"a {key} of like words", 1.5 * shared) if shared >= _PARTLY else None
+    return NameEvidence(f"a {key} of like words", 1.5 * shared) if shared >= _PARTLY else None
 
 
-def _label(key: str, one: Value, other: Value, weights: Weights) -> Evidence | None:
+def _label(key: str, one: ProfileValue, other: ProfileValue, weights: Weights) -> NameEvidence | None:
     if not one.words or not other.words:
         return None
     if one.words == other.words or _acronym(one.words, other.words) or _acronym(other.words, one.words):
-        return Evidence(f"the same {key}", 1.0)
+        return NameEvidence(f"the same {key}", 1.0)
     shared = overlap(one.words, other.words, weights).covered
     if shared >= _MOSTLY:
-        return Evidence(f"nearly the same {key}", 0.7)
-    return Evidence(f"another {key}", -0.5) if shared < _PARTLY else None
+        return NameEvidence(f"nearly the same {key}", 0.7)
+    return NameEvidence(f"another {key}", -0.5) if shared < _PARTLY else None
 
 
 def _acronym(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
@@ -144,7 +144,7 @@ def _acronym(short: tuple[str, ...], long: tuple[str, ...]) -> bool:
     return len(long) > _SHORTEST_ACRONYM and any(len(word) > _SHORTEST_ACRONYM and word in letters for word in short)
 
 
-_BY_KIND: Final[dict[ValueKind, Callable[[str, Value, Value, Weights], Evidence | None]]] = {
+_BY_KIND: Final[dict[ValueKind, Callable[[str, ProfileValue, ProfileValue, Weights], NameEvidence | None]]] = {
     "phone": _phone, "email": _email, "url": _url, "year": _year, "price": _price, "id": _id, "people": _people,
     "address": _address, "text": _text, "label": _label,
 }  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.entities.matching.attributes import weigh_attributes
-from agent_memory.entities.matching.evidence import Evidence
+from agent_memory.entities.matching.evidence import NameEvidence
 from agent_memory.entities.matching.naming import alike, same_code, weigh_names
 from agent_memory.entities.matching.words import EDITION_WORDS
 
@@ -40,7 +40,7 @@ class Comparison:
     """
 
     weight: float
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[NameEvidence, ...]
     same_name: bool
     likeness: float
 
@@ -80,14 +80,14 @@ def compare(ours: Profile, theirs: Profile, weights: Weights) -> Comparison:
     evidence = [*names, *values]
     strong = any(each.strong for each in evidence)
     if same and not strong and not any(each.weight <= _AGAINST for each in evidence):
-        evidence.append(Evidence("the same name", _SAME_NAME))
+        evidence.append(NameEvidence("the same name", _SAME_NAME))
     evidence += [
         *_kinds(ours.kind, theirs.kind),
         *_legal(one, other),
         *_offers(ours, theirs, one, other, told=any(each.strong for each in values)),
     ]
     if not strong and not same and not any(each.weight >= _SURE for each in names):
-        evidence.append(Evidence("nothing but names that are like each other", 0.0, "unsure"))
+        evidence.append(NameEvidence("nothing but names that are like each other", 0.0, "unsure"))
     if not any(each.strong and each.weight >= _ALONE for each in evidence):
         evidence += _bearers(one, other, weights)
     return Comparison(sum(each.weight for each in evidence), tuple(evidence), same, 1.0 if same else alike(one, other))
@@ -97,19 +97,19 @@ def _same(one: Name, other: Name) -> bool:
     return one.form == other.form or one.joined == other.joined or one.known == other.known
 
 
-def _best_names(ours: Profile, theirs: Profile, weights: Weights) -> tuple[Name, Name, list[Evidence]]:
+def _best_names(ours: Profile, theirs: Profile, weights: Weights) -> tuple[Name, Name, list[NameEvidence]]:
     """Return the two names of most evidence for one entity.
 
     What excludes any two of their names is kept, unless the other has one of the two, too: an alias that two things
     share does not make one of them, but who has two names that differ in a number is known by both.
     """
     found = []
-    excluded: set[Evidence] = set()
+    excluded: set[NameEvidence] = set()
     for one in _compared(ours, theirs):
         for other in _compared(theirs, ours):
             if one.form != other.form and _same(one, other):
                 apart = one.joined != other.joined
-                said = [Evidence("a name that is known to stand for the other" if apart else _TOGETHER, _SURE)]
+                said = [NameEvidence("a name that is known to stand for the other" if apart else _TOGETHER, _SURE)]
                 said += same_code(one, other, weights)
             else:
                 said = weigh_names(one, other, ours, theirs, weights)
@@ -125,37 +125,37 @@ def _compared(ours: Profile, theirs: Profile) -> list[Name]:
     return sorted(ours.names, key=lambda name: name.form not in theirs.forms)[:_MOST_NAMES_COMPARED]
 
 
-def _kinds(ours: str, theirs: str) -> Iterator[Evidence]:
+def _kinds(ours: str, theirs: str) -> Iterator[NameEvidence]:
     if ours == theirs or ours in _ANYTHING or theirs in _ANYTHING:
         return
     if {ours, theirs} <= _MADE:
-        yield Evidence(f"one is a {ours}, the other a {theirs}", -0.5, "unsure")
+        yield NameEvidence(f"one is a {ours}, the other a {theirs}", -0.5, "unsure")
     else:
-        yield Evidence(f"one is a {ours}, the other a {theirs}", -6.0, "all")
+        yield NameEvidence(f"one is a {ours}, the other a {theirs}", -6.0, "all")
 
 
-def _legal(one: Name, other: Name) -> Iterator[Evidence]:
+def _legal(one: Name, other: Name) -> Iterator[NameEvidence]:
     if one.legal and other.legal and not one.legal & other.legal:
-        yield Evidence("another legal form", -2.0, "conflict")
+        yield NameEvidence("another legal form", -2.0, "conflict")
 
 
-def _offers(ours: Profile, theirs: Profile, one: Name, other: Name, *, told: bool) -> Iterator[Evidence]:
+def _offers(ours: Profile, theirs: Profile, one: Name, other: Name, *, told: bool) -> Iterator[NameEvidence]:
     """Yield doubt for products: one title may have several editions.
 
     Only a maker's model number tells which thing of a title it is, or an attribute that does (`told`).
     """
     if ours.is_offer or theirs.is_offer:
         if not EDITION_WORDS.isdisjoint((*one.words, *other.words)):
-            yield Evidence("software that is sold may come in editions of one title", 0.0, "unsure")
+            yield NameEvidence("software that is sold may come in editions of one title", 0.0, "unsure")
         elif not told and not one.models & other.models:
-            yield Evidence("what is sold under one title need not be one thing", 0.0, "unsure")
+            yield NameEvidence("what is sold under one title need not be one thing", 0.0, "unsure")
 
 
-def _bearers(one: Name, other: Name, weights: Weights) -> Iterator[Evidence]:
+def _bearers(one: Name, other: Name, weights: Weights) -> Iterator[NameEvidence]:
     """Yield doubt if several known entities have a name.
 
     Examples are `Alice` in two teams, and `Editorial` in each volume.
     """
     bearers = max(weights.bearers(one.form), weights.bearers(other.form))
     if bearers > 1:
-        yield Evidence(f"{bearers} known ones have this name", _PER_BEARER * math.log(bearers), "unsure")
+        yield NameEvidence(f"{bearers} known ones have this name", _PER_BEARER * math.log(bearers), "unsure")

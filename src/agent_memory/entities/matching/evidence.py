@@ -11,7 +11,7 @@ others, because it says that the two are different. `all`: that, and to suggest 
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class NameEvidence:
     """One reason for or against, without any value.
 
     Attributes:

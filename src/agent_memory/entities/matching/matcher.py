@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from agent_memory.entities.matching.comparing import compare
 from agent_memory.entities.matching.overlap import Weights
-from agent_memory.entities.matching.postings import Postings, keys_of
+from agent_memory.entities.matching.postings import NamePostings, keys_of
 from agent_memory.entities.matching.profiles import Profile
 from agent_memory.entities.record import Match, Matching
 
@@ -22,7 +22,7 @@ _AS_LIKELY: Final = 1.0
 """Natural logarithm of odds by which the best has to be ahead of the second one, to be taken for it unasked."""
 
 
-class Near(Protocol):
+class NearName(Protocol):
     """Search of names that are near in meaning."""
 
     def __call__(self, name: str, least: float) -> Iterable[tuple[str, float]]:
@@ -41,7 +41,10 @@ class Matcher:
     """
 
     def __init__(
-        self, known: Iterable[tuple[str, Described]] = (), vectors: Near | None = None, config: Matching | None = None
+        self,
+        known: Iterable[tuple[str, Described]] = (),
+        vectors: NearName | None = None,
+        config: Matching | None = None,
     ) -> None:
         self._config = config or Matching()
         self._vectors = vectors
@@ -49,7 +52,7 @@ class Matcher:
         self._numbers: dict[str, int] = {}
         self._profiles: dict[str, Profile] = {}
         self._weights = Weights()
-        self._postings = Postings()
+        self._postings = NamePostings()
         for known_id, described in known:
             self.add(known_id, described)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.entities.matching.evidence import Evidence
+from agent_memory.entities.matching.evidence import NameEvidence
 from agent_memory.entities.matching.letters import initials, likeness
 from agent_memory.entities.matching.overlap import overlap
 from agent_memory.entities.matching.people import kinship, known_given_name, owns
@@ -34,38 +34,38 @@ _CODE, _RAREST_CODE = 0.55, 9.0
 _SHORT_TELLING: Final = 5.0
 _UNNAMED: Final = -1.5
 
-_OF_PEOPLE: Final[dict[Kinship, Evidence]] = {
-    "same": Evidence("the same parts of a name", 5.5),
-    "turned": Evidence("the same parts of a name in another order", 1.5, "unsure"),
-    "nickname": Evidence("given names that are used for one another, and the same rest", 1.5, "unsure"),
-    "initial": Evidence("an initial that stands for the given name, and the same rest", 1.0, "unsure"),
-    "misspelt": Evidence("names that differ by a letter or two", 0.8, "unsure"),
-    "generation": Evidence("the same name, of a generation that one of them does not say", 1.5, "unsure"),
-    "given": Evidence("the given name alone", 0.3, "unsure"),
-    "surname": Evidence("the surname alone", 0.2, "unsure"),
-    "apart": Evidence("other given names beside the same surname", -6.0, "conflict"),
-    "": Evidence("another name", -6.0, "conflict"),
+_OF_PEOPLE: Final[dict[Kinship, NameEvidence]] = {
+    "same": NameEvidence("the same parts of a name", 5.5),
+    "turned": NameEvidence("the same parts of a name in another order", 1.5, "unsure"),
+    "nickname": NameEvidence("given names that are used for one another, and the same rest", 1.5, "unsure"),
+    "initial": NameEvidence("an initial that stands for the given name, and the same rest", 1.0, "unsure"),
+    "misspelt": NameEvidence("names that differ by a letter or two", 0.8, "unsure"),
+    "generation": NameEvidence("the same name, of a generation that one of them does not say", 1.5, "unsure"),
+    "given": NameEvidence("the given name alone", 0.3, "unsure"),
+    "surname": NameEvidence("the surname alone", 0.2, "unsure"),
+    "apart": NameEvidence("other given names beside the same surname", -6.0, "conflict"),
+    "": NameEvidence("another name", -6.0, "conflict"),
 }
 
 
-def weigh_names(one: Name, other: Name, ours: Profile, theirs: Profile, weights: Weights) -> list[Evidence]:
+def weigh_names(one: Name, other: Name, ours: Profile, theirs: Profile, weights: Weights) -> list[NameEvidence]:
     """Return the evidence of two names in different spelling."""
     return list(_of_people(one, other)) or [*_of_things(one, other, ours, theirs, weights)]
 
 
-def _of_people(one: Name, other: Name) -> Iterator[Evidence]:
+def _of_people(one: Name, other: Name) -> Iterator[NameEvidence]:
     kinds = {one.kind, other.kind}
     if one.mailbox or other.mailbox:
         if one.form == other.form:
-            yield Evidence("the same e-mail address", 6.0)
+            yield NameEvidence("the same e-mail address", 6.0)
         elif one.mailbox and other.mailbox:
-            yield Evidence("another e-mail address", -6.0, "conflict")
+            yield NameEvidence("another e-mail address", -6.0, "conflict")
         else:
             found = owns(one.mailbox, other.words) if one.mailbox else owns(other.mailbox, one.words)
             if found == "full":
-                yield Evidence("an e-mail address that is made of the whole name", 5.5)
+                yield NameEvidence("an e-mail address that is made of the whole name", 5.5)
             elif found == "short":
-                yield Evidence("an e-mail address that may be made of the name", 0.5, "unsure")
+                yield NameEvidence("an e-mail address that may be made of the name", 0.5, "unsure")
         return
     if kinds == {"person"}:
         yield _OF_PEOPLE[kinship(one.words, other.words)]
@@ -80,13 +80,13 @@ def _given(one: Name, other: Name) -> bool:
     return any(name.words and known_given_name(name.words[0]) for name in (one, other))
 
 
-def _of_things(one: Name, other: Name, ours: Profile, theirs: Profile, weights: Weights) -> Iterator[Evidence]:
+def _of_things(one: Name, other: Name, ours: Profile, theirs: Profile, weights: Weights) -> Iterator[NameEvidence]:
     found = overlap(one.words, other.words, weights)
     only_marks = _only_marks(one, other, found)
     if only_marks:
-        yield Evidence(only_marks, -6.0, "all")
+        yield NameEvidence(only_marks, -6.0, "all")
     elif _abbreviates(one.words, other.words) or _abbreviates(other.words, one.words):
-        yield Evidence("the first letters of the other name", 0.7, "unsure")
+        yield NameEvidence("the first letters of the other name", 0.7, "unsure")
         return
     _meet(found.ours_alone, theirs, found, weights, mirrored=False)
     _meet(found.theirs_alone, ours, found, weights, mirrored=True)
@@ -96,7 +96,7 @@ def _of_things(one: Name, other: Name, ours: Profile, theirs: Profile, weights: 
     weight += _EACH_ALONE * min(alone)
     if min(len(one.words), len(other.words)) == 1 and _names_more(one, other, found, weights):
         weight += _UNNAMED
-    yield Evidence(f"{round(100 * found.shared)} % of the words are shared, by how much they tell", weight)
+    yield NameEvidence(f"{round(100 * found.shared)} % of the words are shared, by how much they tell", weight)
     yield from _codes(one, other, found, weights)
     yield from _numbers(one, other, found)
 
@@ -138,7 +138,7 @@ def _meet(alone: list[str], other: Profile, found: Overlap, weights: Weights, *,
             found.ours_met += share * weights.of(word)
 
 
-def _codes(one: Name, other: Name, found: Overlap, weights: Weights) -> Iterator[Evidence]:
+def _codes(one: Name, other: Name, found: Overlap, weights: Weights) -> Iterator[NameEvidence]:
     ours, theirs = (codes.difference(*found.changed) for codes in (one.codes, other.codes))
     if one.codes & other.codes:
         yield from same_code(one, other, weights)
@@ -146,36 +146,36 @@ def _codes(one: Name, other: Name, found: Overlap, weights: Weights) -> Iterator
         return
     elif ours and theirs:
         if any(variant(each, its) for each in ours for its in theirs):
-            yield Evidence("model numbers of which one goes on where the other ends", 2.0, "unsure")
+            yield NameEvidence("model numbers of which one goes on where the other ends", 2.0, "unsure")
         else:
-            yield Evidence("another model or article number", -1.5, "conflict")
+            yield NameEvidence("another model or article number", -1.5, "conflict")
     elif ours or theirs:
-        yield Evidence("a model or article number in one name only", -0.5, "unsure")
+        yield NameEvidence("a model or article number in one name only", -0.5, "unsure")
 
 
-def same_code(one: Name, other: Name, weights: Weights) -> Iterator[Evidence]:
+def same_code(one: Name, other: Name, weights: Weights) -> Iterator[NameEvidence]:
     """Yield evidence if both names have a model or article number."""
     shared = one.codes & other.codes
     if shared:
         rarest = min(_RAREST_CODE, max(map(weights.of, shared)))
         strong = any(map(is_rich, shared))
-        yield Evidence("the same model or article number", _CODE * rarest, strong=strong)
+        yield NameEvidence("the same model or article number", _CODE * rarest, strong=strong)
 
 
-def _numbers(one: Name, other: Name, found: Overlap) -> Iterator[Evidence]:
+def _numbers(one: Name, other: Name, found: Overlap) -> Iterator[NameEvidence]:
     ours, theirs = one.numbers - other.numbers, other.numbers - one.numbers
     if ours and theirs:
-        yield Evidence("each name has a number that the other lacks", -2.0, "conflict")
+        yield NameEvidence("each name has a number that the other lacks", -2.0, "conflict")
     elif ours or theirs:
-        yield Evidence("a number in one name only", 0.0, "unsure")
+        yield NameEvidence("a number in one name only", 0.0, "unsure")
     elif one.numbers:
-        yield Evidence("the same numbers", 0.3)
+        yield NameEvidence("the same numbers", 0.3)
     if one.measures - other.measures and other.measures - one.measures:
-        yield Evidence("another size or amount", -1.0, "conflict")
+        yield NameEvidence("another size or amount", -1.0, "conflict")
     if opposed(found.ours_alone, found.theirs_alone):
-        yield Evidence("opposite words", -2.0, "conflict")
+        yield NameEvidence("opposite words", -2.0, "conflict")
     if any(word in NEGATIONS for word in (*found.ours_alone, *found.theirs_alone)):
-        yield Evidence("a negation in one name only", -1.0, "conflict")
+        yield NameEvidence("a negation in one name only", -1.0, "conflict")
 
 
 def alike(one: Name, other: Name) -> float:

@@ -66,7 +66,7 @@ def _value_keys(profile: Profile) -> Iterator[str]:
             yield f"@{value.text}"
 
 
-class Postings:
+class NamePostings:
     """Inverted index: numbers of descriptions by key."""
 
     def __init__(self) -> None:

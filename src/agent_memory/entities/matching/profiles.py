@@ -48,7 +48,7 @@ _BETWEEN_PEOPLE: Final = re.compile(r"[,;]|\band\b|&")
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ProfileValue:
     """A value of an attribute, with the kind of its comparison."""
 
     kind: ValueKind
@@ -129,13 +129,13 @@ class Profile:
         self.kind = described.kind
         texts = dict.fromkeys((described.name, *described.aliases))
         self.names = tuple(Name(text, described.kind) for text in texts)[:_MOST_NAMES]
-        self.values: dict[str, Value] = {}
+        self.values: dict[str, ProfileValue] = {}
         for key, text in described.attributes.items():
             if text.strip():
                 plain = _KEY_PART.sub("", key.casefold())
                 self.values[plain] = _value(key, text)
 
-    def of_kind(self, kind: ValueKind) -> list[Value]:
+    def of_kind(self, kind: ValueKind) -> list[ProfileValue]:
         """Return the values that are compared in one way."""
         return [value for value in self.values.values() if value.kind == kind]
 
@@ -171,14 +171,14 @@ class Profile:
         return frozenset(words.union(*(value.words for value in self.values.values())))
 
 
-def _value(key: str, text: str) -> Value:
+def _value(key: str, text: str) -> ProfileValue:
     words = tuple(words_of(text))
     parts = _KEY_PART.split(key.casefold())
     kind = next((_KEYS[part] for part in (*parts, "".join(parts)) if part in _KEYS), None)
     if kind is None:
         kind = "email" if is_email(text) else "text" if len(words) > _LONG else "label"
     number = _NUMBER.search(text.replace(",", "")) if kind in {"price", "year"} else None
-    return Value(kind, words, fold(text).strip(), float(number[0]) if number else None)
+    return ProfileValue(kind, words, fold(text).strip(), float(number[0]) if number else None)
 
 
 def people_in(text: str) -> list[list[str]]:

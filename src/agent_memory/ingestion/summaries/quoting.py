@@ -15,7 +15,7 @@ from agent_memory.language.sentences import spans_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from agent_memory.ingestion.summaries.sentence_value import Passage
+    from agent_memory.ingestion.summaries.sentence_value import SummaryTurn
 
 _LEAST_WEIGHT: Final = 2.0
 _LEAST_CHARS: Final = 15
@@ -28,9 +28,9 @@ _LOOKED_AT: Final = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A sentence of a turn: `Passage.text[start:end]`."""
+    """A sentence of a turn: `SummaryTurn.text[start:end]`."""
 
-    passage: Passage
+    passage: SummaryTurn
     start: int
     end: int
 
@@ -49,7 +49,7 @@ class _Sentence(NamedTuple):
     weights: Mapping[str, float]
 
 
-def quotes_of(passages: Sequence[Passage], most: int) -> list[Quote]:
+def quotes_of(passages: Sequence[SummaryTurn], most: int) -> list[Quote]:
     """Return sentences that tell the most of a conversation, in its order.
 
     Args:
@@ -112,7 +112,7 @@ def lines_of(summaries: Sequence[str], most: int) -> str:
     return "\n".join(lines[place][1] for place in sorted(chosen))
 
 
-def _cut_turn(passages: Sequence[Passage], turn: int, speakers: Collection[str]) -> Iterator[_Sentence]:
+def _cut_turn(passages: Sequence[SummaryTurn], turn: int, speakers: Collection[str]) -> Iterator[_Sentence]:
     """Yield the sentences of a turn that tell enough, no questions."""
     text = passages[turn].text
     for start, end in spans_of(text, 0, min(len(text), _LOOKED_AT)):
@@ -123,7 +123,7 @@ def _cut_turn(passages: Sequence[Passage], turn: int, speakers: Collection[str])
             yield _Sentence(turn, start, end, weights)
 
 
-def _get_cost(passages: Sequence[Passage], sentence: _Sentence, *, is_first: bool) -> int:
+def _get_cost(passages: Sequence[SummaryTurn], sentence: _Sentence, *, is_first: bool) -> int:
     """Return how many characters a sentence adds, who speaks included."""
     speaker = passages[sentence.turn].speaker
     return sentence.end - sentence.start + 1 + (len(speaker) + 2 if is_first and speaker else 0)

@@ -21,7 +21,7 @@ _LENGTH_POWER: Final = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class SummaryTurn:
     """A turn of a conversation; `speaker` may be empty."""
 
     id: str

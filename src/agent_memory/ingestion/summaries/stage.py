@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from agent_memory.errors import StorageError, SummarizationError
 from agent_memory.ingestion import metrics
 from agent_memory.ingestion.summaries.quoting import as_lines, lines_of, quotes_of
-from agent_memory.ingestion.summaries.sentence_value import Passage
+from agent_memory.ingestion.summaries.sentence_value import SummaryTurn
 from agent_memory.logs import get_logger
 from agent_memory.memory.scratchpad_render import estimate_tokens
 from agent_memory.memory.trust import lowest
@@ -53,7 +53,7 @@ class Summaries:
 
     def __init__(self, knowledge: Knowledge, config: SummarizationConfig) -> None:
         self._knowledge, self._config = knowledge, config
-        self._open: dict[str, Conversation] = {}
+        self._open: dict[str, UncoveredTurns] = {}
 
     async def gone(self) -> Collection[str]:
         """See `Stage.gone`. Summaries of forgotten turns are gone, too."""
@@ -70,7 +70,7 @@ class Summaries:
             if known is not None:
                 known.add(new)
             elif await self._may_be_due(conversation, new):
-                known = self._open[conversation] = await Conversation.read(self._knowledge, conversation, batch.never)
+                known = self._open[conversation] = await UncoveredTurns.read(self._knowledge, conversation, batch.never)
             if known is not None:
                 await known.summarise(self._knowledge, self._config, batch.run)
         return {}
@@ -82,7 +82,7 @@ class Summaries:
         return max(each.order for each in new) - through >= self._config.window.turns_per_summary
 
 
-class Conversation:
+class UncoveredTurns:
     """Turns and summaries of a conversation that no summary covers.
 
     Args:
@@ -181,7 +181,7 @@ async def window(
         return made("window", episodes, content, sum(map(len, texts)), knowledge.clock())
 
 
-async def _quote(passages: Sequence[Passage], most: int, run: Callable[..., Awaitable[Any]]) -> str:
+async def _quote(passages: Sequence[SummaryTurn], most: int, run: Callable[..., Awaitable[Any]]) -> str:
     """Return quotes of turns, none if the reader died."""
     try:
         return as_lines(await run(quotes_of, passages, most))
@@ -262,9 +262,9 @@ RULES: Final = "quotes"
 """`source.detail` of a summary that was made without a language model."""
 
 
-def passages_of(episodes: Sequence[Episode], texts: Sequence[str]) -> list[Passage]:
+def passages_of(episodes: Sequence[Episode], texts: Sequence[str]) -> list[SummaryTurn]:
     """Return turns as what is read, given the whole text of each."""
-    return [Passage(each.id, text, each.speaker or each.role) for each, text in zip(episodes, texts, strict=True)]
+    return [SummaryTurn(each.id, text, each.speaker or each.role) for each, text in zip(episodes, texts, strict=True)]
 
 
 def most_of(texts: Sequence[str], share: float, max_tokens: int) -> int:

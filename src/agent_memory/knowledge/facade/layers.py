@@ -18,7 +18,7 @@ from agent_memory.knowledge.facade.shapes import (
     number_of,
     resource_of,
 )
-from agent_memory.knowledge.intake.drafting import Document
+from agent_memory.knowledge.intake.drafting import ReceivedDocument
 from agent_memory.knowledge.items.drawn import drawn_from, leave_answered, with_link
 from agent_memory.knowledge.items.preceding import Preceding
 from agent_memory.knowledge.pages.sources import load_texts
@@ -89,7 +89,7 @@ class ResourceLayer:
                 recovery="Split it, and store the parts one by one.",
             )
         title = str((metadata or {}).get("title", ""))
-        given = Document(content, title, resource_type)
+        given = ReceivedDocument(content, title, resource_type)
         group = self._asking().group or ""
         taken = await self._ingest.resource(given, group=group, metadata=metadata, caller=caller or NOBODY)
         return await self._whole(taken.record)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.errors import StorageError
 from agent_memory.knowledge.facade.shapes import MemoryStats, category_of
-from agent_memory.knowledge.items.stage import Items
+from agent_memory.knowledge.items.stage import ItemStage
 from agent_memory.knowledge.pages.pages import drafted
 from agent_memory.knowledge.topics.rendering import render
 from agent_memory.knowledge.working import runner_of
@@ -106,8 +106,8 @@ async def unmade(knowledge: Knowledge, service: MemoryService, seen: SeenTopics,
         return render(replace(await drafted(knowledge, topic, members), consolidated_at=None))
     page = category_of(topic).markdown_content
     backlog = await runner_of(knowledge, service).backlog()
-    unread = sum(each.due for each in backlog if each.stage == Items.name)
-    unfiled = sum(each.due for each in backlog if each.stage != Items.name)
+    unread = sum(each.due for each in backlog if each.stage == ItemStage.name)
+    unfiled = sum(each.due for each in backlog if each.stage != ItemStage.name)
     if not unread and not unfiled:
         return page
     if seen.group is not None:

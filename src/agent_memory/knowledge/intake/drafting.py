@@ -48,7 +48,7 @@ _SOURCES: Final[Mapping[str, SourceKind]] = {"user": "user", "assistant": "assis
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class ReceivedTurn:
     """One turn of a conversation, or one event, as it came in.
 
     Attributes:
@@ -73,7 +73,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class ReceivedDocument:
     """A text as it came in, at most 1,000,000 characters.
 
     Attributes:
@@ -150,7 +150,7 @@ class Draft(Generic[R]):
     has_name: bool = False
 
 
-def resource(agent_id: str, given: Document, origin: Origin, redactor: Redactor) -> Draft[Resource]:
+def resource(agent_id: str, given: ReceivedDocument, origin: Origin, redactor: Redactor) -> Draft[Resource]:
     """Return the resource of a text.
 
     Raises:
@@ -209,7 +209,7 @@ def conversation(
 
 
 def episode(
-    agent_id: str, turn: Turn, part_of: str | None, order: int, origin: Origin, redactor: Redactor
+    agent_id: str, turn: ReceivedTurn, part_of: str | None, order: int, origin: Origin, redactor: Redactor
 ) -> Draft[Episode]:
     """Return the episode of a turn.
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.intake.drafting import UNKNOWN, Document, SkippedPart, Turn
+from agent_memory.knowledge.intake.drafting import UNKNOWN, ReceivedDocument, ReceivedTurn, SkippedPart
 from agent_memory.knowledge.intake.session_logs import read_log
 from agent_memory.knowledge.intake.turns import (
     MESSAGE_KEYS,
-    Conversation,
+    FileConversation,
     clean_speaker,
     collect_text,
     has_only,
@@ -39,7 +39,7 @@ _CLAUDE_KEYS: Final = MESSAGE_KEYS | {"edited_at", "files_v2", "sync_sources", "
 _MOST_NODES: Final = 1_000_000
 
 
-def parts_of_export(value: Any, name: str) -> list[Conversation | Document | SkippedPart] | None:
+def parts_of_export(value: Any, name: str) -> list[FileConversation | ReceivedDocument | SkippedPart] | None:
     """Return the conversations of an export with the texts attached to them, or of a list of messages.
 
     A conversation that is no object, or has no messages, is a skipped part.
@@ -65,11 +65,11 @@ def parts_of_export(value: Any, name: str) -> list[Conversation | Document | Ski
     return _of_messages(value, name)
 
 
-def _of_chatgpt(value: Mapping[str, Any]) -> Iterator[Conversation]:
+def _of_chatgpt(value: Mapping[str, Any]) -> Iterator[FileConversation]:
     nodes = _mapping(value["mapping"])
     turns = [turn for node in _branch(nodes, value.get("current_node")) for turn in _read_node(node)]
     key = value.get("conversation_id") or value.get("id") or value.get("create_time")
-    yield Conversation(
+    yield FileConversation(
         _title(value.get("title")), f"chatgpt:{key}", turns, moment_of(value.get("create_time")), "chatgpt"
     )
 
@@ -94,7 +94,7 @@ def _last_leaf(nodes: Mapping[str, Any]) -> str:
     return at
 
 
-def _read_node(node: Mapping[str, Any]) -> list[Turn]:
+def _read_node(node: Mapping[str, Any]) -> list[ReceivedTurn]:
     message = node.get("message")
     if not isinstance(message, dict):
         return []
@@ -128,16 +128,18 @@ def _is_plain_node(message: Mapping[str, Any], author: Mapping[str, Any], conten
     )
 
 
-def _of_claude(value: Mapping[str, Any]) -> Iterator[Conversation | Document]:
+def _of_claude(value: Mapping[str, Any]) -> Iterator[FileConversation | ReceivedDocument]:
     messages = _list_current(value)
     turns = [turn for message in messages for turn in _read_claude(message)]
     begun = moment_of(value.get("created_at"))
-    yield Conversation(_title(value.get("name")), f"claude:{value.get('uuid')}", turns, begun, "claude")
+    yield FileConversation(_title(value.get("name")), f"claude:{value.get('uuid')}", turns, begun, "claude")
     for message in messages:
         for each in _list(message.get("attachments")):
             text = collect_text(each.get("extracted_content")) if isinstance(each, dict) else ""
             if text.strip():
-                yield Document(text, _title(each.get("file_name")), said_at=moment_of(message.get("created_at")))
+                yield ReceivedDocument(
+                    text, _title(each.get("file_name")), said_at=moment_of(message.get("created_at"))
+                )
 
 
 def _list_current(value: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -169,7 +171,7 @@ def _list_ancestors(parents: Mapping[str, str], key: str) -> list[str]:
     return list(ancestors)
 
 
-def _read_claude(message: Mapping[str, Any]) -> list[Turn]:
+def _read_claude(message: Mapping[str, Any]) -> list[ReceivedTurn]:
     role = {"human": "user", "assistant": "assistant"}.get(_name(message.get("sender")), UNKNOWN)
     content = message.get("content") or message.get("text")
     if not is_plain(message, role, _CLAUDE_KEYS):
@@ -177,7 +179,7 @@ def _read_claude(message: Mapping[str, Any]) -> list[Turn]:
     return make_turns(content, role, said_at=moment_of(message.get("created_at")))
 
 
-def _of_messages(value: Any, name: str) -> list[Conversation | Document | SkippedPart] | None:
+def _of_messages(value: Any, name: str) -> list[FileConversation | ReceivedDocument | SkippedPart] | None:
     """Return the conversation in a list of messages of an API.
 
     Raises:
@@ -191,7 +193,7 @@ def _of_messages(value: Any, name: str) -> list[Conversation | Document | Skippe
     form, keyed = read_log(messages)
     spoken = [turn for _, turn in keyed if turn.role != "system"]
     is_chat = any(turn.role != UNKNOWN or turn.speaker for turn in spoken)
-    return [Conversation(name, f"{name}:messages", spoken, spoken[0].said_at, form)] if is_chat else None
+    return [FileConversation(name, f"{name}:messages", spoken, spoken[0].said_at, form)] if is_chat else None
 
 
 def _title(value: Any) -> str:

@@ -28,7 +28,15 @@ from agent_memory.knowledge.intake.document_index import (
     is_placed,
     without_key,
 )
-from agent_memory.knowledge.intake.drafting import FORMAT, UNKNOWN, Document, Draft, Origin, SkippedPart, Turn
+from agent_memory.knowledge.intake.drafting import (
+    FORMAT,
+    UNKNOWN,
+    Draft,
+    Origin,
+    ReceivedDocument,
+    ReceivedTurn,
+    SkippedPart,
+)
 from agent_memory.knowledge.intake.parsing import has_its_id, parse_file
 from agent_memory.knowledge.intake.storing import Ingested, store_new
 from agent_memory.memory import NOBODY
@@ -42,7 +50,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from agent_memory.knowledge.intake.turns import Conversation
+    from agent_memory.knowledge.intake.turns import FileConversation
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller
     from agent_memory.memory.caller import Report
@@ -121,7 +129,7 @@ class Ingest:
 
     async def resource(
         self,
-        given: Document | str,
+        given: ReceivedDocument | str,
         *,
         group: str = "",
         tags: Sequence[str] = (),
@@ -137,7 +145,7 @@ class Ingest:
             StorageError: Nothing was stored.
         """
         origin = self._origin(caller, group, tags=tuple(tags), metadata=metadata or {})
-        return await self._document(Document(given) if isinstance(given, str) else given, origin, caller)
+        return await self._document(ReceivedDocument(given) if isinstance(given, str) else given, origin, caller)
 
     async def conversation(
         self,
@@ -160,7 +168,7 @@ class Ingest:
 
     async def turn(
         self,
-        turn: Turn,
+        turn: ReceivedTurn,
         *,
         conversation: str | None = None,
         order: int = 0,
@@ -188,7 +196,7 @@ class Ingest:
 
     async def turns(
         self,
-        turns: Sequence[Turn],
+        turns: Sequence[ReceivedTurn],
         *,
         conversation: str,
         first: int = 0,
@@ -249,7 +257,7 @@ class Ingest:
         for part in await asyncio.to_thread(lambda: list(parse_file(path))):
             if isinstance(part, SkippedPart):
                 done.refused.append((f"{part.place} of {done.name}", part.code))
-            elif isinstance(part, Document):
+            elif isinstance(part, ReceivedDocument):
                 await self._take_document(part, origin, caller, done)
             else:
                 await self._take_conversation(part, origin, caller, done, tell)
@@ -262,7 +270,7 @@ class Ingest:
         more["zone"] = ZoneInfo(zone) if zone else None
         return Origin(trust, self._knowledge.clock(), caller.session_id, group, **more)
 
-    def _episode(self, turn: Turn, part_of: str | None, order: int, origin: Origin) -> Draft[Episode]:
+    def _episode(self, turn: ReceivedTurn, part_of: str | None, order: int, origin: Origin) -> Draft[Episode]:
         """Return the draft of a turn, with low trust for untrusted speakers."""
         most = {"user": origin.trust, "tool": "low", UNKNOWN: "low"}.get(turn.role, lowest(origin.trust, "medium"))
         if turn.role == "system" and origin.file:  # a host's own events have this role, too
@@ -271,7 +279,7 @@ class Ingest:
         return drafting.episode(self._knowledge.agent_id, turn, part_of, order, own, self._redactor)
 
     def _drafted(
-        self, turns: Sequence[tuple[int, Turn]], part_of: str, origin: Origin, *, is_live: bool = False
+        self, turns: Sequence[tuple[int, ReceivedTurn]], part_of: str, origin: Origin, *, is_live: bool = False
     ) -> tuple[list[Draft[Episode]], list[tuple[int, str]]]:
         """Return the drafts of some turns, and the places of those that cannot be taken in, with the reason.
 
@@ -291,7 +299,7 @@ class Ingest:
                 drafts.append(draft)
         return drafts, refused
 
-    async def _document(self, given: Document, origin: Origin, caller: Caller) -> Ingested[Resource]:
+    async def _document(self, given: ReceivedDocument, origin: Origin, caller: Caller) -> Ingested[Resource]:
         agent_id = self._knowledge.agent_id
         if caller.project and PATH in given.metadata:
             given = replace(given, metadata={**given.metadata, PROJECT: caller.project})
@@ -390,7 +398,7 @@ class Ingest:
             )
         return ingested
 
-    async def _take_document(self, part: Document, origin: Origin, caller: Caller, done: FileIngested) -> None:
+    async def _take_document(self, part: ReceivedDocument, origin: Origin, caller: Caller, done: FileIngested) -> None:
         try:
             taken = await self._document(part, origin, caller)
         except ValidationError as error:
@@ -405,7 +413,7 @@ class Ingest:
 
     async def _take_conversation(
         self,
-        part: Conversation,
+        part: FileConversation,
         origin: Origin,
         caller: Caller,
         done: FileIngested,
@@ -451,9 +459,9 @@ def _is_mistaken(stored: Episode, read: Episode) -> bool:
     return stored.role == "user" and not stored.speaker and read.role != "user"
 
 
-def _portions(turns: Sequence[Turn], first: int = 0) -> Iterator[list[tuple[int, Turn]]]:
+def _portions(turns: Sequence[ReceivedTurn], first: int = 0) -> Iterator[list[tuple[int, ReceivedTurn]]]:
     """Yield the turns with their places, so many at a time as go into one change."""
-    some: list[tuple[int, Turn]] = []
+    some: list[tuple[int, ReceivedTurn]] = []
     size = 0
     for order, turn in enumerate(turns, first):
         if some and (len(some) == _AT_ONCE or size + len(turn.text) > _CHARACTERS_AT_ONCE):

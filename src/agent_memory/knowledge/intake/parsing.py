@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import AgentMemoryError, ValidationError
 from agent_memory.files.atomic import read_file, translated
 from agent_memory.knowledge.intake.document_index import DOCUMENT_ID, describe_path, get_real_path
-from agent_memory.knowledge.intake.drafting import Document, SkippedPart
+from agent_memory.knowledge.intake.drafting import ReceivedDocument, SkippedPart
 from agent_memory.knowledge.intake.exports import parts_of_export
 from agent_memory.knowledge.intake.session_logs import UnknownShapeError, read_log
 from agent_memory.knowledge.intake.transcripts import transcript_in
-from agent_memory.knowledge.intake.turns import Conversation, find_past_day
+from agent_memory.knowledge.intake.turns import FileConversation, find_past_day
 from agent_memory.knowledge.passages.front_matter import FrontMatter, read_front_matter
 from agent_memory.models import from_seconds
 from agent_memory.models.clock import FILE_TIME
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from agent_memory.knowledge.intake.drafting import Turn
+    from agent_memory.knowledge.intake.drafting import ReceivedTurn
     from agent_memory.models import Resource
 
 _MOST_BYTES: Final = 512 << 20
@@ -42,7 +42,7 @@ FORMS: Final = (
 )
 
 
-def parse_file(path: Path) -> Iterator[Document | Conversation | SkippedPart]:
+def parse_file(path: Path) -> Iterator[ReceivedDocument | FileConversation | SkippedPart]:
     """Yield what is in a file, in its order, with the parts that cannot be read.
 
     Raises:
@@ -50,10 +50,10 @@ def parse_file(path: Path) -> Iterator[Document | Conversation | SkippedPart]:
         StorageError: It cannot be read.
     """
     for part in _parse_parts(path):
-        yield _fill_times(part, path) if isinstance(part, Conversation) else part
+        yield _fill_times(part, path) if isinstance(part, FileConversation) else part
 
 
-def _fill_times(part: Conversation, path: Path) -> Conversation:
+def _fill_times(part: FileConversation, path: Path) -> FileConversation:
     """Return a conversation whose turns without a time have its own, or that of the file."""
     said_at = part.said_at or from_seconds(path.stat().st_mtime)
     more = {} if part.said_at else {FILE_TIME: True}
@@ -64,7 +64,7 @@ def _fill_times(part: Conversation, path: Path) -> Conversation:
     return replace(part, turns=turns, said_at=said_at)
 
 
-def _parse_parts(path: Path) -> Iterator[Document | Conversation | SkippedPart]:
+def _parse_parts(path: Path) -> Iterator[ReceivedDocument | FileConversation | SkippedPart]:
     suffix = path.suffix.lower()
     if suffix not in _TEXTS | _CONFIGS | _LINES | {".json"}:
         raise _unknown(path.name, f"files that end with {suffix} are not known here")
@@ -92,7 +92,7 @@ def has_its_id(resource: Resource) -> bool:
         return True
 
 
-def chats_of_lines(text: str, name: str) -> Iterator[Conversation | SkippedPart]:
+def chats_of_lines(text: str, name: str) -> Iterator[FileConversation | SkippedPart]:
     """Yield the conversations of JSON lines, one turn each, in the order in which they begin.
 
     Lines that are no JSON object, such as the last line of a file that was cut, are yielded as skipped parts.
@@ -116,7 +116,7 @@ def chats_of_lines(text: str, name: str) -> Iterator[Conversation | SkippedPart]
         form, turns = read_log([*lines.values()])
     except UnknownShapeError as error:
         raise _unknown(name, _inner_role(f"line {[*lines][error.number]}")) from None
-    talks: dict[str, list[Turn]] = {}
+    talks: dict[str, list[ReceivedTurn]] = {}
     for key, turn in turns:
         talks.setdefault(key, []).append(turn)
     if not talks:
@@ -124,7 +124,7 @@ def chats_of_lines(text: str, name: str) -> Iterator[Conversation | SkippedPart]
     first = next(iter(talks.values()))[0].text
     for key, own_turns in talks.items():
         own = key or hashlib.sha256(first.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        yield Conversation(key or name, f"{name}:{own}", own_turns, own_turns[0].said_at, form)
+        yield FileConversation(key or name, f"{name}:{own}", own_turns, own_turns[0].said_at, form)
 
 
 def _read_line(line: str) -> Any:
@@ -135,7 +135,7 @@ def _read_line(line: str) -> Any:
         return None
 
 
-def _parts_of_json(text: str, path: Path) -> Iterable[Document | Conversation | SkippedPart]:
+def _parts_of_json(text: str, path: Path) -> Iterable[ReceivedDocument | FileConversation | SkippedPart]:
     try:
         parts = parts_of_export(_json(text, path.name), path.name)
     except UnknownShapeError as error:
@@ -145,7 +145,7 @@ def _parts_of_json(text: str, path: Path) -> Iterable[Document | Conversation | 
     return parts
 
 
-def _of_text(text: str, path: Path, *, is_config: bool) -> Document | Conversation:
+def _of_text(text: str, path: Path, *, is_config: bool) -> ReceivedDocument | FileConversation:
     talk = None if is_config else transcript_in(text, path.name)
     if talk is not None:
         return talk
@@ -155,7 +155,7 @@ def _of_text(text: str, path: Path, *, is_config: bool) -> Document | Conversati
     more = {} if written_at else {FILE_TIME: True}
     metadata = {**describe_path(str(path.resolve())), **said.metadata, **more}
     kind = "config" if is_config else "document"
-    return Document(text, path.name, kind, written_at or changed_at, said.tags, metadata)
+    return ReceivedDocument(text, path.name, kind, written_at or changed_at, said.tags, metadata)
 
 
 def _text_of(path: Path) -> str:

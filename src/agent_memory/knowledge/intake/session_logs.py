@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.intake.drafting import UNKNOWN, Turn
+from agent_memory.knowledge.intake.drafting import UNKNOWN, ReceivedTurn
 from agent_memory.knowledge.intake.turns import (
     ROLES,
     clean_speaker,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 Line = dict[str, Any]
-KeyedTurn = tuple[str, Turn]
+KeyedTurn = tuple[str, ReceivedTurn]
 """Key of a conversation in the file, and a turn of it."""
 
 _KEYS: Final = ("conversation_id", "conversation", "session_id", "session", "thread_id")
@@ -184,7 +184,7 @@ def _read_codex(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
         payload, said_at = line["payload"], moment_of(line.get("timestamp"))
         kind = payload.get("type")
         is_plain = not is_agents and has_only(line, _CODEX_LINE) and not is_hidden(payload)
-        turns: list[Turn] = []
+        turns: list[ReceivedTurn] = []
         if line["type"] == "event_msg" and kind == "user_message":
             is_plain = is_plain and has_only(payload, _CODEX_PROMPT) and payload.get("kind") in (None, "plain")
             turns = make_turns(payload.get("message"), "user" if is_plain else UNKNOWN, said_at=said_at)
@@ -217,7 +217,7 @@ def _read_amplifier_events(lines: Sequence[Line]) -> Iterator[KeyedTurn]:
     children = {str(line.get("session_id")) for line in own if line["data"].get("parent_id") or line.get("parent_id")}
     for line in own:
         data, session, said_at = line["data"], line.get("session_id"), moment_of(line.get("ts"))
-        turns: list[Turn] = []
+        turns: list[ReceivedTurn] = []
         if line["event"] == "prompt:submit":
             is_plain = str(session) not in children and has_only(data, _EVENT_DATA)
             turns = make_turns(data.get("prompt"), "user" if is_plain else UNKNOWN, said_at=said_at)

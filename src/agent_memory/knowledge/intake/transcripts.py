@@ -13,8 +13,8 @@ from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN, Turn
-from agent_memory.knowledge.intake.turns import ROLES, Conversation, find_days
+from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN, ReceivedTurn
+from agent_memory.knowledge.intake.turns import ROLES, FileConversation, find_days
 from agent_memory.language.speakers import turn_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _MARKED_HEADING: Final = re.compile(r"\s*#{1,6} ")
 _HEADING: Final = re.compile(r"(?:#{1,6} +)?")
 
 
-def transcript_in(text: str, name: str) -> Conversation | None:
+def transcript_in(text: str, name: str) -> FileConversation | None:
     """Return the conversation that a text writes down; None where it is another sort of text.
 
     Args:
@@ -62,7 +62,7 @@ def transcript_in(text: str, name: str) -> Conversation | None:
     if first is None or first > _MOST_BEFORE or not _is_talk(spoken[first:]):
         return None
     said_at = _day_in([*lines[:first], name])
-    turns: list[Turn] = []
+    turns: list[ReceivedTurn] = []
     texts: list[list[str]] = []
     day = said_at
     for line, said in zip(lines[first:], spoken[first:], strict=True):
@@ -76,7 +76,7 @@ def transcript_in(text: str, name: str) -> Conversation | None:
     turns = [replace(turn, text="\n".join(text)) for turn, text in zip(turns, texts, strict=True)]
     title = _HEADING.sub("", lines[0].strip(), count=1).rstrip("#").rstrip() if first else ""
     begun = hashlib.sha256(turns[0].text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return Conversation(title or name, f"{name}:{begun}", turns, said_at, "transcript")
+    return FileConversation(title or name, f"{name}:{begun}", turns, said_at, "transcript")
 
 
 def _turn(line: str) -> SpokenTurn | None:
@@ -103,7 +103,7 @@ def _day_in(texts: list[str]) -> datetime | None:
     return next((day for text in texts for day in find_days(text)), None)
 
 
-def _of(said: SpokenTurn, said_at: datetime | None) -> Turn:
+def _of(said: SpokenTurn, said_at: datetime | None) -> ReceivedTurn:
     """Return a turn of a person, or unknown for a role label."""
     is_role = said.speaker.casefold() in ROLES
-    return Turn(said.words.strip(), UNKNOWN if is_role else PERSON, "" if is_role else said.speaker, said_at)
+    return ReceivedTurn(said.words.strip(), UNKNOWN if is_role else PERSON, "" if is_role else said.speaker, said_at)

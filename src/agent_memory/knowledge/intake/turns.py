@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN, Turn
+from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN, ReceivedTurn
 from agent_memory.models import as_utc, from_seconds
 
 if TYPE_CHECKING:
@@ -94,17 +94,17 @@ _DEPTH: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class FileConversation:
     """A conversation of a file; `key` names it, `form` is its format."""
 
     title: str
     key: str
-    turns: Sequence[Turn] = ()
+    turns: Sequence[ReceivedTurn] = ()
     said_at: datetime | None = None
     form: str = field(default="", compare=False)
 
 
-def read_message(value: Mapping[str, Any]) -> list[Turn]:
+def read_message(value: Mapping[str, Any]) -> list[ReceivedTurn]:
     """Return the turns of a message, with answers of tools apart.
 
     Args:
@@ -130,7 +130,7 @@ def read_message(value: Mapping[str, Any]) -> list[Turn]:
 
 def make_turns(
     content: Any, role: str, speaker: str = "", said_at: datetime | None = None, *, has_bare_parts: bool = False
-) -> list[Turn]:
+) -> list[ReceivedTurn]:
     """Return the turns of a content, with the role of each part.
 
     Args:
@@ -140,7 +140,7 @@ def make_turns(
         said_at: Time of the message, if known.
         has_bare_parts: Whether the format has parts without a type.
     """
-    turns: list[Turn] = []
+    turns: list[ReceivedTurn] = []
     for own, text in _split_parts(content, role, has_bare_parts=has_bare_parts):
         for who, words in _split_inserted(text) if own == "user" else ((own, text),):
             if not words.strip() or (who == "user" and words.lstrip().startswith(_HOST_TEXTS)):
@@ -148,7 +148,7 @@ def make_turns(
             if turns and turns[-1].role == who:
                 turns[-1] = replace(turns[-1], text=f"{turns[-1].text}\n{words}")
             else:
-                turns.append(Turn(words, who, speaker if who == role else "", said_at))
+                turns.append(ReceivedTurn(words, who, speaker if who == role else "", said_at))
     return turns
 
 

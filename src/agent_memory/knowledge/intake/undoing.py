@@ -41,7 +41,7 @@ SUMMARIES: Final = ("summaries", EPISODE.name)
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
+class UndoneIngest:
     """How much was forgotten, and how many items stayed since somebody had pinned them."""
 
     resources: int = 0
@@ -62,14 +62,14 @@ async def taken_from(knowledge: Knowledge, name: str, path: str = "") -> list[Re
     return at_path + [record for record in named if not path or not get_path(record)]
 
 
-async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable[str], caller: Caller) -> Undone:
+async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable[str], caller: Caller) -> UndoneIngest:
     """Forget resources with their turns and the items drawn from them; the resource goes last, so that it can go on.
 
     Raises:
         UnknownIdError: There is no such resource.
         StorageError: What was forgotten before is forgotten; doing it again does the rest.
     """
-    done = Undone()
+    done = UndoneIngest()
     for resource_id in resources:
         episodes = [each.id for each in await knowledge.episodes.linked_to(resource_id)]
         await _show_older(knowledge, service, resource_id, caller)
@@ -86,7 +86,7 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
         await service.report(
             "memory:resource_deleted", caller, resource_id=resource_id, cascade=True, item_count=len(gone)
         )
-        done = Undone(
+        done = UndoneIngest(
             done.resources + 1,
             done.episodes + len(episodes),
             done.items + len(gone),

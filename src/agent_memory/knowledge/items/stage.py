@@ -1,4 +1,4 @@
-"""`Items`: the background step that stores passages as items.
+"""`ItemStage`: the background step that stores passages as items.
 
 An item is a memory with a link `from` each resource or episode that says it, and in `metadata.at` the place of its
 words in the first of them.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from agent_memory.tasks.stage import Batch
 
 
-class Items:
+class ItemStage:
     """Draws items from the records of one kind. See `agent_memory.tasks.stage.Stage`.
 
     Args:

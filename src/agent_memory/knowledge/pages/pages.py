@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.knowledge.topics.consolidation import Consolidation
+    from agent_memory.knowledge.topics.consolidation import TopicConsolidation
     from agent_memory.knowledge.topics.page import Page
-    from agent_memory.knowledge.topics.saves import Kept
+    from agent_memory.knowledge.topics.saves import PageFiles
     from agent_memory.memory import MemoryService
     from agent_memory.models import Memory, Topic
     from agent_memory.store.cleaning import Redacted
@@ -84,7 +84,7 @@ class _Saved:
     A long page takes tens of milliseconds to render: all is a text before it comes to the event loop.
     """
 
-    made: Consolidation
+    made: TopicConsolidation
     text: str
     body: str
     done: bool
@@ -295,7 +295,7 @@ class Pages:
 
     # -- showing ------------------------------------------------------------------------------------------------------
 
-    async def kept(self, topic: Topic) -> Kept:
+    async def kept(self, topic: Topic) -> PageFiles:
         """Return where a topic's page lies.
 
         Raises:

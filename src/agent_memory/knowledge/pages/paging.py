@@ -10,7 +10,7 @@ from agent_memory.knowledge.items.drawn import is_passage, place_of
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.knowledge.pages.subjects import DOCUMENT, PERSON, TALK, is_derived
 from agent_memory.knowledge.passages.sections import SEPARATOR
-from agent_memory.knowledge.topics.consolidation import Consolidation, consolidate
+from agent_memory.knowledge.topics.consolidation import TopicConsolidation, consolidate
 from agent_memory.knowledge.topics.items import DOCUMENTS, HEADINGS, REST, PagePlace, TopicItem
 from agent_memory.knowledge.topics.page import SOURCES, Footnote, Line, Page, PageClaim, with_lines
 from agent_memory.knowledge.topics.parsing import parse
@@ -39,7 +39,7 @@ def page_of(
     sources: Mapping[str, SourceText | None],
     now: datetime,
     saved: SavedPage | None = None,
-) -> Consolidation:
+) -> TopicConsolidation:
     """Return the page of a topic made anew, and what of the page before is not on it, each with the reason.
 
     Args:

@@ -32,7 +32,7 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True)
-class Consolidation:
+class TopicConsolidation:
     """What became of a page.
 
     Attributes:
@@ -55,7 +55,7 @@ def consolidate(
     now: datetime,
     rendered: Page | None = None,
     about: str = "",
-) -> Consolidation:
+) -> TopicConsolidation:
     """Return the page of these items.
 
     Each claim of the page before is on the new one or among `dropped`, and so is each item. Lines that a person wrote
@@ -87,7 +87,7 @@ def consolidate(
     page = with_lines(replace(before, about=about, consolidated_at=now.replace(microsecond=0)), lines)
     was = {*before.items, *before.taken_out}
     added = tuple(item for item in page.items if item not in was)
-    return Consolidation(page, tuple(dropped), added, is_proposal=rendered is not None)
+    return TopicConsolidation(page, tuple(dropped), added, is_proposal=rendered is not None)
 
 
 def _with_edits(edited: Page, rendered: Page) -> Page:

@@ -40,7 +40,7 @@ from agent_memory.logs import get_logger
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from agent_memory.knowledge.topics.consolidation import Consolidation
+    from agent_memory.knowledge.topics.consolidation import TopicConsolidation
     from agent_memory.knowledge.topics.page import Page
 
 log = get_logger(__name__)
@@ -74,7 +74,7 @@ class SavedPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PageFiles:
     """Files of a page in order, with edits and proposals."""
 
     files: tuple[Path, ...] = ()
@@ -112,7 +112,7 @@ class TopicFiles:
             files = files[:1]  # whole: a proposal that was moved here, beside what it was made of
         return SavedPage(joined([file.page for file in files]), any(file.is_edited for file in files), contents)
 
-    def kept(self, topic: str) -> Kept:
+    def kept(self, topic: str) -> PageFiles:
         """Return where a topic's page lies.
 
         Raises:
@@ -120,9 +120,9 @@ class TopicFiles:
         """
         saved, proposed = self.read(topic), self._folder / proposal_name(topic)
         files = tuple(self._folder / name for name in saved.contents) if saved else ()
-        return Kept(files, saved is not None and saved.is_edited, proposed if proposed.exists() else None)
+        return PageFiles(files, saved is not None and saved.is_edited, proposed if proposed.exists() else None)
 
-    def write(self, topic: str, made: Consolidation, description: str, read: SavedPage | None) -> bool:
+    def write(self, topic: str, made: TopicConsolidation, description: str, read: SavedPage | None) -> bool:
         """Write a page over the read one, or a proposal.
 
         Returns:

@@ -1,10 +1,16 @@
 """Backups of agents: one file each, made beside those who write, read again, and put back as a whole."""
 
 from agent_memory.lifecycle.backups.admitting import Admission
-from agent_memory.lifecycle.backups.keeping import Listed, last_backup, list_backups, prune_backups, to_prune
+from agent_memory.lifecycle.backups.keeping import BackupSummary, last_backup, list_backups, prune_backups, to_prune
 from agent_memory.lifecycle.backups.purges import restore_purges
 from agent_memory.lifecycle.backups.reading import Verified, verify_backup
-from agent_memory.lifecycle.backups.restoring import Preview, Restored, drop_derived, preview_restore, restore_backup
+from agent_memory.lifecycle.backups.restoring import (
+    RestoredBackup,
+    RestorePreview,
+    drop_derived,
+    preview_restore,
+    restore_backup,
+)
 from agent_memory.lifecycle.backups.shape import Manifest, folder_of_backups
 from agent_memory.lifecycle.backups.taking import Backup, create_backup
 from agent_memory.lifecycle.backups.withdrawing import encrypt_backup, withdraw
@@ -12,10 +18,10 @@ from agent_memory.lifecycle.backups.withdrawing import encrypt_backup, withdraw
 __all__ = [
     "Admission",
     "Backup",
-    "Listed",
+    "BackupSummary",
     "Manifest",
-    "Preview",
-    "Restored",
+    "RestorePreview",
+    "RestoredBackup",
     "Verified",
     "create_backup",
     "drop_derived",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class BackupSummary:
     """A backup in the folder of backups.
 
     Attributes:
@@ -40,7 +40,7 @@ class Listed:
     is_checked: bool = False
 
 
-def list_backups(root: Path, agent: str | None = None, *, check: bool = False) -> list[Listed]:
+def list_backups(root: Path, agent: str | None = None, *, check: bool = False) -> list[BackupSummary]:
     """Return the backups of one agent, or of all, the newest first.
 
     Args:
@@ -88,8 +88,8 @@ def last_backup(root: Path, agent: str) -> tuple[datetime, int] | None:
 
 
 def to_prune(
-    listed: Sequence[Listed], now: datetime, *, keep: int | None = None, older_than: timedelta | None = None
-) -> list[Listed]:
+    listed: Sequence[BackupSummary], now: datetime, *, keep: int | None = None, older_than: timedelta | None = None
+) -> list[BackupSummary]:
     """Return which backups may go; never the newest whole one of an agent, which is read for that.
 
     Args:
@@ -112,7 +112,7 @@ def to_prune(
     return gone
 
 
-def prune_backups(root: Path, gone: Iterable[Listed]) -> int:
+def prune_backups(root: Path, gone: Iterable[BackupSummary]) -> int:
     """Remove backups, and what makers of them that died have left; return how many bytes that freed.
 
     Raises:
@@ -130,7 +130,7 @@ def prune_backups(root: Path, gone: Iterable[Listed]) -> int:
     return freed
 
 
-def _listed(path: Path, *, check: bool) -> Listed:
+def _listed(path: Path, *, check: bool) -> BackupSummary:
     agent, moment = agent_in(path.name) or "", moment_in(path.name) or datetime.fromtimestamp(0, UTC)
     size, manifest = 0, None
     try:
@@ -141,5 +141,5 @@ def _listed(path: Path, *, check: bool) -> Listed:
             moment = manifest.made_at
             problems = verify_open(archive).problems if check else tuple(archive.missing)
     except AgentMemoryError as error:
-        return Listed(path, agent, moment, size, manifest, error.message, check)
-    return Listed(path, agent, moment, size, manifest, "; ".join(problems), check)
+        return BackupSummary(path, agent, moment, size, manifest, error.message, check)
+    return BackupSummary(path, agent, moment, size, manifest, "; ".join(problems), check)

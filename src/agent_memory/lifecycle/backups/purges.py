@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.lifecycle.backups.reading import Archive
+    from agent_memory.lifecycle.backups.reading import BackupArchive
 
 _NEWLINE: Final = b"\n"
 
@@ -49,7 +49,7 @@ def restore_purges(folder: AgentFolder) -> str:
     )
 
 
-def add_purges(archive: Archive, folder: AgentFolder) -> None:
+def add_purges(archive: BackupArchive, folder: AgentFolder) -> None:
     """Do as `bring_purges` with the lock held, for an agent that may have no folder yet.
 
     Raises:
@@ -61,7 +61,7 @@ def add_purges(archive: Archive, folder: AgentFolder) -> None:
         bring_purges(archive, folder.path)
 
 
-def bring_purges(archive: Archive, folder: Path) -> bool:
+def bring_purges(archive: BackupArchive, folder: Path) -> bool:
     """Add the purge list of a backup to that of an agent; return True if that changed it.
 
     Nothing changes if the agent has purges under another key, or if its list would not be the whole one even then. To

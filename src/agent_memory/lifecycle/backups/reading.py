@@ -22,7 +22,7 @@ from agent_memory.lifecycle.backups.shape import (
     MANIFEST,
     MOST_BYTES_OF_MANIFEST,
     README,
-    Held,
+    BackupFile,
     HeldJournal,
     Manifest,
     agent_in,
@@ -58,7 +58,7 @@ class Verified:
     ids: dict[str, set[str]]
 
 
-class Archive:
+class BackupArchive:
     """An open backup.
 
     Attributes:
@@ -84,7 +84,7 @@ class Archive:
         )
         self._members = members
 
-    def blocks(self, held: Held) -> Iterator[bytes]:
+    def blocks(self, held: BackupFile) -> Iterator[bytes]:
         """Yield what a file holds.
 
         Raises:
@@ -111,7 +111,7 @@ class Archive:
 
 
 @contextlib.contextmanager
-def opened_backup(path: Path) -> Iterator[Archive]:
+def opened_backup(path: Path) -> Iterator[BackupArchive]:
     """Yield an open backup of which no byte but the manifest was looked at.
 
     Raises:
@@ -129,7 +129,7 @@ def opened_backup(path: Path) -> Iterator[Archive]:
         with translated(path, "read"):
             file = ending.enter_context(path.open("rb"))
         try:
-            found = Archive(path, ending.enter_context(zipfile.ZipFile(file)))
+            found = BackupArchive(path, ending.enter_context(zipfile.ZipFile(file)))
         except AgentMemoryError:
             raise
         except _BROKEN as error:
@@ -150,7 +150,7 @@ def verify_backup(path: Path) -> Verified:
         return verify_open(archive)
 
 
-def verify_open(archive: Archive, *, deep: bool = True) -> Verified:
+def verify_open(archive: BackupArchive, *, deep: bool = True) -> Verified:
     """Do as `verify_backup` with one that is open; unless `deep`, no line is looked into, only the checksums."""
     problems = [f"{name} is missing, or of another size than the manifest says" for name in archive.missing]
     ids: dict[str, set[str]] = {}
@@ -191,7 +191,7 @@ def damaged(path: Path, problems: tuple[str, ...] | list[str]) -> StorageError:
     )
 
 
-def _of_journal(archive: Archive, held: HeldJournal, ids: dict[str, set[str]], *, deep: bool) -> Iterator[str]:
+def _of_journal(archive: BackupArchive, held: HeldJournal, ids: dict[str, set[str]], *, deep: bool) -> Iterator[str]:
     tally = LineTally(deep=deep)
     try:
         for block in archive.blocks(held):
@@ -217,7 +217,7 @@ def _where(tally: LineTally, held: HeldJournal) -> str:
     return f": line {numbers} is damaged" if len(tally.damaged) == 1 else f": among others, lines {numbers} are damaged"
 
 
-def _of(archive: Archive, held: Held) -> Iterator[str]:
+def _of(archive: BackupArchive, held: BackupFile) -> Iterator[str]:
     summed, size = hashlib.sha256(), 0
     for block in archive.blocks(held):
         summed.update(block)

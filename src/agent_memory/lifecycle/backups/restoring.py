@@ -55,7 +55,7 @@ from agent_memory.journal.format import (
 )
 from agent_memory.lifecycle.backups.admitting import Admission, barring
 from agent_memory.lifecycle.backups.purges import add_purges, bring_purges
-from agent_memory.lifecycle.backups.reading import Archive, damaged, opened_backup, verify_open
+from agent_memory.lifecycle.backups.reading import BackupArchive, damaged, opened_backup, verify_open
 from agent_memory.lifecycle.backups.shape import BEFORE_RESTORE, is_long_text, is_page
 from agent_memory.lifecycle.backups.taking import Backup, cut_of, take
 from agent_memory.lifecycle.backups.tally import tally_of
@@ -69,8 +69,8 @@ if TYPE_CHECKING:
 
     from agent_memory.encryption import DataKey
     from agent_memory.journal import Codec
-    from agent_memory.lifecycle.backups.reading import Archive
-    from agent_memory.lifecycle.backups.shape import Held, HeldJournal, Manifest
+    from agent_memory.lifecycle.backups.reading import BackupArchive
+    from agent_memory.lifecycle.backups.shape import BackupFile, HeldJournal, Manifest
 
 _LARGEST: Final = 2**53 - 1
 
@@ -83,7 +83,7 @@ class _Begun(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class RestorePreview:
     """What restoring a backup would do.
 
     Attributes:
@@ -102,7 +102,7 @@ class Preview:
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class RestoredBackup:
     """What a restoring did.
 
     Attributes:
@@ -116,7 +116,7 @@ class Restored:
     before: Backup | None
 
 
-def preview_restore(path: Path, root: Path, agent: str | None = None, new: str | None = None) -> Preview:
+def preview_restore(path: Path, root: Path, agent: str | None = None, new: str | None = None) -> RestorePreview:
     """Read a backup whole, and return what restoring it would do now.
 
     Args:
@@ -136,12 +136,12 @@ def preview_restore(path: Path, root: Path, agent: str | None = None, new: str |
         then = found.ids.get("memory", set())
         if new is not None:
             new_folder(new, root)
-            return Preview(new, found.manifest, 0, 0, is_new=True)
+            return RestorePreview(new, found.manifest, 0, 0, is_new=True)
         folder = folder_of(agent or found.manifest.agent_id, root)
         now = _ids_now(folder)
         if now is None:
-            return Preview(folder.agent_id, found.manifest, 0, 0, is_new=True)
-        return Preview(folder.agent_id, found.manifest, len(then - now), len(now - then), is_new=False)
+            return RestorePreview(folder.agent_id, found.manifest, 0, 0, is_new=True)
+        return RestorePreview(folder.agent_id, found.manifest, len(then - now), len(now - then), is_new=False)
 
 
 def restore_backup(
@@ -152,7 +152,7 @@ def restore_backup(
     new: str | None = None,
     clock: Clock = utc_now,
     admission: Admission | None = None,
-) -> Restored:
+) -> RestoredBackup:
     """Put a backup in the place of what an agent remembers; see `preview_restore`.
 
     Args:
@@ -179,12 +179,12 @@ def restore_backup(
             add_purges(archive, folder)
         admission = admission or barring(root, {archive.manifest.agent_id, folder.agent_id})
         if new is not None:
-            return Restored(_begin(archive, new, root, admission), archive.manifest, None)
+            return RestoredBackup(_begin(archive, new, root, admission), archive.manifest, None)
         rewrite_returned(folder.journals())
         return _replace(archive, folder, clock, admission)
 
 
-def _replace(archive: Archive, folder: AgentFolder, clock: Clock, admission: Admission) -> Restored:
+def _replace(archive: BackupArchive, folder: AgentFolder, clock: Clock, admission: Admission) -> RestoredBackup:
     with contextlib.ExitStack() as ending:
         with translated(folder.path, "restore into"):
             staged = ending.enter_context(staging(folder.path))
@@ -209,7 +209,7 @@ def _replace(archive: Archive, folder: AgentFolder, clock: Clock, admission: Adm
         drop_derived(folder)
         if coding.now is not None:
             remove_views(folder)
-        return Restored(folder, archive.manifest, before)
+        return RestoredBackup(folder, archive.manifest, before)
 
 
 @contextlib.contextmanager
@@ -226,7 +226,7 @@ def _backup_of_now(folder: AgentFolder, moment: datetime) -> Backup:
 
 @contextlib.contextmanager
 def _texts_of(
-    archive: Archive, folder: AgentFolder, journals: Path, admission: Admission, coding: Coding
+    archive: BackupArchive, folder: AgentFolder, journals: Path, admission: Admission, coding: Coding
 ) -> Iterator[None]:
     """Write the long texts and prevent sweeping in the block.
 
@@ -249,7 +249,7 @@ def _texts_of(
         yield
 
 
-def _unpack(archive: Archive, staged: Path, admission: Admission, coding: Coding) -> dict[str, _Begun]:
+def _unpack(archive: BackupArchive, staged: Path, admission: Admission, coding: Coding) -> dict[str, _Begun]:
     """Write journals and pages to a folder; return the journals' headers."""
     headers, renamed = {}, dict[str, str]()
     for each in archive.manifest.files if admission.hide is not None and coding.was is None else ():
@@ -271,7 +271,7 @@ def _unpack(archive: Archive, staged: Path, admission: Admission, coding: Coding
 
 
 def _unpack_journal(
-    archive: Archive, journal: HeldJournal, place: Path, judge: Callable[[bytes], bytes], coding: Coding
+    archive: BackupArchive, journal: HeldJournal, place: Path, judge: Callable[[bytes], bytes], coding: Coding
 ) -> _Begun:
     header: Header | None = None
     begun, key = b"", None
@@ -350,7 +350,7 @@ def _number(staged: Path, begun: dict[str, _Begun], before: Backup | None) -> No
             os.pwrite(descriptor, _line_of(header), 0)
 
 
-def _begin(archive: Archive, name: str, root: Path, admission: Admission) -> AgentFolder:
+def _begin(archive: BackupArchive, name: str, root: Path, admission: Admission) -> AgentFolder:
     """Create an agent from a backup, whole or not at all."""
     made = new_folder(name, root)
     make_private_folder(made.path.parent)
@@ -393,11 +393,11 @@ def _ids_now(folder: AgentFolder) -> set[str] | None:
     return set().union(*(tally.ids.get("memory", set()) for tally in tallies))
 
 
-def _counts(archive: Archive) -> dict[str, int]:
+def _counts(archive: BackupArchive) -> dict[str, int]:
     return {journal.name: sum(journal.records.values()) for journal in archive.manifest.journals}
 
 
-def _content(archive: Archive, held: Held) -> bytes:
+def _content(archive: BackupArchive, held: BackupFile) -> bytes:
     return b"".join(archive.blocks(held))
 
 
@@ -452,7 +452,7 @@ class Coding:
         return b"".join(_encoded(each, self.now) for each in judged.splitlines(keepends=True))
 
 
-def coding_of(archive: Archive, folder: AgentFolder) -> Coding:
+def coding_of(archive: BackupArchive, folder: AgentFolder) -> Coding:
     """Return how a backup and an agent's files stand.
 
     Raises:
@@ -488,7 +488,7 @@ _MOST_FOLDED: Final = 1 << 28
 """Bytes of a long text or a page, which is read in one go."""
 
 
-def check_room(archive: Archive, root: Path) -> None:
+def check_room(archive: BackupArchive, root: Path) -> None:
     """Refuse what would fill the disk, as an archive that was made to do so.
 
     Raises:

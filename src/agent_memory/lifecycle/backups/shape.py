@@ -44,7 +44,7 @@ journals. The purge list and its key are used by a restore where the agent has n
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class BackupFile:
     """One file of a backup.
 
     Attributes:
@@ -59,7 +59,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldJournal(Held):
+class HeldJournal(BackupFile):
     """A journal of a backup.
 
     Attributes:
@@ -95,7 +95,7 @@ class Manifest:
     made_by: str
     reason: str = ASKED
     journals: tuple[HeldJournal, ...] = ()
-    files: tuple[Held, ...] = ()
+    files: tuple[BackupFile, ...] = ()
 
     @property
     def size(self) -> int:
@@ -152,7 +152,7 @@ class Manifest:
             made_by=str(value["made_by"])[:40],
             reason=BEFORE_RESTORE if value["reason"] == BEFORE_RESTORE else ASKED,
             journals=tuple(HeldJournal(**each) for each in value["journals"]),
-            files=tuple(Held(**each) for each in value["files"]),
+            files=tuple(BackupFile(**each) for each in value["files"]),
         )
         names = [each.name for each in (*found.journals, *found.files)]
         if len(set(names)) != len(names):
@@ -162,7 +162,7 @@ class Manifest:
         return found
 
 
-def _check(held: Held) -> None:
+def _check(held: BackupFile) -> None:
     """Raise a ValueError or TypeError for what no backup of ours says of a file."""
     fits = may_be_journal(held.name) if isinstance(held, HeldJournal) else is_beside(held.name)
     if not fits:

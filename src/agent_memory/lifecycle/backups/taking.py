@@ -43,7 +43,7 @@ from agent_memory.lifecycle.backups.shape import (
     ON_FILE,
     PURGES,
     README,
-    Held,
+    BackupFile,
     HeldJournal,
     Manifest,
     folder_of_backups,
@@ -226,14 +226,14 @@ def _beside(folder: AgentFolder) -> list[str]:
     return [name for name in names if is_beside(name)]
 
 
-def _copied(archive: zipfile.ZipFile, folder: AgentFolder, name: str, moment: datetime) -> Held | None:
+def _copied(archive: zipfile.ZipFile, folder: AgentFolder, name: str, moment: datetime) -> BackupFile | None:
     """Copy a file that is replaced as a whole when it changes; None where it is gone by now, or is a link."""
     path = folder.path / name
     if path.is_symlink() or not path.is_file():
         return None
     content = read_file(path)
     _add(archive, name, moment, iter([content]), len(content))
-    return Held(name=name, size=len(content), sha256=hashlib.sha256(content).hexdigest())
+    return BackupFile(name=name, size=len(content), sha256=hashlib.sha256(content).hexdigest())
 
 
 def _add(archive: zipfile.ZipFile, name: str, moment: datetime, blocks: Iterator[bytes], size: int = 0) -> None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings.registry import embedder_of
 from agent_memory.errors import ValidationError
-from agent_memory.knowledge.intake.drafting import UNKNOWN, Document, Turn
+from agent_memory.knowledge.intake.drafting import UNKNOWN, ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import drawn_from_alone, forget_known
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.lifecycle.archive import Archive, archive_exists
+from agent_memory.lifecycle.archive import MemoryArchive, archive_exists
 from agent_memory.lifecycle.entry_types import MemoryEntryType
 from agent_memory.lifecycle.facade.entries import (
     EXTERNAL_ID,
@@ -62,7 +62,7 @@ class Kept:
         self._opened: Knowledge | None = None
         self._taking: Taking | None = None
         self._names = Names()
-        self._archive: Archive | None = None
+        self._archive: MemoryArchive | None = None
 
     @property
     def knowledge(self) -> Knowledge:
@@ -86,14 +86,14 @@ class Kept:
         return self._taking
 
     @property
-    def archive(self) -> Archive:
+    def archive(self) -> MemoryArchive:
         """What was put away.
 
         Raises:
             ConfigurationError: The memory is on a server, which has no archive.
         """
         if self._archive is None:
-            self._archive = Archive(self.service, clock=self._clock)
+            self._archive = MemoryArchive(self.service, clock=self._clock)
         return self._archive
 
     async def archived(self, entry_id: str) -> Archived | None:
@@ -318,7 +318,7 @@ class Taking:
             StorageError: Nothing was stored.
         """
         caller = self._caller()
-        given = Document(entry.text, entry.summary, said_at=entry.timestamp)
+        given = ReceivedDocument(entry.text, entry.summary, said_at=entry.timestamp)
         taken = await self._ingest.resource(
             given, group=caller.group or "", tags=labels_of(entry), metadata=metadata_of(entry), caller=caller
         )
@@ -372,9 +372,9 @@ def _read_role(entry: MemoryEntry) -> str:
     return "user" if entry.source.startswith("user") else "assistant"
 
 
-def _turn_of(entry: MemoryEntry) -> Turn:
+def _turn_of(entry: MemoryEntry) -> ReceivedTurn:
     speaker = entry.content.get("speaker")
-    return Turn(
+    return ReceivedTurn(
         entry.text,
         _read_role(entry),
         speaker if isinstance(speaker, str) else "",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from agent_memory.lifecycle.facade.configs import ArchivalConfig, CleanupConfig
     from agent_memory.lifecycle.facade.keeping import Kept
-    from agent_memory.lifecycle.tidying import Plan
+    from agent_memory.lifecycle.tidying import TidyingPlan
     from agent_memory.memory import Caller
     from agent_memory.models import Clock
 
@@ -49,7 +49,7 @@ class CleanupManager:
             raise ConfigurationError(f"cleanup_config: {describe(error)}.") from None
         self._kept, self._settings, self._caller = kept, LifecycleSettings(cleanup=rules), caller
 
-    async def plan(self) -> Plan:
+    async def plan(self) -> TidyingPlan:
         """Return what would be done, memory by memory with the reason, within a budget; changes nothing.
 
         Raises:

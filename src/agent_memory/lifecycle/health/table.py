@@ -29,7 +29,7 @@ _GRAVITY: Final = (OK, UNKNOWN, WARNING, CRITICAL)
 """What is known to be bad comes before what is not known."""
 
 
-class Row(NamedTuple):
+class HealthRow(NamedTuple):
     """One check of the table.
 
     Attributes:
@@ -44,56 +44,56 @@ class Row(NamedTuple):
     keys: tuple[str, ...] = ()
 
 
-CHECKS: Final[dict[str, Row]] = {
-    "disk": Row(
+CHECKS: Final[dict[str, HealthRow]] = {
+    "disk": HealthRow(
         "free room on the disk",
         "less than `disk_warning_mb`, or than twice the journal, which a compaction needs",
         "less than `disk_critical_mb`, or no file can be made any more",
         ("disk_warning_mb", "disk_critical_mb"),
     ),
-    "files": Row(
+    "files": HealthRow(
         "permissions, owners, the lock, the kind of file system",
         "others can read or change files; files of another user; a program that synchronises writes here, too",
         "nothing can be written; locks keep nobody out",
     ),
-    "journal": Row(
+    "journal": HealthRow(
         "whether all that was stored can be read",
         "nothing can be set aside; `metadata.json` is damaged; a [purge](purging.md) is unfinished",
         "lines or memories that cannot be read; the journal cannot be opened",
     ),
-    "search": Row("whether searches go by meaning, too", "the embedder or the vector engine does not work", ""),
-    "speed": Row(
+    "search": HealthRow("whether searches go by meaning, too", "the embedder or the vector engine does not work", ""),
+    "speed": HealthRow(
         "how long 19 of 20 searches and stores take",
         "longer than `slow_warning_ms`",
         "longer than `slow_critical_ms`",
         ("slow_warning_ms", "slow_critical_ms"),
     ),
-    "backup": Row(
+    "backup": HealthRow(
         "the age of the newest backup, where backups are made",
         "older than `backup_warning_days`",
         "older than `backup_critical_days`",
         ("backup_warning_days", "backup_critical_days"),
     ),
-    "backlog": Row(
+    "backlog": HealthRow(
         "background work that waits or has failed",
         "the first has waited longer than `backlog_warning_hours`; records that are not tried again",
         "the first has waited longer than `backlog_critical_hours`",
         ("backlog_warning_hours", "backlog_critical_hours"),
     ),
-    "activity": Row(
+    "activity": HealthRow(
         "how many memories were forgotten, changed and stored within an hour of the last day",
         "more than `activity_least`, ten times as many for new ones, and more than `activity_factor` usual days",
         "the same, and more than half of all memories were forgotten",
         ("activity_least", "activity_factor"),
     ),
-    "suspects": Row(
+    "suspects": HealthRow(
         "pairs of memories that conflict",
         "`suspects_warning` of them, or more, wait for a decision",
         "",
         ("suspects_warning",),
     ),
-    "edits": Row("edits of `scratchpad.yaml` that could not be taken over", "one is kept aside", ""),
-    "doctor": Row(
+    "edits": HealthRow("edits of `scratchpad.yaml` that could not be taken over", "one is kept aside", ""),
+    "doctor": HealthRow(
         "with `--deep`: what the doctor finds in every file", "findings that are warnings", "findings that are problems"
     ),
 }

@@ -1,8 +1,8 @@
 """Keeping a memory small: suggest, preview, apply within a budget, undo. Nothing in the background deletes."""
 
-from agent_memory.lifecycle.tidying.plan import Budget, Plan, Suggestion
+from agent_memory.lifecycle.tidying.plan import Budget, Suggestion, TidyingPlan
 from agent_memory.lifecycle.tidying.rules import Cleanup, LifecycleSettings, Retention
-from agent_memory.lifecycle.tidying.tidying import Applied, LeftOut, Tidying, Undone
+from agent_memory.lifecycle.tidying.tidying import Applied, LeftOut, RestoredRun, Tidying
 
 __all__ = [
     "Applied",
@@ -10,9 +10,9 @@ __all__ = [
     "Cleanup",
     "LeftOut",
     "LifecycleSettings",
-    "Plan",
+    "RestoredRun",
     "Retention",
     "Suggestion",
     "Tidying",
-    "Undone",
+    "TidyingPlan",
 ]

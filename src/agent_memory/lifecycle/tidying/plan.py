@@ -1,4 +1,4 @@
-"""`Plan`: what would be tidied, and why, in the order in which it would be done. Plain values."""
+"""`TidyingPlan`: what would be tidied, and why, in the order in which it would be done. Plain values."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TidyingPlan:
     """What a run would do; nothing is done yet.
 
     Attributes:

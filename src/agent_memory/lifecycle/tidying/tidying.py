@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.files.wording import counted
 from agent_memory.lifecycle.importance import importance_of
-from agent_memory.lifecycle.tidying.plan import Budget, Plan, Suggestion, within
+from agent_memory.lifecycle.tidying.plan import Budget, Suggestion, TidyingPlan, within
 from agent_memory.lifecycle.tidying.rules import LifecycleSettings
 from agent_memory.lifecycle.tidying.suggesting import Suggesting
 from agent_memory.memory import NOBODY
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from agent_memory.lifecycle.archive import Archive
+    from agent_memory.lifecycle.archive import MemoryArchive
     from agent_memory.lifecycle.tidying.judging import Importance
     from agent_memory.memory import Caller
     from agent_memory.models import Memory
@@ -60,7 +60,7 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
+class RestoredRun:
     """What came back of a run.
 
     Attributes:
@@ -87,7 +87,7 @@ class Tidying:
 
     def __init__(
         self,
-        archive: Archive,
+        archive: MemoryArchive,
         settings: LifecycleSettings | None = None,
         importance: Importance = importance_of,
     ) -> None:
@@ -95,7 +95,7 @@ class Tidying:
         self._settings = settings or LifecycleSettings()
         self._importance = importance
 
-    async def plan(self, now: datetime | None = None, *, budget: int | None = None) -> Plan:
+    async def plan(self, now: datetime | None = None, *, budget: int | None = None) -> TidyingPlan:
         """Return what would be done; changes nothing.
 
         Args:
@@ -113,9 +113,9 @@ class Tidying:
         suggested = (await self._suggesting(memories, now)).all(archived)
         most = Budget.of(len(memories), self._settings.budget if budget is None else budget)
         taken, waiting = within(suggested, most)
-        return Plan(now, tuple(taken), most, waiting, len(memories), len(archived))
+        return TidyingPlan(now, tuple(taken), most, waiting, len(memories), len(archived))
 
-    async def apply(self, plan: Plan, caller: Caller = NOBODY, *, delete: bool = False) -> Applied:
+    async def apply(self, plan: TidyingPlan, caller: Caller = NOBODY, *, delete: bool = False) -> Applied:
         """Do what a plan says; what was used or changed since it was made is left out.
 
         Args:
@@ -151,7 +151,7 @@ class Tidying:
         run = await self._close(run, done, len(left), caller)
         return Applied(run, tuple(done), tuple(left))
 
-    async def undo(self, run_id: str | None = None, caller: Caller = NOBODY) -> Undone:
+    async def undo(self, run_id: str | None = None, caller: Caller = NOBODY) -> RestoredRun:
         """Take a run back: what it put into the archive comes back with all its fields, what it deleted returns there.
 
         Args:
@@ -182,7 +182,7 @@ class Tidying:
         run = await self._archive.runs.update(run.id, {"state": "undone"})
         counts = {"archived": len(restored), "merged": sum(each.action == "merge" for each in moved)}
         await self._tell(run, "undone", counts, len(undeleted), len(left), caller)
-        return Undone(run, tuple(restored), tuple(undeleted), tuple(left))
+        return RestoredRun(run, tuple(restored), tuple(undeleted), tuple(left))
 
     async def runs(self) -> list[TidyRun]:
         """Return what was done so far, the last first."""

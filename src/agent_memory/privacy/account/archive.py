@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import IO
 
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.privacy.account.names import Names
+    from agent_memory.privacy.account.names import SearchedNames
     from agent_memory.privacy.account.records import Holding
 
 _PAGES: Final[dict[str, tuple[str, str]]] = {
@@ -65,7 +65,7 @@ class Account:
     lines: int
 
 
-def write_account(folder: AgentFolder, target: IO[bytes], at: str, names: Names | None = None) -> Account:
+def write_account(folder: AgentFolder, target: IO[bytes], at: str, names: SearchedNames | None = None) -> Account:
     """Write an account as a zip file. Blocking; reads every journal whole.
 
     Args:
@@ -102,7 +102,7 @@ def write_account(folder: AgentFolder, target: IO[bytes], at: str, names: Names 
     return account
 
 
-def _beside(folder: AgentFolder, names: Names | None) -> list[Lines]:
+def _beside(folder: AgentFolder, names: SearchedNames | None) -> list[Lines]:
     found = [lines_of(path, path.relative_to(folder.path).as_posix()) for path in other_files(folder)]
     if names is not None:
         found = [Lines(each.file, tuple(line for line in each.lines if names.are_in(line[1]))) for each in found]

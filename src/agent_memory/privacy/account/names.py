@@ -1,4 +1,4 @@
-"""`Names`: by which names somebody is known to an agent, and whether a text has one of them. Pure."""
+"""`SearchedNames`: by which names somebody is known to an agent, and whether a text has one of them. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNSPACED: Final = "\u2e80"
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class SearchedNames:
     """What is looked for.
 
     Attributes:
@@ -42,7 +42,7 @@ class Names:
         return any(text in self.entities or pattern.search(_normal(text)) for text in holding.strings())
 
 
-def names_of(name: str, holdings: Iterable[Holding]) -> Names:
+def names_of(name: str, holdings: Iterable[Holding]) -> SearchedNames:
     """Return by which names the one is known that is called so: other names of the entity, and of those merged into it.
 
     Args:
@@ -66,7 +66,7 @@ def names_of(name: str, holdings: Iterable[Holding]) -> Names:
     unique: dict[str, str] = {}
     for each in filter(str.strip, [*given, *also]):
         unique.setdefault(_folded(each), each)
-    return Names(tuple(unique.values()), frozenset(called))
+    return SearchedNames(tuple(unique.values()), frozenset(called))
 
 
 def _names_in(entity: Holding) -> Sequence[str]:

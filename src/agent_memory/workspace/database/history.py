@@ -53,7 +53,7 @@ class Writer:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """One change of one row.
 
     Attributes:
@@ -75,18 +75,18 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Folded:
+class FoldedRow:
     """A row as a number of entries leave it: values, and the number of the entry each came from."""
 
     values: dict[str, Any] = field(default_factory=dict)
     origins: dict[str, int] = field(default_factory=dict)
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: HistoryEntry) -> None:
         """Take one more entry into account."""
         self.values.update(entry.changed)
         self.origins.update({name: entry.origins.get(name, entry.seq) for name in entry.changed})
 
-    def add_missing(self, entry: Entry) -> None:
+    def add_missing(self, entry: HistoryEntry) -> None:
         """Take from a later entry only what is not known yet: defaults of columns that came since."""
         for name, value in entry.changed.items():
             if name not in self.values:
@@ -257,13 +257,13 @@ def last_seq(connection: sa.Connection, schema: Schema) -> int:
     return int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(schema.history.c.seq), 0))).scalar_one())
 
 
-def entries(connection: sa.Connection, schema: Schema, *conditions: sa.ColumnElement[bool]) -> Iterator[Entry]:
+def entries(connection: sa.Connection, schema: Schema, *conditions: sa.ColumnElement[bool]) -> Iterator[HistoryEntry]:
     """Yield entries of the history, row by row, each row's in their order."""
     history = schema.history
     wanted = sa.select(history).where(*conditions).order_by(history.c.tbl, history.c.row_id, history.c.seq)
     for each in connection.execute(wanted):
         told = json.loads(each.changed)
-        yield Entry(
+        yield HistoryEntry(
             each.seq, each.tbl, each.row_id, each.op, told["v"], told.get("o", {}),
             each.agent, each.session, each.step, each.attempt, each.at,
         )  # fmt: skip
@@ -313,11 +313,11 @@ def _called(connection: sa.Connection, schema: Schema, table: str, key: str, ids
 
 def rows_changed(
     connection: sa.Connection, schema: Schema, *conditions: sa.ColumnElement[bool]
-) -> dict[tuple[str, int], list[Entry]]:
+) -> dict[tuple[str, int], list[HistoryEntry]]:
     """Return all entries of each row that has an entry for which the conditions hold: (table, id) → entries."""
     history = schema.history
     touched = sa.select(history.c.tbl, history.c.row_id).where(*conditions).distinct().subquery()
-    found: dict[tuple[str, int], list[Entry]] = {}
+    found: dict[tuple[str, int], list[HistoryEntry]] = {}
     joined = sa.select(history.c.seq).join(
         touched, sa.and_(history.c.tbl == touched.c.tbl, history.c.row_id == touched.c.row_id)
     )
@@ -326,15 +326,15 @@ def rows_changed(
     return found
 
 
-def folded(changes: Iterable[Entry], seq: int | None = None) -> Folded | None:
+def folded(changes: Iterable[HistoryEntry], seq: int | None = None) -> FoldedRow | None:
     """Return a row as its entries up to `seq` leave it; None where it did not exist yet."""
-    row: Folded | None = None
+    row: FoldedRow | None = None
     for entry in changes:
         if seq is not None and entry.seq > seq:
             if row is not None and entry.op == _DECLARED:
                 row.add_missing(entry)
             continue
-        row = row or Folded()
+        row = row or FoldedRow()
         row.add(entry)
     return row
 

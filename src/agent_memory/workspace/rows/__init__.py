@@ -5,7 +5,7 @@ from agent_memory.workspace.rows.duplicates import settle
 from agent_memory.workspace.rows.flagging import Flagging
 from agent_memory.workspace.rows.leases import Lease, Leases
 from agent_memory.workspace.rows.naming import cleaned_name, cleaned_saying
-from agent_memory.workspace.rows.reading import Page, Reading
+from agent_memory.workspace.rows.reading import Page, RowReading
 from agent_memory.workspace.rows.sight import pending_in
 from agent_memory.workspace.rows.values import Values
 from agent_memory.workspace.rows.writing import Saved, Writing
@@ -17,7 +17,7 @@ __all__ = [
     "Lease",
     "Leases",
     "Page",
-    "Reading",
+    "RowReading",
     "Saved",
     "Values",
     "Writing",

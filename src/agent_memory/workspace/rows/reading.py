@@ -43,7 +43,7 @@ class Page:
     total: int
 
 
-class Reading:
+class RowReading:
     """Reads the rows of a workspace, within a transaction of the caller's.
 
     Args:

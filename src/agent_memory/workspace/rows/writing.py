@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from agent_memory.workspace.declaration import Declaration, Table
     from agent_memory.workspace.rows.claim import Caller
     from agent_memory.workspace.rows.leases import Leases
-    from agent_memory.workspace.rows.reading import Reading
+    from agent_memory.workspace.rows.reading import RowReading
     from agent_memory.workspace.rows.values import Encoded, Values
 
 
@@ -52,7 +52,7 @@ class Writing:
     """Writes rows of a workspace, within a transaction of the caller's."""
 
     def __init__(
-        self, declaration: Declaration, values: Mapping[str, Values], reading: Reading, leases: Leases
+        self, declaration: Declaration, values: Mapping[str, Values], reading: RowReading, leases: Leases
     ) -> None:
         self._declaration = declaration
         self._values = values

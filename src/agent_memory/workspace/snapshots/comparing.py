@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent_memory.workspace.database import STEPS, Schema, State
-from agent_memory.workspace.database.history import Folded, folded, rows_changed, whole_text
+from agent_memory.workspace.database.history import FoldedRow, folded, rows_changed, whole_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,6 +82,6 @@ def compare_files(
     return found
 
 
-def _visible(row: Folded | None) -> dict[str, Any]:
+def _visible(row: FoldedRow | None) -> dict[str, Any]:
     """Return the values of a row that is shown, nothing for any other."""
     return row.values if row is not None and row.values.get("ws_state") == State.SHOWN else {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
-from agent_memory.workspace.database.history import Entry, entries
+from agent_memory.workspace.database.history import HistoryEntry, entries
 from agent_memory.workspace.declaration import canonical_json
 
 if TYPE_CHECKING:
@@ -75,12 +75,12 @@ def prune_texts(connection: sa.Connection, schema: Schema) -> int:
     return len(gone)
 
 
-def _era(entry: Entry, kept: Sequence[int]) -> int:
+def _era(entry: HistoryEntry, kept: Sequence[int]) -> int:
     """Return between which snapshots a change was made: what is merged stays on one side of each."""
     return sum(1 for seq in kept if seq < entry.seq)
 
 
-def _runs(changes: list[Entry], base: int) -> Iterable[list[Entry]]:
+def _runs(changes: list[HistoryEntry], base: int) -> Iterable[list[HistoryEntry]]:
     """Yield changes of one row that may become one: all before the first snapshot, else those of one attempt."""
     if changes[-1].seq <= base:
         yield changes
@@ -100,7 +100,7 @@ def _follow(connection: sa.Connection, schema: Schema, became: Mapping[int, int]
             connection.execute(sa.update(history).where(history.c.seq == entry.seq).values(changed=changed))
 
 
-def _merge(connection: sa.Connection, schema: Schema, run: Sequence[Entry], *, is_base: bool) -> None:
+def _merge(connection: sa.Connection, schema: Schema, run: Sequence[HistoryEntry], *, is_base: bool) -> None:
     changed: dict[str, Any] = {}
     origins: dict[str, int] = {}
     for each in run:

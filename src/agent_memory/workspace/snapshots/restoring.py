@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
-from agent_memory.workspace.database import STEPS, Entry, State, Transaction
-from agent_memory.workspace.database.history import NOT_THERE, Folded, folded, rows_changed, stored_row
+from agent_memory.workspace.database import STEPS, HistoryEntry, State, Transaction
+from agent_memory.workspace.database.history import NOT_THERE, FoldedRow, folded, rows_changed, stored_row
 
 if TYPE_CHECKING:
     from agent_memory.workspace.declaration import Declaration
@@ -41,7 +41,7 @@ def restore_rows(transaction: Transaction, declaration: Declaration, seq: int) -
 
 
 def _then(
-    declaration: Declaration, changes: list[Entry], seq: int, table: str
+    declaration: Declaration, changes: list[HistoryEntry], seq: int, table: str
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """Return the values that a row had, and their origins; of a singleton that was not there yet: its first ones."""
     then = folded(changes, seq)
@@ -49,7 +49,7 @@ def _then(
         then = folded(changes, changes[0].seq)
     if then is None:
         return (dict(_STEP_NOT_THERE) if table == STEPS else dict(NOT_THERE)), {}
-    now = folded(changes) or Folded()
+    now = folded(changes) or FoldedRow()
     values = {name: then.values.get(name) for name in now.values if name not in _NEVER}
     return values, {name: then.origins[name] for name in values if name in then.origins}
 

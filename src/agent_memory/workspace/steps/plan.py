@@ -21,7 +21,7 @@ Status = Literal["done", "claimed", "ready", "waiting", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class WorkspaceStep:
     """One agent's work on one row in one phase.
 
     Attributes:
@@ -82,7 +82,9 @@ def step_name(phase: str, agent: str, key: Any) -> str:
     return f"{phase}/{agent}/{'' if key is None else key}"
 
 
-def plan(connection: sa.Connection, schema: Schema, declaration: Declaration, now: datetime, epoch: int) -> list[Step]:
+def plan(
+    connection: sa.Connection, schema: Schema, declaration: Declaration, now: datetime, epoch: int
+) -> list[WorkspaceStep]:
     """Return every step there is, phase by phase, row by row, agent by agent."""
     state = _State(
         rows={
@@ -93,7 +95,7 @@ def plan(connection: sa.Connection, schema: Schema, declaration: Declaration, no
         now=now,
         epoch=epoch,
     )
-    planned: list[Step] = []
+    planned: list[WorkspaceStep] = []
     blocked: str | None = None
     missing: dict[tuple[str, Any], str] = {}
     for phase in declaration.phases:
@@ -114,7 +116,7 @@ def plan(connection: sa.Connection, schema: Schema, declaration: Declaration, no
 
 def _of_phase(
     phase: Phase, state: _State, blocked: str | None, missing: dict[tuple[str, Any], str], declaration: Declaration
-) -> Iterator[Step]:
+) -> Iterator[WorkspaceStep]:
     rows = state.rows[phase.over] if phase.over else [(None, None, False)]
     behind: str | None = None
     for row_id, key, is_low in rows:
@@ -133,7 +135,7 @@ def _of_phase(
 
 def _step(
     phase: Phase, agent: str, row_id: int | None, key: Any, waits: str | None, state: _State, locked: str | None
-) -> Step:
+) -> WorkspaceStep:
     name = step_name(phase.name, agent, key)
     stored, lease = state.steps.get(name), state.leases.get(step_lease(name))
     failures = stored.failures if stored is not None else 0
@@ -153,7 +155,7 @@ def _step(
             status, waits = "waiting", f"{row.owner} writes {locked} {key!r}"
     note = stored if stored is not None and status != "done" and stored.message is not None else None
     left_by = _left_by(lease, state) if status in ("ready", "waiting") else None
-    return Step(
+    return WorkspaceStep(
         name, phase.name, agent, phase.over, key, row_id, status,
         lease.attempt if lease else 0, max(0, phase.retries - failures + 1) if status != "done" else 0,
         owner, expires, waits, note.message if note else None, note is not None and note.ws_trust == LOW,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import sqlalchemy as sa
 
-from agent_memory.workspace.database import STEPS, Entry, State, Transaction
+from agent_memory.workspace.database import STEPS, HistoryEntry, State, Transaction
 from agent_memory.workspace.database.history import NOT_THERE, folded, in_parts, rows_changed, stored_row
 from agent_memory.workspace.rows.duplicates import rivals, settle
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from agent_memory.workspace.declaration import Declaration
 
-_Told: TypeAlias = Callable[[Entry], bool]
+_Told: TypeAlias = Callable[[HistoryEntry], bool]
 _RECKONED: frozenset[str] = frozenset({"ws_version", "updated_at", "created_at"})
 """What a change sets by itself."""
 
 
 @dataclass(frozen=True, slots=True)
-class Undone:
+class UndoneStep:
     """How many rows were set aside, and how many got values back."""
 
     aside: int = 0
@@ -35,7 +35,7 @@ class Undone:
 
 def undo(
     transaction: Transaction, declaration: Declaration, steps: Collection[str], attempts: Collection[int] | None = None
-) -> Undone:
+) -> UndoneStep:
     """Take back what these steps wrote.
 
     Args:
@@ -52,10 +52,10 @@ def undo(
     unsettled: dict[str, set[int]] = {}
     standing = _standing(transaction)
 
-    def is_theirs(entry: Entry) -> bool:
+    def is_theirs(entry: HistoryEntry) -> bool:
         return entry.step in steps and (attempts is None or entry.attempt in attempts)
 
-    def is_void(entry: Entry) -> bool:
+    def is_void(entry: HistoryEntry) -> bool:
         return is_theirs(entry) or (entry.step is not None and (entry.step, entry.attempt) not in standing)
 
     for (table, row_id), changes in rows_changed(transaction.connection, transaction.schema, *theirs).items():
@@ -70,7 +70,7 @@ def undo(
             changed += not inserted
     for table, ids in unsettled.items():
         settle(transaction, declaration, table, ids - _set_aside(transaction, table, ids))
-    return Undone(aside, changed)
+    return UndoneStep(aside, changed)
 
 
 def _to_settle(
@@ -96,7 +96,7 @@ def _to_settle(
     return found | (rivals(transaction, transaction.schema.declared[table], unique, row) if gives_up else set())
 
 
-def _before(changes: Sequence[Entry], is_theirs: _Told, is_void: _Told) -> tuple[dict[str, Any], dict[str, int]]:
+def _before(changes: Sequence[HistoryEntry], is_theirs: _Told, is_void: _Told) -> tuple[dict[str, Any], dict[str, int]]:
     """Return the values, and their origins, that a row has without what was theirs; only those that differ.
 
     What stood before theirs and was taken back in the meantime does not return with it.

@@ -12,10 +12,10 @@ from agent_memory.errors import LeaseError, RowNotFoundError, ValidationError
 from agent_memory.redaction import quoted
 from agent_memory.workspace.database import LOW, STEPS, State, Transaction
 from agent_memory.workspace.database.history import stored_row
-from agent_memory.workspace.rows import Caller, Claim, Leases, Reading, Writing, settle
+from agent_memory.workspace.rows import Caller, Claim, Leases, RowReading, Writing, settle
 from agent_memory.workspace.rows.leases import row_lease, step_lease
-from agent_memory.workspace.steps.plan import Step, plan, step_name
-from agent_memory.workspace.steps.undoing import Undone, undo
+from agent_memory.workspace.steps.plan import WorkspaceStep, plan, step_name
+from agent_memory.workspace.steps.undoing import UndoneStep, undo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,13 +29,13 @@ _SHOWN: Final = 5
 class Working:
     """What workers do with steps, within a transaction of the caller's."""
 
-    def __init__(self, declaration: Declaration, reading: Reading, writing: Writing, leases: Leases) -> None:
+    def __init__(self, declaration: Declaration, reading: RowReading, writing: Writing, leases: Leases) -> None:
         self._declaration = declaration
         self._reading = reading
         self._writing = writing
         self._leases = leases
 
-    def steps(self, transaction: Transaction) -> list[Step]:
+    def steps(self, transaction: Transaction) -> list[WorkspaceStep]:
         """Return all steps."""
         now = datetime.fromisoformat(transaction.at)
         return plan(transaction.connection, transaction.schema, self._declaration, now, transaction.epoch)
@@ -135,10 +135,10 @@ class Working:
         open_steps = [step for step in self.steps(transaction) if step.phase == claim.phase and step.status != "done"]
         return None if open_steps else claim.phase
 
-    def release(self, transaction: Transaction, claim: Claim) -> Undone:
+    def release(self, transaction: Transaction, claim: Claim) -> UndoneStep:
         """Give a claim back: what the attempt wrote is taken back, and it does not count as a failure."""
         self._leases.check(transaction, claim)
-        undone = Undone()
+        undone = UndoneStep()
         if claim.step is not None:
             undone = undo(transaction, self._declaration, [claim.step], [claim.attempt])
         self._leases.end(transaction, claim)
@@ -199,7 +199,7 @@ class Working:
         later = steps[steps.index(judged) + 1 :]
         return [each.name for each in later if each.status == "done" and each.key in (judged.key, None)]
 
-    def reopen(self, transaction: Transaction, steps: Sequence[str]) -> Undone:
+    def reopen(self, transaction: Transaction, steps: Sequence[str]) -> UndoneStep:
         """Take back what steps wrote, and have them done again, with all their retries."""
         undone = undo(transaction, self._declaration, steps)
         for step in steps:
@@ -228,7 +228,7 @@ class Working:
         earlier = itertools.takewhile(lambda step: step.phase != claim.phase, self.steps(transaction))
         return any(step.status != "done" for step in earlier)
 
-    def _chosen(self, steps: Sequence[Step], step: str | None, agent: str | None) -> Step | None:
+    def _chosen(self, steps: Sequence[WorkspaceStep], step: str | None, agent: str | None) -> WorkspaceStep | None:
         if step is None:
             ready = (each for each in steps if each.status == "ready" and agent in (None, each.agent))
             return next(ready, None)
@@ -293,7 +293,7 @@ class Working:
         self._writing.add(transaction, self._writing.prepare(table, values, Caller(), whole=True))
 
 
-def _unknown(step: str, steps: Sequence[Step]) -> RowNotFoundError:
+def _unknown(step: str, steps: Sequence[WorkspaceStep]) -> RowNotFoundError:
     some = ", ".join(each.name for each in steps[:_SHOWN])
     return RowNotFoundError(
         f"There is no step {quoted(step)}; a step is phase/agent/key, such as {some or 'none yet'}."

@@ -14,13 +14,13 @@ from agent_memory.entities.matching.overlap import Weights
 from agent_memory.entities.matching.profiles import Profile
 
 if TYPE_CHECKING:
-    from agent_memory.entities.matching.evidence import Evidence
+    from agent_memory.entities.matching.evidence import NameEvidence
 
 NOTES = "the quick brown fox jumps over the lazy dog that sleeps"
 KEYS = ["phone", "email", "url", "year", "price", "sku", "authors", "address", "notes", "city"]
 
 
-def said(key: str, one: str, other: str) -> list[Evidence]:
+def said(key: str, one: str, other: str) -> list[NameEvidence]:
     ours, theirs = (Profile(Described("x", attributes={key: value})) for value in (one, other))
     return list(weigh_attributes(ours, theirs, Weights([ours, theirs])))
 

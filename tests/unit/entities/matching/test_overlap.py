@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agent_memory.entities import Described, described
 from agent_memory.entities.matching.known import known_form
 from agent_memory.entities.matching.overlap import Weights, overlap
-from agent_memory.entities.matching.postings import Postings, keys_of
+from agent_memory.entities.matching.postings import NamePostings, keys_of
 from agent_memory.entities.matching.profiles import Profile
 from agent_memory.models import Entity
 
@@ -59,7 +59,7 @@ def test_what_is_no_longer_known_is_no_longer_counted() -> None:
 
 
 def test_candidates_are_those_that_share_rare_keys() -> None:
-    postings = Postings()
+    postings = NamePostings()
     names = [f"lamp {number} of the hall" for number in range(300)] + ["lamp of Aladdin"]
     for number, name in enumerate(names):
         postings.add(number, keys_of(profile(name)))

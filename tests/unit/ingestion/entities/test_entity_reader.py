@@ -19,8 +19,8 @@ from agent_memory.ingestion import (
     Turn,
 )
 from agent_memory.ingestion.entities.entity_reader import EntityReader
-from agent_memory.knowledge.intake.drafting import Document
-from agent_memory.knowledge.intake.drafting import Turn as Said
+from agent_memory.knowledge.intake.drafting import ReceivedDocument
+from agent_memory.knowledge.intake.drafting import ReceivedTurn as Said
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import undo
 from agent_memory.memory import NOBODY
@@ -429,7 +429,7 @@ async def test_relations_bad_row_is_left_out_with_reason(
 
 
 async def test_document_metadata_declares_relations(ingestor: MemoryIngestor, knowledge: Knowledge) -> None:
-    document = Document("The billing service.\n\nbilling-api depends on Redis.", title="Services")
+    document = ReceivedDocument("The billing service.\n\nbilling-api depends on Redis.", title="Services")
     declared = {"relations": [row("billing-api", "Redis", "depends_on")]}
     await Ingest(knowledge).resource(document, metadata=declared)
     await ingestor.background.tell()
@@ -555,7 +555,7 @@ async def test_relation_of_document_ends_none_of_user(
 ) -> None:
     await say(ingestor, AT_INITECH)
     text, said_at = f"{AT_INITECH[0]} {AT_ACME[0]}", SAID + timedelta(days=5)
-    document = Document(text, "staff.md", said_at=said_at, metadata={"relations": [declared]})
+    document = ReceivedDocument(text, "staff.md", said_at=said_at, metadata={"relations": [declared]})
     await Ingest(knowledge).resource(document, group=GROUP)
     await ingestor.background.tell()
     await ingestor.background.settle()

@@ -8,7 +8,7 @@ import pytest
 
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import runner_of
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import MemoryService
 
-TURNS = [Turn(f"Ada Lovelace sails to Turin with ORD-48{number}.", "person", "Lea") for number in range(10)]
+TURNS = [ReceivedTurn(f"Ada Lovelace sails to Turin with ORD-48{number}.", "person", "Lea") for number in range(10)]
 
 
 async def ingest_turns(knowledge: Knowledge) -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from agent_memory.ingestion.summaries.quoting import as_lines, lines_of, quotes_of
-from agent_memory.ingestion.summaries.sentence_value import Passage
+from agent_memory.ingestion.summaries.sentence_value import SummaryTurn
 
 TALK = [
-    Passage("1", "Hi Ada! How was your weekend?", "Ben"),
-    Passage("2", "Great, thanks! We drove to Lake Como on Saturday. The weather was nice.", "Ada"),
-    Passage("3", "Wow, cool!", "Ben"),
-    Passage(
+    SummaryTurn("1", "Hi Ada! How was your weekend?", "Ben"),
+    SummaryTurn("2", "Great, thanks! We drove to Lake Como on Saturday. The weather was nice.", "Ada"),
+    SummaryTurn("3", "Wow, cool!", "Ben"),
+    SummaryTurn(
         "4", "My brother Tom broke his arm there, so we came back on Sunday. I stayed with him in hospital.", "Ada"
     ),
-    Passage("5", "Oh no. That sounds bad.", "Ben"),
+    SummaryTurn("5", "Oh no. That sounds bad.", "Ben"),
 ]
 
 
@@ -40,23 +40,23 @@ def test_it_keeps_to_its_length_who_speaks_included() -> None:
 
 def test_a_turn_that_is_quoted_already_waits_behind_others() -> None:
     talk = [
-        Passage("1", "I bought a red Vespa in May. I bought a blue Vespa in June.", "Ada"),
-        Passage("2", "I bought a canoe in July.", "Ben"),
+        SummaryTurn("1", "I bought a red Vespa in May. I bought a blue Vespa in June.", "Ada"),
+        SummaryTurn("2", "I bought a canoe in July.", "Ben"),
     ]
     assert {each.passage.id for each in quotes_of(talk, 80)} == {"1", "2"}
 
 
 def test_quotes_same_matter_again_quotes_it_once() -> None:
     talk = [
-        Passage("1", "The invoice export fails at midnight on the billing server.", "Ada"),
-        Passage("2", "At midnight the invoice export fails, on the billing server.", "Ben"),
-        Passage("3", "Carla moves the office plants to the third floor tomorrow.", "Carla"),
+        SummaryTurn("1", "The invoice export fails at midnight on the billing server.", "Ada"),
+        SummaryTurn("2", "At midnight the invoice export fails, on the billing server.", "Ben"),
+        SummaryTurn("3", "Carla moves the office plants to the third floor tomorrow.", "Carla"),
     ]
     assert [quote.passage.id for quote in quotes_of(talk, 10_000)] == ["1", "3"]
 
 
 def test_writing_without_spaces_is_quoted_too() -> None:
-    talk = [Passage("1", "周末我们开车去了科莫湖。天气很好。", "Ada")]
+    talk = [SummaryTurn("1", "周末我们开车去了科莫湖。天气很好。", "Ada")]
     assert as_lines(quotes_of(talk, 40)) == "Ada: 周末我们开车去了科莫湖。 天气很好。"
 
 

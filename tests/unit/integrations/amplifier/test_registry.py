@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.integrations.amplifier.registry import ServiceShare
 from agent_memory.journal import PurgeList
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of
@@ -22,7 +22,7 @@ async def test_what_a_session_forgets_is_on_no_page(tmp_path: Path) -> None:
     service = await share.opened("s-1", "bob", settings, lambda _: None)
     talk = await Ingest(knowledge).conversation("s-1", title="Sales")
     for order, what in enumerate(("piano", "canoe", "cello", "bicycle", "kettle", "violin", "ladder")):
-        turn = Turn(f"I sold the old {what} in Bergen last week.", speaker="Lea" if order else "Tom")
+        turn = ReceivedTurn(f"I sold the old {what} in Bergen last week.", speaker="Lea" if order else "Tom")
         await Ingest(knowledge).turn(turn, conversation=talk.record.id, order=order)
     await runner_of(knowledge, service).run()
     pages = [tmp_path / "bob" / "topics" / f"{name}.md" for name in ("lea", "sales")]

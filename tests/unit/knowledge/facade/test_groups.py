@@ -10,7 +10,7 @@ import pytest
 from agent_memory.errors import CategoryExistsError, CategoryNotFoundError, ResourceNotFoundError, ValidationError
 from agent_memory.knowledge import MemoryManager
 from agent_memory.knowledge.facade import printing
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of
@@ -130,7 +130,7 @@ async def test_person_has_a_page_for_groups_that_see_enough(
         begun = await ingest.conversation("talk", group=group)
         for order in range(most):
             text = f"They paid for room {order} of the {group.partition(':')[2]} house in Lyon yesterday."
-            turn = Turn(text, speaker="Lyon")
+            turn = ReceivedTurn(text, speaker="Lyon")
             await ingest.turn(turn, conversation=begun.record.id, order=order, group=group)
     await runner_of(knowledge, service, at_once=True).run()
     await knowledge.close()
@@ -212,7 +212,7 @@ async def test_a_topic_of_an_entity_of_others_is_listed_once_a_group_declares_it
     knowledge = Knowledge("bob", service.settings)
     for number in range(6):
         await Ingest(knowledge).turn(
-            Turn(f"On day {number} Zeppelin Works sold {number} boats to us.", speaker="Lea"), group=ADA
+            ReceivedTurn(f"On day {number} Zeppelin Works sold {number} boats to us.", speaker="Lea"), group=ADA
         )
     await runner_of(knowledge, service, at_once=True).run()
     await knowledge.close()
@@ -231,11 +231,13 @@ async def test_a_session_is_told_of_no_page_that_is_not_there_for_it(service: Me
     knowledge = Knowledge("bob", service.settings)
     for number in range(6):
         await Ingest(knowledge).turn(
-            Turn(f"On day {number} Zeppelin Works sold {number} boats to us.", speaker="Lea"), group=ADA
+            ReceivedTurn(f"On day {number} Zeppelin Works sold {number} boats to us.", speaker="Lea"), group=ADA
         )
     await runner_of(knowledge, service, replace(NOBODY, group=BOB, emit=hear), at_once=True).run()
     assert heard == []
-    await Ingest(knowledge).turn(Turn("On Monday Zeppelin Works painted a shed for Bob.", speaker="Lea"), group=BOB)
+    await Ingest(knowledge).turn(
+        ReceivedTurn("On Monday Zeppelin Works painted a shed for Bob.", speaker="Lea"), group=BOB
+    )
     await runner_of(knowledge, service, replace(NOBODY, group=BOB, emit=hear), at_once=True).run()
     await knowledge.close()
     told = dict(heard)

@@ -26,7 +26,7 @@ from agent_memory.knowledge import (
     Resource,
     RetrievalMode,
 )
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.parsing import parse
@@ -404,7 +404,7 @@ async def test_of_turns_that_came_one_by_one_each_item_leads_to_its_own_turn(
     talk = (await ingest.conversation("talk-1")).record
     said = ["The mast broke in the storm of May.", "It was mended in June by Bob."]
     turns = [
-        (await ingest.turn(Turn(text, role, "Ann"), conversation=talk.id, order=order)).record
+        (await ingest.turn(ReceivedTurn(text, role, "Ann"), conversation=talk.id, order=order)).record
         for order, (text, role) in enumerate(zip(said, ["user", "assistant"], strict=True))
     ]
     items = await manager.extract_and_store(talk.id, "boats")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge.intake.document_index import COPY_OF
-from agent_memory.knowledge.intake.drafting import Document
+from agent_memory.knowledge.intake.drafting import ReceivedDocument
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import taken_from, undo, undo_version
 from agent_memory.knowledge.items.replaced_passages import PROPOSED
@@ -204,7 +204,7 @@ async def test_file_whose_id_moved_elsewhere_is_two_documents(library: Library) 
 
 
 async def test_file_replaces_no_document_without_a_path(library: Library) -> None:
-    document = Document(FERRY.format(time="9:00"), "ferry.md", metadata={"document_id": "ferry"})
+    document = ReceivedDocument(FERRY.format(time="9:00"), "ferry.md", metadata={"document_id": "ferry"})
     first = await library.ingest.resource(document)
     done = await library.give(f"---\nid: ferry\n---\n{FERRY.format(time='10:30')}", "ferry.md")
     assert (done.maybe_version_of, done.replaced) == (first.record.id, "")
@@ -255,7 +255,7 @@ async def test_moved_file_stays_the_same_document(library: Library) -> None:
 
 async def test_text_without_a_path_is_never_a_version(library: Library) -> None:
     for time in ("9:00", "10:30"):
-        await library.ingest.resource(Document(FERRY.format(time=time), "ferry.md"))
+        await library.ingest.resource(ReceivedDocument(FERRY.format(time=time), "ferry.md"))
     await library.give(FERRY.format(time="9:00"))
     await library.give(FERRY.format(time="11:15"))
     assert {at("9:00"), at("10:30"), at("11:15")} <= (await library.shown()).keys()

@@ -13,7 +13,7 @@ import pytest
 
 from agent_memory.errors import StorageError, ValidationError
 from agent_memory.files.blobs import Blobs
-from agent_memory.knowledge.intake.drafting import Document, Turn
+from agent_memory.knowledge.intake.drafting import ReceivedDocument, ReceivedTurn
 from agent_memory.memory import Caller
 from agent_memory.models import MAX_LINE_CHARS, MAX_TEXT_CHARS, PART_OF, Resource
 from tests.support import NOON
@@ -29,7 +29,7 @@ LONG = "The router stands upstairs. " * 500
 
 async def test_a_document_is_kept_once_with_what_is_known_of_it(ingest: Ingest, knowledge: Knowledge) -> None:
     written = datetime(2025, 11, 3, tzinfo=UTC)
-    given = Document("# Network\r\nThe router is upstairs.\n", "network.md", "config", written)
+    given = ReceivedDocument("# Network\r\nThe router is upstairs.\n", "network.md", "config", written)
     first = await ingest.resource(given, tags=["home"], metadata={"url": "https://example.org/n"}, group="acme:s-1")
     record = first.record
     assert (first.outcome, record.content, record.chars) == ("new", "# Network\nThe router is upstairs.", 33)
@@ -46,8 +46,8 @@ async def test_no_secret_reaches_a_file_or_an_event(
     ingest: Ingest, knowledge: Knowledge, events: Events, root: Path
 ) -> None:
     text = f"{LONG}Deploy with {TOKEN} at night. {LONG}"
-    kept = await ingest.resource(Document(text, f"Notes on {TOKEN}"))
-    await ingest.turn(Turn(f"Use {TOKEN} for it, please", speaker=f"Ada {TOKEN}"))
+    kept = await ingest.resource(ReceivedDocument(text, f"Notes on {TOKEN}"))
+    await ingest.turn(ReceivedTurn(f"Use {TOKEN} for it, please", speaker=f"Ada {TOKEN}"))
     assert kept.redacted
     whole = await knowledge.text_of(kept.record)
     assert "Deploy with [redacted:" in whole
@@ -71,7 +71,7 @@ async def test_what_cannot_be_kept_is_refused_and_leaves_nothing(
         await ingest.resource(text)
     assert caught.value.code == code
     with pytest.raises(ValidationError):
-        await ingest.turn(Turn(text))
+        await ingest.turn(ReceivedTurn(text))
     assert (events, (root / "bob" / "blobs").exists()) == ([], False)
 
 
@@ -85,7 +85,7 @@ async def test_the_same_words_in_another_place_are_another_turn(ingest: Ingest, 
     begun = await ingest.conversation("session-1", title="Tea")
     again = await ingest.conversation("session-1", title="Another title")
     assert (again.outcome, again.record) == ("known", begun.record)
-    yes = Turn("Yes.", speaker="Ada", said_at=datetime(2025, 11, 3, tzinfo=UTC))
+    yes = ReceivedTurn("Yes.", speaker="Ada", said_at=datetime(2025, 11, 3, tzinfo=UTC))
     outcomes = [(await ingest.turn(yes, conversation=begun.record.id, order=at)).outcome for at in (1, 3, 3, 1)]
     assert outcomes == ["new", "new", "known", "known"]
     turns = [each async for each in knowledge.episodes.iter_all()]
@@ -93,7 +93,7 @@ async def test_the_same_words_in_another_place_are_another_turn(ingest: Ingest, 
         (1, begun.record.id, "Ada"), (3, begun.record.id, "Ada"),
     ]  # fmt: skip
     assert turns[0].links[0].rel == PART_OF
-    assert [(await ingest.turn(Turn("Yes."))).outcome for _ in range(2)] == ["new", "known"]
+    assert [(await ingest.turn(ReceivedTurn("Yes."))).outcome for _ in range(2)] == ["new", "known"]
 
 
 async def test_a_text_whose_id_is_taken_gets_another_one(ingest: Ingest, knowledge: Knowledge) -> None:
@@ -116,7 +116,7 @@ async def test_only_what_the_host_saw_the_user_say_is_the_users_word(
     ingest: Ingest, role: str, caller: str, live: bool, trust: str
 ) -> None:
     asks = Caller("s-1", trust=caller)  # type: ignore[arg-type]
-    kept = await ingest.turn(Turn("The router is upstairs.", role), is_live=live, caller=asks)
+    kept = await ingest.turn(ReceivedTurn("The router is upstairs.", role), is_live=live, caller=asks)
     assert (kept.record.trust, kept.record.created_by_session) == (trust, "s-1")
 
 
@@ -125,9 +125,9 @@ async def test_turns_of_a_live_session_are_one_change_and_none_has_more_trust_th
 ) -> None:
     begun = await ingest.conversation("s-1", group="acme:s-1")
     turns = [
-        Turn("The router is upstairs.", "user"),
-        Turn(TOKEN, "user"),
-        Turn("So I was told.", "assistant", trust="low"),
+        ReceivedTurn("The router is upstairs.", "user"),
+        ReceivedTurn(TOKEN, "user"),
+        ReceivedTurn("So I was told.", "assistant", trust="low"),
     ]
     for outcome in ("new", "known"):
         kept, refused = await ingest.turns(
@@ -195,9 +195,9 @@ async def test_no_part_of_a_secret_is_left_where_a_title_or_a_name_is_cut(
     ingest: Ingest, knowledge: Knowledge, root: Path, tmp_path: Path, before: int
 ) -> None:
     long = f"{'x' * (before - 1)} {TOKEN} and so on"
-    await ingest.resource(Document("A text.", long))
+    await ingest.resource(ReceivedDocument("A text.", long))
     await ingest.conversation("chat", title=long)
-    await ingest.turn(Turn("Hello there, Ada.", speaker=long))
+    await ingest.turn(ReceivedTurn("Hello there, Ada.", speaker=long))
     file = tmp_path / f"{'x' * min(before - 1, 195)} {TOKEN}.md"
     file.write_text("Another text.")
     await ingest.file(file)
@@ -214,7 +214,7 @@ async def test_no_part_of_a_secret_is_left_where_a_title_or_a_name_is_cut(
     ],
 )
 async def test_document_of_another_type_has_low_trust(ingest: Ingest, resource_type: str, trust: str) -> None:
-    stored = await ingest.resource(Document("The boat is blue.", "Boat", resource_type))
+    stored = await ingest.resource(ReceivedDocument("The boat is blue.", "Boat", resource_type))
     assert stored.record.trust == trust
 
 

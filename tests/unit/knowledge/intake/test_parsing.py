@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import ValidationError
-from agent_memory.knowledge.intake.drafting import Document, SkippedPart, Turn
+from agent_memory.knowledge.intake.drafting import ReceivedDocument, ReceivedTurn, SkippedPart
 from agent_memory.knowledge.intake.exports import parts_of_export
 from agent_memory.knowledge.intake.parsing import parse_file
-from agent_memory.knowledge.intake.turns import Conversation
+from agent_memory.knowledge.intake.turns import FileConversation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BEGUN = datetime(2026, 1, 5, 9, 30, tzinfo=UTC)
 
 
-def parts(tmp_path: Path, name: str, content: Any) -> list[Document | Conversation]:
+def parts(tmp_path: Path, name: str, content: Any) -> list[ReceivedDocument | FileConversation]:
     text = content if isinstance(content, str) else json.dumps(content)
     (tmp_path / name).write_text(text, encoding="utf-8")
     return list(parse_file(tmp_path / name))
@@ -33,7 +33,7 @@ def parts(tmp_path: Path, name: str, content: Any) -> list[Document | Conversati
 )
 def test_a_text_is_one_document_of_the_name_of_its_file(tmp_path: Path, name: str, kind: str) -> None:
     [document] = parts(tmp_path, name, "\ufeff# Tea\n")
-    assert isinstance(document, Document)
+    assert isinstance(document, ReceivedDocument)
     assert (document.text, document.title, document.resource_type) == ("# Tea\n", name, kind)
     assert document.metadata["path"] == str((tmp_path / name).resolve())
 
@@ -47,12 +47,12 @@ def test_each_line_of_a_chat_is_a_turn_and_its_words_for_things_are_understood(t
         {"role": "assistant", "content": None},
     ]
     (chat,) = parts(tmp_path, "chat.jsonl", "\n\n".join(map(json.dumps, lines)))
-    assert isinstance(chat, Conversation)
+    assert isinstance(chat, FileConversation)
     assert list(chat.turns) == [
-        Turn("Tea, please", "unknown", "Ada", BEGUN),
-        Turn("Green\nor black?", "assistant", "", BEGUN),
-        Turn("Black \ufffd \ufffd", "person", "Bob", BEGUN),
-        Turn("They drink", "unknown", "narrator", BEGUN),
+        ReceivedTurn("Tea, please", "unknown", "Ada", BEGUN),
+        ReceivedTurn("Green\nor black?", "assistant", "", BEGUN),
+        ReceivedTurn("Black \ufffd \ufffd", "person", "Bob", BEGUN),
+        ReceivedTurn("They drink", "unknown", "narrator", BEGUN),
     ]
     assert (chat.title, chat.said_at) == ("chat.jsonl", BEGUN)
 
@@ -60,10 +60,10 @@ def test_each_line_of_a_chat_is_a_turn_and_its_words_for_things_are_understood(t
 def test_lines_of_several_conversations_are_told_apart(tmp_path: Path) -> None:
     lines = [{"session": name, "content": f"{name} {number}"} for number in range(2) for name in ("a", "b")]
     chats = parts(tmp_path, "chat.jsonl", "\n".join(map(json.dumps, lines)))
-    assert [(each.title, [turn.text for turn in each.turns]) for each in chats if isinstance(each, Conversation)] == [
-        ("a", ["a 0", "a 1"]), ("b", ["b 0", "b 1"]),
-    ]  # fmt: skip
-    assert len({each.key for each in chats if isinstance(each, Conversation)}) == 2
+    talks = [chat for chat in chats if isinstance(chat, FileConversation)]
+    texts = [(talk.title, [turn.text for turn in talk.turns]) for talk in talks]
+    assert texts == [("a", ["a 0", "a 1"]), ("b", ["b 0", "b 1"])]
+    assert len({talk.key for talk in talks}) == 2
 
 
 def node(name: str, parent: str | None, children: list[str], **message: Any) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_of_a_chatgpt_export_the_current_branch_is_taken_and_what_was_said_in_it
     tmp_path: Path, current: str | None
 ) -> None:
     (chat,) = parts(tmp_path, "conversations.json", [chatgpt(current_node=current)])
-    assert isinstance(chat, Conversation)
+    assert isinstance(chat, FileConversation)
     assert [(turn.role, turn.text) for turn in chat.turns] == [
         ("user", "Which tea, please?"), ("tool", "A page about tea"), ("assistant", "Green tea."),
     ]  # fmt: skip
@@ -107,7 +107,7 @@ def test_of_a_chatgpt_export_the_current_branch_is_taken_and_what_was_said_in_it
 def test_a_damaged_tree_ends(tmp_path: Path) -> None:
     mapping = {"a": node("a", "b", ["b"], **said("user", "A")), "b": node("b", "a", ["a"], **said("assistant", "B"))}
     (chat,) = parts(tmp_path, "c.json", [chatgpt(mapping=mapping, current_node="b")])
-    assert isinstance(chat, Conversation)
+    assert isinstance(chat, FileConversation)
     assert [turn.text for turn in chat.turns] == ["A", "B"]
     assert parts_of_export([chatgpt(mapping=[])], "c.json") is None
 
@@ -161,15 +161,15 @@ def test_of_a_claude_export_turns_and_attached_texts_are_taken(tmp_path: Path) -
     ]  # fmt: skip
     export = {"uuid": "u-1", "name": "Tea", "created_at": "2026-01-05T09:30:00Z", "chat_messages": messages}
     chat, attached = parts(tmp_path, "conversations.json", {"conversations": [export]})
-    turns = [Turn("Look at this", "user", "", BEGUN), Turn("Fine.", "assistant", "", BEGUN)]
-    assert chat == Conversation("Tea", "claude:u-1", turns, BEGUN)
-    assert attached == Document("# Tea", "tea.md", said_at=BEGUN)
+    turns = [ReceivedTurn("Look at this", "user", "", BEGUN), ReceivedTurn("Fine.", "assistant", "", BEGUN)]
+    assert chat == FileConversation("Tea", "claude:u-1", turns, BEGUN)
+    assert attached == ReceivedDocument("# Tea", "tea.md", said_at=BEGUN)
 
 
 def test_a_list_of_messages_is_a_conversation_without_its_system_prompt(tmp_path: Path) -> None:
     messages = [{"role": "system", "content": "Be brief"}, {"role": "user", "content": "Tea?"}]
     (chat,) = parts(tmp_path, "call.json", {"messages": messages})
-    assert isinstance(chat, Conversation)
+    assert isinstance(chat, FileConversation)
     assert [turn.text for turn in chat.turns] == ["Tea?"]
 
 
@@ -194,7 +194,7 @@ def test_parse_file_of_a_unicode_encoding_reads_its_text(tmp_path: Path, encodin
     mark = "\ufeff" if encoding.endswith("e") else ""
     (tmp_path / "a.txt").write_bytes((mark + "Grüße — 港").encode(encoding))
     (document,) = parse_file(tmp_path / "a.txt")
-    assert isinstance(document, Document)
+    assert isinstance(document, ReceivedDocument)
     assert document.text == "Grüße — 港"
 
 
@@ -204,7 +204,7 @@ def test_parse_file_of_lines_skips_and_names_damaged_ones(tmp_path: Path, damage
     lines = [json.dumps(first), damaged, "", json.dumps(last, ensure_ascii=False)]
     skipped, chat = parts(tmp_path, "a.jsonl", "\r\n".join(lines))
     assert skipped == SkippedPart("line 2")
-    assert isinstance(chat, Conversation)
+    assert isinstance(chat, FileConversation)
     assert [turn.text for turn in chat.turns] == ["Tea?", "line\u2028separator"]
 
 
@@ -215,7 +215,7 @@ def test_parse_file_of_an_export_skips_and_names_damaged_conversations(tmp_path:
     for talk in (chatgpt(current_node="end"), claude()):
         skipped, chat, *_ = parts(tmp_path, "conversations.json", [damaged, talk])
         assert skipped == SkippedPart("conversation 1")
-        assert isinstance(chat, Conversation)
+        assert isinstance(chat, FileConversation)
 
 
 def test_parse_file_of_claude_leaves_edited_messages_and_their_answers_out(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_parse_file_of_claude_leaves_edited_messages_and_their_answers_out(tmp_p
     ]
     export = {"uuid": "u-1", "name": "Tea", "chat_messages": messages, "current_leaf_message_uuid": "6"}
     (chat,) = parts(tmp_path, "conversations.json", [export])
-    assert isinstance(chat, Conversation)
+    assert isinstance(chat, FileConversation)
     assert [turn.text for turn in chat.turns] == ["Text 3", "Text 4", "Text 6", "Text 8", "Text 9"]
 
 

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.transcripts import transcript_in
 
-ADA = Turn("I moved from Berlin to Lisbon last month.", "person", "Ada")
-BO = Turn("Who owns the billing service now?", "person", "Bo")
+ADA = ReceivedTurn("I moved from Berlin to Lisbon last month.", "person", "Ada")
+BO = ReceivedTurn("Who owns the billing service now?", "person", "Bo")
 
 FORMS = {
     "plain": "Ada: {ada}\nBo: {bo}\nAda: {ada}\nBo: {bo}\n",
@@ -59,10 +59,10 @@ def test_a_heading_before_it_is_its_title_and_lines_without_a_name_go_on_with_wh
     assert talk is not None
     assert talk.title == "Standup"
     assert list(talk.turns) == [
-        Turn("I moved from Berlin\nto Lisbon last month.", "unknown"),
-        Turn("And what came of the billing service?", "unknown"),
-        Turn("Carla owns it since the first of May.", "unknown"),
-        Turn("Who owned the billing service then?", "unknown"),
+        ReceivedTurn("I moved from Berlin\nto Lisbon last month.", "unknown"),
+        ReceivedTurn("And what came of the billing service?", "unknown"),
+        ReceivedTurn("Carla owns it since the first of May.", "unknown"),
+        ReceivedTurn("Who owned the billing service then?", "unknown"),
     ]
 
 

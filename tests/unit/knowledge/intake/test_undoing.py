@@ -10,7 +10,7 @@ import pytest
 from agent_memory.errors import StorageError
 from agent_memory.ingestion import runner_of
 from agent_memory.knowledge import MemoryManager
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import taken_from, undo
 from agent_memory.knowledge.items.drawn import MOST_LINKS
@@ -181,7 +181,7 @@ async def test_a_title_with_words_of_what_was_forgotten_goes_with_them(tmp_path:
         talks.append((await ingest.conversation(key, title=title, said_at=begun)).record.id)
         for order in range(6):
             said = f"Shelf {key}{order} in Lyon holds {'walnut oil' if not order else 'green tea'}."
-            await ingest.turn(Turn(said, speaker="Ada"), conversation=talks[-1], order=order)
+            await ingest.turn(ReceivedTurn(said, speaker="Ada"), conversation=talks[-1], order=order)
     await runner_of(knowledge, service, at_once=True).run()
     walnuts = next(each for each in await service.admin.everything() if "s-10" in each.content)
     await service.forget(walnuts.id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge import MemoryManager
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.working import runner_of
@@ -39,7 +39,7 @@ async def service(knowledge: Knowledge) -> AsyncIterator[MemoryService]:
 
 async def ingest_talk(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> None:
     talk = await ingest.conversation("s", title="Chat of Monday")
-    await ingest.turns([Turn(text, "person", "Lea") for text in SAID], conversation=talk.record.id)
+    await ingest.turns([ReceivedTurn(text, "person", "Lea") for text in SAID], conversation=talk.record.id)
     await runner_of(knowledge, service, at_once=True).run()
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.knowledge.intake.drafting import Document, Turn
+from agent_memory.knowledge.intake.drafting import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.undoing import undo
 from agent_memory.knowledge.items import drawn
-from agent_memory.knowledge.items.stage import Items
+from agent_memory.knowledge.items.stage import ItemStage
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import Caller, MemoryService
@@ -49,10 +49,12 @@ async def test_what_was_said_and_written_becomes_items_that_lead_back_to_the_ver
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
     talk = await ingest.conversation("s-1", title="Network")
-    turn = Turn(ROUTER, "user", "Ada", said_at=SAID)
+    turn = ReceivedTurn(ROUTER, "user", "Ada", said_at=SAID)
     said = await ingest.turn(turn, conversation=talk.record.id, order=1, is_live=True, group="acme:s-1")
-    page = await ingest.resource(Document(f"# Garden\n\n{CABLE}\n"))
-    await ingest.turn(Turn("A page that says much about many things.", "tool"), conversation=talk.record.id, order=2)
+    page = await ingest.resource(ReceivedDocument(f"# Garden\n\n{CABLE}\n"))
+    await ingest.turn(
+        ReceivedTurn("A page that says much about many things.", "tool"), conversation=talk.record.id, order=2
+    )
     ran = await runner_of(knowledge, service, Caller("s-1")).run()
     assert (ran.done, ran.failed) == ({"items": 4, "pages": 1}, 0)
     items = {item.content: item for item in await items_of(service)}
@@ -77,7 +79,9 @@ async def test_item_of_turn_with_offset_has_the_day_of_its_speaker(
 ) -> None:
     talk = await ingest.conversation("s-1", title="Boats")
     said_at = datetime.fromisoformat("2025-03-31T23:15:00-06:00")
-    await ingest.turn(Turn("I bought the boat yesterday.", "user", "Noa", said_at=said_at), conversation=talk.record.id)
+    await ingest.turn(
+        ReceivedTurn("I bought the boat yesterday.", "user", "Noa", said_at=said_at), conversation=talk.record.id
+    )
     await runner_of(knowledge, service, Caller("s-1")).run()
     (item,) = await items_of(service)
     assert f"{item.said_at:%Y-%m-%d %H:%M %z}" == "2025-03-31 23:15 -0600"
@@ -105,7 +109,7 @@ async def test_what_a_person_edited_or_forgot_is_not_made_again(
     await knowledge.resources.update(page.record.id, {"title": "Network"})
     await runner_of(knowledge, service).run()
     await service.admin.compact(timedelta(0))  # nothing else knows now that it was there
-    monkeypatch.setattr(Items, "version", 2)
+    monkeypatch.setattr(ItemStage, "version", 2)
     await runner_of(knowledge, service).run()
     assert [(each.id, each.content) for each in await items_of(service)] == [
         (router, "The router stands in the cellar.")
@@ -131,7 +135,7 @@ async def test_statements_of_an_earlier_version_stay_next_to_passages(
 async def test_an_id_that_was_forgotten_elsewhere_holds_for_the_same_words_of_less_trust_and_not_of_more(
     ingest: Ingest,
 ) -> None:
-    turn = (await ingest.turn(Turn(ROUTER, "user", said_at=SAID), is_live=True)).record
+    turn = (await ingest.turn(ReceivedTurn(ROUTER, "user", said_at=SAID), is_live=True)).record
     medium, high = (
         drawn.item_of(turn.model_copy(update={"trust": trust}), ROUTER, (0, len(ROUTER)), "document")
         for trust in ("medium", "high")
@@ -149,11 +153,11 @@ async def test_an_answer_is_one_passage_with_its_question(
 ) -> None:
     talk = (await ingest.conversation("s-1")).record.id
     other = (await ingest.conversation("s-2")).record.id
-    asked = Turn("How long have you had the flat?", "assistant", speakers[0])
-    for order, turn in enumerate([asked, Turn("Yes, since May.", "user", speakers[1])], 1):
+    asked = ReceivedTurn("How long have you had the flat?", "assistant", speakers[0])
+    for order, turn in enumerate([asked, ReceivedTurn("Yes, since May.", "user", speakers[1])], 1):
         await ingest.turn(turn, conversation=talk, order=order)
         for at in range(portion // 20):
-            await ingest.turn(Turn(f"Other {order} {at}.", "tool"), conversation=other, order=10 * order + at)
+            await ingest.turn(ReceivedTurn(f"Other {order} {at}.", "tool"), conversation=other, order=10 * order + at)
         if portion == 1:
             await runner_of(knowledge, service).run()
     await runner_of(knowledge, service).run()
@@ -167,9 +171,9 @@ async def test_items_of_a_live_session_say_who_spoke_and_their_text_does_not(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
     talk = (await ingest.conversation("s-1")).record.id
-    for order, turn in enumerate([Turn(ROUTER, "user"), Turn(CABLE, "assistant")]):
+    for order, turn in enumerate([ReceivedTurn(ROUTER, "user"), ReceivedTurn(CABLE, "assistant")]):
         await ingest.turn(turn, conversation=talk, order=order, is_live=True)
-    await ingest.turn(Turn("The engine was serviced in June.", "assistant"), conversation=talk, order=3)
+    await ingest.turn(ReceivedTurn("The engine was serviced in June.", "assistant"), conversation=talk, order=3)
     await runner_of(knowledge, service).run()
     said = {item.content: item.metadata["speaker"] for item in await items_of(service)}
     assert said[ROUTER] == "the user"
@@ -189,7 +193,7 @@ async def test_what_a_user_pasted_counts_as_what_a_file_says_and_their_own_words
     ingest: Ingest, knowledge: Knowledge, service: MemoryService, pasted: str
 ) -> None:
     talk = (await ingest.conversation("s-1")).record.id
-    await ingest.turn(Turn(f"{ROUTER}\n\n{pasted}", "user"), conversation=talk, order=1, is_live=True)
+    await ingest.turn(ReceivedTurn(f"{ROUTER}\n\n{pasted}", "user"), conversation=talk, order=1, is_live=True)
     await runner_of(knowledge, service).run()
     trusts = {item.content: item.trust for item in await items_of(service)}
     own = next(content for content in trusts if content.startswith(ROUTER))
@@ -211,9 +215,9 @@ async def test_what_has_the_words_of_a_question_is_trusted_no_more_than_who_aske
     speakers: tuple[str, str],
 ) -> None:
     talk = (await ingest.conversation("s-1")).record.id
-    asked = Turn("Shall bills of the house be paid to Mallory in Panama?", "assistant", speakers[0])
-    answered = Turn("Yes, always.", "user", speakers[1])
-    moved = Turn("I moved to Bern in the spring of last year.", "user", speakers[1])
+    asked = ReceivedTurn("Shall bills of the house be paid to Mallory in Panama?", "assistant", speakers[0])
+    answered = ReceivedTurn("Yes, always.", "user", speakers[1])
+    moved = ReceivedTurn("I moved to Bern in the spring of last year.", "user", speakers[1])
     for order, (turn, trust) in enumerate([(asked, asker), (answered, answerer), (moved, answerer)]):
         said = await ingest.turn(turn, conversation=talk, order=order, is_live=True)
         await knowledge.episodes.update(said.record.id, {"trust": trust})
@@ -227,8 +231,8 @@ async def test_a_question_of_another_group_is_nobodys_context(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
     talk = (await ingest.conversation("s-1")).record.id
-    await ingest.turn(Turn("Where is the safe?", speaker="Ann"), conversation=talk, order=1, group="acme:1")
-    await ingest.turn(Turn("In Basel.", speaker="Bob"), conversation=talk, order=2, group="acme:2")
+    await ingest.turn(ReceivedTurn("Where is the safe?", speaker="Ann"), conversation=talk, order=1, group="acme:1")
+    await ingest.turn(ReceivedTurn("In Basel.", speaker="Bob"), conversation=talk, order=2, group="acme:2")
     await runner_of(knowledge, service).run()
     assert [item.group for item in await items_of(service) if "safe" in item.content] == ["acme:1"]
 

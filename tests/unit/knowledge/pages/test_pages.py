@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.knowledge import MemoryManager
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.pages import pages
 from agent_memory.knowledge.pages.pages import Pages, page_for
 from agent_memory.knowledge.pages.shortening import PageShortener
@@ -62,7 +62,7 @@ async def talk_of(ingest: Ingest, *said: str, speaker: str = "Lea", key: str = "
     """Ingest two turns a conversation, which is too few for a page of its own."""
     for order, words in enumerate(said):
         talk = await ingest.conversation(f"{key} {order // 2}", title="Chat")
-        await ingest.turn(Turn(words, "person", speaker), conversation=talk.record.id, order=order)
+        await ingest.turn(ReceivedTurn(words, "person", speaker), conversation=talk.record.id, order=order)
 
 
 async def item_with(service: MemoryService, words: str) -> Memory:

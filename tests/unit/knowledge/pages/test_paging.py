@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.topics.file import read_page_file
 from agent_memory.knowledge.working import runner_of
@@ -43,7 +43,7 @@ async def test_page_of_talk_without_times_has_its_order(
     names = ("north", "east", "south", "west", "upper", "lower")
     texts = [f"The {name} pier of the harbour is closed for repairs." for name in names]
     talk = await ingest.conversation("s-1", title="piers")
-    turns = [Turn(text, "person", "Kim") for text in texts]
+    turns = [ReceivedTurn(text, "person", "Kim") for text in texts]
     await ingest.turns(turns, conversation=talk.record.id)
     await runner_of(knowledge, service, at_once=True).run()
     page = (folder / "piers.md").read_text()
@@ -56,7 +56,9 @@ async def test_a_stranger_rewords_nobody_on_a_page_and_is_marked(
 ) -> None:
     words = "The invoice reports of March go to {} in the accounting department of Lea before noon."
     talk = await ingest.conversation("s-1")
-    said = await ingest.turn(Turn(words.format("Alice"), "user"), conversation=talk.record.id, order=0, is_live=True)
+    said = await ingest.turn(
+        ReceivedTurn(words.format("Alice"), "user"), conversation=talk.record.id, order=0, is_live=True
+    )
     for name in ("Mallory", "Malory", "Mallorie", "Maloree"):
         await ingest.resource(words.format(name), caller=replace(NOBODY, trust="low"))
     topic = Topic(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.knowledge.intake.drafting import Document, Turn
+from agent_memory.knowledge.intake.drafting import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.pages.filing import count_passages
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.watching import keep_pages
@@ -68,12 +68,12 @@ async def make_topics(knowledge: Knowledge, service: MemoryService) -> dict[str,
 async def ingest_talk(ingest: Ingest, turns: tuple[tuple[str, str], ...], title: str = "Weekly sync") -> None:
     talk = await ingest.conversation(title, title=title, said_at=WRITTEN)
     for order, (speaker, words) in enumerate(turns):
-        turn = Turn(words, "person", speaker, said_at=WRITTEN)
+        turn = ReceivedTurn(words, "person", speaker, said_at=WRITTEN)
         await ingest.turn(turn, conversation=talk.record.id, order=order)
 
 
 async def test_document_page_has_its_outline(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> None:
-    await ingest.resource(Document(GUIDE, "client.md", said_at=WRITTEN))
+    await ingest.resource(ReceivedDocument(GUIDE, "client.md", said_at=WRITTEN))
     topics = await make_topics(knowledge, service)
     assert topics.keys() == {"client"}
     page = parse(topics["client"].body)
@@ -88,7 +88,7 @@ async def test_document_page_has_its_outline(ingest: Ingest, knowledge: Knowledg
 
 
 async def test_statement_is_below_its_passage(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> None:
-    resource = (await ingest.resource(Document(GUIDE, "client.md", said_at=WRITTEN))).record
+    resource = (await ingest.resource(ReceivedDocument(GUIDE, "client.md", said_at=WRITTEN))).record
     await make_topics(knowledge, service)
     passage = next(item for item in await service.admin.everything() if "Read this first" in item.content)
     values = {
@@ -142,7 +142,7 @@ async def test_new_version_keeps_the_page(
 async def test_forgotten_section_leaves_the_description(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
-    await ingest.resource(Document(GUIDE, "client.md", said_at=WRITTEN))
+    await ingest.resource(ReceivedDocument(GUIDE, "client.md", said_at=WRITTEN))
     await make_topics(knowledge, service)
     passage = next(item for item in await service.admin.everything() if "429" in item.content)
     await service.forget(passage.id)
@@ -154,7 +154,7 @@ async def test_names_taken_or_foreign_are_made_free(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
     for title in ("notes.md", "Notes", "港.md", "2026-01-02.md", "shed_100.md"):
-        await ingest.resource(Document(f"The text of {title} is about boats.", title))
+        await ingest.resource(ReceivedDocument(f"The text of {title} is about boats.", title))
     names = (await make_topics(knowledge, service)).keys()
     assert names == {"notes", "notes_2", "document", "document_2", "document_2026_01_02"}
     assert (await make_topics(knowledge, service)).keys() == names
@@ -193,7 +193,7 @@ async def test_long_description_ends_between_words(
     ingest: Ingest, knowledge: Knowledge, service: MemoryService
 ) -> None:
     headings = "\n\n".join(f"## Chapter {number}\n\nWe sail." for number in range(100, 200))
-    await ingest.resource(Document(f"# Book\n\n{headings}", "book.md", said_at=WRITTEN))
+    await ingest.resource(ReceivedDocument(f"# Book\n\n{headings}", "book.md", said_at=WRITTEN))
     description = (await make_topics(knowledge, service))["book"].description
     assert len(description) <= 500
     assert description.endswith(" …")

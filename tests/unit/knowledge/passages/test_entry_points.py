@@ -8,7 +8,7 @@ import pytest
 
 from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge import MemoryManager
-from agent_memory.knowledge.intake.drafting import PERSON, Turn
+from agent_memory.knowledge.intake.drafting import PERSON, ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.passages.exchanges import split_turns
 from agent_memory.knowledge.records import Knowledge
@@ -40,7 +40,7 @@ async def store_with_manager(folder: Path, text: str, resource_type: str) -> Pas
     return await read_passages(folder)
 
 
-async def store_live(folder: Path, turns: list[Turn]) -> Passages:
+async def store_live(folder: Path, turns: list[ReceivedTurn]) -> Passages:
     service, knowledge = open_agent(folder)
     ingest = Ingest(knowledge)
     talk = (await ingest.conversation("s-1")).record.id
@@ -82,7 +82,7 @@ async def test_document_is_cut_alike(tmp_path: Path, name: str, resource_type: s
 
 
 async def test_talk_is_cut_alike(tmp_path: Path) -> None:
-    turns = [Turn(turn.text, PERSON, turn.speaker) for turn in split_turns(MEETING)]
+    turns = [ReceivedTurn(turn.text, PERSON, turn.speaker) for turn in split_turns(MEETING)]
     as_file = await store_file(tmp_path / "file", MEETING, "meeting.txt")
     with_manager = await store_with_manager(tmp_path / "manager", MEETING, "conversation")
     live = await store_live(tmp_path / "live", turns)

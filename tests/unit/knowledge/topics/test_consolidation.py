@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.knowledge.topics.consolidation import GONE, TAKEN_OUT, Consolidation, consolidate
+from agent_memory.knowledge.topics.consolidation import GONE, TAKEN_OUT, TopicConsolidation, consolidate
 from agent_memory.knowledge.topics.items import DOCUMENTS, HEADINGS, REST, PagePlace, TopicItem
 from agent_memory.knowledge.topics.page import Footnote, OwnText, Page, PageClaim
 from agent_memory.knowledge.topics.parsing import parse
@@ -25,7 +25,7 @@ def item(number: int, text: str = "", category: str = "note") -> TopicItem:
     return TopicItem(memory, text, note, HEADINGS.get(category, REST), NOW + timedelta(hours=number), (number,))
 
 
-def made(*items: TopicItem, before: Page | None = None) -> Consolidation:
+def made(*items: TopicItem, before: Page | None = None) -> TopicConsolidation:
     return consolidate(before or Page("Lea"), items, now=NOW)
 
 

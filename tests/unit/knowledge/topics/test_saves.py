@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.knowledge.topics import saves
-from agent_memory.knowledge.topics.consolidation import Consolidation, consolidate
+from agent_memory.knowledge.topics.consolidation import TopicConsolidation, consolidate
 from agent_memory.knowledge.topics.file import file_name, index_file, page_file, read_page_file
 from agent_memory.knowledge.topics.items import TopicItem
 from agent_memory.knowledge.topics.page import Footnote, Page
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def made(count: int = 2, before: Page | None = None, rendered: Page | None = None) -> Consolidation:
+def made(count: int = 2, before: Page | None = None, rendered: Page | None = None) -> TopicConsolidation:
     texts = [f"Lea has seen the film {number} with friend {number * 7} of hers." for number in range(count)]
     items = [
         TopicItem(

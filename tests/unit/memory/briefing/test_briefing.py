@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.ingestion.working import runner_of
-from agent_memory.knowledge.intake.drafting import Turn
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import Caller
@@ -173,7 +173,10 @@ async def test_what_the_user_pasted_is_not_told_in_their_name(
     knowledge = Knowledge("bob", service.settings, clock=clock)
     ingest = Ingest(knowledge, service.report)
     begun = await ingest.conversation("monday", caller=Caller("s"))
-    turns = [Turn(pasted.format(page), "user"), Turn("The attempt budget of the Retrier is seven.", "assistant")]
+    turns = [
+        ReceivedTurn(pasted.format(page), "user"),
+        ReceivedTurn("The attempt budget of the Retrier is seven.", "assistant"),
+    ]
     await ingest.turns(turns, conversation=begun.record.id, is_live=True, caller=Caller("s"))
     await runner_of(knowledge, service).run()
     made = await briefer(service, clock, episodes=knowledge.episodes).brief(

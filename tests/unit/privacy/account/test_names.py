@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_memory.privacy.account import Holding, Names, names_of
+from agent_memory.privacy.account import Holding, SearchedNames, names_of
 
 
 def entity(last: str, name: str, *aliases: str, into: str = "", kind: str = "entity") -> Holding:
@@ -32,7 +32,7 @@ def test_a_name_brings_the_other_names_of_the_same_entity_and_of_those_merged_in
 
 
 def test_a_name_that_no_entity_has_is_looked_for_all_the_same() -> None:
-    assert names_of("Zoe", [entity("1", "Ann"), entity("2", "Zoe", kind="topic")]) == Names(("Zoe",))
+    assert names_of("Zoe", [entity("1", "Ann"), entity("2", "Zoe", kind="topic")]) == SearchedNames(("Zoe",))
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_a_name_that_no_entity_has_is_looked_for_all_the_same() -> None:
     ],
 )
 def test_a_name_is_found_as_a_word_of_its_own(name: str, text: str) -> None:
-    assert Names((name,)).are_in(text)
+    assert SearchedNames((name,)).are_in(text)
 
 
 @pytest.mark.parametrize("text", ["Annual report", "JoAnn", "annsley", "Ann_2", ""])
 def test_a_name_within_another_word_is_none(text: str) -> None:
-    assert not Names(("Ann",)).are_in(text)
+    assert not SearchedNames(("Ann",)).are_in(text)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +76,6 @@ def test_a_name_within_another_word_is_none(text: str) -> None:
 def test_what_names_somebody_anywhere_or_points_to_them_concerns_them(
     data: dict[str, Any], earlier: tuple[str, ...], concerned: bool
 ) -> None:
-    names = Names(("Ann",), frozenset({"ent-000000000001"}))
+    names = SearchedNames(("Ann",), frozenset({"ent-000000000001"}))
     holding = Holding("memory", "mem-000000000001", "memories.yaml", data, "", earlier)
     assert names.concern(holding) is concerned
