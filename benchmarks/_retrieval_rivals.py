@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from agent_memory.index.text_forms import pieces_of
+from agent_memory.index.text_forms import cut_pieces
 from benchmarks._retrieval_metrics import DEPTH, Reference
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Rivals:
         self._keys = [item.key for item in items]
         self._embedder = embedder if items else None
         if self._embedder is not None:
-            pieces = [pieces_of(item.text) for item in items]
+            pieces = [cut_pieces(item.text) for item in items]
             self._begins = np.cumsum([0, *map(len, pieces[:-1])])
             self._vectors = self._embedder.embed_documents([text for texts in pieces for text in texts])
 

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.ingestion.summaries.quoting import as_lines, quotes_of
 from agent_memory.ingestion.summaries.sentence_value import SummaryTurn
 from agent_memory.ingestion.summaries.stage import WINDOW_SHARE
-from agent_memory.language.sentences import spans_of
+from agent_memory.language.sentences import find_sentences
 from agent_memory.language.words import index_terms
 from benchmarks._retrieval_data import Group, load_locomo
 
@@ -134,7 +134,7 @@ def _ours(passages: Sequence[SummaryTurn], most: int) -> Kept:
 
 
 def _every(passages: Sequence[SummaryTurn]) -> Kept:
-    return [(each.text[start:end], each.id) for each in passages for start, end in spans_of(each.text)]
+    return [(each.text[start:end], each.id) for each in passages for start, end in find_sentences(each.text)]
 
 
 def _lead(passages: Sequence[SummaryTurn], most: int) -> Kept:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.integrations.amplifier import is_memory_assistant
-from agent_memory.memory.scratchpad_render import RenderedPad, estimate_tokens, render
+from agent_memory.language.budget import estimate_tokens
+from agent_memory.memory.scratchpad_render import RenderedPad, render
 from agent_memory.settings import ScratchpadSettings
 from amplifier_module_context_memory_scratchpad.briefed import Briefed
 from amplifier_module_context_memory_scratchpad.reserve import reduced

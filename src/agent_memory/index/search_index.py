@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.index import fusion
 from agent_memory.index.candidates import Corpus, Documents, Search
 from agent_memory.index.dense_index import ExactCosines
+from agent_memory.index.document_terms import document_terms
 from agent_memory.index.facets import Scope
 from agent_memory.index.postings import Postings
 from agent_memory.index.question import read_question
@@ -29,7 +30,7 @@ from agent_memory.index.results import (
     SearchLimits,
 )
 from agent_memory.index.talks import Talks
-from agent_memory.index.text_forms import document_terms, embedded_texts, tells_time
+from agent_memory.index.text_forms import embedded_texts, tells_time
 from agent_memory.language.speakers import asks
 from agent_memory.language.words import query_terms
 from agent_memory.models import ITEM, DateRange, SearchFilters

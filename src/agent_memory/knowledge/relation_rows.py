@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from agent_memory.knowledge.llm.grounding import place_of
-from agent_memory.language.sentences import spans_of
+from agent_memory.language.sentences import find_sentences
 from agent_memory.models.entities import MAX_NAME_CHARS
 from agent_memory.models.invalid import describe
 from agent_memory.models.knowledge import Name
@@ -124,6 +124,6 @@ def _read_row(row: object, text: str) -> tuple[ExtractedRelationship | None, str
     missing = [field for field, name in zip(("from", "to"), relation.names, strict=True) if not place_of(name, text)]
     if missing:
         return None, f"{missing[0]} is not in the text"
-    sentences = (text[start:end] for start, end in spans_of(text))
+    sentences = (text[start:end] for start, end in find_sentences(text))
     quote = next((sentence for sentence in sentences if all(place_of(name, sentence) for name in relation.names)), "")
     return relation.model_copy(update={"quote": quote}), ""

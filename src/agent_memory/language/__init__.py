@@ -1,1 +1,1 @@
-"""Words, sentences, speakers and excerpts of text; what is read from its form alone."""
+"""Text in human languages: characters, words, sentences, speakers, similarity, quotes and budgets. Pure."""

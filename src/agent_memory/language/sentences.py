@@ -1,4 +1,4 @@
-"""Sentences of a text, and their words of time. Takes time in proportion to the text."""
+"""Sentences of a text, and words of time. Takes time in proportion to the text. Pure."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_CHARS: Final = 1_000
-"""Longer runs are no sentences; they are cut, at a space where there is one."""
+"""Characters of a sentence; a longer run is cut, at a space if it has one."""
 
-_BOUNDARY: Final = re.compile(
-    r"(?<=[.!?\u2026])[\"')\]*_\u201d\u2019\u00bb]{0,3}\s+(?=\S)|(?<=[\u3002\uff01\uff1f])(?=[^\s\u300d\u300f])|\n\s*"
+_END: Final = (
+    r"(?<=[.!?\N{HORIZONTAL ELLIPSIS}\N{ARABIC QUESTION MARK}])[\"')\]*_\u201d\u2019\u00bb]{0,3}\s+(?=\S)"
+    r"|(?<=[\u3002\uff01\uff1f])(?=[^\s\u300d\u300f])"
 )
+_BOUNDARY: Final = re.compile(rf"{_END}|\n\s*")
+_WRAPPED_BOUNDARY: Final = re.compile(rf"{_END}|\n\s*\n\s*")
 _ABBREVIATION: Final = re.compile(
-    r"(?:\b(?:e\.g|i\.e|vs|cf|approx|dr|mr|mrs|ms|prof|st|nr|z\.\s?b|d\.\s?h|bzw|ca|ggf)|(?<!\w)[A-HJ-Za-z]|(?<![\w.])\d{1,2})\.$",
+    r"(?:\b(?:e\.g|i\.e|vs|cf|approx|aprox|resp|incl|dr|mr|mrs|ms|prof|st|sra?|z\.\s?b|d\.\s?h|u\.\s?a|bzw|ca|evtl|ggf"
+    r"|p\.\s?ex|ej)|(?<!\w)(?-i:[A-HJ-Za-z])|(?<![\w.])\d{1,2})\. .$"
+    r"|\b(?:no|nr|fig)\. \d$|\b(?:etc|usw)\. (?-i:[a-z\u00df-\u00ff])$",
     re.IGNORECASE,
 )
+"""Abbreviation before a space and the next character: "no. 5" has one, "I said no. Then" has not."""
 _TAIL: Final = 12
 _TIME: Final = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|last|next|ago|weeks?|weekends?|months?|years?|since|recently|morning"
@@ -27,34 +33,43 @@ _TIME: Final = re.compile(
 )
 
 
-def spans_of(text: str, begin: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each sentence between `begin` and `end`, without spaces around it."""
+def find_breaks(text: str, start: int = 0, end: int | None = None, *, is_wrapped: bool = False) -> Iterator[int]:
+    """Yield where each sentence but the first begins.
+
+    Args:
+        text: Text with the sentences.
+        start: First character that is read.
+        end: End of what is read, exclusive; by default that of the text.
+        is_wrapped: True if lines are wrapped by width: then a blank line ends a sentence, and a line break does not.
+    """
     stop = len(text) if end is None else end
-    at = begin
-    for boundary in _BOUNDARY.finditer(text, begin, stop):
-        breaks = "\n" in boundary[0]
-        if breaks or not _ABBREVIATION.search(text[max(at, boundary.start() - _TAIL) : boundary.start()]):
-            yield from _bare(text, at, boundary.end())
-            at = boundary.end()
-    yield from _bare(text, at, stop)
+    for boundary in (_WRAPPED_BOUNDARY if is_wrapped else _BOUNDARY).finditer(text, start, stop):
+        before = text[max(start, boundary.start() - _TAIL) : boundary.start()]
+        after = text[boundary.end() : boundary.end() + 1]
+        if boundary[0].count("\n") > is_wrapped or not _ABBREVIATION.search(f"{before} {after}"):
+            start = boundary.end()
+            yield start
 
 
-def _bare(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    while end - start > MAX_CHARS:
-        space = text.rfind(" ", start + MAX_CHARS // 2, start + MAX_CHARS)
-        cut = space + 1 if space > 0 else start + MAX_CHARS
-        yield from _stripped(text, start, cut)
+def find_sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each sentence, without spaces around it."""
+    for cut in (*find_breaks(text, start, end), len(text) if end is None else end):
+        while cut - start > MAX_CHARS:
+            space = text.rfind(" ", start + MAX_CHARS // 2, start + MAX_CHARS)
+            part_end = space + 1 if space > 0 else start + MAX_CHARS
+            yield from _strip(text, start, part_end)
+            start = part_end
+        yield from _strip(text, start, cut)
         start = cut
-    yield from _stripped(text, start, end)
 
 
-def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    piece = text[start:end]
-    first, last = start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
-    if first < last:
-        yield first, last
+def _strip(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    part = text[start:end]
+    if part.strip():
+        first = start + len(part) - len(part.lstrip())
+        yield first, first + len(part.strip())
 
 
-def is_of_a_time(text: str) -> bool:
-    """Return True if a text names a time: a day, a month or a relative date."""
+def names_time(text: str) -> bool:
+    """Return True if a text names a day, a month or a relative date."""
     return _TIME.search(text) is not None

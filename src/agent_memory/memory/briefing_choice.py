@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.language.sentences import spans_of
-from agent_memory.memory.scratchpad_render import estimate_tokens
+from agent_memory.language.budget import estimate_tokens
+from agent_memory.language.sentences import find_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -145,7 +145,7 @@ def _of_note(passage: Passage, number: int) -> Iterator[_Weighed]:
 def _sentences(text: str) -> Iterable[str]:
     """Return the sentences of a text, one a line, without fenced code."""
     bare = _CODE.sub("\n", text)
-    return (" ".join(bare[start:end].split()) for start, end in spans_of(bare))
+    return (" ".join(bare[start:end].split()) for start, end in find_sentences(bare))
 
 
 def _words(text: str) -> frozenset[str]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-import unicodedata
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
+
+from agent_memory.language.fold import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -199,7 +200,7 @@ def _find_agreed(prompt: str, proposals: Collection[str]) -> set[str]:
     The message begins with lines that are nothing but a yes and IDs; or it is nothing but IDs. A line that says more
     may report, ask or deny.
     """
-    lines = list(filter(str.strip, prompt.lower().splitlines()))
+    lines = list(filter(str.strip, prompt.splitlines()))
     answer_words = _AGREES.union(proposals)
     answers = list(takewhile(lambda words: words and words <= answer_words, map(_read_answer_words, lines)))
     is_whole = len(answers) == len(lines)
@@ -208,5 +209,5 @@ def _find_agreed(prompt: str, proposals: Collection[str]) -> set[str]:
 
 def _read_answer_words(line: str) -> set[str]:
     """Return the words of a line; empty if it has other characters."""
-    plain = unicodedata.normalize("NFKC", line)
+    plain = fold(line)
     return set(_WORD.findall(plain)) if _PLAIN.fullmatch(plain) else set()

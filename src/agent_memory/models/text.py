@@ -9,6 +9,7 @@ import unicodedata
 from typing import Any, Final
 
 from agent_memory.language.characters import BREAKING, FLAG, MISPLACED, UNSEEN
+from agent_memory.language.fold import fold
 
 MAX_METADATA_BYTES: Final = 8 * 1024
 MAX_METADATA_DEPTH: Final = 16
@@ -88,7 +89,7 @@ def folded_text(text: str) -> bytes:
 
     For fingerprints on disk, and for not capturing again what was forgotten. Never for merging what a caller stores.
     """
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).encode("utf-8", "surrogatepass")
+    return fold(text).encode("utf-8", "surrogatepass")
 
 
 def is_only_folded_equal(text: str, other_text: str) -> bool:

@@ -5,8 +5,9 @@ Each name loads what it needs when it is first asked for, except those of `rende
 
 from typing import TYPE_CHECKING
 
+from agent_memory.language.budget import estimate_tokens
 from agent_memory.late import offer as _offer
-from agent_memory.memory.scratchpad_render import MARKER, RenderedPad, estimate_tokens, render
+from agent_memory.memory.scratchpad_render import MARKER, RenderedPad, render
 
 if TYPE_CHECKING:
     from agent_memory.memory.scratchpad_file import PadEdits

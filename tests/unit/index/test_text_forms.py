@@ -1,30 +1,9 @@
-"""Text forms of a document."""
-
-from datetime import UTC, datetime
+"""Embedded parts of a text, and its title."""
 
 import pytest
 
-from agent_memory.index.text_forms import document_terms, embedded_texts, tells_time, title_of
+from agent_memory.index.text_forms import embedded_texts, find_title, tells_time
 from agent_memory.language.words import index_terms
-from agent_memory.models import MEMORY, Document, Memory
-
-DAY = datetime(2026, 1, 28, tzinfo=UTC)
-
-
-def _document(content: str, **fields: object) -> Document:
-    memory = {"agent_id": "bob", "content": content, "timestamp": DAY, **fields}
-    return MEMORY.document(Memory.model_validate(memory))
-
-
-def test_content_category_tags_and_day_are_indexed() -> None:
-    terms = document_terms(_document("Use PostgreSQL", category="decision", tags=["ledger"]))
-    assert {"postgresql", "decis", "ledger", "@2026-01", "@01-28"} <= set(terms)
-
-
-def test_the_day_is_that_of_observation_when_there_is_one() -> None:
-    terms = document_terms(_document("x", observed_at=datetime(2025, 5, 3, tzinfo=UTC)))
-    assert "@05-03" in terms
-    assert "@01-28" not in terms
 
 
 def test_a_short_memory_is_embedded_as_it_is() -> None:
@@ -64,12 +43,12 @@ def test_a_turn_is_embedded_alike_in_any_form() -> None:
 def test_a_long_text_with_a_title_is_also_found_by_its_title() -> None:
     body = "The budget is five attempts in a minute, since all clients come back at once. " * 6
     text = f"Retry budget of the ledger\n{body}"
-    assert embedded_texts(text)[-1] == title_of(text) == "Retry budget of the ledger"
+    assert embedded_texts(text)[-1] == find_title(text) == "Retry budget of the ledger"
     assert "\n".join(embedded_texts(text)[:-1]).split() == text.split()
     assert "Retry budget of the ledger" not in embedded_texts("Retry budget of the ledger\nIt is five.")
 
 
 def test_a_line_like_the_others_or_alone_is_no_title() -> None:
     lines = "\n".join(f"Line {number} of a list of many lines that are alike." for number in range(20))
-    assert title_of(lines) == title_of("One line alone.") == title_of("") == title_of("\n \n") == ""
+    assert find_title(lines) == find_title("One line alone.") == find_title("") == find_title("\n \n") == ""
     assert all("\n" in piece for piece in embedded_texts(lines))

@@ -9,8 +9,8 @@ import pytest
 
 from agent_memory.knowledge.digest.model_digest import render_prompt
 from agent_memory.knowledge.llm.port import choice_prompt
+from agent_memory.language.budget import estimate_tokens
 from agent_memory.models import Memory
-from agent_memory.scratchpad import estimate_tokens
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "models.md"
 WORDS = "The harbour of Oban opens at nine and its office sells the tickets for the islands until six. " * 100

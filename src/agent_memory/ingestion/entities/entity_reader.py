@@ -14,7 +14,7 @@ from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.ingestion.entities.entity_removal import forget_entity
 from agent_memory.ingestion.entities.evidence import NameEvidence, is_common_use
 from agent_memory.knowledge.intake.undoing import get_forgotten_sources
-from agent_memory.language.sentences import MAX_CHARS, spans_of
+from agent_memory.language.sentences import MAX_CHARS, find_sentences
 from agent_memory.models import EPISODE, MERGED_INTO, RESOURCE, Link
 from agent_memory.models.digest_statements import FROM
 from agent_memory.redaction import quoted
@@ -327,7 +327,7 @@ def _get_sentence(mention: Mentions, own: set[str], text: str) -> str:
     """
     rows = zip(mention.content.splitlines(), mention.entities, mention.at, strict=False)
     name, at = next(((name, at) for name, one, at in rows if one in own), ("", 0))
-    spans = list(spans_of(text, max(0, at - MAX_CHARS), min(len(text), at + MAX_CHARS)))
+    spans = list(find_sentences(text, max(0, at - MAX_CHARS), min(len(text), at + MAX_CHARS)))
     for place, (start, end) in enumerate(spans):
         if start <= at < end:
             least = len(name) + _LEAST_CHARS

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.ingestion.summaries.sentence_value import ASKS, WORD, get_value, weigh_words
-from agent_memory.language.sentences import spans_of
+from agent_memory.language.sentences import find_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -115,7 +115,7 @@ def lines_of(summaries: Sequence[str], most: int) -> str:
 def _cut_turn(passages: Sequence[SummaryTurn], turn: int, speakers: Collection[str]) -> Iterator[_Sentence]:
     """Yield the sentences of a turn that tell enough, no questions."""
     text = passages[turn].text
-    for start, end in spans_of(text, 0, min(len(text), _LOOKED_AT)):
+    for start, end in find_sentences(text, 0, min(len(text), _LOOKED_AT)):
         sentence = text[start:end]
         weights = weigh_words(sentence, speakers)
         is_long = end - start >= _LEAST_CHARS or " " not in sentence  # a word, or writing without spaces

@@ -11,8 +11,8 @@ from agent_memory.errors import StorageError, SummarizationError
 from agent_memory.ingestion import metrics
 from agent_memory.ingestion.summaries.quoting import as_lines, lines_of, quotes_of
 from agent_memory.ingestion.summaries.sentence_value import SummaryTurn
+from agent_memory.language.budget import estimate_tokens
 from agent_memory.logs import get_logger
-from agent_memory.memory.scratchpad_render import estimate_tokens
 from agent_memory.memory.trust import lowest
 from agent_memory.models import COVERS, EPISODE, PART_OF, SUMMARY, Episode, derived_id, to_text
 from agent_memory.signals import span

@@ -18,7 +18,7 @@ from agent_memory.knowledge.items.drawn import list_source_ids
 from agent_memory.knowledge.llm.grounding import place_of as find_words
 from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.llm.port import ModelFailure, fenced, read_rows
-from agent_memory.memory.scratchpad_render import estimate_tokens
+from agent_memory.language.budget import estimate_tokens
 from agent_memory.models import Episode
 from agent_memory.tasks.marks import Marks, is_to_be_tried, moved, with_never
 from agent_memory.tasks.stage import MODEL_UNREADABLE, Backlog

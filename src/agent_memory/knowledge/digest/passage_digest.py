@@ -24,6 +24,7 @@ from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, split_turns
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.relation_rows import RELATIONS, read_relations
+from agent_memory.language.budget import estimate_tokens
 from agent_memory.memory.seeing import is_seen
 from agent_memory.memory.shortening import shorten_line
 from agent_memory.memory.trust import lowest
@@ -72,6 +73,8 @@ _MOST_LABEL: Final = 120
 """Characters of the name of a document."""
 MOST_TOKENS: Final = 2_000
 """Estimated tokens of the passages that are handed out at once."""
+_ROW_TOKENS: Final = 15
+"""Tokens of the ID and the heading of such a passage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,14 +481,8 @@ def take_first(passages: Sequence[Memory]) -> list[Memory]:
     room = MOST_TOKENS
     taken: list[Memory] = []
     for passage in passages:
-        room -= _estimate_tokens(passage.content)
+        room -= _ROW_TOKENS + estimate_tokens(passage.content)
         if taken and room < 0:
             break
         taken.append(passage)
     return taken
-
-
-def _estimate_tokens(text: str) -> int:
-    """Return an upper estimate of the tokens of a passage."""
-    plain = sum(map(str.isascii, text))
-    return 15 + plain // 3 + 2 * (len(text) - plain)

@@ -15,9 +15,10 @@ from agent_memory.knowledge.intake.document_index import PATH
 from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN
 from agent_memory.knowledge.intake.turns import find_past_day
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn, split_turns
-from agent_memory.knowledge.passages.sections import SEPARATOR, cut_passages, fold_words, leave_out
+from agent_memory.knowledge.passages.sections import SEPARATOR, cut_passages, leave_out
 from agent_memory.knowledge.passages.structure import LINE
-from agent_memory.language.sentences import is_of_a_time
+from agent_memory.language.fold import fold
+from agent_memory.language.sentences import names_time
 from agent_memory.memory.trust import lowest
 from agent_memory.models import DIGEST, EPISODE, MEMORY, TRUST_ORDER, Episode, derived_id, is_as_stated, to_text
 from agent_memory.models.clock import FILE_TIME, as_utc, get_saying_metadata
@@ -81,8 +82,8 @@ def drawn_from(
     else:
         path = str(record.metadata.get(PATH, ""))
         cut = cut_passages(text, is_settings=record.resource_type == "config")
-        folded = fold_words(text) if forgotten else ""
-        unwanted = [words for words in forgotten if fold_words(words) in folded]
+        folded = fold(text) if forgotten else ""
+        unwanted = [words for words in forgotten if fold(words) in folded]
         passages = [left for passage in cut for left in leave_out(passage, text, unwanted)] if unwanted else cut
         items = [_passage_item(record, passage, tags=list(record.tags), path=path) for passage in passages]
     return list({item["id"]: item for item in items}.values())
@@ -354,7 +355,7 @@ def _id_of(values: Mapping[str, Any]) -> str:
         return derived_id(MEMORY.prefix, PASSAGE, values["group"], values["trust"], day, digest)
     words = (word.strip(_AROUND) or word for word in values["content"].casefold().split())
     said = " ".join(word for word in words if word not in _SAYS_NOTHING)
-    day = values["observed_at"][:10] if is_turn or is_of_a_time(values["content"]) else ""
+    day = values["observed_at"][:10] if is_turn or names_time(values["content"]) else ""
     return derived_id(
         MEMORY.prefix, STAGE, values["group"], values["trust"], day, hashlib.sha256(said.encode()).hexdigest()
     )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.index import query_terms
 from agent_memory.knowledge.intake.undoing import get_forgotten_sources, says_any
 from agent_memory.knowledge.items.drawn import is_passage, list_source_ids, place_of
-from agent_memory.knowledge.passages.sections import compile_words, fold_words
+from agent_memory.knowledge.passages.sections import compile_words
+from agent_memory.language.fold import fold
 from agent_memory.models import EPISODE
 
 if TYPE_CHECKING:
@@ -74,9 +75,9 @@ class ForgottenTexts:
             text: Text of a document.
             filler: Character that takes the place of each removed one.
         """
-        folded = fold_words(text)
+        folded = fold(text)
         for words in list_forgotten_words(await self._list_forgotten()):
-            if fold_words(words) in folded:
+            if fold(words) in folded:
                 text = compile_words(words).sub(lambda match: filler * len(match[0]), text)
         return text
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.passages.sections import MOST_CHARS, TextPassage, cut_passages
 from agent_memory.knowledge.passages.structure import LINE
+from agent_memory.language.sentences import find_breaks
 from agent_memory.language.speakers import turn_of
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ _SHORT_REPLY: Final = 60
 _LEAST_CHARS: Final = 12
 """Characters of a turn that answers nothing: a shorter one, such as "ok", is not a passage."""
 _MOST_NAME: Final = 60
-_SENTENCE: Final = re.compile(r"[.!?؟。\uff01\uff1f](?=\s)|[。\uff01\uff1f]|\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +140,8 @@ def _shorten(text: str) -> str:
         return flat
     ends = [question.end() for question in _QUESTION.finditer(flat)]
     flat = flat[: ends[-1] if ends else None][-_MOST_ASKED:]
-    first = _SENTENCE.search(flat, 0, len(flat) - 1)
-    return flat[first.end() :].strip() if first is not None else f"…{flat[1:]}"
+    start = next(find_breaks(flat), 0)
+    return flat[start:] if start else f"…{flat[1:]}"
 
 
 def _flatten(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.journal.withholding import BAR
 from agent_memory.knowledge.passages.structure import LINE, is_item_start, parse_blocks, parse_settings
+from agent_memory.language.sentences import find_breaks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,7 +27,6 @@ _MOST_PATH: Final = 300
 _MOST_LEAD: Final = 250
 _MOST_ABOVE: Final = 250
 """Characters of a heading, a heading path, a lead sentence, and the items above a nested one, in a passage."""
-_SENTENCE_ENDS: Final = (". ", "! ", "? ", ".\n", "!\n", "?\n", "。", "\uff01", "\uff1f")
 _MARKUP: Final = re.compile(
     r"\[[^\]\n]+\]:\s*\S+"  # [name]: address
     r"|\([\w.-]+\)=|\.\. _[^:\n]+:"  # (name)= of MyST, .. _name: of reStructuredText
@@ -111,19 +111,12 @@ def compile_words(words: str) -> re.Pattern[str]:
     return re.compile(r"\s+".join(map(re.escape, words.split())), re.IGNORECASE)
 
 
-def fold_words(text: str) -> str:
-    """Return a text without line breaks and capitals."""
-    return " ".join(text.split()).casefold()
-
-
 def find_cut(text: str, start: int, end: int) -> int:
     """Return where to cut `text[start:end]`: behind a paragraph, sentence, line or word in its second half."""
     half = start + (end - start) // 2
-    for marks in (("\n\n",), _SENTENCE_ENDS, ("\n",), (" ",)):
-        cut = max(place + len(mark) if (place := text.rfind(mark, half, end)) >= 0 else -1 for mark in marks)
-        if cut >= 0:
-            return cut
-    return end
+    paragraph, line, word = (text.rfind(mark, half, end) + len(mark) for mark in ("\n\n", "\n", " "))
+    sentence = max(find_breaks(text, start, end, is_wrapped=True), default=0)
+    return next((cut for cut in (paragraph, sentence, line, word) if cut > half), end)
 
 
 def _is_markup(text: str, passage: TextPassage) -> bool:
@@ -200,8 +193,7 @@ def _get_lead(text: str, block: TextBlock) -> str:
     """Return the lead sentence of a list, table or code: the end of the paragraph above."""
     start = max(block.start, block.end - _MOST_LEAD)
     if start > block.start:
-        cuts = [text.find(mark, start, block.end - 2) for mark in _SENTENCE_ENDS]
-        start = min((cut + 1 for cut in cuts if cut >= 0), default=start)
+        start = next(find_breaks(text, start, block.end, is_wrapped=True), start)
     return " ".join(text[start : block.end].split())
 
 

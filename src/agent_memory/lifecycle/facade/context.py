@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ValidationError
 from agent_memory.index import query_terms
-from agent_memory.memory.scratchpad_render import estimate_tokens
+from agent_memory.language.budget import estimate_tokens
+from agent_memory.language.delimiters import fence
 from agent_memory.models import flatten, visible
 
 if TYPE_CHECKING:
@@ -139,8 +139,6 @@ def _block(name: str, about: str, lines: Sequence[str], max_length: int, *, back
 def _fenced(name: str, about: str) -> Callable[[Sequence[str]], str]:
     def written(lines: Sequence[str]) -> str:
         body = "\n".join(lines)
-        longest = max((len(run) for run in re.findall("`+", body)), default=0)
-        fence = "`" * max(3, longest + 1)
-        return f"{MARKER}{name}]\n{about} {_DATA}\n{fence}\n{body}\n{fence}"
+        return f"{MARKER}{name}]\n{about} {_DATA}\n{fence(body)}"
 
     return written

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.wording import counted
+from agent_memory.language.delimiters import fence, get_fence
 from agent_memory.models import visible
 from agent_memory.privacy.account.records import Lines, audit_of, holdings_in, lines_of, other_files
 
@@ -114,7 +115,7 @@ def _of_file(each: Lines, *, is_whole: bool) -> str:
 
 
 def _readme(agent_id: str, at: str, account: Account, beside: Sequence[Lines], audit: Sequence[str]) -> str:
-    whom = f"about {_inline(account.names[0])}" if account.names else ""
+    whom = f"about {_quote_inline(account.names[0])}" if account.names else ""
     lines = [
         f"# What the agent {agent_id} holds{' ' if whom else ''}{whom}",
         "",
@@ -124,7 +125,7 @@ def _readme(agent_id: str, at: str, account: Account, beside: Sequence[Lines], a
     if account.names:
         lines.append(
             "Looked for as words of their own, in capital and small letters: "
-            f"{', '.join(map(_inline, account.names))}. Texts that speak of the same one by other words, such as "
+            f"{', '.join(map(_quote_inline, account.names))}. Texts that speak of the same one by other words, such as "
             '"she" or a misspelt name, are not found. What is here may name others, too.\n'
         )
     if not account.by_kind and not beside:
@@ -168,30 +169,29 @@ def _section(each: Holding) -> str:
     lines = [f"## {each.id}{gone}", ""]
     for name in _FIRST:
         if isinstance(text := each.data.get(name), str) and text:
-            lines += [*([] if name in {"content", "body"} else [f"{name}:", ""]), *_block(text), ""]
-    lines += [f"- {name}: {_inline(_plain(name, value))}" for name, value in each.data.items() if name not in _FIRST]
+            lines += [*([] if name in {"content", "body"} else [f"{name}:", ""]), _quote_block(text), ""]
+    lines += [
+        f"- {name}: {_quote_inline(_plain(name, value))}" for name, value in each.data.items() if name not in _FIRST
+    ]
     lines += [f"- last change: {_moment(each.at)}", f"- file: {each.journal}", ""]
     if each.earlier:
         lines += ["Said before:", ""]
         for text in each.earlier:
-            lines += [*_block(text), ""]
+            lines += [_quote_block(text), ""]
     return "\n".join(lines)
 
 
-def _block(text: str) -> list[str]:
-    """Return a text in a fence longer than any run of backticks in it: nothing in it is a link, a picture or HTML."""
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return [f"{fence}text", *(visible(line) for line in text.splitlines()), fence]
+def _quote_block(text: str) -> str:
+    """Return a text as a code block: nothing in it is a link, picture or HTML."""
+    return fence("\n".join(map(visible, text.splitlines())), "text")
 
 
-def _inline(text: str) -> str:
+def _quote_inline(text: str) -> str:
     """Return a text as code within a line."""
     text = visible(text)
-    longest = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence = "`" * (longest + 1)
-    space = " " if longest else ""
-    return f"{fence}{space}{text}{space}{fence}".replace("|", "\\|") if text else "``"
+    marks = get_fence(text, 1)
+    space = " " if "`" in text else ""
+    return f"{marks}{space}{text}{space}{marks}".replace("|", "\\|") if text else "``"
 
 
 def _plain(name: str, value: Any) -> str:

@@ -7,6 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.language.fold import fold
 from agent_memory.models import ENTITY, MERGED_INTO
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def names_of(name: str, holdings: Iterable[Holding]) -> SearchedNames:
         holdings: All records.
     """
     entities = {each.id: each for each in holdings if each.kind == ENTITY.name}
-    called = {one for one, each in entities.items() if one == name or _folded(name) in map(_folded, _names_in(each))}
+    called = {one for one, each in entities.items() if one == name or fold(name) in map(fold, _names_in(each))}
     while (
         more := {
             other
@@ -65,7 +66,7 @@ def names_of(name: str, holdings: Iterable[Holding]) -> SearchedNames:
     given = [] if name in entities else [name]
     unique: dict[str, str] = {}
     for each in filter(str.strip, [*given, *also]):
-        unique.setdefault(_folded(each), each)
+        unique.setdefault(fold(each), each)
     return SearchedNames(tuple(unique.values()), frozenset(called))
 
 
@@ -104,7 +105,3 @@ def _one(name: str) -> str:
 
 def _normal(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFKC", text)
-
-
-def _folded(name: str) -> str:
-    return " ".join(_normal(name).casefold().split())

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import ValidationError
+from agent_memory.language.budget import estimate_tokens
 from agent_memory.lifecycle import ContextBuilder, MemoryEntry, MemoryEntryType, RAGIntegration, RelevanceFilter
-from agent_memory.memory.scratchpad_render import estimate_tokens
 
 if TYPE_CHECKING:
     from agent_memory.lifecycle import MemoryStore

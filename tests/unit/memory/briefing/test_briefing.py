@@ -11,9 +11,9 @@ from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
+from agent_memory.language.budget import estimate_tokens
 from agent_memory.memory import Caller
 from agent_memory.memory.briefing import MARKER, Briefer
-from agent_memory.scratchpad import estimate_tokens
 
 if TYPE_CHECKING:
     from agent_memory.memory import MemoryService

@@ -180,10 +180,3 @@ def test_a_budget_too_small_for_one_entry_shows_nothing(budget: int) -> None:
 
 def test_nothing_to_show_is_nothing() -> None:
     assert render([], "bob").text == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"), [("", 0), ("abc", 1), ("abcd", 2), ("é", 1), ("漢", 2), ("🙂", 2), ("aé漢", 4)]
-)
-def test_tokens_are_estimated_generously(text: str, tokens: int) -> None:
-    assert estimate_tokens(text) == tokens
