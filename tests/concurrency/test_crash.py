@@ -20,7 +20,7 @@ from agent_memory.files.atomic import replace_file
 from agent_memory.files.lock import index_lock
 from agent_memory.files.names import BUILD_LOCK
 from agent_memory.files.temporary import claim, remove_leftovers
-from agent_memory.integrations.amplifier.notes import Note, SessionMemory
+from agent_memory.integrations.amplifier.notes import SessionNote, SessionNotes
 from agent_memory.journal import Change, Journal, Problem
 from agent_memory.journal.salvage import keep_rejected
 from agent_memory.memories import MigratableStorage
@@ -137,7 +137,7 @@ def test_what_a_killed_activation_or_export_left_goes_with_the_next(tmp_path: Pa
     for each in (activated, exported):
         each.write_bytes(b"half")
         os.utime(each, (each.stat().st_mtime - 10,) * 2)
-    SessionMemory(tmp_path).remember("s", Note("bob"))
+    SessionNotes(tmp_path).remember("s", SessionNote("bob"))
     for words in (["store", "tea"], ["export", str(tmp_path / "out.jsonl")]):
         command = [*words, "--agent", "bob", "--root", str(tmp_path / "memory")]
         assert CliRunner().invoke(build(), command).exit_code == 0

@@ -13,7 +13,7 @@ import pytest
 
 from agent_memory.capture import Extractor
 from agent_memory.errors import AgentMemoryError
-from agent_memory.integrations.amplifier.strangers import Strangers
+from agent_memory.integrations.amplifier.taint import UntrustedTools
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.settings import CaptureSettings
 from agent_memory.workspace import Workspace
@@ -93,8 +93,8 @@ def test_a_page_of_any_form_is_read() -> None:
 
 @attack("name-of-a-tool-without-end")
 def test_the_name_of_a_tool_of_any_length_is_judged() -> None:
-    strangers = Strangers(("*a*a*a*a*a*a*a*a*b",), ("*_*_*_*_*x",))
-    assert not strangers.speak_by("a" * 2_000 + "_" * 2_000, {})
+    tools = UntrustedTools(("*a*a*a*a*a*a*a*a*b",), ("*_*_*_*_*x",))
+    assert not tools.matches("a" * 2_000 + "_" * 2_000, {})
 
 
 @attack("metadata-of-many-values")

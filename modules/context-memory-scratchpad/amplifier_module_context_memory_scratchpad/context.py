@@ -102,7 +102,7 @@ class ScratchpadContext:
         try:
             return await self._session.lines.get_injection()
         except AgentMemoryError as error:
-            await self._session.degraded("scratchpad", error)
+            await self._session.conversation.report_degraded("scratchpad", error)
             return ""
 
     async def _frozen_pad(self) -> RenderedPad:
@@ -115,7 +115,7 @@ class ScratchpadContext:
                 await self._make_anew(service)
             await self.briefed.make_once(service, [each.id for each in self._made.entries] if self._made else [])
         except AgentMemoryError as error:
-            await self._session.degraded("scratchpad", error)
+            await self._session.conversation.report_degraded("scratchpad", error)
             # What was found untrue, or was another agent's, is gone by now; what cannot be looked at stays as it was.
         return self._pad
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from amplifier_core import HookResult
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.integrations.amplifier.first_notice import take_first_notice
-from agent_memory.integrations.amplifier.user_display import AFTER_CAPTURE, has_display, show_line
+from agent_memory.integrations.amplifier.display import AFTER_CAPTURE, has_display, show_line, take_first_notice
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class FirstNotice:
             state = identity.agent_id, identity.enabled, identity.mode
             if state == self._settled:
                 return None
-            line = await take_first_notice(self._session)
+            line = await take_first_notice(identity, self._session.settings)
         except AgentMemoryError as error:
             log.warning_once("notice_not_shown", code=error.code, error=error.message)
             return None

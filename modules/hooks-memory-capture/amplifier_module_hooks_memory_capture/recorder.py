@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture import CaptureLedger, Extractor, TurnBuffer
 from agent_memory.errors import AgentMemoryError
-from agent_memory.integrations.amplifier.consent import mode_of
+from agent_memory.integrations.amplifier.consent import get_current_mode
 from agent_memory.logs import get_logger
 from agent_memory.models import utc_now
 from agent_memory.privacy import drop_stored, opened_inbox
@@ -159,7 +159,7 @@ class Recorder:
             else:
                 await self._store(item)
         except AgentMemoryError as error:
-            await self._session.degraded("capture", error)
+            await self._session.conversation.report_degraded("capture", error)
             await self._tell({error.code: 1})
         except Exception as error:  # noqa: BLE001 - a defect of ours must not end the worker or the session
             log.warning("capture_failed", error=type(error).__name__)
@@ -221,10 +221,10 @@ class Recorder:
                 self._ledger.count(0, held.skipped)
 
     def _mode_of(self, observation: Observation) -> Mode:
-        return mode_of(self._session, observation.category)
+        return get_current_mode(self._session, observation.category)
 
     def _may_keep_any(self) -> bool:
-        identity = self._session.identity()
+        identity = self._session.current_identity  # `service` checked it
         return identity.enabled and identity.consent.may_capture(self._session.project())
 
     def _by_mode(

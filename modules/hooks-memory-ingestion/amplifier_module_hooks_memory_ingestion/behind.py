@@ -78,7 +78,7 @@ class Behind:
                 return
             except AgentMemoryError as error:
                 if not self._is_troubled:
-                    await self._session.degraded("background", error)
+                    await self._session.conversation.report_degraded("background", error)
                 self._is_troubled = True
                 self.done["trouble"] += 1
             except Exception as error:  # noqa: BLE001 - a defect of ours must not end the session

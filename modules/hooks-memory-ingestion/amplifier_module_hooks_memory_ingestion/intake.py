@@ -242,7 +242,7 @@ class Intake:
             refused = await keeper.keep(portion)
         except AgentMemoryError as error:
             if error.code != self._trouble:
-                await self._session.degraded("ingestion", error)
+                await self._session.conversation.report_degraded("ingestion", error)
             self._trouble = error.code
             if isinstance(error, StorageError):
                 return False  # it waits for the next turn

@@ -6,7 +6,7 @@ import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, IdentityError
@@ -24,7 +24,7 @@ from agent_memory.knowledge.records import Knowledge
 from agent_memory.redaction import SecretRedactor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from agent_memory.integrations.amplifier import MemorySession
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.llm.port import ModelBudget
     from agent_memory.knowledge.tool_settings import IngestionSettings
     from agent_memory.memory import MemoryService
+    from agent_memory.memory.inbox import Held
     from agent_memory.tasks.stage import Ran
 
 _ACTIVATION: Final = "activation"
@@ -158,9 +159,13 @@ class Keeper:
             self._settings.model_budget,
             partial(self._find_refusal, self._model),
             self._find_pause,
-            partial(hold_for_yes, self._session, service),
+            partial(self._hold, service),
         )
         return asking, permission
+
+    async def _hold(self, service: MemoryService, values: Mapping[str, Any]) -> Held | None:
+        self._session.identity()  # checks the files that limit memory: the model took its time
+        return await hold_for_yes(self._session, service, values)
 
     def _find_pause(self) -> str | None:
         """Return a clause if nothing may be asked now."""

@@ -44,4 +44,4 @@ class Losses:
         untold, self._untold = self._untold, Counter()
         common = {"agent_id": agent_id, "session_id": self._session.session_id, "timestamp": to_text(utc_now())}
         for reason, count in untold.items():
-            await self._session.emit(EVENT, payload(EVENT, {**common, "reason": reason, "count": count}))
+            await self._session.conversation.emit(EVENT, payload(EVENT, {**common, "reason": reason, "count": count}))

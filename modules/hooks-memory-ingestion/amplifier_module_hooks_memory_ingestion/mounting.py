@@ -29,7 +29,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     settings = session.configure(MODULE_ID, IngestionSettings, config)
     leaving = session.leaving()
     if settings is not None:
-        session.belonging.say(settings.tenant_id, settings.group)  # a sub-session's tools are bound by it, too
+        session.group_settings.add_settings(settings.tenant_id, settings.group)  # of sub-sessions, too
     if settings is None or session.is_child:
         return callable_anyhow(leaving.aclose)
     if isinstance((config or {}).get("model"), list | tuple):

@@ -36,7 +36,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     if session.consent.is_switched_off(session.settings):
         return session.leaving().aclose
     if settings is not None:
-        session.belonging.say(settings.tenant_id, settings.group)
+        session.group_settings.add_settings(settings.tenant_id, settings.group)
     names = settings.tools if settings is not None else None
     if names is None:
         names = _offered(coordinator)

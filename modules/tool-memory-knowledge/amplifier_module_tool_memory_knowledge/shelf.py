@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.integrations.amplifier.strangers import LOW_TRUST
+from agent_memory.integrations.amplifier.taint import LOW_TRUST
 from agent_memory.knowledge import MemoryManager, MemoryRetryConfig
 from agent_memory.knowledge.topics.parsing import parse
 

@@ -77,9 +77,10 @@ class KnowledgeTool:
         """Run the tool on whatever the model sent."""
         try:
             args = read_arguments(self.name, self.takes, {} if input is None else input)
+            manager = await self.shelf.manager()
             if not self.only_reads:
                 check_not_stopped(self.shelf.session)
-            text = await self._run(await self.shelf.manager(), args)
+            text = await self._run(manager, args)
             return ToolResult(
                 success=True, output="\n".join([text, *(f"Warning: {warning}" for warning in args.warnings)])
             )

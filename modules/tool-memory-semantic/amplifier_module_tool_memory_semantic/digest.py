@@ -31,9 +31,9 @@ class DigestTool(MemoryTool[DigestArguments]):
     async def _run(self, args: DigestArguments) -> dict[str, Any]:
         from agent_memory.knowledge import MemoryManager  # only for those who ask
 
-        check_not_stopped(self.session)
         self.session.group()
         service = await self.session.require()
+        check_not_stopped(self.session)
         manager = MemoryManager(service=service, caller=lambda: self.session.caller)
         try:
             hold = partial(hold_for_yes, self.session, service)

@@ -36,7 +36,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
         # The host joins an agent's list with the parent's instead of replacing it, so reading only is held here.
         names = tuple(name for name in names if name in READING_TOOLS)
     trusting = settings or ToolSettings()
-    session.distrust(trusting.low_trust_tools, trusting.trusted_tools)
+    session.conversation.distrust_tools(trusting.low_trust_tools, trusting.trusted_tools)
     for tool_class in ALL_TOOLS:
         if tool_class.name in names:
             tool = tool_class(session)

@@ -15,8 +15,8 @@ from agent_memory.integrations.amplifier.consent import (
     check_not_stopped,
     check_rewording,
     describe_consent,
+    get_current_mode,
     hold_for_yes,
-    mode_of,
 )
 from agent_memory.memory import views
 from agent_memory.memory.seeing import is_seen
@@ -84,7 +84,6 @@ class MemoryTool(Generic[InputT]):
         """Run the tool on whatever the model sent."""
         try:
             args = read_arguments(self.name, self.takes, input)
-            check_not_stopped(self.session, self.name)
             output = await self._run(cast("InputT", args))
             if warnings := [*args.warnings, *output.get("warnings", ())]:
                 output["warnings"] = warnings
@@ -127,7 +126,7 @@ class SearchTool(MemoryTool[inputs.SearchInput]):
             explain=args.explain,
             caller=self.session.caller,
             kinds=args.kinds or HIT_KINDS,
-            has_waiting=mode_of(self.session) != "ask",
+            has_waiting=get_current_mode(self.session) != "ask",
         )
         self.session.note_returned(result.memory for result in found.near)
         is_full = args.detail == "full"
@@ -195,7 +194,7 @@ class StoreTool(MemoryTool[inputs.StoreInput]):
             note = await inbox.get(note_id)
         if not is_seen(note, self.session.caller):
             raise UnknownIdError(f"{quoted(note_id)} does not wait in the inbox; nothing was changed.")
-        if not note.is_note or mode_of(self.session, note.category) != "autonomous":
+        if not note.is_note or get_current_mode(self.session, note.category) != "autonomous":
             raise ValidationError(
                 f"{note_id} waits for a person's yes; nothing was stored.",
                 code="needs_user",
@@ -284,6 +283,7 @@ class UpdateTool(MemoryTool[inputs.UpdateInput]):
 
     async def _run(self, args: inputs.UpdateInput) -> dict[str, Any]:
         service = await self.session.require()
+        check_not_stopped(self.session)
         changes = args.model_dump(exclude={"memory_id"}, exclude_none=True)
         if "expires_at" in changes:
             changes["expires_at"] = _parse_expiry(changes["expires_at"])

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from agent_memory.memory.results import Updated
-    from agent_memory.models import Trust
+    from agent_memory.models import Memory, Trust
 
 Emit = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Takes an event's name and payload to the listeners; must not raise."""
+OnEvent = Callable[[str, "Mapping[str, Any]", "Memory | None"], None]
+"""Takes an event's name and payload, and the memory it is about as it is now; must not raise."""
 Report = Callable[..., Awaitable[None]]
 """`MemoryService.report`: takes an event's name, the caller and the fields; returns once it is emitted."""
 
@@ -45,6 +47,7 @@ class Caller:
             for there first. Empty for none.
         is_tainted: True if the conversation holds a result of a tool that is not ours; such a call of a model forgets
             nothing above low trust without the user's yes.
+        on_event: Takes each event before `emit` does, with its memory, which no payload holds; None takes none.
         prompt_before: What the user typed in the turn before; capture stored its statements at the end of that turn.
     """
 
@@ -58,6 +61,7 @@ class Caller:
     project: str = ""
     is_tainted: bool = False
     prompt_before: str = ""
+    on_event: OnEvent | None = None
 
     @property
     def may_hear(self) -> str | None:
@@ -90,5 +94,5 @@ class Writes(Protocol):
     async def evict(self, memory_id: str) -> None:
         """Take a memory out of the scratchpad."""
 
-    async def report(self, event: str, caller: Caller, **fields: Any) -> None:
+    async def report(self, event: str, caller: Caller, memory: Memory | None = None, /, **fields: Any) -> None:
         """Emit an event."""

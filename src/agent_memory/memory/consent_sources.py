@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.files.atomic import signature
 from agent_memory.files.entries import read_regular
 from agent_memory.files.layout import folder_of, root_of
 from agent_memory.files.names import CONSENT
@@ -57,7 +56,7 @@ class ConsentFiles:
 
     def __init__(self, policy: Path = POLICY, host: str = HOST) -> None:
         self._policy, self._host = policy, host
-        self._rules: dict[Path, tuple[object, ConsentRule | None]] = {}
+        self._rules: dict[Path, tuple[object, ConsentRule | None]] = {}  # file state and rule, as last read
 
     def read(self, folders: Iterable[Path], folder: Path | None) -> tuple[ConsentRule, ...]:
         """Return the rules of all files that exist.
@@ -72,15 +71,29 @@ class ConsentFiles:
         if project is not None:
             read = functools.partial(read_project_rule, host=self._host)
             sources.append((project / PROJECT_FILE, read, stop_storing))
-        rules = [self._rule(*source) for source in sources]
-        return tuple(rule for rule in rules if rule is not None)
+        self._rules = {source[0]: self._load_rule(*source) for source in sources}
+        return tuple(rule for _, rule in self._rules.values() if rule is not None)
 
-    def _rule(self, path: Path, read: ReadRule, fail: FailRule) -> ConsentRule | None:
-        mark = signature(path)
+    def has_changed(self) -> bool:
+        """Return True if a file changed since the last `read`, or none was read."""
+        return not self._rules or any(_get_state(path) != state for path, (state, _) in self._rules.items())
+
+    def _load_rule(self, path: Path, read: ReadRule, fail: FailRule) -> tuple[object, ConsentRule | None]:
+        state = _get_state(path)
         cached = self._rules.get(path)
-        if cached is None or mark is None or cached[0] != mark:
-            cached = self._rules[path] = mark, _rule_in(path, read, fail)
-        return cached[1]
+        return cached if cached is not None and cached[0] == state else (state, _rule_in(path, read, fail))
+
+
+def _get_state(path: Path) -> tuple[object, ...]:
+    """Return what changes when a file does, or the reason why it cannot be reached.
+
+    The time of the inode also changes with permissions, and when an editor restores the time of the content.
+    """
+    try:
+        status = path.stat()
+    except OSError as error:
+        return error.errno, isinstance(error, FileNotFoundError) and path.is_symlink()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _rule_in(path: Path, read: ReadRule, fail: FailRule) -> ConsentRule | None:

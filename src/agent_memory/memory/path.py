@@ -156,7 +156,7 @@ class WritePath:
         noticed = dict.fromkeys((*cleaned.value, "trust"))
         fields = [key for key in noticed if before is None or getattr(before, key) != getattr(after, key)]
         if fields:
-            await self.changed(memory_id, fields, cleaned.kinds, caller)
+            await self.changed(memory_id, fields, cleaned.kinds, caller, after)
         return Updated(after, self._clock(), tuple(fields), cleaned.kinds, tuple(suspects))
 
     async def capture(self, observations: Iterable[Observation], caller: Caller) -> CaptureOutcome:
@@ -177,6 +177,7 @@ class WritePath:
         await self._report(
             "memory:stored",
             caller,
+            memory,
             memory_id=memory.id,
             category=memory.category,
             tag_count=len(memory.tags),
@@ -224,14 +225,21 @@ class WritePath:
                 with contextlib.suppress(UnknownIdError):
                     after = await self.storage.update(known.id, statement_of(new))
                     fields = [name for name in SAID if getattr(known, name) != getattr(after, name)]
-                    await self.changed(known.id, fields, drafted.kinds, caller)
+                    await self.changed(known.id, fields, drafted.kinds, caller, after)
                     return Written(after, "taken_over", drafted.kinds)
             # it was forgotten in between, and the text is to be stored after all
 
-    async def changed(self, memory_id: str, fields: Sequence[str], redacted: Sequence[str], caller: Caller) -> None:
-        """Report that fields of a memory were changed."""
+    async def changed(
+        self,
+        memory_id: str,
+        fields: Sequence[str],
+        redacted: Sequence[str],
+        caller: Caller,
+        memory: Memory | None = None,
+    ) -> None:
+        """Report changed fields of a memory."""
         noted = {"fields": list(fields), "redacted": list(redacted)}
-        await self._report("memory:updated", caller, memory_id=memory_id, **noted)
+        await self._report("memory:updated", caller, memory, memory_id=memory_id, **noted)
 
     async def considered(
         self, values: Mapping[str, Any], caller: Caller, session_id: str = "", *, is_callers: bool = False
@@ -286,6 +294,7 @@ class WritePath:
         await self._report(
             "memory:captured",
             caller,
+            written.memory,
             memory_id=written.memory.id,
             category=memory.category,
             confidence=observation.confidence,

@@ -411,12 +411,21 @@ class MemoryService:
         bad = await self.alerts.look(caller)
         return await describe_status(*state, is_moving=moves, suspects=waiting, group=caller.group, alerts=bad)
 
-    async def report(self, event: str, caller: Caller, **fields: Any) -> None:
-        """Emit one of our events to the caller's session, and to the audit log if it is a change."""
+    async def report(self, event: str, caller: Caller, memory: Memory | None = None, /, **fields: Any) -> None:
+        """Emit an event to the caller's session, and to the audit log if it is a change.
+
+        Args:
+            event: Name of the event.
+            caller: Session that caused it.
+            memory: Memory that it is about, as it is now; for `Caller.on_event` alone.
+            fields: Payload of the event.
+        """
         common = {"agent_id": self.agent_id, "session_id": caller.session_id, "timestamp": to_text(self._clock())}
         data = payload(event, {**common, **fields})
         if self._audit is not None and EVENTS[event].audited:
             self._background.run(self._degradation.note(self._audit, event, data, caller))
+        if caller.on_event is not None:
+            caller.on_event(event, data, memory)
         await caller.emit(event, data)
 
     def _look_behind(self, ids: Iterable[str], caller: Caller) -> None:

@@ -67,7 +67,7 @@ async def test_prompt_counts_no_memories_of_another_group(mounted: Mount) -> Non
     service = await here.session.require()
     for group in ("acme:one", "acme:two", ""):
         await service.store({"content": f"Known to {group}", "group": group})
-    here.session.belonging.say(None, "acme:one")
+    here.session.group_settings.add_settings(None, "acme:one")
     assert "It holds 2 memories beyond" in await here.pad()
 
 

@@ -12,7 +12,7 @@ import pytest
 from agent_memory.doctor import checks_home, examine, repair_all
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.integrations.amplifier.notes import Note, SessionMemory
+from agent_memory.integrations.amplifier.notes import SessionNote, SessionNotes
 from agent_memory.memory import AuditLog
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.settings import ServiceSettings
@@ -61,7 +61,7 @@ def _derive(root: Path) -> None:
     audit = AuditLog(folder.audit)
     for number in range(3):
         audit.append("memory:stored", {"timestamp": "2026-03-01T12:00:00Z", "memory_id": f"mem-{number:012x}"})
-    SessionMemory(root).remember("session-1", Note("bob"))
+    SessionNotes(root).remember("session-1", SessionNote("bob"))
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,8 @@ from agent_memory.privacy import opened_inbox
 from tests.support import plan
 
 if TYPE_CHECKING:
+    import os
+
     from agent_memory.models import Candidate
     from tests.unit.tool_memory_semantic.conftest import Mount
 
@@ -62,6 +65,37 @@ async def test_with_mode_ask_what_the_model_stores_by_itself_waits(tools_in: Any
     status = await tools.call("memory_status")
     assert (status["mode"], status["inbox"]) == ("ask", 1)
     assert await tools.store(FACT) == {"stored": False, "reason": "waiting"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("memory_store", {"content": FACT, "category": "note"}),
+        ("memory_update", {"memory_id": "ID", "content": "The user prefers spaces."}),
+        ("memory_search", {"query": "tabs"}),
+        ("memory_list_recent", {}),
+        ("memory_status", {}),
+    ],
+)
+async def test_tool_call_checks_each_consent_file_once(
+    tools_in: Any, root: Path, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any]
+) -> None:
+    tools = await tools_in()
+    stored = await tools.store("The user likes tea.")
+    await tools.session.lines.settle()
+    checked: list[str] = []
+    stat = Path.stat
+
+    def note_stat(path: Path, **options: Any) -> os.stat_result:
+        if path.name == "consent.yaml" and options.get("follow_symlinks", True):
+            checked.append(path.parent.name)
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", note_stat)
+    given = {name: stored["memory_id"] if value == "ID" else value for name, value in arguments.items()}
+    answer = await tools.call(tool, **given)
+    assert "code" not in answer
+    assert sorted(checked) == sorted([root.name, "bob"])
 
 
 @pytest.mark.parametrize("mode", ["ask", "manual"])

@@ -289,7 +289,7 @@ async def test_a_row_of_low_trust_taints_the_session_that_reads_it(mounted: Moun
 async def test_a_tool_that_is_named_as_a_strangers_is_one(mounted: Mount, folder: Path) -> None:
     coordinator, _ = await mounted({"workspace": str(folder), "tools": ["*"]})
     session = MemorySession.of(coordinator)
-    session.distrust(["search_talks"])
+    session.conversation.distrust_tools(["search_talks"])
     await coordinator.hooks.emit("tool:post", {"tool_name": "search_talks", "tool_input": {"query": "talk"}})
     assert session.taint.by == "search_talks"
 

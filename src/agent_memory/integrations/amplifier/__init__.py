@@ -1,19 +1,22 @@
-"""The adapter to Amplifier: session, identity, turn. Packages below import no host; the modules above are thin."""
+"""Adapter to Amplifier: session, identity, conversation.
 
+The other packages import no host; the modules call this package and hold no logic.
+"""
+
+from agent_memory.integrations.amplifier.conversation import TurnState
 from agent_memory.integrations.amplifier.identity import (
     MEMORY_ASSISTANT,
-    Configured,
+    SessionIdentity,
     is_memory_assistant,
     withdraw_assistant,
 )
 from agent_memory.integrations.amplifier.session import MemorySession
-from agent_memory.integrations.amplifier.strangers import Taint
-from agent_memory.integrations.amplifier.turn import TurnState
+from agent_memory.integrations.amplifier.taint import Taint
 
 __all__ = [
     "MEMORY_ASSISTANT",
-    "Configured",
     "MemorySession",
+    "SessionIdentity",
     "Taint",
     "TurnState",
     "is_memory_assistant",

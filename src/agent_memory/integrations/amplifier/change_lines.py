@@ -1,21 +1,21 @@
 """Lines that show the user each change of memory, and their undo.
 
-Fed by the events of the store. A line goes to the display of the host; where there is none, it is injected into the
-next request, for the model to show. What only the model needs is always injected.
+Fed by the events of the service. A line goes to the host's display; without one it is injected into the next request,
+for the model to show. Text for the model alone is always injected.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.capture.rules import any_of
 from agent_memory.capture.spoken import own_sentences
-from agent_memory.errors import AgentMemoryError, UnknownIdError
+from agent_memory.errors import AgentMemoryError
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, describe_waiting
-from agent_memory.integrations.amplifier.user_display import AFTER_CAPTURE, has_display, show_line
+from agent_memory.integrations.amplifier.display import AFTER_CAPTURE, has_display, show_line
 from agent_memory.memory.background import Background
 from agent_memory.memory.shortening import shorten_line
 from agent_memory.models import sees, to_text, utc_now, visible
@@ -24,7 +24,7 @@ from agent_memory.privacy import count_waiting, opened_inbox
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
-    from agent_memory.integrations.amplifier.identity import Configured
+    from agent_memory.integrations.amplifier.identity import SessionIdentity
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.memory.recent_changes import MemoryChange, RecentChanges, UndoneChange
     from agent_memory.models import Memory
@@ -40,35 +40,56 @@ _VERBS: Final = {
     "memory:forgotten": "Forgot",
     "memory:archived": "Archived",
 }
+_REQUESTS: Final = ("undo", "kept_today", "review")
 _MAX_CHARS: Final = 120
 _MAX_QUOTED: Final = 3
 """More changes of one kind at a time are counted instead of quoted."""
 _MAX_LISTED: Final = 20
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryEvent:
+    """Change of a memory that the user is to see.
+
+    Attributes:
+        name: Name of the event.
+        memory_id: ID of the memory.
+        memory: The memory after the change; None if it is deleted or archived.
+    """
+
+    name: str
+    memory_id: str
+    memory: Memory | None
+
+
 class LinesSession(Protocol):
     """Session members that `ChangeLines` uses."""
 
-    note_returned: Callable[[Iterable[Memory]], None]
-    project: Callable[[], str]
-
     @property
     def settings(self) -> ServiceSettings:
-        """The settings of the service."""
+        """Settings of the service."""
 
     @property
     def caller(self) -> Caller:
-        """The session as the caller of the service."""
+        """The session as a caller of the service."""
 
-    def identity(self) -> Configured:
-        """Return the agent and what may be stored."""
+    @property
+    def current_identity(self) -> SessionIdentity:
+        """Agent and consent, as `service` checked them."""
+
+    @property
+    def note_returned(self) -> Callable[[Iterable[Memory]], None]:
+        """Notes memories that the model is shown."""
+
+    def project(self) -> str:
+        """Return the current project."""
 
     async def service(self) -> MemoryService | None:
         """Return the service, or None while memory is off."""
 
 
 class ChangeLines:
-    """The lines of one conversation.
+    """Lines of one conversation.
 
     Args:
         coordinator: Coordinator of the host.
@@ -81,7 +102,7 @@ class ChangeLines:
     def __init__(self, coordinator: Any, session: LinesSession) -> None:
         self._coordinator, self._session = coordinator, session
         self.drain: Callable[[], Awaitable[None]] | None = None
-        self._changes: list[tuple[str, Mapping[str, Any]]] = []
+        self._events: list[MemoryEvent] = []
         self._user_lines: list[str] = []
         self._model_lines: list[str] = []
         self._turn_lines: tuple[str, ...] = ()
@@ -102,8 +123,8 @@ class ChangeLines:
         register = self._coordinator.hooks.register
         return [register("session:end", end, priority=AFTER_CAPTURE, name="agent-memory-lines")]
 
-    def note(self, event: str, data: Mapping[str, Any]) -> None:
-        """Record a store event, to be shown soon."""
+    def note(self, event: str, data: Mapping[str, Any], memory: Memory | None) -> None:
+        """Record an event and its memory, to be shown soon."""
         self._held += event == "memory:held"
         is_reworded = event != "memory:updated" or "content" in data.get("fields", ())
         for changed_at in (self._changed_at, self._changed_before):
@@ -114,7 +135,7 @@ class ChangeLines:
         self._changed_at[data["memory_id"]] = str(data.get("timestamp"))
         if self._is_undoing:
             return
-        self._changes.append((event, data))
+        self._events.append(MemoryEvent(event, data["memory_id"], memory))
         if has_display(self._coordinator):
             self._background.run(self.flush())
 
@@ -124,24 +145,22 @@ class ChangeLines:
             self._user_lines.append(line)
 
     async def flush(self) -> None:
-        """Render what changed, and show it where the host has a display.
+        """Render the recorded events and show them on the host's display.
 
-        A line that the display fails to show is injected into the next request.
+        Without a display, or if it fails, the lines wait for the next request.
         """
-        changes, self._changes = self._changes, []
-        service = await self._get_service() if changes else None
-        if service is not None:
-            for line in await self._render(service, changes):
-                self.add(line)
+        events, self._events = self._events, []
         if not has_display(self._coordinator):
+            await self._render(await self._drop_deleted(events))
             return
+        await self._render(events)
         lines, self._user_lines = self._user_lines, []
         for line in lines:
             if not await show_line(self._coordinator, line):
                 self._user_lines.append(line)
 
     async def settle(self) -> None:
-        """Wait until what changed is shown."""
+        """Wait until all events are shown."""
         await self._background.settle()
 
     def begin_turn(self) -> None:
@@ -156,9 +175,7 @@ class ChangeLines:
         """
         if not self._has_counted:
             self._has_counted = True
-            service = await self._get_service()
-            if service is not None and (waiting := await count_waiting(service)):
-                self.add(f'{describe_waiting(waiting)}. Say "review" to decide.')
+            await self._add_waiting('Say "review" to decide.')
         await self.flush()
         lines = [*(f"> {line}" for line in self._user_lines), *self._model_lines]
         self._user_lines, self._model_lines = [], []
@@ -171,65 +188,79 @@ class ChangeLines:
     async def end(self) -> None:
         """Show how many notes wait, if this session held any."""
         await self.settle()
-        if self._held and (service := await self._get_service()) and (waiting := await count_waiting(service)):
-            self.add(f"{describe_waiting(waiting)}. Run agent-memory review to decide.")
+        if self._held:
+            await self._add_waiting("Run agent-memory review to decide.")
         await self.flush()
 
     async def hear(self, prompt: str) -> None:
         """Follow a request about changes that is the whole of a message."""
-        asked = await asyncio.to_thread(_find_request, prompt)
-        if asked and self.drain is not None:
+        request = await asyncio.to_thread(_find_request, prompt)
+        if request and self.drain is not None:
             await self.drain()
         self.begin_turn()
-        service = await self._get_service() if asked else None
+        service = await self._session.service() if request else None
         if service is None:
             return
         try:
-            if asked == "undo":
+            if request == "undo":
                 await self._undo(service)
-            elif asked == "kept_today":
+            elif request == "kept_today":
                 await self._list_kept(service)
-            elif asked == "review":
+            elif request == "review":
                 await self._list_waiting(service)
         except AgentMemoryError as error:
             self._model_lines.append(f"Memory: {error.message} {error.recovery}".rstrip())
 
-    async def _get_service(self) -> MemoryService | None:
-        return await self._session.service()
+    async def _add_waiting(self, hint: str) -> None:
+        service = await self._session.service()
+        if service is not None and (waiting := await count_waiting(service)):
+            self.add(f"{describe_waiting(waiting)}. {hint}")
 
-    async def _render(self, service: MemoryService, changes: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
-        by_verb: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
-        for event, data in changes:
-            by_verb.setdefault(_VERBS[event], []).append((event, data))
-        lines: list[str] = []
+    async def _drop_deleted(self, events: list[MemoryEvent]) -> list[MemoryEvent]:
+        """Return events without those of memories deleted meanwhile."""
+        ids = [event.memory_id for event in events if event.memory is not None]
+        service = await self._session.service() if ids else None
+        texts = await service.admin.texts_of(ids) if service is not None else {}
+        return [event for event in events if event.memory is None or event.memory_id in texts]
+
+    async def _render(self, events: Sequence[MemoryEvent]) -> None:
+        """Add the lines of events."""
+        by_verb: dict[str, list[MemoryEvent]] = {}
+        for event in events:
+            by_verb.setdefault(_VERBS[event.name], []).append(event)
         for verb, group in by_verb.items():
             if len(group) > _MAX_QUOTED:
-                lines.append(f"{verb} {counted(len(group), 'memory', 'memories')}. {_UNDO}")
+                self.add(f"{verb} {counted(len(group), 'memory', 'memories')}. {_UNDO}")
                 continue
-            for event, data in group:
-                lines += await self._render_change(service, verb, event, data["memory_id"])
-        return lines
+            for event in group:
+                await self._render_event(verb, event)
 
-    async def _render_change(self, service: MemoryService, verb: str, event: str, memory_id: str) -> list[str]:
-        memory = await _find(service, memory_id)
-        if verb == "Forgot" and memory is None:
-            forgotten = (await service.admin.forgotten_with(memory_id))[:1]
-            return [await self._render_forgotten(service, gone) for gone in forgotten]
-        if memory is None:
-            return []
-        older = await _find(service, memory.supersedes) if memory.supersedes else None
-        if event == "memory:captured":
-            await self._note_similar(service, memory)
-        if older is not None:
-            return [f"Replaced {_quote(older)} ({_day(older)}) with {_quote(memory)}. {_UNDO}"]
-        return [f"{verb}: {_quote(memory)} {_UNDO}"]
+    async def _render_event(self, verb: str, event: MemoryEvent) -> None:
+        if event.memory is not None and event.name != "memory:captured" and not event.memory.supersedes:
+            self.add(f"{verb}: {_quote(event.memory)} {_UNDO}")
+            return
+        service = await self._session.service()
+        if service is None:
+            return
+        if verb == "Forgot":
+            for memory in (await service.admin.forgotten_with(event.memory_id))[:1]:
+                await self._render_forgotten(service, memory)
+        elif event.memory is not None:
+            if event.name == "memory:captured":
+                await self._note_similar(service, event.memory)
+            older_id = event.memory.supersedes
+            older = await service.admin.get(older_id) if older_id else None
+            if older is not None:
+                self.add(f"Replaced {_quote(older)} ({_format_day(older)}) with {_quote(event.memory)}. {_UNDO}")
+            else:
+                self.add(f"{verb}: {_quote(event.memory)} {_UNDO}")
 
-    async def _render_forgotten(self, service: MemoryService, memory: Memory) -> str:
+    async def _render_forgotten(self, service: MemoryService, memory: Memory) -> None:
         similar = await service.admin.find_similar(memory, self._session.caller)
-        kept = f" Kept: {', '.join(map(_quote, similar[:2]))}." if similar else ""
+        stays = f" Kept: {', '.join(map(_quote, similar[:2]))}." if similar else ""
         end = service.requests.get_restore_end()
         undo = "" if end is None else f' (say "undo that", until {end:%Y-%m-%d})'
-        return f"Forgot {_quote(memory)}.{kept}{undo}"
+        self.add(f"Forgot {_quote(memory)}.{stays}{undo}")
 
     async def _note_similar(self, service: MemoryService, memory: Memory) -> None:
         """Inform the model of memories similar to a captured one."""
@@ -237,7 +268,7 @@ class ChangeLines:
         if not similar:
             return
         self._session.note_returned(similar)
-        listed = "; ".join(f"{other.id} {_quote(other)} ({_day(other)})" for other in similar)
+        listed = "; ".join(f"{neighbor.id} {_quote(neighbor)} ({_format_day(neighbor)})" for neighbor in similar)
         self._model_lines.append(
             f"Kept {memory.id} {_quote(memory)}. Similar: {listed}. "
             f"If {memory.id} replaces one, call memory_update with supersedes."
@@ -250,7 +281,7 @@ class ChangeLines:
 
         recent = RecentChanges(service, folder_of(service.agent_id, service.settings.storage_root).audit)
         self._is_undoing, has_undone = True, False
-        try:  # all are read first: one restore brings back all that went with a memory
+        try:  # all are read first: one restore brings back all that was forgotten with a memory
             ids = reversed(changed_at)
             for memory_id, change in [(memory_id, await recent.find_last(memory_id)) for memory_id in ids]:
                 if change is not None:
@@ -268,7 +299,7 @@ class ChangeLines:
             return await recent.take_back(change, self._session.caller)
         memory_id = change.parts[0].record_id
         reason = f"another session changed it since; run agent-memory history {memory_id}"
-        from agent_memory.memory.recent_changes import UndoneChange  # as above
+        from agent_memory.memory.recent_changes import UndoneChange  # for those who undo
 
         return UndoneChange(change, (), {memory_id: reason})
 
@@ -277,15 +308,15 @@ class ChangeLines:
         group = self._session.caller.group
         today = utc_now().astimezone().date()
         newest = [memory for memory in await service.list_recent(_MAX_LISTED) if sees(group, memory.facets)]
-        kept = [memory for memory in newest if memory.timestamp.astimezone().date() == today]
-        self._session.note_returned(kept)
-        self._model_lines += [f"Kept today: {memory.id} {_quote(memory)}" for memory in kept]
-        if not kept:
+        memories = [memory for memory in newest if memory.timestamp.astimezone().date() == today]
+        self._session.note_returned(memories)
+        self._model_lines += [f"Kept today: {memory.id} {_quote(memory)}" for memory in memories]
+        if not memories:
             self._model_lines.append("Memory kept nothing today.")
 
     async def _list_waiting(self, service: MemoryService) -> None:
         """List waiting notes, or say how a person sees them."""
-        if self._session.identity().consent.get_mode(project=self._session.project()) != "autonomous":
+        if self._session.current_identity.consent.get_mode(project=self._session.project()) != "autonomous":
             self._model_lines.append("Waiting notes are not shown here. The user runs: agent-memory review")
             return
         async with opened_inbox(service) as inbox:
@@ -293,7 +324,7 @@ class ChangeLines:
             notes = [note for note in await inbox.waiting() if note.is_note and sees(group, note.facets)]
         self._session.note_returned(notes[:_MAX_LISTED])
         for note in notes[:_MAX_LISTED]:
-            self._model_lines.append(f"Waiting note {note.id} ({_day(note)}): {_quote(note)}")
+            self._model_lines.append(f"Waiting note {note.id} ({_format_day(note)}): {_quote(note)}")
         self._model_lines.append(
             "Ask the user which to keep; memory_store with a note's ID as content keeps it. "
             "The user rejects notes with: agent-memory review"
@@ -308,13 +339,7 @@ def _find_request(prompt: str) -> str:
     if len(sentences) != 1 or sentences[0] != " ".join(prompt.split()):
         return ""
     whole = r"\W*(?:%s)\W*"
-    return next((key for key in ("undo", "kept_today", "review") if any_of("cues", key, whole).fullmatch(prompt)), "")
-
-
-async def _find(service: MemoryService, memory_id: str) -> Memory | None:
-    with contextlib.suppress(UnknownIdError):
-        return await service.get(memory_id)
-    return None
+    return next((key for key in _REQUESTS if any_of("cues", key, whole).fullmatch(prompt)), "")
 
 
 def _describe_undone(undone: UndoneChange) -> str:
@@ -329,5 +354,5 @@ def _quote(memory: Memory) -> str:
     return f'"{shorten_line(visible(memory.content), _MAX_CHARS)}"'
 
 
-def _day(memory: Memory) -> str:
-    return (memory.moment).date().isoformat()
+def _format_day(memory: Memory) -> str:
+    return memory.moment.date().isoformat()

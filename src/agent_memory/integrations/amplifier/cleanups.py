@@ -1,4 +1,4 @@
-"""The form that a module's cleanup has."""
+"""Cleanup functions of modules."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def callable_anyhow(work: Callable[[], Coroutine[object, object, None]]) -> Callable[[], Awaitable[None]]:
-    """Return a cleanup that may be awaited, or called without awaiting, any number of times.
+    """Return a cleanup that can be called and awaited in any way.
 
-    The kernel calls it in a thread without a loop and awaits the coroutine it gets; who calls it on a running loop gets
-    a task, which runs whether awaited or not.
+    The kernel calls it in a thread without a loop and awaits the coroutine. On a running loop it returns a task, which
+    runs whether awaited or not.
     """
     tasks: set[asyncio.Task[None]] = set()
 

@@ -1,4 +1,7 @@
-"""Whether a model may store, reword or purge something now: what the mode says, and what the user says in this turn."""
+"""Whether a model may store, reword or purge something now: what the mode says, and what the user says in this turn.
+
+Except for `mode_of`, the functions use the consent that `MemorySession.require` or `identity` checked in the same call.
+"""
 
 from __future__ import annotations
 
@@ -25,43 +28,41 @@ ASKED: Final = "It waits for the user's yes (`agent-memory review`). Mention it 
 """Answer of a tool whose text waits in the inbox."""
 _NO_TEXT: Final = frozenset({"pinned", "supersedes", "expires_at"})
 """Fields of a memory in which an update stores no text."""
-_STORES_TEXT: Final = ("memory_store", "memory_update")
-"""Names of tools that are refused; the other tools that store a text pass no name."""
 STORED_BEFORE: Final = "Memories that were stored before stay and can be searched."
 
 
 def mode_of(session: MemorySession, category: str = "") -> Mode:
-    """Return the mode for what is said now, of a category or of none.
+    """Return the mode for what is said now, of a category or of none, after a check of the files.
 
     Raises:
         ValidationError: The configured name cannot name an agent.
     """
-    return session.identity().consent.get_mode(category, session.project())
+    session.identity()
+    return get_current_mode(session, category)
+
+
+def get_current_mode(session: MemorySession, category: str = "") -> Mode:
+    """Return the mode as last checked in this call."""
+    return session.current_identity.consent.get_mode(category, session.project())
 
 
 def describe_consent(session: MemorySession) -> dict[str, str | None]:
     """Return consent mode, deciding source and note; None where nothing limits."""
-    mode = mode_of(session)
+    mode = get_current_mode(session)
     return {
         "mode": mode if mode != "autonomous" else None,
-        "decided_by": session.identity().consent.decided_by(project=session.project()) or None,
+        "decided_by": session.current_identity.consent.decided_by(project=session.project()) or None,
         "note": STORED_BEFORE if mode == "stopped" else None,
     }
 
 
-def check_not_stopped(session: MemorySession, tool: str = "memory_store") -> None:
+def check_not_stopped(session: MemorySession) -> None:
     """Refuse to store a model's text where all storing is stopped.
-
-    Args:
-        session: Session of the model.
-        tool: Name of the tool that was called; one that stores no text is let through.
 
     Raises:
         ValidationError: The user said so in this conversation, or the project's file cannot be read (`stopped`).
     """
-    if tool not in _STORES_TEXT:
-        return
-    consent, project = session.identity().consent, session.project()
+    consent, project = session.current_identity.consent, session.project()
     if consent.get_mode(project=project) != "stopped":
         return
     by = consent.decided_by(project=project)
@@ -82,7 +83,7 @@ async def consent_to_store(session: MemorySession, content: str, category: str) 
             nothing may be stored (`stopped`).
     """
     check_not_stopped(session)
-    mode = mode_of(session, category)
+    mode = get_current_mode(session, category)
     if mode == "autonomous":
         return "given"
     turn = session.conversation.of_user
@@ -140,7 +141,7 @@ async def check_rewording(session: MemorySession, memory: Memory, changes: Mappi
     texts = {name: value for name, value in changes.items() if name not in _NO_TEXT and value != before.get(name)}
     turn = session.conversation.of_user
     categories = {memory.category, str(texts.get("category", memory.category))}
-    mode = strictest([mode_of(session, category) for category in categories])
+    mode = strictest([get_current_mode(session, category) for category in categories])
     if not texts or mode == "autonomous" or (mode == "manual" and not turn.is_heard):
         return
     if texts.keys() == {"content"} and await asyncio.to_thread(_is_said, turn.prompt, texts["content"]):

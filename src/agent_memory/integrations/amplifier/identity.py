@@ -1,36 +1,52 @@
-"""Who the agent of a session is. Reads the host's configuration; decides nothing else.
+"""Agent, group and project of a session, by the host's configuration.
 
-A root session's agent comes, in this order, from: an activation (in this session, or remembered from before a resume),
-the capability `agent_identity`, `session.capabilities.agent_identity` of the configuration, a module's `agent_id`; else
-it is `DEFAULT_AGENT`. A child session has its root's agent and nothing else: hosts label children with the name of the
-*delegate*, which does not identify the agent.
+A root session's agent comes, in this order, from: an activation (in this session, or noted before a resume), the
+capability `agent_identity`, `session.capabilities.agent_identity` of the configuration, the setting `agent_id` of a
+module; else it is `DEFAULT_AGENT`. A child session has its root's agent: hosts label children with the name of the
+delegate, which does not identify the agent.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.errors import IdentityError, ValidationError
+from agent_memory.files.names import CONSENT
+from agent_memory.files.project_root import find_project_root
 from agent_memory.memory.consent_state import ConsentRule, ConsentState, read_rule
-from agent_memory.models import check_agent_id
+from agent_memory.models import MAX_PROJECT_CHARS, check_agent_id, flatten
+from agent_memory.settings import TENANT
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from agent_memory.memory.consent_modes import Mode
 
 MEMORY_ASSISTANT: Final = "memory-assistant"
+WORKING_DIR: Final = "session.working_dir"
+"""Capability of the host: the folder that a session works in."""
 _ACTIVATED: Final = "agent_memory_activated"
-_WHERE: Final = "session.capabilities.memory"
+_CAPABILITIES: Final = ("session", "capabilities")
+_TENANT: Final = re.compile(TENANT)
+_SESSION: Final = re.compile(r"[^\s:\x00-\x1f\x7f]{1,128}")
 
 
 @dataclass(frozen=True, slots=True)
-class Configured:
-    """Agent and consent of a session."""
+class SessionIdentity:
+    """Agent and consent of a session.
+
+    Attributes:
+        agent_id: Name of the agent, or None.
+        consent: Consent by all sources.
+        is_default: True if no agent was named.
+    """
 
     agent_id: str | None = None
     consent: ConsentState = field(default_factory=ConsentState)
     is_default: bool = False
-    """True if no agent was named."""
 
     @property
     def enabled(self) -> bool:
@@ -39,92 +55,23 @@ class Configured:
 
     @property
     def mode(self) -> Mode:
-        """The mode where neither a project nor a category has its own."""
+        """Mode where neither a project nor a category has its own."""
         return self.consent.get_mode()
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Settings that were not understood."""
-        return self.consent.warnings
-
     def may_listen(self, project: str) -> bool:
-        """Return True if conversations in a project may be kept whole unasked."""
+        """Return True if conversations in a project may be kept whole."""
         return self.enabled and self.agent_id is not None and self.consent.get_mode(project=project) == "autonomous"
 
 
-def configured(coordinator: Any, module_agent_id: str | None) -> Configured:
-    """Read the identity a session was configured with.
-
-    Raises:
-        ValidationError: The configured name cannot name an agent.
-    """
-    name = next(filter(None, _given(coordinator, module_agent_id)), None)
-    return Configured(check_agent_id(name) if name else None, ConsentState(read_host_rules(coordinator)))
-
-
-def named(coordinator: Any, module_agent_id: str | None) -> list[str]:
-    """Return every agent that a session was given, its own activation included."""
-    given = (*_given(coordinator, module_agent_id), activation(coordinator))
-    return [name for name in given if isinstance(name, str)]
-
-
-def _given(coordinator: Any, module_agent_id: str | None) -> tuple[Any, ...]:
-    configured = _capabilities(coordinator).get("agent_identity")
-    return coordinator.get_capability("agent_identity"), configured, module_agent_id
-
-
-def read_host_rules(coordinator: Any) -> tuple[ConsentRule, ...]:
-    """Return the rule in `session.capabilities.memory`, if it is there."""
-    capabilities = _capabilities(coordinator)
-    return (read_rule(capabilities["memory"], _WHERE),) if "memory" in capabilities else ()
-
-
-def write_activation(coordinator: Any, agent_id: str | None) -> None:
-    """Note this session's agent where children, in this and in other processes, inherit it from; None withdraws it.
-
-    The host's configuration is one object for all sessions made from one prepared bundle, and children get a copy of
-    it. So the note is kept under the session's own id: writing the plain `agent_identity` would hand the agent to
-    every later session of the process.
-    """
-    session = coordinator.config.setdefault("session", {})
-    capabilities = session.setdefault("capabilities", {})
-    if not isinstance(capabilities, dict):
-        return
-    activated = {**_activations(coordinator), coordinator.session_id: agent_id}
-    capabilities[_ACTIVATED] = {key: value for key, value in activated.items() if value is not None}
-    if agent_id is not None:
-        coordinator.register_capability("agent_identity", agent_id)
-
-
-def activation(coordinator: Any) -> str | None:
-    """Return the agent that this session, or the parent it was spawned from, was activated with; None if neither."""
-    activated = _activations(coordinator)
-    return activated.get(coordinator.session_id) or activated.get(coordinator.parent_id or "")
-
-
-def delegate_name(coordinator: Any) -> str:
-    """Return the name a child session runs under, e.g. `agent-memory:memory-assistant`; empty if it has none."""
-    name = _section(coordinator.config, "session", "metadata").get("agent_name")
-    return str(name or coordinator.session_id.rpartition("_")[2])
-
-
-def is_memory_assistant(coordinator: Any) -> bool:
-    """Return True if this child session is the memory-assistant."""
-    return bool(re.search(rf"(?:^|[:_-]){MEMORY_ASSISTANT}$", delegate_name(coordinator)))
-
-
-def withdraw_assistant(coordinator: Any) -> None:
-    """Take the memory-assistant off the agents that this session may delegate to: a list that each request carries."""
-    agents = _section(coordinator.config, "agents")
-    for name in [name for name in agents if re.search(rf"(?:^|:){MEMORY_ASSISTANT}$", str(name))]:
-        del agents[name]
-
-
 @dataclass(frozen=True, slots=True)
-class Activated:
-    """What an activation came to: the agent as it is spelled on disk, the one before, whether it has no memory yet.
+class AgentActivation:
+    """Outcome of an activation.
 
-    `known` are the agents there were before; it is empty if this one was active already.
+    Attributes:
+        agent_id: Name of the agent, as its folder spells it.
+        previous: Name of the agent before, or None.
+        is_new: True if the agent has no memories yet.
+        known: Names of the agents before; empty if this one was active already.
     """
 
     agent_id: str
@@ -133,16 +80,211 @@ class Activated:
     known: tuple[str, ...] = ()
 
 
-def _capabilities(coordinator: Any) -> dict[str, Any]:
-    return _section(coordinator.config, "session", "capabilities")
+# -- agent ------------------------------------------------------------------------------------------------------------
 
 
-def _activations(coordinator: Any) -> dict[str, str]:
-    return _section(_capabilities(coordinator), _ACTIVATED)
+def find_agent_name(coordinator: Any, setting: str | None) -> str | None:
+    """Return the agent that a session is configured with, or None.
+
+    Args:
+        coordinator: Coordinator of the host.
+        setting: Setting `agent_id` of the modules.
+
+    Raises:
+        ValidationError: The configured name cannot name an agent.
+    """
+    name = next(filter(None, _list_sources(coordinator, setting)), None)
+    return check_agent_id(name) if name else None
 
 
-def _section(config: Any, *path: str) -> dict[str, Any]:
-    """Return a part of the configuration, itself and not a copy; an empty one if there is none, or no mapping."""
+def list_agent_names(coordinator: Any, setting: str | None) -> list[str]:
+    """Return every agent that a session was given, its own activation included."""
+    names = (*_list_sources(coordinator, setting), get_activation(coordinator))
+    return [name for name in names if isinstance(name, str)]
+
+
+def _list_sources(coordinator: Any, setting: str | None) -> tuple[Any, ...]:
+    configured = _get_section(coordinator.config, *_CAPABILITIES).get("agent_identity")
+    return coordinator.get_capability("agent_identity"), configured, setting
+
+
+def read_host_rules(coordinator: Any) -> tuple[ConsentRule, ...]:
+    """Return the consent rule in the host's configuration, if it has one."""
+    capabilities = _get_section(coordinator.config, *_CAPABILITIES)
+    return (read_rule(capabilities["memory"], "session.capabilities.memory"),) if "memory" in capabilities else ()
+
+
+def write_activation(coordinator: Any, agent_id: str | None) -> None:
+    """Note this session's agent for its children; None removes the note.
+
+    Children may be in other processes, which get a copy of the host's configuration. Here it is one object for all
+    sessions of one prepared bundle, so the note is under the session's own ID: a plain `agent_identity` would hand the
+    agent to every later session.
+    """
+    session = coordinator.config.setdefault("session", {})
+    capabilities = session.setdefault("capabilities", {})
+    if not isinstance(capabilities, dict):
+        return
+    activated = {**_get_section(capabilities, _ACTIVATED), coordinator.session_id: agent_id}
+    capabilities[_ACTIVATED] = {key: value for key, value in activated.items() if value is not None}
+    if agent_id is not None:
+        coordinator.register_capability("agent_identity", agent_id)
+
+
+def get_activation(coordinator: Any) -> str | None:
+    """Return the activated agent of this session or its parent, or None."""
+    activated = _get_section(coordinator.config, *_CAPABILITIES, _ACTIVATED)
+    return activated.get(coordinator.session_id) or activated.get(coordinator.parent_id or "")
+
+
+def get_delegate_name(coordinator: Any) -> str:
+    """Return the name of a child session, e.g. `agent-memory:memory-assistant`."""
+    name = _get_section(coordinator.config, "session", "metadata").get("agent_name")
+    return str(name or coordinator.session_id.rpartition("_")[2])
+
+
+def is_memory_assistant(coordinator: Any) -> bool:
+    """Return True if this child session is the memory-assistant."""
+    return bool(re.search(rf"(?:^|[:_-]){MEMORY_ASSISTANT}$", get_delegate_name(coordinator)))
+
+
+def withdraw_assistant(coordinator: Any) -> None:
+    """Remove the memory-assistant from the agents that each request lists."""
+    agents = _get_section(coordinator.config, "agents")
+    for name in [name for name in agents if re.search(rf"(?:^|:){MEMORY_ASSISTANT}$", str(name))]:
+        del agents[name]
+
+
+# -- group and project ------------------------------------------------------------------------------------------------
+
+
+class SessionGroup:
+    """Group of a root session's conversation, `tenant:session`, for hosts with many users.
+
+    Hosts have no name for a tenant. It comes, in this order, from: the capability `tenant_id`,
+    `session.capabilities.tenant_id` of the configuration, the setting of a module. A group in a module's settings goes
+    before all of them.
+
+    Args:
+        coordinator: Coordinator of the host.
+        root_id: ID of the root session.
+    """
+
+    def __init__(self, coordinator: Any, root_id: str) -> None:
+        self._coordinator, self._root_id = coordinator, root_id
+        self._tenants: set[str] = set()
+        self._groups: set[str] = set()
+
+    def add_settings(self, tenant_id: str | None, group: str | None) -> None:
+        """Note the settings of a module; None sets nothing."""
+        if tenant_id is not None:
+            self._tenants.add(tenant_id)
+        if group is not None:
+            self._groups.add(group)
+
+    def get_name(self) -> str:
+        """Return the group, or an empty text without a tenant.
+
+        Raises:
+            ValidationError: The tenant or the session's ID cannot be part of a group, or two modules differ.
+        """
+        if len(self._groups) > 1 or len(self._tenants) > 1:
+            raise _build_group_error("The modules of this session name different groups")
+        if self._groups:
+            return next(iter(self._groups))
+        configured = _get_section(self._coordinator.config, *_CAPABILITIES).get("tenant_id")
+        names = (self._coordinator.get_capability("tenant_id"), configured, *self._tenants)
+        tenant = next((name for name in names if name is not None), None)
+        if tenant is None:
+            return ""
+        if not isinstance(tenant, str) or not _TENANT.fullmatch(tenant) or not _SESSION.fullmatch(self._root_id):
+            raise _build_group_error("The tenant of this session cannot be part of a group")
+        return f"{tenant}:{self._root_id}"
+
+
+def find_working_folder(coordinator: Any) -> Path | None:
+    """Return the working folder of a session, or None."""
+    folder = coordinator.get_capability(WORKING_DIR)
+    return Path(folder) if isinstance(folder, str | Path) and str(folder) else None
+
+
+def find_project_name(folder: Path | None) -> str:
+    """Return the name of a folder's repository, else the folder's own.
+
+    Empty for a user's home, the folders around it, and the root of the file system.
+    """
+    root = find_project_root(folder) if folder is not None else None
+    return "" if root is None else flatten(root.name)[:MAX_PROJECT_CHARS]
+
+
+def _get_section(config: Any, *path: str) -> dict[str, Any]:
+    """Return a mapping in the configuration itself, else an empty one."""
     for key in path:
         config = config.get(key) if isinstance(config, dict) else None
     return config if isinstance(config, dict) else {}
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+def build_off_error(identity: SessionIdentity) -> IdentityError:
+    """Build the error for memory that is off."""
+    if identity.enabled:
+        return IdentityError("Memory is off in this session: no agent is active.")
+    source = identity.consent.decided_by()
+    how = (
+        "Run `agent-memory consent on`." if CONSENT in source else "Set enabled to true there and start a new session."
+    )
+    return IdentityError(
+        " ".join([f"Memory is off in this session: it is switched off by {source}.", *identity.consent.warnings]),
+        code="switched_off",
+        recovery=f"{how} Nothing said in this session switches memory on.",
+    )
+
+
+def build_child_error() -> IdentityError:
+    """Build the error for an activation in a sub-session."""
+    return IdentityError(
+        "A sub-session has the memory of the session that started it.",
+        code="child_session",
+        recovery="Activate an agent in the main session.",
+    )
+
+
+def build_request_error(name: str, identity: SessionIdentity, *, has_user: bool) -> IdentityError:
+    """Build the error for an activation without the user's request.
+
+    Args:
+        name: Agent to activate.
+        identity: Identity of the session now.
+        has_user: True if the session reported a prompt.
+    """
+    active = f"The memory of {identity.agent_id} is active" if identity.agent_id else "No agent is active"
+    headless = (
+        " Where there is no user to ask, set agent_id in a module's configuration, or agent_identity in the session "
+        "section of a bundle."
+    )
+    return IdentityError(
+        f"{active}, and the user has not asked for {name} in words of their own in this turn.",
+        code="needs_user",
+        recovery=f"Ask the user to say: start as {name} with memory enabled.{'' if has_user else headless}",
+    )
+
+
+def describe_ineffective(agent_id: str | None, root_names: Collection[str], delegate: str) -> str | None:
+    """Return a warning if a sub-agent names another agent than its root."""
+    if not agent_id or agent_id.lower() in {name.lower() for name in root_names}:
+        return None
+    return (
+        f"The sub-agent {delegate[:80]!r} is configured with the agent {agent_id!r}, which has no effect: a "
+        "sub-session has the memory of the session that started it."
+    )
+
+
+def _build_group_error(reason: str) -> ValidationError:
+    return ValidationError(
+        f"{reason}, so nothing of its conversation is taken in, and it sees what belongs to no group alone.",
+        code="invalid_group",
+        recovery="A tenant_id has 1 to 64 letters, digits, _ . @ or -, and a session's id no colon or white space; "
+        "give all modules the same tenant_id or group.",
+    )

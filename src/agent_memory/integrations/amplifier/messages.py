@@ -1,37 +1,40 @@
-"""Plain text out of what the host hands over: prompts, tool results, messages. Shapes only, no judgement."""
+"""Texts in the host's payloads: prompts, tool results, messages and tool calls."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 _TEXT_KEYS: Final = ("output", "stdout", "content", "text", "message", "body", "result")
 MOST_CHARS: Final = 40_000
-"""Of a text that is looked at, unless somebody wants all of it."""
+"""Default limit for the length of a text."""
 _MAX_DEPTH: Final = 6
 
 
 def text_of_result(result: Any, most: int = MOST_CHARS) -> str:
-    """Return the text of a `tool:post` result: a string under loop-basic, `{success, output, error}` under streaming.
+    """Return the first `most` characters of a `tool:post` result.
 
-    A failed call has no text worth reading: "". Of a longer one than `most` characters the beginning is returned.
+    A failed call has none. loop-basic sends a string, loop-streaming `{success, output, error}`.
     """
     if isinstance(result, dict) and result.get("success") is False:
         return ""
-    return _text(result, _MAX_DEPTH)[:most]
+    return _find_text(result, _MAX_DEPTH)[:most]
 
 
 def text_of_content(content: Any, most: int = MOST_CHARS) -> str:
-    """Return the text of a message's content: a string, or a list of blocks of which those of type text count."""
+    """Return the text of a message's content: string or blocks."""
     if isinstance(content, str):
         return content[:most]
     if not isinstance(content, list):
         return ""
-    texts = [_block_text(block) for block in content]
+    texts = [_get_block_text(block) for block in content]
     return "\n\n".join(text for text in texts if text)[:most]
 
 
 def last_assistant_text(messages: Any, most: int = MOST_CHARS) -> str:
-    """Return the text of the assistant's last message, if it came after the user's last one; else ""."""
+    """Return the assistant's last message, empty if the user spoke later."""
     if not isinstance(messages, list):
         return ""
     for message in reversed(messages):
@@ -43,7 +46,28 @@ def last_assistant_text(messages: Any, most: int = MOST_CHARS) -> str:
     return ""
 
 
-def _block_text(block: Any) -> str:
+def iter_tool_calls(messages: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield name and input of each tool call in a conversation."""
+    for message in messages:
+        if not isinstance(message, dict):
+            continue
+        content = message.get("content")
+        for call in (*(message.get("tool_calls") or ()), *(content if isinstance(content, list) else ())):
+            if not isinstance(call, dict):
+                continue
+            inner = call["function"] if isinstance(call.get("function"), dict) else call
+            name = inner.get("name") or inner.get("tool")
+            if isinstance(name, str):
+                yield name, inner.get("arguments") or inner.get("input")
+
+
+def get_text(data: Any, key: str) -> str:
+    """Return a text field of an event's payload, else an empty text."""
+    value = data.get(key) if isinstance(data, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _get_block_text(block: Any) -> str:
     if isinstance(block, str):
         return block
     kind = block.get("type") if isinstance(block, dict) else getattr(block, "type", None)
@@ -51,13 +75,13 @@ def _block_text(block: Any) -> str:
     return text if kind == "text" and isinstance(text, str) else ""
 
 
-def _text(value: Any, depth: int) -> str:
+def _find_text(value: Any, depth: int) -> str:
     if isinstance(value, str):
         return value
     if depth <= 0:
         return ""
     if isinstance(value, list):
-        return "\n".join(text for item in value[:200] if (text := _text(item, depth - 1)))
+        return "\n".join(text for item in value[:200] if (text := _find_text(item, depth - 1)))
     if isinstance(value, dict):
-        return "\n".join(text for key in _TEXT_KEYS if key in value and (text := _text(value[key], depth - 1)))
+        return "\n".join(text for key in _TEXT_KEYS if key in value and (text := _find_text(value[key], depth - 1)))
     return ""

@@ -1,4 +1,7 @@
-"""When the model itself may have written scratchpad.yaml: a file tool's words must not pass for a person's."""
+"""Times at which the model may have written scratchpad.yaml.
+
+The text of a file tool must not pass for that of a person.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +18,29 @@ if TYPE_CHECKING:
 
 _NAME: Final = "agent-memory-model-writes"
 _EARLY: Final = -1000
-"""Hook priority: before whatever may look at the scratchpad."""
+"""Hook priority: before any hook that may read the scratchpad."""
 _MARGIN: Final = 0.05
-"""Seconds: a file system's clock may be some milliseconds behind."""
-_REMEMBERED: Final = 50
+"""Seconds; a file system's clock may be some milliseconds behind."""
+_MAX_SPANS: Final = 50
 _FILE: Final = "scratchpad"
-_MOST_LOOKED_AT: Final = 1000
+_MAX_VALUES: Final = 1000
 _MAX_TEXT: Final = 100_000
-"""Characters of one text that are looked at for the folder of the agents."""
-_DAP: Final = re.compile(r"lmay\.daphctarcs[^\s\"'`|;&<>]*")
-"""A path to the scratchpad, read from its end: to look for its beginning takes the square of a long word's time."""
+"""Characters of one text that are searched for the folder of the agents."""
+_REVERSED_PATH: Final = re.compile(r"lmay\.daphctarcs[^\s\"'`|;&<>]*")
+"""Path to the scratchpad, read from its end: a search for its beginning takes quadratic time in a long word."""
 
 
 @dataclass(slots=True)
-class _Call:
-    """A tool's work on the file; without `until` it is under way, and only what `is_ended` was ended by its own end."""
+class _ToolCall:
+    """Call of a tool that names the file.
+
+    Attributes:
+        session_id: ID of its session.
+        key: Key that tells it from other running calls.
+        since: Time of its beginning.
+        until: Time of its end; None while it runs.
+        is_ended: True if the host reported its end.
+    """
 
     session_id: str
     key: str
@@ -39,22 +50,24 @@ class _Call:
 
 
 class ModelWrites:
-    """The moments at which tools of the model worked on the scratchpad's file, in one root session and its children.
+    """Times at which tools of the model worked on scratchpad.yaml.
+
+    One for a root session and its children.
 
     Args:
-        now: Seconds since 1970, as files are dated.
+        now: Clock of the file system, in seconds since 1970.
     """
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:
         self._now = now
         self._turn_since: float | None = None
         self._turns: list[tuple[float, float]] = []
-        self._calls: list[_Call] = []
+        self._calls: list[_ToolCall] = []
         self._places: frozenset[str] = frozenset({_FILE})
 
     def watch(self, storage_root: str) -> None:
-        """Take what names this folder for a name of the file, too."""
-        self._places |= names_of(storage_root)
+        """Treat names of this folder as names of the file, too."""
+        self._places |= list_folder_names(storage_root)
 
     def listen(
         self,
@@ -64,9 +77,13 @@ class ModelWrites:
         *,
         is_child: bool,
     ) -> list[Callable[[], None]]:
-        """Follow a session's turns and tools by its hooks; of a sub-session only its tools. Returns how to end that.
+        """Register hooks for a session's turns and tools; return their removers.
 
-        `look` has the file looked at, at the end of each turn: what is found later may be a person's.
+        Args:
+            register: Function of the host that registers a hook.
+            session_id: ID of the session.
+            look: Reads the file at the end of each turn; later edits may be a person's.
+            is_child: True for a sub-session, whose turns are not the user's.
         """
 
         async def begin_turn(_event: str, _data: dict[str, Any]) -> None:
@@ -85,55 +102,57 @@ class ModelWrites:
         return [*undo, lambda: self.end_calls(session_id)]
 
     def begin_turn(self, session_id: str = "") -> None:
-        """Note that the model is at work from now on."""
+        """Note that the model works from now on."""
         self.end_calls(session_id)
         self._turn_since = self._now()
 
     def end_turn(self, session_id: str = "") -> None:
-        """Note that it is the user's turn; a sub-session may still be at work."""
+        """Note that the model's turn ended; a sub-session may still work."""
         self.end_calls(session_id)
         if self._turn_since is not None:
-            self._turns = [*self._turns, (self._turn_since, self._now())][-_REMEMBERED:]
+            self._turns = [*self._turns, (self._turn_since, self._now())][-_MAX_SPANS:]
         self._turn_since = None
 
     def end_calls(self, session_id: str = "") -> None:
-        """Note that a session's tools work no longer: the host does not report the end of one that raised."""
+        """Note the end of a session's running calls.
+
+        The host does not report the end of one that raised.
+        """
         for call in self._calls:
             if call.until is None and call.session_id == session_id:
                 call.until = self._now()
 
     def begin_call(self, event: dict[str, Any], session_id: str = "") -> None:
-        """Note that a tool begins to work.
+        """Note the beginning of a tool call.
 
         Args:
-            event: What the host reports of it: `tool_input` and, by some loops, `tool_call_id`.
-            session_id: Whose tool it is.
+            event: Payload of the host: `tool_input` and, by some loops, `tool_call_id`.
+            session_id: ID of the session that called it.
         """
         if self._is_meant(event):
-            self._add(_Call(session_id, _key(event), self._now()))
+            self._add(_ToolCall(session_id, _get_key(event), self._now()))
 
     def end_call(self, event: dict[str, Any], session_id: str = "") -> bool:
-        """Note that a tool has ended; return whether it may have written the file.
+        """Note a tool call's end; return True if it names the file.
 
-        One whose beginning was not reported may have begun with the turn, or with the first that is under way.
+        A call without a reported beginning may have begun with the turn, or with the first running call.
         """
         if not self._is_meant(event):
             return False
-        key, now = _key(event), self._now()
+        key, now = _get_key(event), self._now()
         begun = [call for call in self._calls if (call.session_id, call.key, call.is_ended) == (session_id, key, False)]
         if not begun:
-            under_way = (call.since for call in self._calls if call.until is None)
-            since = min((moment for moment in (self._turn_since, *under_way) if moment is not None), default=now)
-            begun = [_Call(session_id, key, since)]
+            running = (call.since for call in self._calls if call.until is None)
+            since = min((moment for moment in (self._turn_since, *running) if moment is not None), default=now)
+            begun = [_ToolCall(session_id, key, since)]
             self._add(begun[0])
         begun[0].until, begun[0].is_ended = now, True
         return True
 
     def wrote_at(self, moment: float, *, is_tainted: bool) -> bool:
-        """Return True if what was saved at a moment may be the model's.
+        """Return True if a file saved then may be the model's.
 
-        A tool was at work that named the file or its folder; or, with a stranger's text in the conversation, any time
-        within a turn.
+        It is if a tool call that names the file or its folder was running, or, in a tainted session, any turn.
         """
         now = self._now()
         windows = [(call.since, now if call.until is None else call.until) for call in self._calls]
@@ -142,28 +161,28 @@ class ModelWrites:
             windows += [(self._turn_since, now)] if self._turn_since is not None else []
         return any(since - _MARGIN <= moment <= until + _MARGIN for since, until in windows)
 
-    def _add(self, call: _Call) -> None:
-        """Remember a call; those under way are all kept, of the others the latest."""
-        ended = [each for each in self._calls if each.until is not None][:-_REMEMBERED]
-        self._calls = [*(each for each in self._calls if each not in ended), call]
+    def _add(self, call: _ToolCall) -> None:
+        """Add a call; discard the oldest of those that ended."""
+        discarded = [ended for ended in self._calls if ended.until is not None][:-_MAX_SPANS]
+        self._calls = [*(earlier for earlier in self._calls if earlier not in discarded), call]
 
     def names_records(self, tool_input: Any) -> bool:
-        """Return True if what a tool was given names the folder of the agents, for more than scratchpad.yaml."""
+        """Return True if a tool's input names other files of the agents."""
         folders = self._places - {_FILE}
-        bare = (_DAP.sub("", text[:_MAX_TEXT][::-1])[::-1] for text in _texts_in(tool_input))
+        bare = (_REVERSED_PATH.sub("", text[:_MAX_TEXT][::-1])[::-1] for text in _iter_texts(tool_input))
         return any(place in text for text in bare for place in folders)
 
     def _is_meant(self, event: dict[str, Any]) -> bool:
-        """Return True if what a tool was given names the file or where it lies."""
-        return any(place in text for text in _texts_in(event.get("tool_input")) for place in self._places)
+        """Return True if a tool's input names the file or its folder."""
+        return any(place in text for text in _iter_texts(event.get("tool_input")) for place in self._places)
 
 
-def _texts_in(value: Any) -> Iterator[str]:
-    """Yield the texts in what a tool was given, however deep; of a large one those that come first."""
-    pending, looked_at = [value], 0
-    while pending and looked_at < _MOST_LOOKED_AT:
+def _iter_texts(value: Any) -> Iterator[str]:
+    """Yield the texts in a tool's input, up to a limit."""
+    pending, checked = [value], 0
+    while pending and checked < _MAX_VALUES:
         value = pending.pop()
-        looked_at += 1
+        checked += 1
         if isinstance(value, str):
             yield value
         elif isinstance(value, dict):
@@ -172,15 +191,16 @@ def _texts_in(value: Any) -> Iterator[str]:
             pending.extend(value)
 
 
-def names_of(storage_root: str) -> frozenset[str]:
-    """Return the ways in which a tool's arguments may name a folder: as it was given, whole, from home, from here.
+def list_folder_names(storage_root: str) -> frozenset[str]:
+    """Return paths that name a folder: as configured, absolute, relative.
 
-    From home or from here by two parts of a path at least: one alone, such as `memory`, is in every other text.
+    Relative to the home or the current folder they have two parts at least: one part, such as `memory`, is in many
+    texts.
     """
-    given = storage_root.rstrip("/\\") or storage_root
-    names = {given}
-    with contextlib.suppress(OSError, RuntimeError, ValueError):  # no home, no folder to be in; no path
-        whole = Path(given).expanduser().absolute()
+    configured = storage_root.rstrip("/\\") or storage_root
+    names = {configured}
+    with contextlib.suppress(OSError, RuntimeError, ValueError):  # no home, no current folder, or no path
+        whole = Path(configured).expanduser().absolute()
         names |= {str(whole), os.path.realpath(whole)}
         for base, prefixes in ((Path.cwd(), ("./",)), (Path.home(), ("~/", "$HOME/", "${HOME}/"))):
             if whole.is_relative_to(base) and (parts := whole.relative_to(base).parts):
@@ -189,7 +209,7 @@ def names_of(storage_root: str) -> frozenset[str]:
     return frozenset(name for name in names if "/" in name or "\\" in name)
 
 
-def _key(event: dict[str, Any]) -> str:
-    """Return what distinguishes a call from others that are under way: its id where the host gives one."""
+def _get_key(event: dict[str, Any]) -> str:
+    """Return the key of a tool call: its ID, else its input."""
     call_id = event.get("tool_call_id")
     return call_id if isinstance(call_id, str) and call_id else repr(event.get("tool_input"))

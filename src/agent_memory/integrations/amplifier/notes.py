@@ -1,4 +1,4 @@
-"""What is kept of sessions for their resume: one small file each under `_sessions`.
+"""Notes of sessions for their resume: one small file each under `_sessions`.
 
 A note has the same protection as the memories next to it: a program that can write one can write the other.
 """
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-_REMEMBERED_SESSIONS: Final = 1000
+_MAX_NOTES: Final = 1000
 _FLAGS: Final = ("is_tainted", "is_stopped", "has_foreign_results")
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """State of a session that is kept for its resume.
+class SessionNote:
+    """State of a session for its resume.
 
     Attributes:
-        agent_id: The agent it was activated with, or None.
-        is_tainted: Whether an untrusted text came in.
-        is_stopped: Whether the user asked that nothing of the conversation is stored.
+        agent_id: Agent that it was activated with, or None.
+        is_tainted: True if untrusted text came in.
+        is_stopped: True if the user asked to store nothing of the conversation.
         has_foreign_results: True if a tool that is not ours answered.
         proposals: Open proposals, each with the time when it was shown.
         replaced: IDs of memories that the model replaced.
@@ -50,14 +50,18 @@ class Note:
     replaced: tuple[str, ...] = ()
 
 
-class SessionMemory:
-    """What is kept of sessions for their resume: one small file each under `_sessions`."""
+class SessionNotes:
+    """Notes of all sessions in one storage root.
+
+    Args:
+        root: Folder of all agents.
+    """
 
     def __init__(self, root: Path) -> None:
         self._folder = root / SESSIONS
 
-    def remember(self, session_id: str, note: Note) -> None:
-        """Keep a session's note in place of the one before.
+    def remember(self, session_id: str, note: SessionNote) -> None:
+        """Write a session's note in place of the last one.
 
         Raises:
             StorageError: It could not be written.
@@ -67,60 +71,62 @@ class SessionMemory:
         content = {"session_id": session_id, **asdict(note)}
         with translated(path, "write"):
             replace_file(path, json.dumps(content).encode(), durable=True)
-            self._forget_oldest()
+            self._delete_oldest()
             remove_leftovers(self._folder)
 
-    def recall(self, session_id: str) -> Note:
-        """Return what was kept of this session; an unreadable note counts as none."""
+    def recall(self, session_id: str) -> SessionNote:
+        """Return a session's note, an empty one if it cannot be read."""
         try:
             content = json.loads(self._path(session_id).read_text(encoding="utf-8"))
             name = content["agent_id"]
             flags = {flag: content.get(flag, False) is not False for flag in _FLAGS}
             shown = {str(proposal): float(moment) for proposal, moment in content.get("proposals", {}).items()}
             replaced = tuple(map(str, content.get("replaced", ())))
-            return Note(check_agent_id(name) if name is not None else None, **flags, proposals=shown, replaced=replaced)
+            return SessionNote(
+                check_agent_id(name) if name is not None else None, **flags, proposals=shown, replaced=replaced
+            )
         except (OSError, ValueError, KeyError, TypeError, AttributeError, AgentMemoryError):
-            return Note()
+            return SessionNote()
 
     def _path(self, session_id: str) -> Path:
         return self._folder / f"{hashlib.sha256(session_id.encode('utf-8', 'replace')).hexdigest()[:24]}.json"
 
-    def _forget_oldest(self) -> None:
+    def _delete_oldest(self) -> None:
         notes = sorted(self._folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for note in notes[_REMEMBERED_SESSIONS:]:
+        for note in notes[_MAX_NOTES:]:
             note.unlink(missing_ok=True)
 
 
-class Resume:
-    """Keeps the note of one session up to date, behind its conversation.
+class SessionResume:
+    """Note of one session, kept up to date in the background.
 
     Args:
-        session_id: The session.
-        root: Returns the folder of all agents, as it is configured by now.
-        note: Returns what is to be kept.
+        session_id: ID of the session.
+        root: Returns the folder of all agents, as configured now.
+        note: Returns the note as of now.
 
     Attributes:
-        settle: Waits for what is being kept.
+        settle: Waits until the note is written.
     """
 
-    def __init__(self, session_id: str, root: Callable[[], Path], note: Callable[[], Note]) -> None:
+    def __init__(self, session_id: str, root: Callable[[], Path], note: Callable[[], SessionNote]) -> None:
         self._session_id, self._root, self._note = session_id, root, note
         self._noting = asyncio.Lock()
         self._background = Background()
         self.settle = self._background.settle
 
-    def recall(self, session_id: str = "") -> Note:
-        """Return the note of this session, or of another session."""
-        return SessionMemory(self._root()).recall(session_id or self._session_id)
+    def recall(self, session_id: str = "") -> SessionNote:
+        """Return the note of this session, or of another one."""
+        return SessionNotes(self._root()).recall(session_id or self._session_id)
 
     async def remember(self) -> None:
-        """Keep the note as it is now."""
+        """Write the note as of now."""
         try:
-            async with self._noting:  # the note is made when it is its turn: none is written after a newer one
-                await asyncio.to_thread(SessionMemory(self._root()).remember, self._session_id, self._note())
-        except AgentMemoryError as error:  # what can only be read is read: no more is lost than the note at a resume
+            async with self._noting:  # the note is built under the lock, so that none overwrites a newer one
+                await asyncio.to_thread(SessionNotes(self._root()).remember, self._session_id, self._note())
+        except AgentMemoryError as error:  # only the resume loses something
             log.warning("session_not_remembered", code=error.code, error=error.message)
 
     def remember_soon(self) -> None:
-        """Keep the note as it is then, without waiting for it."""
+        """Write the note in the background, as of then."""
         self._background.run(self.remember())

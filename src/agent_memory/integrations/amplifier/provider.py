@@ -1,4 +1,4 @@
-"""`SessionModel`: the session's own provider as a language model."""
+"""The session's own provider as a language model."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 ROLE: Final = "fast"
-"""Role of the model that is asked; an application without roles has its session's model."""
-MOST_TOKENS: Final = 2_000
-"""Tokens of an answer at most."""
+"""Role of the model; an application without roles uses its session's model."""
+MAX_TOKENS: Final = 2_000
+"""Most tokens of an answer."""
 _LAST: Final = 100
 _PRICE_SECONDS: Final = 5.0
 
 
 class SessionModel:
-    """Answers a prompt by the provider that the session itself asks first.
+    """Language model: the provider that the session asks first.
 
     Args:
         coordinator: Coordinator of the host; it knows the providers at the time of a call.
@@ -44,7 +44,7 @@ class SessionModel:
         """
         provider, model = await self._choose()
         options = {"model": model} if model else {}
-        answer = await provider.complete(self._request(prompt, MOST_TOKENS), extended_thinking=False, **options)
+        answer = await provider.complete(self._request(prompt, MAX_TOKENS), extended_thinking=False, **options)
         return "".join(block.text for block in answer.content if getattr(block, "type", "") == "text")
 
     async def estimate_price(self, prompt_tokens: int, answer_tokens: int) -> tuple[float, str] | None:
@@ -63,7 +63,7 @@ class SessionModel:
         return price / 1_000_000, prices[0].currency
 
     async def _choose(self) -> tuple[Any, str]:
-        """Return a provider, and the name of its model if it is not the provider's own."""
+        """Return a provider and its model; empty for the provider's own."""
         providers = self._coordinator.get("providers") or {}
         resolver = self._coordinator.get_capability("model_role_resolver")
         for choice in await resolver.resolve(ROLE) if resolver is not None else ():
@@ -76,7 +76,7 @@ class SessionModel:
 
 
 def _get_priority(provider: Any) -> float:
-    """Return the priority of a provider, the lowest first, as loops read it."""
+    """Return the priority of a provider; the lowest comes first."""
     config = getattr(provider, "config", None)
     priority = getattr(provider, "priority", None)
     if priority is None and isinstance(config, dict):

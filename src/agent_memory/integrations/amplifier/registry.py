@@ -1,6 +1,6 @@
-"""The services open in this process, shared by a root session and its children, counted, closed by the last user.
+"""Open services of this process, shared within a root session.
 
-The only state of this package that outlives a session, and it is keyed by session.
+With the sessions in `session.py` this is the only state that is not of one session.
 """
 
 from __future__ import annotations
@@ -16,32 +16,38 @@ if TYPE_CHECKING:
     from agent_memory.memory import MemoryService
     from agent_memory.settings import ServiceSettings
 
-Key = tuple[str, str, str]
-"""Root session, storage root, agent."""
+ServiceKey = tuple[str, str, str]
+"""ID of the root session, storage root, name of the agent."""
 
 
 @dataclass(slots=True)
-class _Shared:
+class _SharedService:
     service: MemoryService
     users: int = 0
 
 
-_OPEN: Final[dict[Key, _Shared]] = {}
+_OPEN: Final[dict[ServiceKey, _SharedService]] = {}
 _LOCK: Final = threading.Lock()
 
 
 class ServiceShare:
-    """One session's share of the service of its agent: one per root session, storage root and agent."""
+    """Share of one session in its agent's service; the last closes it."""
 
     def __init__(self) -> None:
         self.service: MemoryService | None = None
-        self._key: Key | None = None
+        self._key: ServiceKey | None = None
         self._opening = asyncio.Lock()
 
     async def opened(
         self, root_session: str, agent_id: str, settings: ServiceSettings, begin: Callable[[MemoryService], object]
     ) -> MemoryService:
-        """Return the service of an agent; of another than before, that one is given back and `begin` receives this one.
+        """Return the service of an agent, opened if another one was used.
+
+        Args:
+            root_session: ID of the root session.
+            agent_id: Name of the agent.
+            settings: Settings of the service.
+            begin: Receives a service that this session did not have before.
 
         Raises:
             ValidationError, ConfigurationError, StorageError: It cannot be opened.
@@ -60,7 +66,7 @@ class ServiceShare:
                     await asyncio.to_thread(unlock_files, agent_id, settings)
                 with _LOCK:
                     opened = _OPEN.get(key)
-                    shared = opened or _OPEN.setdefault(key, _Shared(create_service(agent_id, settings)))
+                    shared = opened or _OPEN.setdefault(key, _SharedService(create_service(agent_id, settings)))
                     shared.users += 1
                 self._key, self.service = key, shared.service
                 if opened is None:
@@ -69,7 +75,7 @@ class ServiceShare:
             return self.service
 
     async def close(self) -> None:
-        """Give the service back, if one is open; its last user closes it."""
+        """Release the service; its last user closes it."""
         key, self._key, self.service = self._key, None, None
         if key is None:
             return

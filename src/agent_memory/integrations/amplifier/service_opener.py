@@ -1,4 +1,4 @@
-"""Opening of an agent's service for sessions; loads every layer."""
+"""Services of agents for sessions; loads every layer."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def create_service(agent_id: str, settings: ServiceSettings) -> MemoryService:
 
 
 def unlock_files(agent_id: str, settings: ServiceSettings) -> None:
-    """Get the key of encrypted files. Blocks.
+    """Load the key of encrypted files; blocks.
 
-    Call it in a thread: deriving a key from a passphrase takes 0.3 s.
+    Call it in a thread: a key from a passphrase takes 0.3 s.
 
     Raises:
         StorageError: The key or a journal is missing.

@@ -1,4 +1,4 @@
-"""`SessionConsent`: consent in one session, by all sources and a spoken request."""
+"""Consent in one session: all sources and a spoken request."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture.consent_requests import find_storing_request
 from agent_memory.errors import AgentMemoryError
-from agent_memory.integrations.amplifier.identity import activation, configured, read_host_rules
-from agent_memory.integrations.amplifier.projects import working_folder
+from agent_memory.integrations.amplifier.identity import (
+    find_agent_name,
+    find_working_folder,
+    get_activation,
+    read_host_rules,
+)
 from agent_memory.memory.consent_modes import Modes
 from agent_memory.memory.consent_sources import (
     MODULES,
@@ -29,20 +33,20 @@ if TYPE_CHECKING:
     from agent_memory.settings import Settings
 
 SPOKEN: Final = "the user's request in this conversation"
-_ALIKE: Final = 0.8
-"""Similarity from which on an unknown key is a misspelt limit: `enable`, `modes`."""
-_NO_LIMITS: Final = frozenset({*SWITCHES, "model"})
+_MIN_SIMILARITY: Final = 0.8
+"""Unknown keys from this similarity to a limit are misspelt: `enable`, `modes`."""
+_KNOWN_KEYS: Final = frozenset({*SWITCHES, "model"})
 """Keys that are not misspelt; `model` is a setting of other modules."""
-_MOUNTED: Final = ("tools", "hooks")
+_SECTIONS: Final = ("tools", "hooks")
 """Sections of the host's plan that list our modules."""
 
 
 class SessionConsent:
-    """The consent of one session, or of one sub-session.
+    """Consent of one session, or of one sub-session.
 
     Args:
-        coordinator: Of the host.
-        root: Consent of its root session, if that is known in this process.
+        coordinator: Coordinator of the host.
+        root: Consent of the root session, if this process has it.
         files: Reader of the files that limit memory.
     """
 
@@ -64,7 +68,7 @@ class SessionConsent:
     def take_limits(self, module: str, kind: type[Settings], raw: Any) -> Any:
         """Keep the limits in a module's configuration; return the rest.
 
-        A misspelt key of these is kept, too: it is reported, and memory stays off until it is corrected.
+        A misspelt key is kept, too: it is reported, and memory stays off until it is corrected.
         """
         if not isinstance(raw, dict):
             return raw
@@ -77,18 +81,22 @@ class SessionConsent:
     def resolve(self, settings: ServiceSettings, agent_id: str | None) -> ConsentState:
         """Return the present consent for an agent, or for none."""
         folders = find_own_folders(settings.storage_root, agent_id)
-        rules = [*self._files.read(folders, working_folder(self._coordinator)), *self.read_modules()]
+        rules = [*self._files.read(folders, find_working_folder(self._coordinator)), *self.read_modules()]
         if self.is_stopped:
             rules.append(ConsentRule(SPOKEN, modes=Modes("stopped")))
         return ConsentState((*rules, *read_host_rules(self._coordinator)))
 
-    def is_switched_off(self, settings: ServiceSettings) -> bool:
-        """Return True if a source clearly switches memory off.
+    def has_changed(self) -> bool:
+        """Return True if a file that limits memory changed since `resolve`."""
+        return self._files.has_changed()
 
-        What was not understood also means no memory, but is reported by the tools, which therefore stay.
+    def is_switched_off(self, settings: ServiceSettings) -> bool:
+        """Return True if a source without an error switches memory off.
+
+        After an error memory is off as well, but the tools stay, because they report it.
         """
         try:
-            agent_id = activation(self._coordinator) or configured(self._coordinator, settings.agent_id).agent_id
+            agent_id = get_activation(self._coordinator) or find_agent_name(self._coordinator, settings.agent_id)
             agent_id = agent_id or DEFAULT_AGENT
         except AgentMemoryError:
             agent_id = None  # the tools report it
@@ -96,7 +104,7 @@ class SessionConsent:
 
     def find_misplaced(self) -> list[str]:
         """Return warnings about host settings without effect."""
-        return find_misplaced(working_folder(self._coordinator))
+        return find_misplaced(find_working_folder(self._coordinator))
 
     async def hear(self, prompt: str, agent_id: str | None) -> bool:
         """Follow a request in a prompt; return True if it changed something."""
@@ -112,13 +120,13 @@ class SessionConsent:
         for module, block in self._blocks.items():
             blocks[module] = {**blocks.get(module, {}), **block}
         if self._module_rules[0] != blocks:
-            self._module_rules = blocks, read_module_rules(blocks, working_folder(self._coordinator))
+            self._module_rules = blocks, read_module_rules(blocks, find_working_folder(self._coordinator))
         return self._module_rules[1]
 
     def _iter_plan(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield the configuration of each of our modules in the host's plan."""
+        """Yield the limits of each of our modules in the host's plan."""
         plan = self._coordinator.config
-        for section in _MOUNTED if isinstance(plan, dict) else ():
+        for section in _SECTIONS if isinstance(plan, dict) else ():
             for entry in plan.get(section) or ():
                 config = entry.get("config") if isinstance(entry, dict) else None
                 if isinstance(config, dict) and entry.get("module") in MODULES:
@@ -126,4 +134,4 @@ class SessionConsent:
 
 
 def _is_misspelt(key: str) -> bool:
-    return key not in _NO_LIMITS and bool(difflib.get_close_matches(key, SWITCHES, 1, _ALIKE))
+    return key not in _KNOWN_KEYS and bool(difflib.get_close_matches(key, SWITCHES, 1, _MIN_SIMILARITY))

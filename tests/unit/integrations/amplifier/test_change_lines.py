@@ -123,6 +123,33 @@ async def test_change_without_a_display_is_injected_into_the_next_turn(begin: Be
     assert await chat.say("and now?") == ""
 
 
+async def test_line_of_a_stored_memory_reads_nothing(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
+    display = Display()
+    chat = await begin(display)
+    service = await chat.session.require()
+
+    async def fail(*_: object, **__: object) -> None:
+        raise AssertionError("the store is read again")
+
+    for reader in ("get", "texts_of", "browse", "valid_among"):
+        monkeypatch.setattr(service.admin, reader, fail)
+        monkeypatch.setattr(service.storage, reader, fail)
+    await service.store("Kim likes tea.", chat.session.caller)
+    await chat.session.lines.settle()
+    assert display.lines == ['Kept: "Kim likes tea." (say "undo that")']
+
+
+async def test_line_of_a_text_deleted_before_it_is_not_shown(begin: Begin) -> None:
+    chat = await begin()
+    service = await chat.session.require()
+    texts = ("Kim likes tea.", "Lee likes coffee.")
+    kim, _ = [(await service.store(text, chat.session.caller)).memory for text in texts]
+    await service.storage.forget_many([kim.id])
+    injected = await chat.say("thanks")
+    assert "Lee likes coffee." in injected
+    assert "Kim" not in injected
+
+
 @pytest.mark.parametrize("has_display", [True, False])
 async def test_undo_that_takes_back_what_was_kept(begin: Begin, has_display: bool) -> None:
     display = Display() if has_display else None

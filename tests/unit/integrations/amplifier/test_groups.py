@@ -31,7 +31,7 @@ async def test_what_is_said_of_the_session_goes_before_what_is_said_of_all(
     coordinator = coordinator_of("root-1", config=plan(tenant_id=configured))
     coordinator.register_capability("tenant_id", capability)
     session = MemorySession.of(coordinator)
-    session.belonging.say(setting, None)
+    session.group_settings.add_settings(setting, None)
     assert session.group() == group
     await session.release()
 

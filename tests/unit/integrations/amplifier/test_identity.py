@@ -10,7 +10,13 @@ import pytest
 
 from agent_memory.errors import AgentMemoryError, IdentityError, ValidationError
 from agent_memory.integrations.amplifier import session as host_session
-from agent_memory.integrations.amplifier.identity import Activated, configured, delegate_name, is_memory_assistant
+from agent_memory.integrations.amplifier.identity import (
+    AgentActivation,
+    get_delegate_name,
+    is_memory_assistant,
+    read_host_rules,
+)
+from agent_memory.memory.consent_state import ConsentState
 from tests.support import coordinator_of, plan, raises
 from tests.unit.integrations.amplifier.conftest import heard, host_of
 
@@ -21,7 +27,7 @@ if TYPE_CHECKING:
     from tests.unit.integrations.amplifier.conftest import Sessions
 
 
-async def wish(session: MemorySession, name: str) -> Activated:
+async def wish(session: MemorySession, name: str) -> AgentActivation:
     """Have the user ask for an agent, then the model activate it."""
     session.turn.begin(f"start as {name}")
     return await session.activate(name)
@@ -125,12 +131,12 @@ async def test_a_configured_name_that_cannot_be_one_is_an_error_not_another_agen
         ({"enable": False, "mode": "manuel"}, False, "manual", "did you mean 'enabled'?"),
     ],
 )
-def test_mode_and_switch_are_read_from_the_plan_and_what_is_not_understood_limits_memory_and_is_told(
+def test_consent_in_the_plan_with_an_error_limits_memory(
     memory: Any, enabled: bool, mode: str, words: str | None
 ) -> None:
-    found = configured(coordinator_of(config=plan(memory=memory)), "bob")
-    assert (found.enabled, found.mode) == (enabled, mode)
-    assert found.warnings == () if words is None else words in " ".join(found.warnings)
+    consent = ConsentState(read_host_rules(coordinator_of(config=plan(memory=memory))))
+    assert (consent.is_enabled, consent.get_mode()) == (enabled, mode)
+    assert consent.warnings == () if words is None else words in " ".join(consent.warnings)
 
 
 async def test_a_switch_that_is_not_understood_says_so_where_memory_is_asked_for(make_session: Sessions) -> None:
@@ -171,7 +177,7 @@ async def test_a_session_that_is_resumed_is_switched_off_by_the_configuration_of
 async def test_an_activation_is_told_and_leaves_the_mode_as_it_is(make_session: Sessions) -> None:
     session = make_session(config=plan(memory={"mode": "manual"}))
     events = heard(session, "memory:activated")
-    assert await wish(session, "bob") == Activated("bob", is_new=True)
+    assert await wish(session, "bob") == AgentActivation("bob", is_new=True)
     assert host_of(session).get_capability("agent_identity") == "bob"
     assert (await session.require()).agent_id == "bob"
     assert [(event["previous"], event["reason"]) for event in events] == [(None, "tool")]
@@ -202,7 +208,7 @@ async def test_an_activation_needs_a_wish_in_the_users_own_words(
     session = make_session(settings=settings)
     session.turn.begin(words)
     if allowed:
-        assert await session.activate("alice") == Activated("alice", settings.get("agent_id"), is_new=True)
+        assert await session.activate("alice") == AgentActivation("alice", settings.get("agent_id"), is_new=True)
         assert (await session.require()).agent_id == "alice"
         return
     with raises(IdentityError, "needs_user") as refused:
@@ -254,7 +260,7 @@ async def test_activating_the_active_agent_changes_nothing(make_session: Session
     session = make_session(settings={"agent_id": "bob"})
     service = await session.require()
     events = heard(session, "memory:activated")
-    assert await session.activate("bob") == Activated("bob", "bob")
+    assert await session.activate("bob") == AgentActivation("bob", "bob")
     assert await session.require() is service
     assert events == []
 
@@ -263,7 +269,7 @@ async def test_an_agent_is_itself_in_any_spelling_active_or_not(make_session: Se
     (root / "Bob").mkdir(parents=True)
     session = make_session(settings={"agent_id": "bob"})
     service = await session.require()
-    assert await session.activate("BOB") == Activated("Bob", "bob")
+    assert await session.activate("BOB") == AgentActivation("Bob", "bob")
     assert await session.require() is service
     assert (await wish(make_session("other"), "bOB")).agent_id == "Bob"
     assert [path.name for path in root.iterdir() if not path.name.startswith("_")] == ["Bob"]
@@ -384,7 +390,7 @@ def test_the_memory_assistant_is_known_by_its_name(session_id: str, agent_name: 
     config = {"session": {"metadata": {"agent_name": agent_name}}} if agent_name else {"session": None}
     coordinator = coordinator_of(session_id, parent_id="root-1", config=config)
     assert is_memory_assistant(coordinator) is expected
-    assert delegate_name(coordinator) == (agent_name or session_id.rpartition("_")[2])
+    assert get_delegate_name(coordinator) == (agent_name or session_id.rpartition("_")[2])
 
 
 # -- sub-agents with an agent of their own ----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.integrations.amplifier.consent import mode_of
-from agent_memory.integrations.amplifier.modes import MODES, Modes, read_modes, strictest
+from agent_memory.memory.consent_modes import MODES, Modes, read_modes, strictest
 from tests.support import plan
 from tests.unit.integrations.amplifier.conftest import host_of
 

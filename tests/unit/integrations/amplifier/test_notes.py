@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.integrations.amplifier import notes as host_notes
-from agent_memory.integrations.amplifier.notes import Note, SessionMemory
+from agent_memory.integrations.amplifier.notes import SessionNote, SessionNotes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     ],
 )
 def test_an_unreadable_note_counts_as_none(tmp_path: Path, note: str) -> None:
-    memory = SessionMemory(tmp_path)
-    memory.remember("one", Note("bob", is_tainted=True))
-    assert memory.recall("one") == Note("bob", is_tainted=True)
+    memory = SessionNotes(tmp_path)
+    memory.remember("one", SessionNote("bob", is_tainted=True))
+    assert memory.recall("one") == SessionNote("bob", is_tainted=True)
     (kept,) = (tmp_path / "_sessions").iterdir()
     kept.write_text(note, errors="surrogateescape")
-    assert memory.recall("one") == Note()
+    assert memory.recall("one") == SessionNote()
 
 
 @pytest.mark.parametrize("session_id", ["../../x", "a/b", "\ud800", "x" * 5000])
 def test_no_session_id_leads_out_of_the_folder(tmp_path: Path, session_id: str) -> None:
-    SessionMemory(tmp_path).remember(session_id, Note("bob"))
-    assert SessionMemory(tmp_path).recall(session_id) == Note("bob")
+    SessionNotes(tmp_path).remember(session_id, SessionNote("bob"))
+    assert SessionNotes(tmp_path).recall(session_id) == SessionNote("bob")
     assert [path.parent.name for path in tmp_path.rglob("*.json")] == ["_sessions"]
 
 
 def test_only_so_many_sessions_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_notes, "_REMEMBERED_SESSIONS", 3)
+    monkeypatch.setattr(host_notes, "_MAX_NOTES", 3)
     for number in range(6):
-        SessionMemory(tmp_path).remember(f"session {number}", Note("bob"))
+        SessionNotes(tmp_path).remember(f"session {number}", SessionNote("bob"))
     assert len(list((tmp_path / "_sessions").glob("*.json"))) == 3

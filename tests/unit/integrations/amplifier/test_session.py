@@ -115,7 +115,7 @@ async def test_a_backend_of_a_later_version_is_a_clear_error(make_session: Sessi
 
 async def test_a_host_that_refuses_an_event_costs_nobody_anything(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob"})
-    await session.emit("memory:stored", {"cannot": {"be": object()}, ("tuple", "key"): float("nan")})  # type: ignore[dict-item]
+    await session.conversation.emit("memory:stored", {"cannot": {"be": object()}, ("tuple", "key"): float("nan")})  # type: ignore[dict-item]
     service = await session.require()
     assert (await service.store({"content": "tea"}, session.caller)).memory.content == "tea"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -121,6 +122,47 @@ async def test_consent_file_limits_at_once_with_its_line(make_session: Sessions,
     (root / place / "consent.yaml").write_text("enabled: false\n")
     with pytest.raises(IdentityError, match="switched off"):
         await session.require()
+
+
+async def test_identity_without_a_change_is_the_same_object(make_session: Sessions, root: Path) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    child = make_session("root-1-c_coder", parent_id="root-1", settings={"agent_id": "bob"})
+    before = session.identity(), child.identity()
+    await say(session, "Good morning.")
+    await session.require()
+    resolved = session.identity(), child.identity()
+    assert before == resolved
+    await session.require()
+    assert (session.identity(), child.identity()) == resolved
+    assert session.identity() is session.current_identity is resolved[0]
+    assert child.current_identity is resolved[1]
+
+
+async def test_consent_file_of_same_size_and_time_is_read_again(make_session: Sessions, root: Path) -> None:
+    session = make_session(settings={"agent_id": "bob"})
+    root.mkdir()
+    file = root / "consent.yaml"
+    file.write_text("enabled: true\n")
+    status = file.stat()
+    child = make_session("root-1-c_coder", parent_id="root-1", settings={"agent_id": "bob"})
+    assert (session.identity().enabled, child.identity().enabled) == (True, True)
+    file.write_text("enabled: 'no'\n")
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert file.stat().st_size == status.st_size
+    assert (child.identity().enabled, session.identity().enabled) == (False, False)
+
+
+async def test_broken_link_to_a_policy_after_the_first_use_is_seen(
+    make_session: Sessions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = tmp_path / "policy.yaml"
+    session = make_session(settings={"agent_id": "bob"})
+    monkeypatch.setattr(session.consent, "_files", consent_sources.ConsentFiles(policy))
+    assert session.identity().enabled
+    policy.symlink_to(tmp_path / "missing.yaml")
+    assert not session.identity().enabled
+    policy.unlink()
+    assert session.identity().enabled
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.integrations.amplifier import session as host_session
-from agent_memory.integrations.amplifier.notes import Note, Resume, SessionMemory
-from agent_memory.integrations.amplifier.strangers import Strangers, calls_in
+from agent_memory.integrations.amplifier.messages import iter_tool_calls
+from agent_memory.integrations.amplifier.notes import SessionNote, SessionNotes, SessionResume
+from agent_memory.integrations.amplifier.taint import UntrustedTools
 from agent_memory.settings import ToolSettings
 from tests.support import coordinator_of, memory_of, plan
 from tests.unit.integrations.amplifier.conftest import host_of
@@ -49,19 +50,19 @@ OURS = [
 
 
 @pytest.fixture
-def strangers() -> Strangers:
+def tools() -> UntrustedTools:
     settings = ToolSettings()
-    return Strangers(settings.low_trust_tools, settings.trusted_tools)
+    return UntrustedTools(settings.low_trust_tools, settings.trusted_tools)
 
 
 @pytest.mark.parametrize("name", THEIRS)
-def test_a_tool_that_reaches_out_brings_strangers_words(strangers: Strangers, name: str) -> None:
-    assert strangers.speak_by(name, {})
+def test_a_tool_that_reaches_out_brings_strangers_words(tools: UntrustedTools, name: str) -> None:
+    assert tools.matches(name, {})
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_a_tool_that_reads_what_is_here_does_not(strangers: Strangers, name: str) -> None:
-    assert not strangers.speak_by(name, {"query": "see https://x.example"} if name not in {"bash", "run_tests"} else {})
+def test_a_tool_that_reads_what_is_here_does_not(tools: UntrustedTools, name: str) -> None:
+    assert not tools.matches(name, {"query": "see https://x.example"} if name not in {"bash", "run_tests"} else {})
 
 
 @pytest.mark.parametrize("shell", ["bash", "Bash", "shell", "run_command", "execute_command", "terminal", "powershell"])
@@ -87,10 +88,10 @@ def test_a_tool_that_reads_what_is_here_does_not(strangers: Strangers, name: str
     ],
 )
 def test_a_shell_brings_them_when_it_calls_the_network(
-    strangers: Strangers, shell: str, command: str, theirs: bool
+    tools: UntrustedTools, shell: str, command: str, theirs: bool
 ) -> None:
-    assert strangers.speak_by(shell, {"command": command}) is theirs
-    assert strangers.speak_by(shell, json.dumps({"command": command})) is theirs
+    assert tools.matches(shell, {"command": command}) is theirs
+    assert tools.matches(shell, json.dumps({"command": command})) is theirs
 
 
 @pytest.mark.parametrize(
@@ -108,9 +109,9 @@ def test_a_shell_brings_them_when_it_calls_the_network(
         ("grep -r agent-memory docs", False),
     ],
 )
-def test_a_shell_brings_them_when_it_shows_what_we_keep(strangers: Strangers, command: str, shows: bool) -> None:
-    assert strangers.speak_by("bash", {"command": command}) is shows
-    assert not strangers.speak_by("read_file", {"path": command})
+def test_a_shell_brings_them_when_it_shows_what_we_keep(tools: UntrustedTools, command: str, shows: bool) -> None:
+    assert tools.matches("bash", {"command": command}) is shows
+    assert not tools.matches("read_file", {"path": command})
 
 
 @pytest.mark.parametrize(
@@ -136,8 +137,8 @@ async def test_a_tool_that_reads_the_agents_files_brings_what_strangers_said(
 
 
 def test_a_name_spelled_out_counts_although_it_is_trusted_by_default() -> None:
-    assert Strangers(("Code_Search",), ToolSettings().trusted_tools).speak_by("code_search", None)
-    assert not Strangers(("*search*",), ("code_*",)).speak_by("code_search", None)
+    assert UntrustedTools(("Code_Search",), ToolSettings().trusted_tools).matches("code_search", None)
+    assert not UntrustedTools(("*search*",), ("code_*",)).matches("code_search", None)
 
 
 async def hear(session: MemorySession, tool: str, **data: Any) -> None:
@@ -334,8 +335,8 @@ async def test_a_conversation_that_was_there_before_is_looked_through(
         [{"role": "assistant", "tool_calls": [{"tool": "read_file", "arguments": {"path": "x"}}]}],
     ],
 )
-def test_a_conversation_without_strangers_is_none_whatever_its_form(strangers: Strangers, messages: list[Any]) -> None:
-    assert not any(strangers.speak_by(name, given) for name, given in calls_in(messages))
+def test_a_conversation_without_strangers_is_none_whatever_its_form(tools: UntrustedTools, messages: list[Any]) -> None:
+    assert not any(tools.matches(name, tool_input) for name, tool_input in iter_tool_calls(messages))
 
 
 async def test_a_conversation_that_cannot_be_read_costs_no_prompt(make_session: Sessions) -> None:
@@ -350,7 +351,7 @@ async def test_a_conversation_that_cannot_be_read_costs_no_prompt(make_session: 
 
 
 def test_a_note_is_taken_over_also_where_nothing_runs_yet(make_session: Sessions, root: Path) -> None:
-    SessionMemory(root).remember("one", Note("bob", is_tainted=True))
+    SessionNotes(root).remember("one", SessionNote("bob", is_tainted=True))
     session = make_session("one", is_resumed=True)
     assert session.identity().agent_id == "bob"
     assert session.caller.trust == "low"
@@ -365,19 +366,19 @@ async def test_a_session_whose_host_keeps_no_conversation_is_no_trouble(make_ses
 
 async def test_of_two_notes_at_once_the_newer_is_the_last(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tainted: list[str] = []
-    resume = Resume("root-1", lambda: root, lambda: Note("bob", is_tainted=bool(tainted)))
-    remember, newer_is_written = SessionMemory.remember, threading.Event()
+    resume = SessionResume("root-1", lambda: root, lambda: SessionNote("bob", is_tainted=bool(tainted)))
+    remember, newer_is_written = SessionNotes.remember, threading.Event()
 
-    def slow_when_clean(self: SessionMemory, session_id: str, note: Note) -> None:
+    def slow_when_clean(self: SessionNotes, session_id: str, note: SessionNote) -> None:
         if not note.is_tainted:
             newer_is_written.wait(0.2)
         remember(self, session_id, note)
         if note.is_tainted:
             newer_is_written.set()
 
-    monkeypatch.setattr(SessionMemory, "remember", slow_when_clean)
+    monkeypatch.setattr(SessionNotes, "remember", slow_when_clean)
     older = asyncio.create_task(resume.remember())
     await asyncio.sleep(0)
     tainted.append("web_fetch")
     await asyncio.gather(older, resume.remember())
-    assert SessionMemory(root).recall("root-1").is_tainted
+    assert SessionNotes(root).recall("root-1").is_tainted

@@ -1,4 +1,4 @@
-"""Which tools bring a stranger's words into a conversation, by name or a shell's orders; and whether they did."""
+"""Untrusted text in a conversation, and the tools that bring it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
 LOW_TRUST: Final = "a memory of low trust"
-"""What brings a stranger's words back that one of our own tools shows."""
+"""Name of the source if one of our own tools brings untrusted text back."""
 _MAX_INPUT: Final = 100_000
-"""Characters of a command that are looked at."""
+"""Characters of a command that are checked."""
 
 _SHELL: Final = re.compile(
     r"bash|shell|terminal|command|exec|interpreter|repl(?:_|$)|(?:^|_)(?:sh|zsh|cmd|run|process)(?:_|$)|^python$"
@@ -25,23 +25,24 @@ _NETWORK: Final = re.compile(
     re.IGNORECASE,
 )
 _REACHES_OUT: Final = re.compile(r"web|http|url|fetch|mail|online|internet|brows|curl|wget|remote|download|crawl|scrap")
-"""A part of a name that a pattern for local tools does not excuse: who names a tool may be a stranger."""
+"""Part of a name that no pattern for local tools excuses: the name may come from an untrusted source."""
 _SHOWS_OURS: Final = re.compile(
     r"\b(?:agent-memory|agent_memory\.cli)(?:\s+-\S+(?:\s+[^\s-]\S*)?){0,4}?\s+(?:search|list|ls|show|why|history|"
     r"restore|undo|briefing|conflicts|suspects|resources|topics?|entity|entities|episodes|summaries|export|archive|"
     r"workspace\s+(?:table|row|next|status|diff|export))\b"
 )
-"""Commands of our own that show what strangers said, too, with a mark that a model may overlook."""
+"""Commands of our own that also show untrusted text, with a mark that a model may overlook."""
 
 
 class Taint:
-    """Whether a stranger's text is in a conversation: one for a root session and all its children.
+    """Untrusted text in the conversation of a root session and its children.
 
-    What a child read comes back to its root in the child's answer, and what a root read goes to a child in its orders.
+    The text that a child read comes back to the root in its answer, and that of the root goes to a child in its task.
 
     Attributes:
-        by: The tool that brought it first, or None.
+        by: Name of the first tool that brought it, or None.
         has_foreign_results: True if a tool that is not ours answered.
+        on_change: Called after each change.
     """
 
     def __init__(self) -> None:
@@ -50,7 +51,7 @@ class Taint:
         self.on_change: Callable[[], None] = lambda: None
 
     def note(self, by: str) -> None:
-        """Note that a stranger's text came in."""
+        """Note that untrusted text came in."""
         if self.by is None:
             self.by = by
             self.on_change()
@@ -71,32 +72,32 @@ class Taint:
             self.on_change()
 
 
-class Strangers:
-    """Tells a tool whose output is a stranger's words from one that reads what is here.
+class UntrustedTools:
+    """Tools with untrusted output, by name and by a shell's commands.
 
     Args:
-        patterns: Names of tools (`fnmatch`, case ignored) whose output is strangers' words.
-        trusted: Names of tools that are not, although a pattern fits; a name that `patterns` spells out is not among
-            them, nor one that says that it reaches out, such as `grep_web`, unless it is spelled out here.
+        patterns: Patterns (`fnmatch`, case ignored) of names of untrusted tools.
+        trusted: Patterns of names of trusted tools. They do not excuse a name that is spelled out in `patterns`, nor,
+            as patterns, a name such as `grep_web` that says that the tool reaches out.
     """
 
     def __init__(self, patterns: Iterable[str], trusted: Iterable[str]) -> None:
         self._patterns = tuple(pattern.lower() for pattern in patterns)
         self._trusted = tuple(pattern.lower() for pattern in trusted)
 
-    def are_spelled_out(self, tool_name: str) -> bool:
+    def has_name(self, tool_name: str) -> bool:
         """Return True if a pattern is exactly the name of a tool."""
         return tool_name.lower() in self._patterns
 
-    def speak_by(self, tool_name: str, tool_input: Any) -> bool:
-        """Return True if what this tool answered holds a stranger's words.
+    def matches(self, tool_name: str, tool_input: Any) -> bool:
+        """Return True if the answer of a tool call is untrusted text.
 
         Args:
-            tool_name: The tool's.
-            tool_input: What it was called with; only a shell's is looked at.
+            tool_name: Name of the tool.
+            tool_input: Input of the call; checked for shells alone.
         """
         name = tool_name.lower()
-        if self.are_spelled_out(name):
+        if self.has_name(name):
             return True
         if name in self._trusted:
             return False
@@ -106,20 +107,5 @@ class Strangers:
             return True
         if _SHELL.search(name) is None:
             return False
-        ordered = str(tool_input)[:_MAX_INPUT]
-        return _NETWORK.search(ordered) is not None or _SHOWS_OURS.search(ordered) is not None
-
-
-def calls_in(messages: Iterable[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield name and input of each tool call in a conversation, in any of the forms that hosts keep it."""
-    for message in messages:
-        if not isinstance(message, dict):
-            continue
-        content = message.get("content")
-        for call in (*(message.get("tool_calls") or ()), *(content if isinstance(content, list) else ())):
-            if not isinstance(call, dict):
-                continue
-            inner = call["function"] if isinstance(call.get("function"), dict) else call
-            name = inner.get("name") or inner.get("tool")
-            if isinstance(name, str):
-                yield name, inner.get("arguments") or inner.get("input")
+        command = str(tool_input)[:_MAX_INPUT]
+        return _NETWORK.search(command) is not None or _SHOWS_OURS.search(command) is not None
