@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from agent_memory.models import Memory
 from agent_memory.scratchpad import render
 from agent_memory.settings import OFFERED_TOOLS
-from amplifier_module_tool_memory_semantic import ALL_TOOLS
+from agent_memory.tools import ALL_TOOLS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -9,7 +9,7 @@ from typing import Final
 import yaml
 
 from agent_memory.settings import OFFERED_TOOLS
-from amplifier_module_tool_memory_semantic import ALL_TOOLS
+from agent_memory.tools import ALL_TOOLS
 
 ENCODING: Final = "o200k_base"
 _HERE: Final = Path(__file__).resolve().parents[1]

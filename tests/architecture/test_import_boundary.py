@@ -14,8 +14,8 @@ from tests.concurrency.processes import environment
 if TYPE_CHECKING:
     from pathlib import Path
 
-MAX_MODULES: Final = 118
-"""Modules of ours. A ratchet: it may only fall."""
+MAX_MODULES: Final = 133
+"""Python modules of the library and of the main modules. A ratchet: it may only fall."""
 MAX_RATIO: Final = 1.0
 """CPU time of the main modules relative to amplifier-core + pydantic + numpy. Quiet machines measure 0.7 to 0.8."""
 FORBIDDEN: Final = (
@@ -61,7 +61,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def test_main_modules_load_few_modules(modules: list[str]) -> None:
-    own = [name for name in modules if f"{name}.".startswith("agent_memory.")]
+    own = [name for name in modules if f"{name}.".startswith(("agent_memory.", "amplifier_module_"))]
     assert 50 < len(own) <= MAX_MODULES
 
 

@@ -49,7 +49,8 @@ OWN: Final = {
     "agent_memory.memory": "loads every layer; help and completion do without them",
     "agent_memory.redaction": "its patterns take 30 ms to compile, which only a writer needs",
     "agent_memory.yaml_reading": "loads yaml",
-    "amplifier_module_tool_memory_semantic.digest": "loads knowledge, for agents with documents",
+    "agent_memory.tools": "its tools for documents load knowledge",
+    "agent_memory.integrations.amplifier.base_context": "for sessions without a context manager",
     "agent_memory.integrations.amplifier.service_opener": "loads every layer, which a session needs at its first use",
     "agent_memory.workspace": "needs SQLAlchemy and jsonschema, which are extras",
 }

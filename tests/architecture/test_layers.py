@@ -16,11 +16,11 @@ MODULES = REPOSITORY / "modules"
 
 # Imports go downward only. Names on one line are neighbours and do not import each other.
 LAYERS = (
-    ("modules", "cli"), ("integrations", "doctor", "engines"), ("privacy",), ("lifecycle",), ("care",),
+    ("modules", "cli"), ("integrations", "doctor", "engines"), ("tools",), ("privacy",), ("lifecycle",), ("care",),
     ("ingestion", "workspace"), ("knowledge",), ("tasks",), ("memory",), ("capture", "entities"), ("store",),
     ("index",), ("journal", "embeddings"), ("encryption",), ("files",), ("settings",), ("models",),
     ("redaction", "registry", "times"), ("language",),
-    ("errors", "installing", "late", "logs", "signals", "yaml_reading"),
+    ("errors", "installing", "late", "logs", "module_loader", "signals", "yaml_reading"),
 )  # fmt: skip
 # The package's front door re-exports what people use without the host; nothing below it may come back through it.
 FRONT = "__init__"

@@ -13,7 +13,7 @@ from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, refused_by_system
 from agent_memory.memories import MigratableStorage
 from agent_memory.storage import FileStorage, detect_storage
-from amplifier_module_tool_memory_semantic.tools import StatusTool
+from agent_memory.tools import StatusTool
 from tests.concurrency.processes import environment
 from tests.hostile.trouble import OFFLINE, inside, need_root, refusal
 from tests.support import memory_of, raises
@@ -127,10 +127,10 @@ async def test_what_the_system_refuses_is_a_tools_answer(error: Exception, monke
         raise error
 
     monkeypatch.setattr(StatusTool, "_run", refuse)
-    result = await StatusTool(cast("Any", None)).execute({})
-    assert not result.success
-    assert result.error["code"] == "system"
-    assert "What was stored before is safe." in result.error["message"]
+    answer = await StatusTool(cast("Any", None)).answer({})
+    assert answer.error is not None
+    assert answer.error["code"] == "system"
+    assert "What was stored before is safe." in answer.error["message"]
 
 
 def test_an_error_that_is_ours_to_mend_is_not_blamed_on_the_system() -> None:

@@ -51,3 +51,11 @@ def test_tools_work_without_all_packages(tmp_path: Path) -> None:
     report, log = run_core(tmp_path, *(f"agent_memory.{package}" for package in PACKAGES))
     check_report(report)
     assert log == ""
+
+
+def test_tools_with_documents_work_without_knowledge(tmp_path: Path) -> None:
+    (tmp_path / "agents" / "ann").mkdir(parents=True)
+    (tmp_path / "agents" / "ann" / "knowledge.yaml").write_text("")
+    report, log = run_core(tmp_path, "agent_memory.knowledge")
+    check_report(report)
+    assert log == ""

@@ -1,18 +1,23 @@
-"""context-memory-scratchpad: shows an agent its scratchpad. A decorator around the session's context manager.
+"""context-memory-scratchpad: shows an agent its scratchpad at the beginning of each request.
 
-List it under `tools:`, so that it is mounted after the context manager it wraps. As `session.context` it works too, on
-a base of its own.
+List it under `tools:`, so that it is mounted after the context manager that it wraps. It also works as
+`session.context`, on a context manager of its own.
 """
 
-from amplifier_module_context_memory_scratchpad import library
+import sys
+from pathlib import Path
 
 __amplifier_module_type__ = "context"
 
-try:
-    library.choose()
-    from amplifier_module_context_memory_scratchpad.mounting import MODULE_ID, ScratchpadContext, mount
-except (ImportError, AttributeError) as error:
-    library.problem(error)
-    mount = library.mount_nothing
+VERSION = "0.1.0"
+"""Version of this module and of the library that it needs."""
+_SOURCES = Path(__file__).resolve().parents[3] / "src"
 
-__all__ = ["MODULE_ID", "ScratchpadContext", "mount"]
+if (_SOURCES / "agent_memory").is_dir() and "agent_memory" not in sys.modules:
+    sys.path.insert(0, str(_SOURCES))  # else an earlier library that is installed would be used
+
+from agent_memory.module_loader import load_mount  # noqa: E402 - the path is set first
+
+mount = load_mount(__name__, VERSION)
+
+__all__ = ["VERSION", "mount"]

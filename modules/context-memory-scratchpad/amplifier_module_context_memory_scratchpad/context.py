@@ -1,4 +1,4 @@
-"""`ScratchpadContext`: a context manager that adds the scratchpad to each request's view and leaves all else alone."""
+"""Context manager that adds the memory to each request."""
 
 from __future__ import annotations
 
@@ -6,53 +6,46 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.integrations.amplifier import is_memory_assistant
+from agent_memory.integrations.amplifier.messages import text_of_content
+from agent_memory.integrations.amplifier.token_reserve import reserve_tokens
 from agent_memory.language.budget import estimate_tokens
-from agent_memory.memory.scratchpad_render import RenderedPad, render
-from agent_memory.settings import ScratchpadSettings
-from amplifier_module_context_memory_scratchpad.briefed import Briefed
-from amplifier_module_context_memory_scratchpad.reserve import reduced
+from agent_memory.memory.session_preface import SessionPreface
 
 if TYPE_CHECKING:
     from agent_memory.integrations.amplifier import MemorySession
-    from agent_memory.memory import MemoryService
-    from agent_memory.models import Scratchpad
+    from agent_memory.settings import ScratchpadSettings
 
 Message = dict[str, Any]
-_NOTHING = RenderedPad()
 _OURS = {"source": "agent-memory"}
 
 
 class ScratchpadContext:
-    """Decorates the mounted context manager.
+    """Decorator of the session's context manager.
 
-    The scratchpad stands right after the system message, with role user: it is data. It is never stored in the
-    history. It is made once and then frozen, so that it does not void the provider's prompt cache; made anew after a
-    compaction, a change of agent, or when something in it was forgotten, replaced or reworded by whatever process, or
-    has expired. The briefing stands behind it. It is made once, for the first prompt, and never again in the session;
-    it goes with what made it untrue.
+    Scratchpad and briefing follow the system message, with role user because they are data, and are never stored in the
+    conversation. The lines about changed memories precede the user's last message.
 
     Args:
-        inner: The context manager that keeps the conversation.
-        session: The memory of this session.
-        settings: What to show; None shows nothing (the configuration was wrong).
-        coordinator: The host's, which says whose session this is.
+        inner: Context manager that keeps the conversation.
+        session: Memory of this session.
+        settings: What to show; None shows nothing, because the configuration is wrong.
+        coordinator: Coordinator of the host, which knows whose session this is.
     """
 
     def __init__(
         self, inner: Any, session: MemorySession, settings: ScratchpadSettings | None, coordinator: Any
     ) -> None:
         self.inner = inner
-        self._session = session
-        self._settings = settings
-        self._coordinator = coordinator
-        self._pad = _NOTHING
-        self._made: Scratchpad | None = None
-        self._made_at = self._compactions = 0
-        tokens = settings.briefing_tokens if settings is not None and settings.briefing else None
-        self.briefed = Briefed(session, inner, tokens)
+        self._session, self._settings, self._coordinator = session, settings, coordinator
+        self.preface: SessionPreface | None = None
+        if settings is not None:
+            is_briefed = settings.briefing and not session.is_child
+            self.preface = SessionPreface(
+                settings, lambda: session.caller, self._get_last_prompt, is_briefed=is_briefed
+            )
 
     def __getattr__(self, name: str) -> Any:
-        if name == "inner":  # not there yet, while being copied or unpickled
+        if name == "inner":  # absent while being copied or unpickled
             raise AttributeError(name)
         return getattr(self.inner, name)
 
@@ -61,29 +54,28 @@ class ScratchpadContext:
         await self.inner.add_message(message)
 
     async def get_messages(self) -> list[Message]:
-        """Return the whole conversation, without the scratchpad: this is what a host saves."""
+        """Return the whole conversation, which a host saves, without the memory."""
         messages: list[Message] = await self.inner.get_messages()
         return messages
 
     async def set_messages(self, messages: list[Message]) -> None:
         """Replace the conversation, as on resume."""
-        self._made_at = -1
+        self.note_compaction()
         await self.inner.set_messages(messages)
 
     async def clear(self) -> None:
-        """Forget the conversation; the memories stay."""
+        """Delete the conversation; the memories stay."""
         await self.inner.clear()
         if not self._session.is_child:
             self._session.taint.clear()
 
     async def get_messages_for_request(self, token_budget: int | None = None, provider: Any = None) -> list[Message]:
-        """Return the inner manager's view for one request, with the scratchpad after the system message."""
-        pad = await self._frozen_pad()
-        changes = await self._changes()
-        reserve = pad.tokens + self.briefed.now.tokens + (estimate_tokens(changes) if changes else 0)
-        budget, seen_provider = reduced(token_budget, provider, self.inner, reserve)
-        view = list(await self.inner.get_messages_for_request(token_budget=budget, provider=seen_provider))
-        text = "\n\n".join(filter(None, [pad.text, self.briefed.now.text]))
+        """Return the inner manager's view of the conversation, with the memory."""
+        text, tokens = await self._get_preface()
+        changes = await self._get_changes()
+        reserve = tokens + (estimate_tokens(changes) if changes else 0)
+        budget, reduced_provider = reserve_tokens(token_budget, provider, self.inner, reserve)
+        view = list(await self.inner.get_messages_for_request(token_budget=budget, provider=reduced_provider))
         if text:
             position = 1 if view and view[0].get("role") == "system" else 0
             view.insert(position, {"role": "user", "content": text, "metadata": _OURS})
@@ -92,11 +84,29 @@ class ScratchpadContext:
         return view
 
     def note_compaction(self) -> None:
-        """Have the scratchpad made anew: the request's prefix changes anyway."""
-        self._compactions += 1
+        """Rebuild the scratchpad, because the request changes anyway."""
+        if self.preface is not None:
+            self.preface.expire()
 
-    async def _changes(self) -> str:
-        """Return the lines about memory of this turn; a sub-session has none."""
+    async def _get_preface(self) -> tuple[str, int]:
+        """Return scratchpad and briefing as text, and the tokens of it."""
+        if self.preface is None or not self._is_shown():
+            return "", 0
+        service = await self._session.service()
+        if service is None:
+            self.preface.clear()
+        else:
+            try:
+                await self.preface.refresh(service)
+            except AgentMemoryError as error:
+                await self._session.conversation.report_degraded("scratchpad", error)
+        return self.preface.text, self.preface.tokens
+
+    async def _get_changes(self) -> str:
+        """Return the lines about memories that changed in this turn.
+
+        A sub-session has none.
+        """
         if self._session.is_child or self._settings is None:
             return ""
         try:
@@ -105,45 +115,16 @@ class ScratchpadContext:
             await self._session.conversation.report_degraded("scratchpad", error)
             return ""
 
-    async def _frozen_pad(self) -> RenderedPad:
-        service = await self._session.service() if self._settings is not None and self._shows() else None
-        if service is None:
-            self.briefed.drop()
-            return _NOTHING
-        try:
-            if not await self._may_stay(service):
-                await self._make_anew(service)
-            await self.briefed.make_once(service, [each.id for each in self._made.entries] if self._made else [])
-        except AgentMemoryError as error:
-            await self._session.conversation.report_degraded("scratchpad", error)
-            # What was found untrue, or was another agent's, is gone by now; what cannot be looked at stays as it was.
-        return self._pad
+    def _is_shown(self) -> bool:
+        """Return True for root sessions, and for sub-sessions that are about memory."""
+        is_inherited = self._settings is not None and self._settings.inject_in_subsessions
+        return not self._session.is_child or is_inherited or is_memory_assistant(self._coordinator)
 
-    async def _may_stay(self, service: MemoryService) -> bool:
-        """Tell whether the scratchpad that was shown is to be shown again; one that is untrue is never shown again."""
-        made = self._made
-        if made is None:
-            return False
-        shown = [*made.entries, *self.briefed.now.memories]
-        is_same = made.agent_id == service.agent_id
-        if not is_same or not await service.pad.still_true(shown) or not await self.briefed.stands():
-            self._made, self._pad = None, _NOTHING
-            self.briefed.drop()
-            return False
-        return self._made_at == self._compactions
-
-    async def _make_anew(self, service: MemoryService) -> None:
-        compactions = self._compactions
-        made = await service.scratchpad(self._session.caller)
-        total = (await service.admin.tally()).count_current(self._session.caller.group)
-        self._pad = render(made.entries, made.agent_id, self._settings or ScratchpadSettings(), total)
-        self._made, self._made_at = made, compactions
-
-    def _shows(self) -> bool:
-        if not self._session.is_child:
-            return True
-        wanted = self._settings is not None and self._settings.inject_in_subsessions
-        return wanted or is_memory_assistant(self._coordinator)
+    async def _get_last_prompt(self) -> str:
+        """Return the user's last message."""
+        messages = await self.inner.get_messages()
+        position = _find_last_prompt(messages)
+        return text_of_content(messages[position].get("content")) if position < len(messages) else ""
 
 
 def _find_last_prompt(view: list[Message]) -> int:

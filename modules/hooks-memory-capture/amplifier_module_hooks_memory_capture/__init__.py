@@ -1,20 +1,19 @@
-"""hooks-memory-capture: notices what is worth remembering in a conversation. A thin adapter over the library."""
+"""hooks-memory-capture: stores what is worth remembering of a conversation."""
 
-from amplifier_module_hooks_memory_capture import library
+import sys
+from pathlib import Path
 
 __amplifier_module_type__ = "hook"
 
-try:
-    library.choose()
-    from amplifier_module_hooks_memory_capture.mounting import (
-        MODULE_ID,
-        STATISTICS_CAPABILITY,
-        CaptureHooks,
-        Recorder,
-        mount,
-    )
-except (ImportError, AttributeError) as error:
-    library.problem(error)
-    mount = library.mount_nothing
+VERSION = "0.1.0"
+"""Version of this module and of the library that it needs."""
+_SOURCES = Path(__file__).resolve().parents[3] / "src"
 
-__all__ = ["MODULE_ID", "STATISTICS_CAPABILITY", "CaptureHooks", "Recorder", "mount"]
+if (_SOURCES / "agent_memory").is_dir() and "agent_memory" not in sys.modules:
+    sys.path.insert(0, str(_SOURCES))  # else an earlier library that is installed would be used
+
+from agent_memory.module_loader import load_mount  # noqa: E402 - the path is set first
+
+mount = load_mount(__name__, VERSION)
+
+__all__ = ["VERSION", "mount"]

@@ -1,7 +1,6 @@
-"""`Intake`: what was said in a session waits here for the disk; no answer waits with it.
+"""Queue of a session's turns, which no answer waits for.
 
-Fails open and never silently: whatever cannot be kept is counted, logged and reported by event; the conversation goes
-on.
+A failure is counted, logged and reported by event; the conversation continues.
 """
 
 from __future__ import annotations
@@ -10,36 +9,37 @@ import asyncio
 import re
 from collections import Counter, deque
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.layout import folder_of
+from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.knowledge.llm.port import ModelBudget
 from agent_memory.logs import get_logger
 from agent_memory.models import utc_now
-from amplifier_module_hooks_memory_ingestion.behind import PAUSE_SECONDS, Behind
-from amplifier_module_hooks_memory_ingestion.keeper import Keeper, Portion
-from amplifier_module_hooks_memory_ingestion.losses import Losses
+from agent_memory.settings import KNOWLEDGE_TOOLS
+from amplifier_module_hooks_memory_ingestion.background_worker import PAUSE_SECONDS, BackgroundWorker
+from amplifier_module_hooks_memory_ingestion.skip_counter import SkipCounter
+from amplifier_module_hooks_memory_ingestion.turn_writer import TurnBatch, TurnWriter
 
 if TYPE_CHECKING:
     from agent_memory.integrations.amplifier import MemorySession
     from agent_memory.integrations.amplifier.provider import SessionModel
-    from agent_memory.knowledge.intake.drafting import ReceivedTurn
     from agent_memory.knowledge.tool_settings import IngestionSettings
 
 log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """How much may wait, and how long the end of a session may take.
+class IntakeLimits:
+    """Limits of a queue and of the end of a session.
 
     Attributes:
-        characters: Waiting at most; with more of them the disk is stuck, and the conversation must not grow the heap
-            because of that.
-        drain_seconds: For writing what waits.
-        work_seconds: For background work; the next session goes on with it.
+        characters: Waiting characters at most; with more the disk is stuck, and the heap must not grow.
+        drain_seconds: Time for writing what waits.
+        work_seconds: Time for background work, which the next session continues.
     """
 
     characters: int = 16_000_000
@@ -47,8 +47,8 @@ class Limits:
     work_seconds: float = 1.0
 
 
-_LIMITS: Final = Limits()
-_READ: Final = 100_000
+_LIMITS: Final = IntakeLimits()
+_MAX_SEARCHED: Final = 100_000
 _FORGET: Final = re.compile(
     r"forg[eo]t|delet|eras|remov|vergess|vergiss|l[öo]e?sch|oubli|effac|supprim|olvid|borra|elimin|esque[cç]|apag|"
     r"dimentic|cancell|verge+t|wis\b|zapomn|usu[nń]|забуд|удал|忘|削除|消|删|刪|잊|삭제",
@@ -57,98 +57,120 @@ _FORGET: Final = re.compile(
 
 
 def may_forget(turn: ReceivedTurn) -> bool:
-    """Tell whether the user may order that something be forgotten; whether it was is known when the turn has ended."""
-    return turn.role == "user" and _FORGET.search(turn.text[:_READ]) is not None
+    """Return True if the user may ask to forget something.
+
+    Whether something was forgotten is known at the end of the turn.
+    """
+    return turn.role == "user" and _FORGET.search(turn.text[:_MAX_SEARCHED]) is not None
 
 
-class Intake:
-    """Takes the turns of a session and has them written.
+class SessionIntake:
+    """Queue of the turns of a session, and their writers.
 
     Args:
-        session: Its memory.
-        settings: What it was configured with.
-        limits: What it may take.
-        model: The session's provider, if the settings let it digest passages.
+        session: Memory of the session.
+        settings: Settings of the module.
+        limits: Limits of the queue.
+        model: Provider of the session, if the settings let it digest passages.
 
     Attributes:
-        losses: What was not taken in.
+        skips: Counts of turns that were not kept.
     """
 
     def __init__(
         self,
         session: MemorySession,
         settings: IngestionSettings,
-        limits: Limits = _LIMITS,
+        limits: IntakeLimits = _LIMITS,
         model: SessionModel | None = None,
     ) -> None:
         self._session, self._settings, self._limits = session, settings, limits
         self._model, self._budget = model, ModelBudget(settings.model_calls, settings.model_tokens)
         self._agreed: set[str] = set()
         self._is_ending = False
-        self.losses = Losses(session)
-        self._said: list[ReceivedTurn] = []
+        self.skips = SkipCounter(session)
+        self._turn: list[ReceivedTurn] = []
         self._ended: list[tuple[tuple[ReceivedTurn, ...], bool]] = []
-        self._portions: deque[Portion] = deque()
-        self._keepers: dict[str, tuple[Keeper, Behind]] = {}
-        self._taken = self._chars = self._waiting = 0
-        self._trouble = ""
-        self._writing = asyncio.Lock()
+        self._batches: deque[TurnBatch] = deque()
+        self._writers: dict[str, tuple[TurnWriter, BackgroundWorker]] = {}
+        self._kept_count = self._char_count = self._turn_count = 0
+        self._failure = ""
+        self._write_lock = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
-        self._writer: asyncio.Task[None] | None = None
+        self._write_task: asyncio.Task[None] | None = None
         self._is_closed = self._forgets = False
 
-    def take(self, turn: ReceivedTurn) -> None:
-        """Note what was said; it is written when the turn has ended, or after `flush_seconds`."""
+    async def take(self, text: str, role: str, tool: str, *, is_low: bool) -> None:
+        """Queue a text, for the end of the turn or after `flush_seconds`."""
         if self._is_closed:
             return
-        if self._waiting >= self._settings.max_waiting or self._chars + len(turn.text) > self._limits.characters:
-            log.warning("ingestion_queue_full", waiting=self._waiting)
-            self.losses.count("queue_full")
+        turn = ReceivedTurn(text, role, tool, utc_now(), trust="low" if is_low else "high")
+        if (
+            self._turn_count >= self._settings.max_waiting
+            or self._char_count + len(turn.text) > self._limits.characters
+        ):
+            log.warning("ingestion_queue_full", waiting=self._turn_count)
+            self.skips.count("queue_full")
             return
         self._is_ending = False
-        self._said.append(turn)
-        self._waiting, self._chars = self._waiting + 1, self._chars + len(turn.text)
+        self._turn.append(turn)
+        self._turn_count, self._char_count = self._turn_count + 1, self._char_count + len(turn.text)
         if self._timer is None and not may_forget(turn):
             loop = asyncio.get_running_loop()
             self._timer = loop.call_later(self._settings.flush_seconds, self._flush_early)
 
     def note_forgetting(self) -> None:
-        """Note that something was forgotten in this turn, so that no statement is made of what was said in it."""
+        """Note that something was forgotten in this turn.
+
+        No statement is made of what was said in it.
+        """
         self._forgets = True
 
-    def end_turn(self, *, begin: bool = True) -> None:
-        """Have what was said in the turn written. Whose it is, is settled after the event that ended it."""
+    def hears_tool(self, name: str) -> bool:
+        """Return True if the results of a tool are kept."""
+        is_ours = name in KNOWLEDGE_TOOLS
+        return not is_ours and any(fnmatchcase(name, pattern) for pattern in self._settings.observe_tools)
+
+    def count_miss(self, reason: str) -> None:
+        """Count a text that could not be read."""
+        self.skips.count(reason)
+
+    async def end_turn(self) -> None:
+        """End the turn; its agent is looked up after the event that ended it."""
+        self._end_turn()
+
+    def _end_turn(self, *, is_written: bool = True) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         forgets, self._forgets = self._forgets, False
-        if self._said:
-            said, self._said = tuple(self._said), []
-            self._ended.append((said, forgets))
-            if begin:
+        if self._turn:
+            turns, self._turn = tuple(self._turn), []
+            self._ended.append((turns, forgets))
+            if is_written:
                 asyncio.get_running_loop().call_soon(self._assign)
 
-    def statistics(self) -> dict[str, Any]:
-        """Return what was taken in, what waits, what was not taken in and why, and what was made of it behind that."""
-        behind: Counter[str] = sum((each.done for _, each in self._keepers.values()), Counter())
+    def get_statistics(self) -> dict[str, Any]:
+        """Return counts of kept, waiting, skipped and processed texts."""
+        worked: Counter[str] = sum((worker.done for _, worker in self._writers.values()), Counter())
         return {
-            "taken": self._taken,
-            "waiting": self._waiting,
-            "skipped": dict(self.losses.by_reason),
-            "worked": dict(behind),
+            "taken": self._kept_count,
+            "waiting": self._turn_count,
+            "skipped": dict(self.skips.by_reason),
+            "worked": dict(worked),
             **({} if self._model is None else {"model": self._describe_model()}),
         }
 
     def note_answer(self) -> None:
         """Note the user's yes to the estimate of a model's use."""
-        agent_id = self._agent() if self._model is not None else None
+        agent_id = self._find_agent() if self._model is not None else None
         if agent_id is not None and self._session.proposals.is_agreed(get_model_proposal(agent_id)):
             self._session.proposals.close(get_model_proposal(agent_id))
             self._agreed.add(agent_id)
 
     def _describe_model(self) -> dict[str, Any]:
         """Return the calls of this session, and the counts of its agent."""
-        budget, agent_id = self._budget, self._agent()
+        budget, agent_id = self._budget, self._find_agent()
         spent = {"calls": budget.calls, "tokens": budget.tokens, "failures": dict(budget.failures)}
         if agent_id is None:
             return spent
@@ -156,112 +178,119 @@ class Intake:
         return spent | ModelUse.read(folder.path, utc_now()).get_counts()
 
     async def drain(self) -> None:
-        """Write what waits, and work on it a moment, each within a bound; what cannot be written keeps waiting."""
+        """Write what waits and process it, each within a time limit.
+
+        What cannot be written keeps waiting.
+        """
         self._is_ending = self._limits.work_seconds < self._settings.model_timeout  # too late to ask a model
-        self.end_turn(begin=False)
-        self._assign(begin=False)
+        self._end_turn(is_written=False)
+        self._assign(is_written=False)
         try:
             await asyncio.wait_for(self._write(), self._limits.drain_seconds)
         except TimeoutError:
-            log.warning("ingestion_not_drained", waiting=self._waiting)
-            self._trouble = "drain_timeout"
-        await asyncio.gather(*(behind.settle(self._limits.work_seconds) for _, behind in self._keepers.values()))
+            log.warning("ingestion_not_drained", waiting=self._turn_count)
+            self._failure = "drain_timeout"
+        await asyncio.gather(*(worker.settle(self._limits.work_seconds) for _, worker in self._writers.values()))
 
     async def close(self) -> None:
-        """Drain and stop; what could not be written is dropped, counted and told. May be called more than once."""
+        """Drain and stop; what was not written is dropped and reported.
+
+        May be called more than once.
+        """
         if self._is_closed:
             return
         await self.drain()
         self._is_closed = True
-        if self._writer is not None:
-            self._writer.cancel()
-            await asyncio.gather(self._writer, return_exceptions=True)
-        if self._waiting:
-            self.losses.count(self._trouble or "internal_error", self._waiting)
-            self._waiting = self._chars = 0
-            self._portions.clear()
-        await self.losses.tell(self._agent())
-        for keeper, _ in self._keepers.values():
-            await keeper.close()
+        if self._write_task is not None:
+            self._write_task.cancel()
+            await asyncio.gather(self._write_task, return_exceptions=True)
+        if self._turn_count:
+            self.skips.count(self._failure or "internal_error", self._turn_count)
+            self._turn_count = self._char_count = 0
+            self._batches.clear()
+        await self.skips.report(self._find_agent())
+        for writer, _ in self._writers.values():
+            await writer.close()
 
-    # -- behind the conversation --------------------------------------------------------------------------------------
+    # -- after the events ---------------------------------------------------------------------------------------------
 
     def _flush_early(self) -> None:
-        """Give what was said in a turn that takes long to the agent of the session, if it has one by now."""
+        """Write the texts of a long turn before its end."""
         self._timer = None
-        if self._agent() is not None and not any(map(may_forget, self._said)):
-            self.end_turn()
+        if self._find_agent() is not None and not any(map(may_forget, self._turn)):
+            self._end_turn()
 
-    def _agent(self) -> str | None:
-        """Return the agent that may keep what is said now; None where nothing may."""
+    def _find_agent(self) -> str | None:
+        """Return the agent that may keep what is said now, or None."""
         try:
             identity = self._session.identity()
         except AgentMemoryError:
-            return None  # the tools tell
+            return None  # the tools report it
         may_listen = identity.may_listen(self._session.project()) and self._session.problem is None
         return identity.agent_id if may_listen else None
 
-    def _assign(self, *, begin: bool = True) -> None:
-        """Settle whose the turns are that have ended; nobody's are dropped: memory is off."""
+    def _assign(self, *, is_written: bool = True) -> None:
+        """Assign ended turns to the agent; drop them while memory is off."""
         for turns, forgets in self._ended:
-            agent_id = self._agent()
+            agent_id = self._find_agent()
             try:
                 group = self._session.group() if agent_id is not None else ""
             except AgentMemoryError as error:
-                self.losses.count(error.code, len(turns))
+                self.skips.count(error.code, len(turns))
                 agent_id = None
             if agent_id is None:
-                self._forget(turns)
+                self._discount(turns)
             else:
-                self._portions.append(Portion(agent_id, group, turns, forgets))
+                self._batches.append(TurnBatch(agent_id, group, turns, forgets))
         self._ended = []
-        if begin and (self._portions or self.losses.is_untold) and (self._writer is None or self._writer.done()):
-            self._writer = asyncio.get_running_loop().create_task(self._write_soon())
+        is_idle = self._write_task is None or self._write_task.done()
+        if is_written and is_idle and (self._batches or self.skips.has_unreported):
+            self._write_task = asyncio.get_running_loop().create_task(self._write_soon())
 
-    def _forget(self, turns: tuple[ReceivedTurn, ...]) -> None:
-        self._waiting -= len(turns)
-        self._chars -= sum(len(each.text) for each in turns)
+    def _discount(self, turns: tuple[ReceivedTurn, ...]) -> None:
+        self._turn_count -= len(turns)
+        self._char_count -= sum(len(turn.text) for turn in turns)
 
     async def _write_soon(self) -> None:
         await asyncio.sleep(PAUSE_SECONDS)
         await self._write()
 
     async def _write(self) -> None:
-        async with self._writing:
+        async with self._write_lock:
             while True:
-                while self._portions and await self._keep(self._portions[0]):
-                    self._forget(self._portions.popleft().turns)
-                await self.losses.tell(self._agent())
-                if not self._portions or self._trouble:
+                while self._batches and await self._write_batch(self._batches[0]):
+                    self._discount(self._batches.popleft().turns)
+                await self.skips.report(self._find_agent())
+                if not self._batches or self._failure:
                     return
 
-    async def _keep(self, portion: Portion) -> bool:
-        """Write one portion; tell whether it is done with, written or not."""
-        keeper, behind = self._keeper(portion.agent_id)
+    async def _write_batch(self, batch: TurnBatch) -> bool:
+        """Write a batch; return False if it has to wait."""
+        writer, worker = self._get_writer(batch.agent_id)
         try:
-            refused = await keeper.keep(portion)
+            refused = await writer.write(batch)
         except AgentMemoryError as error:
-            if error.code != self._trouble:
+            if error.code != self._failure:
                 await self._session.conversation.report_degraded("ingestion", error)
-            self._trouble = error.code
+            self._failure = error.code
             if isinstance(error, StorageError):
-                return False  # it waits for the next turn
-            self.losses.count(error.code, len(portion.turns))
+                return False  # until the next turn
+            self.skips.count(error.code, len(batch.turns))
         except Exception as error:  # noqa: BLE001 - a defect of ours must not end the session
             log.warning("ingestion_failed", error=type(error).__name__)
-            self.losses.count("internal_error", len(portion.turns))
+            self.skips.count("internal_error", len(batch.turns))
         else:
-            self._trouble = ""
-            self._taken += len(portion.turns) - len(refused)
+            self._failure = ""
+            self._kept_count += len(batch.turns) - len(refused)
             for code in refused:
-                self.losses.count(code)
+                self.skips.count(code)
             if self._settings.background:
-                behind.begin()
+                worker.start()
         return True
 
-    def _keeper(self, agent_id: str) -> tuple[Keeper, Behind]:
-        if agent_id not in self._keepers:
-            keeper = Keeper(
+    def _get_writer(self, agent_id: str) -> tuple[TurnWriter, BackgroundWorker]:
+        if agent_id not in self._writers:
+            writer = TurnWriter(
                 self._session,
                 agent_id,
                 self._settings,
@@ -270,5 +299,5 @@ class Intake:
                 self._agreed,
                 lambda: self._is_ending,
             )
-            self._keepers[agent_id] = keeper, Behind(self._session, keeper.work)
-        return self._keepers[agent_id]
+            self._writers[agent_id] = writer, BackgroundWorker(self._session, writer.work)
+        return self._writers[agent_id]

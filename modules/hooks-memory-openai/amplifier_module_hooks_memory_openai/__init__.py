@@ -1,7 +1,7 @@
-"""hooks-memory-openai: brings the client of OpenAI's API into the host's environment.
+"""hooks-memory-openai: installs the client of OpenAI's API in the host's environment.
 
-The host installs what a module depends on, and no extras of the library. There is no behaviour here: the library
-uses the client when the setting `embedder: openai` asks for it.
+The host installs the dependencies of a module, but no extras of the library. The library uses the client when the
+setting `embedder: openai` asks for it.
 """
 
 from typing import Any
@@ -14,4 +14,4 @@ __all__ = ["MODULE_ID", "mount"]
 
 
 async def mount(_coordinator: Any, _config: dict[str, Any] | None = None) -> None:
-    """Listen to nothing: to be installed is all."""
+    """Do nothing; the module only has to be installed."""

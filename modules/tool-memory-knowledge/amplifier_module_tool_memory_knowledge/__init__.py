@@ -1,15 +1,19 @@
-"""tool-memory-knowledge: what an agent was given, by topic, as tools. A thin adapter over `agent_memory.knowledge`."""
+"""tool-memory-knowledge: an agent's documents and talks, by topic, as tools."""
 
-from amplifier_module_tool_memory_knowledge import library
+import sys
+from pathlib import Path
 
 __amplifier_module_type__ = "tool"
 
-try:
-    library.choose()
-    from amplifier_module_tool_memory_knowledge.mounting import MODULE_ID, mount
-    from amplifier_module_tool_memory_knowledge.tools import ALL_TOOLS, KnowledgeTool
-except (ImportError, AttributeError) as error:
-    library.problem(error)
-    mount = library.mount_nothing
+VERSION = "0.1.0"
+"""Version of this module and of the library that it needs."""
+_SOURCES = Path(__file__).resolve().parents[3] / "src"
 
-__all__ = ["ALL_TOOLS", "MODULE_ID", "KnowledgeTool", "mount"]
+if (_SOURCES / "agent_memory").is_dir() and "agent_memory" not in sys.modules:
+    sys.path.insert(0, str(_SOURCES))  # else an earlier library that is installed would be used
+
+from agent_memory.module_loader import load_mount  # noqa: E402 - the path is set first
+
+mount = load_mount(__name__, VERSION)
+
+__all__ = ["VERSION", "mount"]

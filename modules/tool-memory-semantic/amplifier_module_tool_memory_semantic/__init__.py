@@ -1,15 +1,19 @@
-"""tool-memory-semantic: an agent's memory as tools. A thin adapter over `agent_memory.memory`."""
+"""tool-memory-semantic: an agent's memory as tools."""
 
-from amplifier_module_tool_memory_semantic import library
+import sys
+from pathlib import Path
 
 __amplifier_module_type__ = "tool"
 
-try:
-    library.choose()
-    from amplifier_module_tool_memory_semantic.mounting import ALL_TOOLS, MODULE_ID, READING_TOOLS, MemoryTool, mount
-except (ImportError, AttributeError) as error:
-    from amplifier_module_tool_memory_semantic.absence import mount_explanation
+VERSION = "0.1.0"
+"""Version of this module and of the library that it needs."""
+_SOURCES = Path(__file__).resolve().parents[3] / "src"
 
-    mount = mount_explanation(library.problem(error))
+if (_SOURCES / "agent_memory").is_dir() and "agent_memory" not in sys.modules:
+    sys.path.insert(0, str(_SOURCES))  # else an earlier library that is installed would be used
 
-__all__ = ["ALL_TOOLS", "MODULE_ID", "READING_TOOLS", "MemoryTool", "mount"]
+from agent_memory.module_loader import load_mount  # noqa: E402 - the path is set first
+
+mount = load_mount(__name__, VERSION)
+
+__all__ = ["VERSION", "mount"]

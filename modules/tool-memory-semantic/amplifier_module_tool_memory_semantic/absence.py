@@ -1,4 +1,4 @@
-"""What the session is offered when the library cannot be imported: one tool that says so and what to do."""
+"""Tool of a session whose memory library cannot be loaded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class AbsentStatus:
-    """memory_status, without a memory."""
+    """memory_status without a memory."""
 
     name = "memory_status"
     description = (
@@ -23,12 +23,12 @@ class AbsentStatus:
         self._problem = problem
 
     async def execute(self, _input: Any) -> ToolResult:
-        """Return what is wrong and what to do."""
+        """Return the problem and the remedy."""
         return ToolResult(success=True, output={"agent_id": None, "enabled": False, **self._problem})
 
 
-def mount_explanation(problem: dict[str, str]) -> Callable[..., Coroutine[Any, Any, Any]]:
-    """Return a `mount` that offers this one tool."""
+def build_mount(problem: dict[str, str]) -> Callable[..., Coroutine[Any, Any, Any]]:
+    """Return a `mount` function that offers this one tool."""
 
     async def mount(coordinator: Any, _config: dict[str, Any] | None = None) -> None:
         await coordinator.mount("tools", AbsentStatus(problem), name=AbsentStatus.name)

@@ -1,14 +1,19 @@
-"""tool-memory-workspace: tables and steps that agents share, as tools. A thin adapter over `agent_memory.workspace`."""
+"""tool-memory-workspace: tables and steps that agents share, as tools."""
 
-from amplifier_module_tool_memory_workspace import library
+import sys
+from pathlib import Path
 
 __amplifier_module_type__ = "tool"
 
-try:
-    library.choose()
-    from amplifier_module_tool_memory_workspace.mounting import MODULE_ID, WorkspaceTool, mount
-except (ImportError, AttributeError) as error:
-    library.problem(error)
-    mount = library.mount_nothing
+VERSION = "0.1.0"
+"""Version of this module and of the library that it needs."""
+_SOURCES = Path(__file__).resolve().parents[3] / "src"
 
-__all__ = ["MODULE_ID", "WorkspaceTool", "mount"]
+if (_SOURCES / "agent_memory").is_dir() and "agent_memory" not in sys.modules:
+    sys.path.insert(0, str(_SOURCES))  # else an earlier library that is installed would be used
+
+from agent_memory.module_loader import load_mount  # noqa: E402 - the path is set first
+
+mount = load_mount(__name__, VERSION)
+
+__all__ = ["VERSION", "mount"]

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from agent_memory.workspace.returning import Resumed
     from agent_memory.workspace.rows import Caller, Claim, Page, Saved
     from agent_memory.workspace.snapshots import DECLARATION, Difference, Snapshot
-    from agent_memory.workspace.steps import WorkspaceStep
-    from agent_memory.workspace.toolset import Offer, Toolset
+    from agent_memory.workspace.steps import Step
+    from agent_memory.workspace.toolset import Offer, SessionToolset, Toolset
     from agent_memory.workspace.workspace import Workspace
 
 __all__ = [
@@ -29,11 +29,12 @@ __all__ = [
     "Page",
     "Resumed",
     "Saved",
+    "SessionToolset",
     "Snapshot",
     "Snapshots",
+    "Step",
     "Toolset",
     "Workspace",
-    "WorkspaceStep",
     "found_from",
     "parse_declaration",
     "read_declaration",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agent_memory.redaction import Redactor
     from agent_memory.workspace.declaration import Declaration
     from agent_memory.workspace.place import OpenWorkspace
-    from agent_memory.workspace.steps import WorkspaceStep
+    from agent_memory.workspace.steps import Step
 
 NOBODY: Final = Caller()
 _NAMES: Final = 1_000
@@ -79,12 +79,12 @@ class Core:
             self.working.reopen_for_rows(transaction)
             self._flagging.flag(transaction)
 
-    def steps(self) -> list[WorkspaceStep]:
+    def steps(self) -> list[Step]:
         """Return all steps."""
         with self.reading() as transaction:
             return self.working.steps(transaction)
 
-    def ready(self, agent: str | None = None) -> list[WorkspaceStep]:
+    def ready(self, agent: str | None = None) -> list[Step]:
         """Return the steps that can run now, of one agent or all."""
         return [each for each in self.steps() if each.status == "ready" and agent in (None, each.agent)]
 

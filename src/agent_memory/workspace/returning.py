@@ -14,7 +14,7 @@ from agent_memory.workspace.snapshots import Contents, check_places, marks, put_
 if TYPE_CHECKING:
     from agent_memory.workspace.database import Transaction
     from agent_memory.workspace.keeping import Snapshots
-    from agent_memory.workspace.steps import WorkspaceStep
+    from agent_memory.workspace.steps import Step
 
 _BEFORE: Final = "before"
 
@@ -34,7 +34,7 @@ class Resumed:
     kept_as: str
     rows: int
     files: list[str] = field(default_factory=list)
-    next_steps: list[WorkspaceStep] = field(default_factory=list)
+    next_steps: list[Step] = field(default_factory=list)
     stale: list[str] = field(default_factory=list)
 
 
@@ -116,7 +116,7 @@ class Returning:
         ]
         return Resumed(kept_as, undone.aside + undone.changed, [], self._core.ready(), stale)
 
-    def _rests(self, step: WorkspaceStep, key: Any) -> bool:
+    def _rests(self, step: Step, key: Any) -> bool:
         """Tell whether a step of another row may rest on what was taken back of the row `key`."""
         reads = self._core.declaration.phase(step.phase).reads
         return reads == "all" or (reads == "earlier" and step.key > key)

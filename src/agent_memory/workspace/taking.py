@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from agent_memory.workspace.keeping import Snapshots
-    from agent_memory.workspace.steps import FailureType, WorkspaceStep
+    from agent_memory.workspace.steps import FailureType, Step
 
 
 class Steps:
@@ -25,11 +25,11 @@ class Steps:
         self._snapshots = snapshots
         self._claims: dict[tuple[str, int], Claim] = {}  # taken here, and not given back
 
-    def all(self) -> list[WorkspaceStep]:
+    def all(self) -> list[Step]:
         """Return all steps, phase by phase."""
         return self._core.steps()
 
-    def ready(self, agent: str | None = None) -> list[WorkspaceStep]:
+    def ready(self, agent: str | None = None) -> list[Step]:
         """Return what can run now, for one agent or all."""
         return self._core.ready(agent)
 

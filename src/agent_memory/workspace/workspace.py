@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from agent_memory.models.clock import Clock
     from agent_memory.redaction import Redactor
     from agent_memory.workspace.declaration import Declaration
-    from agent_memory.workspace.steps import WorkspaceStep
+    from agent_memory.workspace.steps import Step
 
 
 class Workspace:
@@ -146,7 +146,7 @@ class Workspace:
             self.steps.hand_over()
         self._opened.database.close()
 
-    def next_steps(self, agent: str | None = None) -> list[WorkspaceStep]:
+    def next_steps(self, agent: str | None = None) -> list[Step]:
         """Return what can run now, for one agent or all."""
         return self.steps.ready(agent)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.integrations.amplifier import MemorySession
-from amplifier_module_context_memory_scratchpad import ScratchpadContext, mount
+from amplifier_module_context_memory_scratchpad.session_mount import ScratchpadContext, mount
 from tests.support import coordinator_of
 
 if TYPE_CHECKING:

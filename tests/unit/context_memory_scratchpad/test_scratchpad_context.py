@@ -347,7 +347,7 @@ async def test_all_that_the_inner_manager_offers_still_works(mounted: Mount) -> 
 
 
 def test_a_bare_copy_does_not_recurse() -> None:
-    from amplifier_module_context_memory_scratchpad import ScratchpadContext
+    from amplifier_module_context_memory_scratchpad.session_mount import ScratchpadContext
 
     bare = ScratchpadContext.__new__(ScratchpadContext)
     with pytest.raises(AttributeError):

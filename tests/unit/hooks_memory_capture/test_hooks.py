@@ -11,9 +11,9 @@ from amplifier_core.testing import MockContextManager, MockCoordinator
 from agent_memory.capture import Extractor
 from agent_memory.errors import StorageError
 from agent_memory.integrations.amplifier import MemorySession
+from agent_memory.integrations.amplifier.capture_recorder import CaptureRecorder
 from agent_memory.privacy import opened_inbox
-from amplifier_module_hooks_memory_capture import STATISTICS_CAPABILITY, mount
-from amplifier_module_hooks_memory_capture.recorder import Recorder
+from amplifier_module_hooks_memory_capture.session_mount import STATISTICS_CAPABILITY, mount
 from tests.support import plan
 
 if TYPE_CHECKING:
@@ -437,11 +437,11 @@ async def test_a_defect_of_ours_is_told_and_the_worker_survives(talk: Talk, monk
 async def test_a_drain_that_takes_too_long_ends_and_is_told(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
     release = asyncio.Event()
 
-    async def stuck(self: Recorder, item: Any) -> None:
+    async def stuck(self: CaptureRecorder, item: Any) -> None:
         await release.wait()
 
-    monkeypatch.setattr(Recorder, "_deal_with", stuck)
-    monkeypatch.setattr(Recorder.drain, "__defaults__", (0.01,))
+    monkeypatch.setattr(CaptureRecorder, "_process", stuck)
+    monkeypatch.setattr(CaptureRecorder.drain, "__defaults__", (0.01,))
     await talk.say(FACT)
     await talk.end()
     assert "drain_timeout" in talk.reasons()

@@ -13,8 +13,9 @@ from agent_memory.integrations.amplifier import MemorySession
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Listing
 from agent_memory.settings import ServiceSettings
-from amplifier_module_hooks_memory_ingestion import STATISTICS_CAPABILITY, mount, mounting
-from amplifier_module_hooks_memory_ingestion.intake import Intake, Limits
+from amplifier_module_hooks_memory_ingestion import session_mount
+from amplifier_module_hooks_memory_ingestion.intake import IntakeLimits, SessionIntake
+from amplifier_module_hooks_memory_ingestion.session_mount import STATISTICS_CAPABILITY, mount
 from tests.support import coordinator_of
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     Begin = Callable[..., Awaitable["Talk"]]
 
-PATIENT = Limits(drain_seconds=60, work_seconds=60)
+PATIENT = IntakeLimits(drain_seconds=60, work_seconds=60)
 HEARD = (
     *("memory:resource_stored", "memory:episodes_stored", "memory:items_extracted", "memory:background_worked"),
     *("memory:category_consolidated", "memory:ingestion_skipped", "memory:degraded"),
@@ -133,11 +134,11 @@ class Talk:
 
 
 @pytest.fixture(autouse=True)
-def limit(monkeypatch: pytest.MonkeyPatch) -> Callable[[Limits], None]:
+def limit(monkeypatch: pytest.MonkeyPatch) -> Callable[[IntakeLimits], None]:
     """Return what bounds the sessions that begin from now on; a busy machine has all the time it needs otherwise."""
 
-    def to(limits: Limits) -> None:
-        monkeypatch.setattr(mounting, "Intake", partial(Intake, limits=limits))
+    def to(limits: IntakeLimits) -> None:
+        monkeypatch.setattr(session_mount, "SessionIntake", partial(SessionIntake, limits=limits))
 
     to(PATIENT)
     return to

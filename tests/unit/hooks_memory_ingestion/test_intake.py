@@ -12,8 +12,8 @@ from agent_memory.files.only_one import only_one
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.tasks.runner import Runner
 from agent_memory.tasks.stage import Ran
-from amplifier_module_hooks_memory_ingestion.intake import Limits
-from amplifier_module_hooks_memory_ingestion.keeper import Keeper
+from amplifier_module_hooks_memory_ingestion.intake import IntakeLimits
+from amplifier_module_hooks_memory_ingestion.turn_writer import TurnWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from tests.unit.hooks_memory_ingestion.conftest import Begin, Talk
 
-    Limit = Callable[[Limits], None]
+    Limit = Callable[[IntakeLimits], None]
 
-PATIENT = Limits(drain_seconds=60, work_seconds=60)
+PATIENT = IntakeLimits(drain_seconds=60, work_seconds=60)
 FACT = "The boat is moored at pier four in Bergen."
 ANSWER = "The diesel for it was paid in cash in May."
 
@@ -38,7 +38,7 @@ async def test_more_than_may_wait_is_dropped_counted_and_told(begin: Begin) -> N
 
 
 async def test_more_characters_than_may_wait_are_dropped_and_told(begin: Begin, limit: Limit) -> None:
-    limit(Limits(characters=50))
+    limit(IntakeLimits(characters=50))
     talk = await begin()
     await talk.whole(FACT, ANSWER)
     assert [each.content for each in await talk.episodes()] == [FACT]
@@ -77,7 +77,7 @@ async def test_what_finds_no_room_is_told_once_and_written_when_there_is_room_ag
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(Keeper, "keep", _failing)
+        patched.setattr(TurnWriter, "write", _failing)
         await talk.whole(FACT, ANSWER)
         await talk.whole("The next turn is said meanwhile.", "So it is.")
         assert talk.statistics()["waiting"] == 4
@@ -90,7 +90,7 @@ async def test_what_finds_no_room_is_told_once_and_written_when_there_is_room_ag
 async def test_what_finds_no_room_until_the_end_is_dropped_and_told(
     talk: Talk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Keeper, "keep", _failing)
+    monkeypatch.setattr(TurnWriter, "write", _failing)
     await talk.whole(FACT, ANSWER)
     await talk.cleanup()
     assert talk.reasons() == talk.statistics()["skipped"] == {"disk_full": 2}
@@ -101,7 +101,7 @@ async def test_a_defect_of_ours_is_told_and_the_next_turn_is_kept(talk: Talk, mo
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
-        patched.setattr(Keeper, "keep", broken)
+        patched.setattr(TurnWriter, "write", broken)
         await talk.whole(FACT, ANSWER)
     await talk.whole("The next turn is kept.", "It is.")
     assert len(await talk.episodes()) == 2
@@ -122,8 +122,8 @@ async def test_a_disk_that_does_not_answer_ends_no_session_later_than_it_may(
     async def stuck(*_: Any) -> None:
         await asyncio.Event().wait()
 
-    limit(Limits(drain_seconds=0.01))
-    monkeypatch.setattr(Keeper, "keep", stuck)
+    limit(IntakeLimits(drain_seconds=0.01))
+    monkeypatch.setattr(TurnWriter, "write", stuck)
     talk = await begin()
     await talk.whole(FACT, ANSWER)
     await talk.cleanup()
@@ -133,7 +133,7 @@ async def test_a_disk_that_does_not_answer_ends_no_session_later_than_it_may(
 async def test_background_work_that_takes_long_is_cut_short_at_the_end_and_done_by_the_next_session(
     begin: Begin, limit: Limit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limit(Limits(work_seconds=0.01))
+    limit(IntakeLimits(work_seconds=0.01))
     talk, begun = await begin(), asyncio.Event()
 
     async def endless(*_: Any) -> None:
@@ -156,7 +156,7 @@ async def test_background_work_that_takes_long_is_cut_short_at_the_end_and_done_
 async def test_background_work_ends_with_the_portion_under_way_when_the_session_does(
     begin: Begin, limit: Limit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limit(Limits(work_seconds=0.01))
+    limit(IntakeLimits(work_seconds=0.01))
     talk, begun, portions = await begin(), asyncio.Event(), 0
 
     async def run(_: Runner, most: int, progress: Callable[[Ran], None]) -> Ran:
@@ -167,7 +167,7 @@ async def test_background_work_ends_with_the_portion_under_way_when_the_session_
             progress(Ran({"items": portions}))
         return Ran({"items": most})
 
-    monkeypatch.setattr("amplifier_module_hooks_memory_ingestion.keeper._PORTIONS", 1_000_000)
+    monkeypatch.setattr("amplifier_module_hooks_memory_ingestion.turn_writer._MAX_BATCHES", 1_000_000)
     monkeypatch.setattr(Runner, "run", run)
     await talk.say(FACT)
     await talk.answer(ANSWER)

@@ -14,14 +14,14 @@ from amplifier_core.models import Pricing
 from agent_memory.knowledge.digest.model_digest import ANSWER_TOKENS
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.models import utc_now
-from tests.unit.hooks_memory_ingestion.conftest import PATIENT, Limits
+from tests.unit.hooks_memory_ingestion.conftest import PATIENT, IntakeLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tests.unit.hooks_memory_ingestion.conftest import Begin, Talk
 
-    Limit = Callable[[Limits], None]
+    Limit = Callable[[IntakeLimits], None]
 
 FACT = "The router of our flat in Bern is upstairs in the study. It is next to the old printer."
 QUOTE = "The router of our flat in Bern is upstairs in the study"
@@ -340,7 +340,7 @@ async def test_model_without_provider_does_not_exist(begin: Begin) -> None:
 
 
 async def test_model_call_is_cut_at_session_end(begin: Begin, limit: Limit) -> None:
-    limit(Limits(drain_seconds=60, work_seconds=0.01))
+    limit(IntakeLimits(drain_seconds=60, work_seconds=0.01))
     provider = Provider(answer=None)
     talk = await begin_with(begin, provider, model_timeout=600)
     await talk.say(FACT)
@@ -355,7 +355,7 @@ async def test_model_call_is_cut_at_session_end(begin: Begin, limit: Limit) -> N
 
 
 async def test_model_is_not_asked_at_end_of_session(begin: Begin, limit: Limit) -> None:
-    limit(Limits(drain_seconds=60, work_seconds=1))
+    limit(IntakeLimits(drain_seconds=60, work_seconds=1))
     provider = Provider(row())
     talk = await begin_with(begin, provider)
     await talk.whole(FACT)

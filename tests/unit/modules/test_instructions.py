@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from agent_memory.settings import OFFERED_TOOLS
-from amplifier_module_tool_memory_semantic import ALL_TOOLS
+from agent_memory.tools import ALL_TOOLS
 from scripts.prices import INSTRUCTIONS, count_tokens
 
 REPOSITORY = Path(__file__).parents[3]
@@ -49,7 +49,7 @@ def test_prompts_name_only_existing_tools(text: str) -> None:
 
 
 def test_instructions_name_only_existing_arguments() -> None:
-    fields = {tool.name: tool.takes.model_fields for tool in ALL_TOOLS}
+    fields = {tool.name: tool.arguments_model.model_fields for tool in ALL_TOOLS}
     calls = re.findall(r"`(memory_[a-z_]+)\(([^`]*)\)`", TEXT)
     assert len(calls) >= 2
     for name, arguments in calls:

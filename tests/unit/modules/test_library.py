@@ -17,7 +17,7 @@ from tests.concurrency.processes import environment
 
 REPOSITORY = Path(__file__).parents[3]
 MODULES = sorted(path.parent for path in REPOSITORY.glob("modules/*/amplifier_module_*/__init__.py"))
-WITH_LIBRARY = [path for path in MODULES if (path / "mounting.py").exists()]
+WITH_LIBRARY = [path for path in MODULES if (path / "session_mount.py").exists()]
 MOUNT = """
 import asyncio, importlib, json, sys
 sys.path[:0] = json.loads(sys.argv[2])
@@ -79,15 +79,16 @@ def without_a_library(folder: Path) -> Path:
     return broken
 
 
-def test_the_file_is_the_same_in_every_module() -> None:
+def test_front_of_six_modules_is_equal_but_for_name_and_type() -> None:
     assert len(WITH_LIBRARY) == 6
-    assert len({(path / "library.py").read_text() for path in WITH_LIBRARY}) == 1
+    fronts = {(path / "__init__.py").read_text().rpartition('"\n\nVERSION')[2] for path in WITH_LIBRARY}
+    assert len(fronts) == 1
 
 
 def test_all_parts_have_one_version() -> None:
     projects = [REPOSITORY / "pyproject.toml", *sorted(REPOSITORY.glob("modules/*/pyproject.toml"))]
     versions = {tomllib.loads(path.read_text())["project"]["version"] for path in projects}
-    needed = {importlib.import_module(f"{path.name}.library").VERSION for path in WITH_LIBRARY}
+    needed = {importlib.import_module(path.name).VERSION for path in WITH_LIBRARY}
     assert versions == needed == {agent_memory.__version__}
 
 
@@ -131,8 +132,8 @@ def test_a_library_of_another_version_is_told_by_one_tool_with_what_to_do(tmp_pa
 )
 def test_code_that_the_library_does_not_know_is_told_the_same_way(new_code: str, tmp_path: Path) -> None:
     clone = a_clone(tmp_path / "new")
-    mounting = clone / "modules" / "tool-memory-semantic" / "amplifier_module_tool_memory_semantic" / "mounting.py"
-    mounting.write_text(f"{new_code}\n")
+    path = clone / "modules" / "tool-memory-semantic" / "amplifier_module_tool_memory_semantic" / "session_mount.py"
+    path.write_text(f"{new_code}\n")
     done = run(MOUNT, "amplifier_module_tool_memory_semantic", module_folders(clone), tmp_path)
     assert "brand_new" in json.loads(done.stdout)["tools"]["memory_status"]["reason"]
 

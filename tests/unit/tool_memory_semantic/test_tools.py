@@ -12,8 +12,7 @@ import pytest
 from agent_memory.memory import Caller
 from agent_memory.models import CATEGORIES
 from agent_memory.settings import OFFERED_TOOLS, TOOL_NAMES
-from amplifier_module_tool_memory_semantic import ALL_TOOLS, READING_TOOLS
-from amplifier_module_tool_memory_semantic.tools import SearchTool
+from agent_memory.tools import ALL_TOOLS, READING_TOOLS, SearchTool
 from scripts.prices import tool_prices
 from tests.support import plan
 from tests.unit.tool_memory_semantic.test_hostile_input import assert_carriable, assert_refused
@@ -70,7 +69,7 @@ def test_the_categories_of_the_schema_are_the_built_in_ones() -> None:
 def test_what_a_schema_does_not_list_is_taken_all_the_same() -> None:
     shown = json.dumps(SearchTool(None).input_schema)  # type: ignore[arg-type]
     assert not re.search("explain|all_tags|min_access_count", shown)
-    taken = SearchTool.takes.model_validate(
+    taken = SearchTool.arguments_model.model_validate(
         {"query": "x", "explain": True, "filters": {"all_tags": ["a"], "min_access_count": 1}}
     )
     assert taken.explain  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ from agent_memory.files.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_memory.workspace import Workspace, WorkspaceStep
+    from agent_memory.workspace import Step, Workspace
 
 _MARKS: Final = {"done": "●", "claimed": "▶", "ready": "○", "waiting": "·", "failed": "✗"}
 _STYLES: Final = {"done": "green", "claimed": "cyan", "ready": "", "waiting": "dim", "failed": "bold red"}
@@ -100,8 +100,8 @@ def _note_empty(place: CommandPlace, tables: Sequence[str], phases: Sequence[str
         place.screen.note(f"No rows yet in {', '.join(tables)}, so nothing is to do in {', '.join(phases)}.")
 
 
-def _phases(place: CommandPlace, steps: Sequence[WorkspaceStep]) -> None:
-    by_phase: dict[str, list[WorkspaceStep]] = {}
+def _phases(place: CommandPlace, steps: Sequence[Step]) -> None:
+    by_phase: dict[str, list[Step]] = {}
     for each in steps:
         by_phase.setdefault(each.phase, []).append(each)
     width = max((len(name) for name in by_phase), default=0)
@@ -122,9 +122,9 @@ def _bar(done: int, total: int) -> str:
     return "█" * full + "░" * (20 - full)
 
 
-def _board(place: CommandPlace, steps: Sequence[WorkspaceStep]) -> None:
+def _board(place: CommandPlace, steps: Sequence[Step]) -> None:
     """Show a line for each row that is worked on, a mark for each of its steps."""
-    by_row: dict[tuple[str, Any], list[WorkspaceStep]] = {}
+    by_row: dict[tuple[str, Any], list[Step]] = {}
     for each in steps:
         if each.table is not None:
             by_row.setdefault((each.table, each.key), []).append(each)
@@ -141,7 +141,7 @@ def _board(place: CommandPlace, steps: Sequence[WorkspaceStep]) -> None:
     place.screen.show(_LEGEND, indent=2, style="dim")
 
 
-def _marks(steps: Sequence[WorkspaceStep]) -> Text:
+def _marks(steps: Sequence[Step]) -> Text:
     line, phase = Text(), ""
     for each in steps:
         line.append(" " if each.phase != phase and phase else "")
@@ -196,9 +196,7 @@ def ranges(keys: Sequence[Any], places: Sequence[int]) -> str:
     return ", ".join(words)
 
 
-def _told(
-    place: CommandPlace, steps: Sequence[WorkspaceStep], proposals: dict[str, int], issues: dict[str, int]
-) -> None:
+def _told(place: CommandPlace, steps: Sequence[Step], proposals: dict[str, int], issues: dict[str, int]) -> None:
     """Show who holds what, and what waits for a person."""
     held = [step for step in steps if step.status == "claimed"]
     failed = [step for step in steps if step.status == "failed"]

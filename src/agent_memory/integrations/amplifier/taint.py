@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-LOW_TRUST: Final = "a memory of low trust"
-"""Name of the source if one of our own tools brings untrusted text back."""
 _MAX_INPUT: Final = 100_000
 """Characters of a command that are checked."""
 

@@ -21,7 +21,7 @@ Status = Literal["done", "claimed", "ready", "waiting", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class WorkspaceStep:
+class Step:
     """One agent's work on one row in one phase.
 
     Attributes:
@@ -82,9 +82,7 @@ def step_name(phase: str, agent: str, key: Any) -> str:
     return f"{phase}/{agent}/{'' if key is None else key}"
 
 
-def plan(
-    connection: sa.Connection, schema: Schema, declaration: Declaration, now: datetime, epoch: int
-) -> list[WorkspaceStep]:
+def plan(connection: sa.Connection, schema: Schema, declaration: Declaration, now: datetime, epoch: int) -> list[Step]:
     """Return every step there is, phase by phase, row by row, agent by agent."""
     state = _State(
         rows={
@@ -95,7 +93,7 @@ def plan(
         now=now,
         epoch=epoch,
     )
-    planned: list[WorkspaceStep] = []
+    planned: list[Step] = []
     blocked: str | None = None
     missing: dict[tuple[str, Any], str] = {}
     for phase in declaration.phases:
@@ -116,7 +114,7 @@ def plan(
 
 def _of_phase(
     phase: Phase, state: _State, blocked: str | None, missing: dict[tuple[str, Any], str], declaration: Declaration
-) -> Iterator[WorkspaceStep]:
+) -> Iterator[Step]:
     rows = state.rows[phase.over] if phase.over else [(None, None, False)]
     behind: str | None = None
     for row_id, key, is_low in rows:
@@ -135,7 +133,7 @@ def _of_phase(
 
 def _step(
     phase: Phase, agent: str, row_id: int | None, key: Any, waits: str | None, state: _State, locked: str | None
-) -> WorkspaceStep:
+) -> Step:
     name = step_name(phase.name, agent, key)
     stored, lease = state.steps.get(name), state.leases.get(step_lease(name))
     failures = stored.failures if stored is not None else 0
@@ -155,7 +153,7 @@ def _step(
             status, waits = "waiting", f"{row.owner} writes {locked} {key!r}"
     note = stored if stored is not None and status != "done" and stored.message is not None else None
     left_by = _left_by(lease, state) if status in ("ready", "waiting") else None
-    return WorkspaceStep(
+    return Step(
         name, phase.name, agent, phase.over, key, row_id, status,
         lease.attempt if lease else 0, max(0, phase.retries - failures + 1) if status != "done" else 0,
         owner, expires, waits, note.message if note else None, note is not None and note.ws_trust == LOW,

@@ -14,7 +14,7 @@ from agent_memory.workspace.database import LOW, STEPS, State, Transaction
 from agent_memory.workspace.database.history import stored_row
 from agent_memory.workspace.rows import Caller, Claim, Leases, RowReading, Writing, settle
 from agent_memory.workspace.rows.leases import row_lease, step_lease
-from agent_memory.workspace.steps.plan import WorkspaceStep, plan, step_name
+from agent_memory.workspace.steps.plan import Step, plan, step_name
 from agent_memory.workspace.steps.undoing import UndoneStep, undo
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Working:
         self._writing = writing
         self._leases = leases
 
-    def steps(self, transaction: Transaction) -> list[WorkspaceStep]:
+    def steps(self, transaction: Transaction) -> list[Step]:
         """Return all steps."""
         now = datetime.fromisoformat(transaction.at)
         return plan(transaction.connection, transaction.schema, self._declaration, now, transaction.epoch)
@@ -228,7 +228,7 @@ class Working:
         earlier = itertools.takewhile(lambda step: step.phase != claim.phase, self.steps(transaction))
         return any(step.status != "done" for step in earlier)
 
-    def _chosen(self, steps: Sequence[WorkspaceStep], step: str | None, agent: str | None) -> WorkspaceStep | None:
+    def _chosen(self, steps: Sequence[Step], step: str | None, agent: str | None) -> Step | None:
         if step is None:
             ready = (each for each in steps if each.status == "ready" and agent in (None, each.agent))
             return next(ready, None)
@@ -293,7 +293,7 @@ class Working:
         self._writing.add(transaction, self._writing.prepare(table, values, Caller(), whole=True))
 
 
-def _unknown(step: str, steps: Sequence[WorkspaceStep]) -> RowNotFoundError:
+def _unknown(step: str, steps: Sequence[Step]) -> RowNotFoundError:
     some = ", ".join(each.name for each in steps[:_SHOWN])
     return RowNotFoundError(
         f"There is no step {quoted(step)}; a step is phase/agent/key, such as {some or 'none yet'}."

@@ -2,7 +2,8 @@
 
 from agent_memory.workspace.toolset.offering import Offer, offered
 from agent_memory.workspace.toolset.session import ToolSession
+from agent_memory.workspace.toolset.session_toolset import SessionToolset
 from agent_memory.workspace.toolset.tool import Tool
 from agent_memory.workspace.toolset.toolset import Toolset
 
-__all__ = ["Offer", "Tool", "ToolSession", "Toolset", "offered"]
+__all__ = ["Offer", "SessionToolset", "Tool", "ToolSession", "Toolset", "offered"]

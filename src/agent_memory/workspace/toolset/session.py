@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_memory.workspace.rows import Claim
-    from agent_memory.workspace.steps import WorkspaceStep
+    from agent_memory.workspace.steps import Step
     from agent_memory.workspace.workspace import Workspace
 
 UNNAMED: Final = "agent"
@@ -59,7 +59,7 @@ class ToolSession:
         is_low = self.low_seen > 0 or self._knows_strangers()
         return Caller(self.agent or of_claim or UNNAMED, self.owner, self.claim, is_low, self._on_low)
 
-    def note_low(self, *steps: WorkspaceStep) -> None:
+    def note_low(self, *steps: Step) -> None:
         """Note that steps were shown: what they are called, or was said of a failure, may be a stranger's words."""
         self.low_seen += sum(each.is_low for each in steps)
 

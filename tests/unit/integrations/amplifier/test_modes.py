@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.integrations.amplifier.consent import mode_of
 from agent_memory.memory.consent_modes import MODES, Modes, read_modes, strictest
+from agent_memory.tools.consent import get_mode
 from tests.support import plan
 from tests.unit.integrations.amplifier.conftest import host_of
 
@@ -64,9 +64,9 @@ async def test_a_session_is_in_the_mode_of_its_project_also_where_memories_are_n
     session = make_session(
         config=plan(agent_identity="bob", memory={"projects": {"Kestrel": "manual"}}), settings={"projects": projects}
     )
-    assert mode_of(session) == "autonomous"
+    assert get_mode(session) == "autonomous"
     folder = tmp_path / "kestrel"
     (folder / ".git").mkdir(parents=True)
     host_of(session).register_capability("session.working_dir", str(folder))
-    assert mode_of(session) == mode_of(session, "note") == "manual"
+    assert get_mode(session) == get_mode(session, "note") == "manual"
     assert not session.identity().may_listen(session.project())

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import IdentityError, ValidationError
-from agent_memory.integrations.amplifier.consent import check_not_stopped, mode_of
 from agent_memory.memory import consent_sources
+from agent_memory.tools.consent import check_not_stopped, get_mode
 from tests.support import plan, raises
 from tests.unit.integrations.amplifier.conftest import host_of
 
@@ -48,14 +48,14 @@ def work_in(session: MemorySession, folder: Path) -> None:
 @pytest.mark.parametrize("module", consent_sources.MODULES)
 async def test_limit_of_any_module_holds_for_the_session(make_session: Sessions, module: str) -> None:
     session = make_session(config=with_module(module, mode="ask", categories={"note": "manual"}))
-    assert (mode_of(session), mode_of(session, "note")) == ("ask", "manual")
+    assert (get_mode(session), get_mode(session, "note")) == ("ask", "manual")
     assert session.identity().consent.decided_by() == f"the configuration of {module}"
 
 
 async def test_limits_of_several_sources_take_the_strictest(make_session: Sessions) -> None:
     config = with_module("hooks-memory-capture", mode="manual")
     config["session"]["capabilities"]["memory"] = {"mode": "autonomous"}
-    assert mode_of(make_session(config=config, settings={"mode": "ask"})) == "manual"
+    assert get_mode(make_session(config=config, settings={"mode": "ask"})) == "manual"
 
 
 async def test_module_that_is_disabled_switches_memory_off(make_session: Sessions, root: Path) -> None:
@@ -71,7 +71,7 @@ async def test_projects_setting_limits_only_as_mapping(make_session: Sessions, p
     unnoted = make_session("other", settings={"agent_id": "bob", "projects": False})
     for session in (limited, unnoted):
         work_in(session, project)
-    assert (mode_of(limited), mode_of(unnoted)) == ("manual", "autonomous")
+    assert (get_mode(limited), get_mode(unnoted)) == ("manual", "autonomous")
     assert not unnoted.settings.projects
 
 
@@ -105,7 +105,7 @@ async def test_memory_on_restores_configured_mode(make_session: Sessions, mode: 
     session = make_session(settings={"agent_id": "bob", "mode": mode})
     for prompt, expected in (("memory off", "stopped"), ("memory on", mode), ("memory on", mode)):
         await say(session, prompt)
-        assert mode_of(session) == expected
+        assert get_mode(session) == expected
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
@@ -114,10 +114,10 @@ async def test_memory_on_restores_configured_mode(make_session: Sessions, mode: 
 @pytest.mark.parametrize("place", ["", "bob"])
 async def test_consent_file_limits_at_once_with_its_line(make_session: Sessions, root: Path, place: str) -> None:
     session = make_session(settings={"agent_id": "bob"})
-    assert mode_of(session) == "autonomous"
+    assert get_mode(session) == "autonomous"
     (root / place).mkdir(parents=True, exist_ok=True)
     (root / place / "consent.yaml").write_text("enabled: true\nmode: manual\n")
-    assert mode_of(session) == "manual"
+    assert get_mode(session) == "manual"
     assert session.identity().consent.decided_by() == f"{root / place / 'consent.yaml'}:2"
     (root / place / "consent.yaml").write_text("enabled: false\n")
     with pytest.raises(IdentityError, match="switched off"):
@@ -188,7 +188,7 @@ async def test_policy_limits_and_is_not_widened(
     (root / "consent.yaml").write_text("mode: autonomous\ncategories: {note: autonomous}\n")
     session = make_session(settings={"agent_id": "bob"})
     monkeypatch.setattr(session.consent, "_files", consent_sources.ConsentFiles(policy))
-    assert (mode_of(session), mode_of(session, "note")) == ("ask", "manual")
+    assert (get_mode(session), get_mode(session, "note")) == ("ask", "manual")
     assert session.identity().consent.decided_by("note") == f"{policy}:2"
 
 
@@ -215,10 +215,10 @@ async def test_file_of_a_project_only_narrows(
 ) -> None:
     session = make_session(settings={"agent_id": "bob", "mode": "ask"})
     (project / ".agent-memory.yaml").write_text(text)
-    assert mode_of(session) == "ask", "it works elsewhere"
+    assert get_mode(session) == "ask", "it works elsewhere"
     work_in(session, project / "src")
     (project / "src").mkdir()
-    assert (mode_of(session), session.identity().enabled) == (mode, enabled)
+    assert (get_mode(session), session.identity().enabled) == (mode, enabled)
     assert len(session.warnings) == (mode == "stopped")
 
 
@@ -226,7 +226,7 @@ def test_project_file_with_broken_link_stops_storing(make_session: Sessions, pro
     session = make_session(settings={"agent_id": "bob"})
     (project / ".agent-memory.yaml").symlink_to(project / "missing.yaml")
     work_in(session, project)
-    assert mode_of(session) == "stopped"
+    assert get_mode(session) == "stopped"
 
 
 async def test_project_with_an_error_still_shows_memories(make_session: Sessions, project: Path) -> None:
@@ -245,19 +245,19 @@ async def test_project_with_an_error_still_shows_memories(make_session: Sessions
 async def test_request_stops_storing_until_it_is_lifted(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob", "mode": "ask"})
     await say(session, STOP)
-    assert mode_of(session) == "stopped"
+    assert get_mode(session) == "stopped"
     await say(session, "We decided to move to Kubernetes.")
     with raises(ValidationError, "stopped") as refused:
         check_not_stopped(session)
     assert "you can store again" in refused.value.recovery
     await say(session, "You can store again.")
-    assert mode_of(session) == "ask", "the configured mode, and no more"
+    assert get_mode(session) == "ask", "the configured mode, and no more"
 
 
 async def test_request_in_a_list_of_blocks_is_heard(make_session: Sessions) -> None:
     session = make_session(settings={"agent_id": "bob"})
     await say(session, [{"type": "text", "text": STOP}])
-    assert mode_of(session) == "stopped"
+    assert get_mode(session) == "stopped"
 
 
 @pytest.mark.parametrize("agent", [{"agent_id": "bob"}, {}])
@@ -266,10 +266,10 @@ async def test_request_holds_after_a_resume(make_session: Sessions, agent: dict[
     await say(first, STOP)
     await first.release()
     again = make_session(settings={"agent_id": "bob"}, is_resumed=True)
-    assert mode_of(again) == "stopped"
+    assert get_mode(again) == "stopped"
     await say(again, "You can store again.")
     await again.release()
-    assert mode_of(make_session(settings={"agent_id": "bob"}, is_resumed=True)) == "autonomous"
+    assert get_mode(make_session(settings={"agent_id": "bob"}, is_resumed=True)) == "autonomous"
 
 
 async def test_request_before_first_use_survives_a_resume(make_session: Sessions) -> None:
@@ -285,28 +285,28 @@ async def test_request_holds_in_sub_sessions_here_and_elsewhere(make_session: Se
     root_session = make_session(settings={"agent_id": "bob"})
     child = make_session("root-1-c_coder", parent_id="root-1", settings={"agent_id": "bob"})
     await say(root_session, STOP)
-    assert mode_of(child) == "stopped"
+    assert get_mode(child) == "stopped"
     await child.release()
     await root_session.release()
     elsewhere = make_session("root-1-d_coder", parent_id="root-1", settings={"agent_id": "bob"})
-    assert mode_of(elsewhere) == "stopped"
+    assert get_mode(elsewhere) == "stopped"
     await elsewhere.release()
     below = make_session("root-1-e_coder", parent_id="root-1-d_coder", settings={"agent_id": "bob"})
-    assert mode_of(below) == "stopped"
+    assert get_mode(below) == "stopped"
 
 
 async def test_instruction_of_sub_session_is_not_a_request(make_session: Sessions) -> None:
     root_session = make_session(settings={"agent_id": "bob"})
     child = make_session("root-1-c_coder", parent_id="root-1", settings={"agent_id": "bob"})
     await say(child, STOP)
-    assert mode_of(root_session) == mode_of(child) == "autonomous"
+    assert get_mode(root_session) == get_mode(child) == "autonomous"
     await say(root_session, STOP)
     await say(child, "You can store again.")
-    assert mode_of(child) == "stopped"
+    assert get_mode(child) == "stopped"
 
 
 async def test_own_limit_of_a_sub_session_narrows_it_alone(make_session: Sessions) -> None:
     root_session = make_session(settings={"agent_id": "bob", "mode": "ask"})
     strict = make_session("root-1-c_coder", parent_id="root-1", settings={"mode": "manual"})
     loose = make_session("root-1-d_coder", parent_id="root-1", settings={"mode": "autonomous"})
-    assert [mode_of(session) for session in (root_session, strict, loose)] == ["ask", "manual", "ask"]
+    assert [get_mode(session) for session in (root_session, strict, loose)] == ["ask", "manual", "ask"]

@@ -1,7 +1,7 @@
-"""Arguments of the tools: validated models and their JSON Schemas.
+"""Arguments of the memory tools: validated models and their JSON Schemas.
 
 Every request carries the schemas, so they hold only what a model needs to call a tool well. `_HIDDEN` marks arguments
-that are accepted and documented, but not shown; how others are read from what a model sends is in `models.arguments`.
+that are accepted and documented, but not shown. `models.arguments` reads the values that a model sends.
 """
 
 from __future__ import annotations
@@ -45,36 +45,35 @@ _Detail = Literal["short", "full"]
 _Tag = Annotated[str, StringConstraints(max_length=MAX_TAG_CHARS)]
 _HIDDEN: Final[dict[str, Any]] = {"x-hidden": True}
 _UNLISTED: Final[dict[str, Any]] = {"x-unlisted": True}
-"""Shows no values: the nine categories are listed once, in memory_store."""
+"""Shows no values: memory_store alone lists the nine categories."""
 _TERSE: Final[dict[str, Any]] = {"x-terse": True}
 """Shows no fields of its items: the description names them."""
 _Kind = Annotated[HitKind, Field(json_schema_extra=_UNLISTED)]
 _KINDS: Final[dict[str, Any]] = {"x-aliases": ["kind"]}
 _TAG: Final[dict[str, Any]] = {"x-aliases": ["tag"]}
-_MOST_LINKS: Final = 100
-_MOST_FORGOTTEN: Final = 100
-"""IDs of one call of memory_forget."""
+_MAX_LINKS: Final = 100
+_MAX_FORGOTTEN: Final = 100
+"""Maximum IDs in one call of memory_forget."""
 _COUNT: Final[dict[str, Any]] = {"x-aliases": ["k", "top_k", "max_results"]}
 
 
-class Input(ToolArguments):
-    """Arguments for reading or storing; unreadable ones are left out."""
-
-
-class StrictInput(Input):
+class StrictInput(ToolArguments):
     """Arguments whose loss changes the meaning; unknown names are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-InputT = TypeVar("InputT", bound=Input)
+InputT = TypeVar("InputT", bound=ToolArguments)
 
 
-def _with_fields_of(model: type[BaseModel]) -> Callable[[type[InputT]], type[InputT]]:
-    """Add an argument for each field that `model` offers; their bounds are checked where the values are used."""
+def _add_fields_of(model: type[BaseModel]) -> Callable[[type[InputT]], type[InputT]]:
+    """Add an argument for each field that `model` offers.
+
+    Bounds are checked where the values are used.
+    """
     offered = offered_fields(model).items()
     fields: Any = {name: (kind, Field(None, description=description)) for name, (kind, description) in offered}
-    return lambda given: create_model(given.__name__, __base__=given, __doc__=given.__doc__, **fields)
+    return lambda base: create_model(base.__name__, __base__=base, __doc__=base.__doc__, **fields)
 
 
 class DateRangeInput(StrictInput):
@@ -86,7 +85,7 @@ class DateRangeInput(StrictInput):
     end: str | None = None
 
 
-@_with_fields_of(SearchFilters)
+@_add_fields_of(SearchFilters)
 class FiltersInput(StrictInput):
     """Conditions that every result meets."""
 
@@ -97,15 +96,15 @@ class FiltersInput(StrictInput):
     min_access_count: int | None = Field(None, ge=0, json_schema_extra=_HIDDEN)
 
 
-class LinkInput(Input):
+class LinkInput(ToolArguments):
     """One end of a link."""
 
     rel: str = Field(min_length=1, max_length=64)
     id: _RecordId
 
 
-class SearchInput(Input):
-    """Of memory_search."""
+class SearchInput(ToolArguments):
+    """Arguments of memory_search."""
 
     query: str = Field("", max_length=10_000, json_schema_extra={"x-aliases": ["q"], "x-strict": True})
     limit: int = Field(5, ge=1, le=100, json_schema_extra=_COUNT)
@@ -117,9 +116,9 @@ class SearchInput(Input):
     explain: bool = Field(default=False, json_schema_extra=_HIDDEN)
 
 
-@_with_fields_of(Memory)
-class StoreInput(Input):
-    """Of memory_store."""
+@_add_fields_of(Memory)
+class StoreInput(ToolArguments):
+    """Arguments of memory_store."""
 
     content: str = Field(json_schema_extra={"x-aliases": ["text", "memory", "fact"]})
     category: _CategoryName = Field(json_schema_extra={"x-fallback": "note"})
@@ -127,14 +126,14 @@ class StoreInput(Input):
     metadata: dict[str, JsonValue] = Field(default_factory=dict, json_schema_extra=_HIDDEN)
     supersedes: _MemoryId | None = Field(None, description="id of what it replaces")
     links: list[LinkInput] | None = Field(
-        None, max_length=_MOST_LINKS, description="{rel: because, id}", json_schema_extra=_TERSE
+        None, max_length=_MAX_LINKS, description="{rel: because, id}", json_schema_extra=_TERSE
     )
 
     _metadata = field_validator("metadata", mode="before")(check_metadata)
 
 
-class MemoryIdInput(Input):
-    """Of memory_promote."""
+class MemoryIdInput(ToolArguments):
+    """Arguments of memory_promote."""
 
     memory_id: _Id = Field(json_schema_extra={"x-aliases": ["id"]})
 
@@ -143,7 +142,7 @@ class ForgetInput(StrictInput):
     """Arguments of memory_forget: a description, IDs, or everything."""
 
     query: str | None = Field(None, description="the user's words")
-    ids: list[_Id] | None = Field(None, json_schema_extra={"x-aliases": ["memory_ids"]}, max_length=_MOST_FORGOTTEN)
+    ids: list[_Id] | None = Field(None, json_schema_extra={"x-aliases": ["memory_ids"]}, max_length=_MAX_FORGOTTEN)
     confirm: str | None = Field(None, json_schema_extra=_HIDDEN)
     permanently: bool = False
     memory_id: _Id | None = Field(None, json_schema_extra=_HIDDEN)
@@ -151,20 +150,20 @@ class ForgetInput(StrictInput):
     all: bool = Field(default=False, json_schema_extra=_HIDDEN)
 
     @model_validator(mode="after")
-    def _take_everything(self) -> Self:
+    def _read_everything(self) -> Self:
         if self.query is not None and " ".join(self.query.lower().split()).strip("\"'.! ") in _EVERYTHING:
             self.query, self.all = None, True
         return self
 
 
-class SuspectsInput(Input):
-    """Of memory_suspects."""
+class SuspectsInput(ToolArguments):
+    """Arguments of memory_suspects."""
 
     limit: int = Field(10, ge=1, le=100, json_schema_extra=_COUNT)
 
 
-class ListRecentInput(Input):
-    """Of memory_list_recent."""
+class ListRecentInput(ToolArguments):
+    """Arguments of memory_list_recent."""
 
     limit: int = Field(10, ge=1, le=100, json_schema_extra=_COUNT)
     filters: FiltersInput | None = Field(None, json_schema_extra=_HIDDEN)
@@ -173,9 +172,9 @@ class ListRecentInput(Input):
     detail: _Detail = Field("short", json_schema_extra=_HIDDEN)
 
 
-@_with_fields_of(Memory)
+@_add_fields_of(Memory)
 class UpdateInput(StrictInput):
-    """Of memory_update."""
+    """Arguments of memory_update."""
 
     memory_id: _Id
     content: str | None = None
@@ -187,14 +186,14 @@ class UpdateInput(StrictInput):
     links: list[LinkInput] | None = Field(None, json_schema_extra=_HIDDEN)
 
 
-class StatusInput(Input):
-    """Of memory_status."""
+class StatusInput(ToolArguments):
+    """Arguments of memory_status."""
 
     detail: _Detail = "short"
 
 
 class ActivateInput(StrictInput):
-    """Of memory_activate."""
+    """Arguments of memory_activate."""
 
     agent_id: str = Field(min_length=1, max_length=200)
 
@@ -207,22 +206,22 @@ _EVERYTHING: Final = frozenset(
     }
 )  # fmt: skip
 """Queries of memory_forget that mean `all`, as a whole."""
-# loop-basic crashes the whole turn on a call with no arguments at all, so these have one that is asked for.
-_ALWAYS_ASKED: dict[type[Input], list[str]] = {
+# loop-basic crashes the whole turn on a call without arguments, so each of these tools requires one.
+_REQUIRED: dict[type[ToolArguments], list[str]] = {
     SearchInput: ["query"],
     ListRecentInput: ["limit"],
     SuspectsInput: ["limit"],
     StatusInput: ["detail"],
     ForgetInput: ["query"],
 }
-_NOT_SHOWN: Final = frozenset(
+_HIDDEN_KEYS: Final = frozenset(
     {
         "$defs", "$ref", "title", "default", "minLength", "maxLength", "maxItems", "pattern", "minimum", "maximum",
         "additionalProperties", "x-aliases", "x-empty", "x-fallback", "x-strict", "x-terse", "x-text",
         "x-unlisted",
     }
 )  # fmt: skip
-"""What a model does not need to know: the answer to a call that breaks a bound says it."""
+"""Keys that a model does not need: an error names the bound that a call broke."""
 
 
 def resolve_dates(filters: dict[str, Any]) -> list[str]:
@@ -237,15 +236,18 @@ def resolve_dates(filters: dict[str, Any]) -> list[str]:
     return warnings
 
 
-def schema_of(model: type[Input]) -> dict[str, Any]:
-    """Return the JSON Schema of an input as a model is shown it: references inlined, only what it needs."""
+def build_schema(model: type[ToolArguments]) -> dict[str, Any]:
+    """Return the JSON Schema that a model is shown.
+
+    References are inlined, and keys that a model does not need are dropped.
+    """
     raw = model.model_json_schema()
-    schema = _plain(raw, raw.get("$defs", {}))
-    required = _ALWAYS_ASKED.get(model, schema.get("required", []))
+    schema = _simplify_schema(raw, raw.get("$defs", {}))
+    required = _REQUIRED.get(model, schema.get("required", []))
     return {"type": "object", "properties": schema["properties"], "required": required}
 
 
-def _plain(node: Any, definitions: dict[str, Any]) -> Any:
+def _simplify_schema(node: Any, definitions: dict[str, Any]) -> Any:
     if not isinstance(node, dict):
         return node
     choices = [choice for choice in node.get("anyOf", []) if choice != {"type": "null"}]
@@ -258,9 +260,9 @@ def _plain(node: Any, definitions: dict[str, Any]) -> Any:
     if "x-unlisted" in node:
         node = {key: value for key, value in node.items() if key != "enum"}
     return {
-        key: {name: _plain(schema, definitions) for name, schema in value.items() if "x-hidden" not in schema}
+        key: {name: _simplify_schema(schema, definitions) for name, schema in value.items() if "x-hidden" not in schema}
         if key == "properties"
-        else _plain(value, definitions)
+        else _simplify_schema(value, definitions)
         for key, value in node.items()
-        if key not in _NOT_SHOWN and value is not None
+        if key not in _HIDDEN_KEYS and value is not None
     }

@@ -1,4 +1,4 @@
-"""Mounts the tools of a session: those that read topics, and where nothing else finds memories, those that do, too."""
+"""Mount of the knowledge tools of a session."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from agent_memory.integrations.amplifier.provider import SessionModel
 from agent_memory.knowledge import ModelBudget
 from agent_memory.knowledge.tool_settings import KnowledgeToolSettings
 from agent_memory.settings import KNOWLEDGE_TOOLS
-from amplifier_module_tool_memory_knowledge.shelf import Shelf
-from amplifier_module_tool_memory_knowledge.tools import ALL_TOOLS
+from agent_memory.tools import ALL_KNOWLEDGE_TOOLS, KnowledgeAccess
+from amplifier_module_tool_memory_knowledge.adapter import AmplifierTextTool
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -26,7 +26,7 @@ __all__ = ["MODULE_ID", "mount"]
 
 
 async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
-    """Offer the tools to a session. Opens nothing.
+    """Offer the knowledge tools to a session; open nothing.
 
     After a wrong configuration, every tool returns that error. Where memory is switched off, no tool is offered, so
     that no request gets longer.
@@ -39,42 +39,41 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
         session.group_settings.add_settings(settings.tenant_id, settings.group)
     names = settings.tools if settings is not None else None
     if names is None:
-        names = _offered(coordinator)
+        names = _choose_names(coordinator)
     may_write = not (session.is_child and is_memory_assistant(coordinator))
-    shelf = _shelf(session, settings, coordinator)
-    for tool_class in ALL_TOOLS:
+    access = _build_access(session, settings, coordinator)
+    for tool_class in ALL_KNOWLEDGE_TOOLS:
         if tool_class.name in names and (may_write or tool_class.only_reads):
-            tool = tool_class(shelf)
-            await coordinator.mount("tools", tool, name=tool.name)
+            await coordinator.mount("tools", AmplifierTextTool(tool_class(access)), name=tool_class.name)
     leaving = session.leaving()
-    leaving.push_async_callback(shelf.close)
+    leaving.push_async_callback(access.close)
     return leaving.aclose
 
 
-def _shelf(session: MemorySession, settings: KnowledgeToolSettings | None, coordinator: Any) -> Shelf:
-    """Return what the tools share; with a model only where the settings say so."""
+def _build_access(session: MemorySession, settings: KnowledgeToolSettings | None, coordinator: Any) -> KnowledgeAccess:
+    """Return the knowledge of the session, with the configured model."""
     if settings is None or not settings.model:
-        return Shelf(session)
+        return KnowledgeAccess(session)
     budget = ModelBudget(settings.model_calls, settings.model_tokens, seconds=settings.model_timeout)
-    return Shelf(session, SessionModel(coordinator, _request), budget)
+    return KnowledgeAccess(session, SessionModel(coordinator, _build_request), budget)
 
 
-def _offered(coordinator: Any) -> tuple[str, ...]:
-    """Return the tools to offer where no setting names them: by the session's plan, whatever is mounted first."""
-    if not _has(coordinator, "tools", _SEMANTIC):
+def _choose_names(coordinator: Any) -> tuple[str, ...]:
+    """Return the tools to offer without a setting, by the session's plan."""
+    if not _lists_module(coordinator, "tools", _SEMANTIC):
         return KNOWLEDGE_TOOLS
-    # What was said in earlier sessions is no memory of the agent's own: memory_search does not find it.
-    return ("recall", *_PAGES) if _has(coordinator, "hooks", _INGESTION) else _PAGES
+    # memory_search does not find what was said in earlier sessions.
+    return ("recall", *_PAGES) if _lists_module(coordinator, "hooks", _INGESTION) else _PAGES
 
 
-def _has(coordinator: Any, kind: str, module: str) -> bool:
+def _lists_module(coordinator: Any, kind: str, module_id: str) -> bool:
     """Return True if the session's plan lists a module."""
     plan = getattr(coordinator, "config", None)
-    listed: Mapping[str, Any] = plan if isinstance(plan, dict) else {}
-    return any(isinstance(one, dict) and one.get("module") == module for one in listed.get(kind) or ())
+    entries: Mapping[str, Any] = plan if isinstance(plan, dict) else {}
+    return any(isinstance(entry, dict) and entry.get("module") == module_id for entry in entries.get(kind) or ())
 
 
-def _request(prompt: str, tokens: int) -> ChatRequest:
+def _build_request(prompt: str, tokens: int) -> ChatRequest:
     """Build a request without streaming."""
     return ChatRequest(
         messages=[Message(role="user", content=prompt)], max_output_tokens=tokens, metadata={"stream": False}

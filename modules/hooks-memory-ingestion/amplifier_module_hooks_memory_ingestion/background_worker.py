@@ -1,4 +1,4 @@
-"""`Behind`: background work of a session, one run at a time, which no answer waits for and the end cuts short."""
+"""Background work of a session, one run at a time."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 PAUSE_SECONDS: Final = 0.05
-"""Before anything is done behind an answer: the event that brought the words finishes first."""
+"""Pause before work that an event starts: the event finishes first."""
 
 
 class _StoppedError(Exception):
-    """The session ends: what is left is left to the next one."""
+    """The session ends; the next one continues the work."""
 
 
-class Behind:
-    """Runs background work when it is told that there is some.
+class BackgroundWorker:
+    """Worker that no answer waits for, and that the end of the session cuts short.
 
     Args:
-        session: Gets to know what does not work.
-        work: Does a part of it, and calls what it is given after each portion that is on the disk.
+        session: Memory of the session, which reports failures.
+        work: Does a part of the work; calls its argument after each batch that is stored.
 
     Attributes:
-        done: How many records were worked on, by step; how many `failed`; and in how many runs there was `trouble`.
+        done: Counts of processed records by step, of `failed` ones, and of runs with `trouble`.
     """
 
     def __init__(self, session: MemorySession, work: Callable[[Callable[[Ran], None]], Awaitable[Ran]]) -> None:
         self._session, self._work = session, work
-        self._is_ending = False
+        self._is_ending = self._is_due = self._is_failing = False
         self._task: asyncio.Task[None] | None = None
-        self._is_due = self._is_troubled = False
         self.done: Counter[str] = Counter()
 
-    def begin(self) -> None:
-        """Have what is due worked on; what is under way looks again when it is done."""
+    def start(self) -> None:
+        """Run the work that is due; a run under way checks again at its end."""
         self._is_due, self._is_ending = True, False
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def settle(self, seconds: float) -> None:
-        """Wait until nothing is under way, at most so long, and as long again for the portion that is under way then.
+        """Wait until the work is done, then stop it.
 
-        What is left is left to the next session.
+        Args:
+            seconds: Longest wait for the work, and again for the batch under way.
         """
         task, self._task = self._task, None
         if task is None:
@@ -61,10 +61,10 @@ class Behind:
         if not task.done():
             self._is_ending = True
             await asyncio.wait([task], timeout=seconds)
-        task.cancel()  # a portion that is cut short is done again: nothing is lost by it, and nothing is there twice
+        task.cancel()  # a batch that is cut short is done again: nothing is lost by it, and nothing is stored twice
         await asyncio.gather(task, return_exceptions=True)
 
-    def _go_on(self, _so_far: Ran) -> None:
+    def _check_end(self, _progress: Ran) -> None:
         if self._is_ending:
             raise _StoppedError
 
@@ -73,17 +73,17 @@ class Behind:
         while self._is_due:
             self._is_due = False
             try:
-                ran = await self._work(self._go_on)
+                ran = await self._work(self._check_end)
             except _StoppedError:
                 return
             except AgentMemoryError as error:
-                if not self._is_troubled:
+                if not self._is_failing:
                     await self._session.conversation.report_degraded("background", error)
-                self._is_troubled = True
+                self._is_failing = True
                 self.done["trouble"] += 1
             except Exception as error:  # noqa: BLE001 - a defect of ours must not end the session
                 log.warning("background_failed", error=type(error).__name__)
                 self.done["trouble"] += 1
             else:
-                self._is_troubled = False
+                self._is_failing = False
                 self.done.update({**ran.done, "failed": ran.failed})

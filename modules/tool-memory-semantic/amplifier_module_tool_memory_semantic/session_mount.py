@@ -1,4 +1,4 @@
-"""Mounts the tools of a session, and only those that read for the memory-assistant."""
+"""Mount of the memory tools of a session."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.layout import root_of
 from agent_memory.integrations.amplifier import MemorySession, is_memory_assistant, withdraw_assistant
-from agent_memory.registry import KINDS
+from agent_memory.registry import KINDS, KNOWLEDGE
 from agent_memory.settings import OFFERED_TOOLS, ToolSettings
-from amplifier_module_tool_memory_semantic.tools import ALL_TOOLS, MemoryTool, StatusTool
+from agent_memory.tools import ALL_TOOLS, READING_TOOLS, StatusTool
+from amplifier_module_tool_memory_semantic.adapter import AmplifierTool
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 MODULE_ID = "tool-memory-semantic"
-READING_TOOLS = tuple(tool.name for tool in ALL_TOOLS if tool.only_reads)
 
-__all__ = ["ALL_TOOLS", "MODULE_ID", "READING_TOOLS", "MemoryTool", "mount"]
+__all__ = ["MODULE_ID", "mount"]
 
 
 async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
-    """Offer the memory tools to a session. Opens nothing.
+    """Offer the memory tools to a session; open nothing.
 
     After a wrong configuration, every tool returns that error. Where memory is switched off, only the status tool is
-    offered, which says who decided.
+    offered, which says who decided. The memory-assistant gets the tools that only read.
     """
     session = MemorySession.of(coordinator)
     settings = session.configure(MODULE_ID, ToolSettings, config)
@@ -35,24 +35,25 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     if session.is_child and is_memory_assistant(coordinator):
         # The host joins an agent's list with the parent's instead of replacing it, so reading only is held here.
         names = tuple(name for name in names if name in READING_TOOLS)
-    trusting = settings or ToolSettings()
-    session.conversation.distrust_tools(trusting.low_trust_tools, trusting.trusted_tools)
-    for tool_class in ALL_TOOLS:
-        if tool_class.name in names:
-            tool = tool_class(session)
-            await coordinator.mount("tools", tool, name=tool.name)
-    is_writing = not (session.is_child and is_memory_assistant(coordinator)) and "memory_store" in names
-    if is_writing and has_documents(session.settings.storage_root):
-        from amplifier_module_tool_memory_semantic.digest import DigestTool  # for agents with documents
+    trust = settings or ToolSettings()
+    session.conversation.distrust_tools(trust.low_trust_tools, trust.trusted_tools)
+    leaving = session.leaving()
+    tools = [tool_class(session) for tool_class in ALL_TOOLS if tool_class.name in names]
+    if "memory_store" in names and has_documents(session.settings.storage_root):
+        from agent_memory.tools.digest import DigestTool  # loads the knowledge package
+        from agent_memory.tools.knowledge_access import KnowledgeAccess  # as the tool
 
-        digest = DigestTool(session)
-        await coordinator.mount("tools", digest, name=digest.name)
-    return session.leaving().aclose
+        access = KnowledgeAccess(session)
+        leaving.push_async_callback(access.close)
+        tools.append(DigestTool(access))
+    for tool in tools:
+        await coordinator.mount("tools", AmplifierTool(tool), name=tool.name)
+    return leaving.aclose
 
 
 def has_documents(storage_root: str) -> bool:
-    """Return True if an agent of the storage root was given documents."""
+    """Return True if an agent has documents that can be read."""
     try:
-        return any(root_of(storage_root).glob(f"*/{KINDS['resource'].file}"))
+        return KNOWLEDGE.is_installed and any(root_of(storage_root).glob(f"*/{KINDS['resource'].file}"))
     except AgentMemoryError:
         return False  # each tool answers with this error

@@ -1,44 +1,46 @@
-"""Taking the scratchpad's tokens off the budget that the inner context manager reckons with."""
+"""Tokens of a request that are reserved for the memory."""
 
 from __future__ import annotations
 
 from typing import Any
 
 
-def reduced(token_budget: int | None, provider: Any, inner: Any, reserve: int) -> tuple[int | None, Any]:
-    """Return (token_budget, provider) as the inner manager should see them, so that `reserve` tokens stay free.
+def reserve_tokens(token_budget: int | None, provider: Any, inner: Any, reserve: int) -> tuple[int | None, Any]:
+    """Return budget and provider that leave `reserve` tokens free.
 
-    An explicit budget is reduced; else the context window that the provider states; else the manager's own limit.
+    A given budget is reduced; else the context window that the provider states; else the inner context manager's own
+    limit.
+
+    Args:
+        token_budget: Tokens of the request, or None.
+        provider: Provider of the request, or None.
+        inner: Context manager that gets the result.
+        reserve: Number of tokens to leave free.
     """
     if reserve == 0:
         return token_budget, provider
     if token_budget is not None:
         return max(1, token_budget - reserve), provider
     if provider is not None:
-        return None, SmallerProvider(provider, reserve)
+        return None, ReducedProvider(provider, reserve)
     own_limit = getattr(inner, "max_tokens", None)
     return (max(1, own_limit - reserve) if isinstance(own_limit, int) else None), None
 
 
-class SmallerProvider:
-    """A provider whose context window is smaller by some tokens. All else is the provider itself."""
+class ReducedProvider:
+    """Provider whose context window is smaller; the rest is the provider itself."""
 
     def __init__(self, provider: Any, reserve: int) -> None:
-        self._provider = provider
-        self._reserve = reserve
+        self._provider, self._reserve = provider, reserve
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._provider, name)
-        return self._info_with(value) if name in {"get_info", "get_model_info"} else value
-
-    def _info_with(self, plain: Any) -> Any:
-        def smaller(*args: Any, **kwargs: Any) -> Any:
-            return _with_smaller_window(plain(*args, **kwargs), self._reserve)
-
-        return smaller
+        if name not in {"get_info", "get_model_info"}:
+            return value
+        return lambda *args, **kwargs: _reduce_window(value(*args, **kwargs), self._reserve)
 
 
-def _with_smaller_window(info: Any, reserve: int) -> Any:
+def _reduce_window(info: Any, reserve: int) -> Any:
     changes: dict[str, Any] = {}
     window = getattr(info, "context_window", None)
     if isinstance(window, int):

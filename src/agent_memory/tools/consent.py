@@ -1,12 +1,9 @@
-"""Whether a model may store, reword or purge something now: what the mode says, and what the user says in this turn.
-
-Except for `mode_of`, the functions use the consent that `MemorySession.require` or `identity` checked in the same call.
-"""
+"""Consent checks before a model stores, rewords or purges a memory."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.capture import asks_to_keep, names_memory, says
 from agent_memory.errors import ValidationError
@@ -17,38 +14,32 @@ from agent_memory.memory.proposals import is_commanded, proposal_id
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from agent_memory.integrations.amplifier.session import MemorySession
     from agent_memory.memory import MemoryService
     from agent_memory.memory.consent_modes import Mode
     from agent_memory.memory.inbox import Held
     from agent_memory.models import Memory
+    from agent_memory.tools.host_session import HostSession
 
-Consent = Literal["given", "to_be_asked"]
 ASKED: Final = "It waits for the user's yes (`agent-memory review`). Mention it once; do not store it again."
 """Answer of a tool whose text waits in the inbox."""
+LOW_TRUST: Final = "a memory of low trust"
+"""What brings untrusted text into a conversation when a memory tool shows it."""
 _NO_TEXT: Final = frozenset({"pinned", "supersedes", "expires_at"})
 """Fields of a memory in which an update stores no text."""
 STORED_BEFORE: Final = "Memories that were stored before stay and can be searched."
 
 
-def mode_of(session: MemorySession, category: str = "") -> Mode:
-    """Return the mode for what is said now, of a category or of none, after a check of the files.
+def get_mode(session: HostSession, category: str = "") -> Mode:
+    """Return the mode for texts of a category in this turn.
 
-    Raises:
-        ValidationError: The configured name cannot name an agent.
+    The session checks its sources of consent before it calls a tool.
     """
-    session.identity()
-    return get_current_mode(session, category)
-
-
-def get_current_mode(session: MemorySession, category: str = "") -> Mode:
-    """Return the mode as last checked in this call."""
     return session.current_identity.consent.get_mode(category, session.project())
 
 
-def describe_consent(session: MemorySession) -> dict[str, str | None]:
+def describe_consent(session: HostSession) -> dict[str, str | None]:
     """Return consent mode, deciding source and note; None where nothing limits."""
-    mode = get_current_mode(session)
+    mode = get_mode(session)
     return {
         "mode": mode if mode != "autonomous" else None,
         "decided_by": session.current_identity.consent.decided_by(project=session.project()) or None,
@@ -56,17 +47,19 @@ def describe_consent(session: MemorySession) -> dict[str, str | None]:
     }
 
 
-def check_not_stopped(session: MemorySession) -> None:
+def check_not_stopped(session: HostSession) -> None:
     """Refuse to store a model's text where all storing is stopped.
 
     Raises:
         ValidationError: The user said so in this conversation, or the project's file cannot be read (`stopped`).
     """
-    consent, project = session.current_identity.consent, session.project()
-    if consent.get_mode(project=project) != "stopped":
-        return
-    by = consent.decided_by(project=project)
-    raise ValidationError(
+    if get_mode(session) == "stopped":
+        raise _build_stopped_error(session)
+
+
+def _build_stopped_error(session: HostSession) -> ValidationError:
+    by = session.current_identity.consent.decided_by(project=session.project())
+    return ValidationError(
         f"Nothing was stored: {by} stops all storing. {STORED_BEFORE}",
         code="stopped",
         recovery="Do not try again. The user may say: you can store again."
@@ -75,32 +68,31 @@ def check_not_stopped(session: MemorySession) -> None:
     )
 
 
-async def consent_to_store(session: MemorySession, content: str, category: str) -> Consent:
-    """Return consent to store: given, or to be asked of a person.
+async def needs_yes(session: HostSession, content: str, category: str) -> bool:
+    """Return True if a person is asked before a text is stored.
 
     Raises:
         ValidationError: The mode is `manual`, and the user has not asked for it in this turn (`needs_user`); or
             nothing may be stored (`stopped`).
     """
-    check_not_stopped(session)
-    mode = get_current_mode(session, category)
-    if mode == "autonomous":
-        return "given"
+    mode = get_mode(session, category)
+    if mode == "stopped":
+        raise _build_stopped_error(session)
     turn = session.conversation.of_user
-    if await asyncio.to_thread(asks_to_keep, turn.prompt, content):
-        return "given"
+    if mode == "autonomous" or await asyncio.to_thread(asks_to_keep, turn.prompt, content):
+        return False
     if mode == "ask":
-        return "to_be_asked"
+        return True
     if not turn.is_heard:
-        return "given"  # a program that calls tools itself, without a user whose words could be heard
+        return False  # a program that calls tools itself, without a user whose words could be heard
     raise ValidationError(
         "Nothing was stored: memory is in mode manual here, and the user has not asked for this in this turn.",
         code="needs_user",
-        recovery="Store it in a turn in which the user says so, for instance: remember that \u2026",
+        recovery="Store it in a turn in which the user says so, for instance: remember that …",
     )
 
 
-async def hold_for_yes(session: MemorySession, service: MemoryService, values: Mapping[str, Any]) -> Held | None:
+async def hold_for_yes(session: HostSession, service: MemoryService, values: Mapping[str, Any]) -> Held | None:
     """Hold a model's text for a person's yes, or return None.
 
     None means that it may be stored.
@@ -111,11 +103,11 @@ async def hold_for_yes(session: MemorySession, service: MemoryService, values: M
         values: Fields of the memory that is to be stored.
 
     Raises:
-        ValidationError: As `consent_to_store`, or a field is wrong.
+        ValidationError: As `needs_yes`, or a field is wrong.
         StorageError: The text was not held.
     """
     content, category = str(values["content"]), str(values.get("category", "note"))
-    if await consent_to_store(session, content, category) == "given":
+    if not await needs_yes(session, content, category):
         return None
     async with opened_inbox(service) as inbox:
         held = await inbox.hold_store(values, session.caller)
@@ -124,7 +116,7 @@ async def hold_for_yes(session: MemorySession, service: MemoryService, values: M
     return held
 
 
-async def check_rewording(session: MemorySession, memory: Memory, changes: Mapping[str, Any]) -> None:
+async def check_rewording(session: HostSession, memory: Memory, changes: Mapping[str, Any]) -> None:
     """Refuse a memory new text that a model may not store.
 
     Args:
@@ -141,7 +133,7 @@ async def check_rewording(session: MemorySession, memory: Memory, changes: Mappi
     texts = {name: value for name, value in changes.items() if name not in _NO_TEXT and value != before.get(name)}
     turn = session.conversation.of_user
     categories = {memory.category, str(texts.get("category", memory.category))}
-    mode = strictest([get_current_mode(session, category) for category in categories])
+    mode = strictest([get_mode(session, category) for category in categories])
     if not texts or mode == "autonomous" or (mode == "manual" and not turn.is_heard):
         return
     if texts.keys() == {"content"} and await asyncio.to_thread(_is_said, turn.prompt, texts["content"]):
@@ -156,11 +148,11 @@ async def check_rewording(session: MemorySession, memory: Memory, changes: Mappi
 
 
 def _is_said(prompt: str, content: str) -> bool:
-    """Return True if typed words ask to keep a text, or say it."""
+    """Return True if a prompt asks to keep a text, or says it."""
     return asks_to_keep(prompt, content) or says(prompt, content)
 
 
-async def is_purge_ordered(session: MemorySession, memories: Iterable[Memory]) -> bool:
+async def is_purge_ordered(session: HostSession, memories: Iterable[Memory]) -> bool:
     """Return True if the user agrees to this purge in this turn.
 
     They answer the proposal of exactly these memories, or name each in a sentence that is only the command to purge
@@ -173,7 +165,7 @@ async def is_purge_ordered(session: MemorySession, memories: Iterable[Memory]) -
     return bool(ordered) and all(ordered)
 
 
-def propose_purge(session: MemorySession, memories: Iterable[Memory]) -> str:
+def propose_purge(session: HostSession, memories: Iterable[Memory]) -> str:
     """Note that a purge is proposed to the user; return its id."""
     return session.proposals.add(_get_purge_proposal(memories), session.session_id)
 

@@ -1,4 +1,4 @@
-"""`Losses`: what was said and is not taken in, counted by reason, and told by event."""
+"""Turns that were not kept, by reason."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ if TYPE_CHECKING:
 EVENT: Final = "memory:ingestion_skipped"
 
 
-class Losses:
-    """Of one session.
+class SkipCounter:
+    """Counter of the turns of a session that were not kept.
 
     Args:
-        session: Gets the events.
+        session: Memory of the session, which gets the events.
 
     Attributes:
-        by_reason: How many turns, by a word that says why.
+        by_reason: Number of turns by reason.
     """
 
     def __init__(self, session: MemorySession) -> None:
         self._session = session
         self.by_reason: Counter[str] = Counter()
-        self._untold: Counter[str] = Counter()
+        self._unreported: Counter[str] = Counter()
 
     @property
-    def is_untold(self) -> bool:
-        """True if some of them were not told yet."""
-        return bool(self._untold)
+    def has_unreported(self) -> bool:
+        """True if a count was not reported yet."""
+        return bool(self._unreported)
 
     def count(self, reason: str, turns: int = 1) -> None:
-        """Count some turns; `tell` reports them."""
-        self._untold[reason] += turns
+        """Count turns; `report` emits them."""
+        self._unreported[reason] += turns
         self.by_reason[reason] += turns
 
-    async def tell(self, agent_id: str | None) -> None:
-        """Emit one event for each reason that was not told yet, of the agent that the session has."""
-        untold, self._untold = self._untold, Counter()
+    async def report(self, agent_id: str | None) -> None:
+        """Emit one event for each reason that was not reported yet."""
+        unreported, self._unreported = self._unreported, Counter()
         common = {"agent_id": agent_id, "session_id": self._session.session_id, "timestamp": to_text(utc_now())}
-        for reason, count in untold.items():
+        for reason, count in unreported.items():
             await self._session.conversation.emit(EVENT, payload(EVENT, {**common, "reason": reason, "count": count}))

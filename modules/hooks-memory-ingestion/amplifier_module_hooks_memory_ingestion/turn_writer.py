@@ -1,4 +1,4 @@
-"""`Keeper`: writes what was said to the agent it was said to, and has the work on it done."""
+"""Storing of turns for one agent, and the background work on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from agent_memory.errors import AgentMemoryError, IdentityError
 from agent_memory.files.wording import counted
 from agent_memory.ingestion import MemoryIngestionConfig
 from agent_memory.ingestion.working import runner_of
-from agent_memory.integrations.amplifier.consent import hold_for_yes, mode_of
 from agent_memory.integrations.amplifier.registry import ServiceShare
 from agent_memory.knowledge.digest.model_digest import ModelPermission
 from agent_memory.knowledge.intake.ingest import Ingest
@@ -22,6 +21,7 @@ from agent_memory.knowledge.llm.model_use import get_model_proposal
 from agent_memory.knowledge.llm.port import Asking
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.redaction import SecretRedactor
+from agent_memory.tools.consent import get_mode, hold_for_yes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,14 +39,21 @@ if TYPE_CHECKING:
 
 _ACTIVATION: Final = "activation"
 _FORGETTING: Final = "forgetting"
-_LONGEST_WISH: Final = 200
-_PORTIONS: Final = 16
-"""Of background work that are done at once: a long backlog is worked off turn by turn."""
+_MAX_REQUEST_CHARS: Final = 200
+_MAX_BATCHES: Final = 16
+"""Batches of background work in one run: a long backlog is processed turn by turn."""
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
-    """Turns of one conversation that follow each other, whose they are, and whether something was forgotten in them."""
+class TurnBatch:
+    """Successive turns of one conversation.
+
+    Attributes:
+        agent_id: Agent that they belong to.
+        group: Group of the session.
+        turns: The turns themselves.
+        forgets: True if something was forgotten in them.
+    """
 
     agent_id: str
     group: str
@@ -54,17 +61,17 @@ class Portion:
     forgets: bool = False
 
 
-class Keeper:
-    """What one session says to one agent.
+class TurnWriter:
+    """Writer of what one session says to one agent.
 
-    Opens nothing before the first call. Holds a share of the agent's service of its own: what was said to an agent
-    goes to that one, whichever the session has now.
+    Nothing is opened before the first call. The writer has its own share of the agent's service: turns go to the agent
+    that they were said to, also after the session has changed to another.
 
     Args:
-        session: The session's memory.
-        agent_id: The agent.
-        settings: What the module was configured with.
-        model: The session's provider, if it may digest passages.
+        session: Memory of the session.
+        agent_id: Name of the agent.
+        settings: Settings of the module.
+        model: Provider of the session, if it may digest passages.
         budget: Limits of the model in this session.
         agreed: IDs of agents for which the user agreed to the estimate.
         is_ending: Returns True if the session ends before a model could answer.
@@ -88,27 +95,27 @@ class Keeper:
         self._knowledge: Knowledge | None = None
         self._next: dict[str, int] = {}
 
-    async def keep(self, portion: Portion) -> list[str]:
-        """Write some turns; when this returns, they are on the disk.
+    async def write(self, batch: TurnBatch) -> list[str]:
+        """Store turns; they are on the disk afterwards.
 
         Returns:
-            Why some of them cannot be kept, as codes.
+            Codes of the reasons why some of them were not stored.
 
         Raises:
-            StorageError: To try again later stores none of them twice.
-            AgentMemoryError: They cannot be kept.
+            StorageError: Nothing was stored; a second try stores no turn twice.
+            AgentMemoryError: The turns cannot be stored.
         """
-        service, knowledge = await self._opened()
+        service, knowledge = await self._open()
         ingest, caller = Ingest(knowledge, service.report, self._redactor), self._session.caller.as_person()
-        turns = await asyncio.to_thread(_prepared, portion)
-        title = _title_of(turns[0].said_at)
-        key, group = self._session.root_id, portion.group
+        turns = await asyncio.to_thread(_prepare_turns, batch)
+        title = _build_title(turns[0].said_at)
+        key, group = self._session.root_id, batch.group
         begun = await ingest.conversation(key, title=title, said_at=turns[0].said_at, group=group, caller=caller)
         conversation = begun.record.id
         first = self._next.get(conversation)
         if first is None:
             known = await knowledge.episodes.linked_to(conversation)
-            first = max((each.order + 1 for each in known), default=0)
+            first = max((episode.order + 1 for episode in known), default=0)
         _, refused = await ingest.turns(
             turns, conversation=conversation, first=first, group=group, is_live=True, caller=caller
         )
@@ -116,22 +123,22 @@ class Keeper:
         return [code for _, code in refused]
 
     async def work(self, progress: Callable[[Ran], None]) -> Ran:
-        """Do background work that is due, at most so much at a time.
+        """Do background work that is due, a limited number of batches.
 
         Args:
-            progress: Called after each portion; what it raises ends the work there.
+            progress: Called after each batch; its exception ends the work.
 
         Raises:
-            AgentMemoryError: What was done before is done.
+            AgentMemoryError: The work failed; the batches before are stored.
         """
-        service, knowledge = await self._opened()
+        service, knowledge = await self._open()
         caller = self._session.caller.as_person().of_no_group()
         steps = MemoryIngestionConfig(
             entity_extraction_enabled=self._settings.entities,
             summarization_enabled=self._settings.summaries,
         )
         asking, permission = await self._find_model(service)
-        ran = await runner_of(knowledge, service, caller, steps, asking, permission).run(_PORTIONS, progress)
+        ran = await runner_of(knowledge, service, caller, steps, asking, permission).run(_MAX_BATCHES, progress)
         if any(ran.done.values()) or ran.failed:
             await service.report(
                 "memory:background_worked", caller, done=dict(ran.done), failed=ran.failed, is_over=ran.is_over
@@ -139,7 +146,7 @@ class Keeper:
         return ran
 
     async def close(self) -> None:
-        """Close what was opened here. May be called more than once."""
+        """Close the agent's records. May be called more than once."""
         knowledge, self._knowledge = self._knowledge, None
         if knowledge is not None:
             await knowledge.close()
@@ -171,7 +178,8 @@ class Keeper:
         """Return a clause if nothing may be asked now."""
         if self._is_ending():
             return "the last session ended; the next one continues"
-        modes = (mode_of(self._session, category) for category in ("", "note"))
+        self._session.identity()  # checks the sources of consent
+        modes = (get_mode(self._session, category) for category in ("", "note"))
         mode = next((mode for mode in modes if mode not in {"autonomous", "ask"}), "")
         return f"memory is in mode {mode}" if mode else None
 
@@ -194,8 +202,8 @@ class Keeper:
             await self._session.lines.flush()
         return f"the estimate waits for a yes (say: yes {proposal})"
 
-    async def _opened(self) -> tuple[MemoryService, Knowledge]:
-        with suppress(IdentityError):  # it may have another agent by now, or none
+    async def _open(self) -> tuple[MemoryService, Knowledge]:
+        with suppress(IdentityError):  # the session may have another agent by now, or none
             await self._session.require()
         settings = self._session.settings
         service = await self._share.opened(self._session.root_id, self._agent_id, settings, lambda _: None)
@@ -204,28 +212,29 @@ class Keeper:
         return service, self._knowledge
 
 
-def _prepared(portion: Portion) -> tuple[ReceivedTurn, ...]:
-    """Return the turns as they are to be kept: without what no file carries; what concerns the memory as an event.
+def _prepare_turns(batch: TurnBatch) -> tuple[ReceivedTurn, ...]:
+    """Return turns as they are stored.
 
-    Of an event no statement is made: who has something forgotten repeats it.
+    Characters that no file can hold are dropped. A turn that activates an agent or forgets something is an event, of
+    which no statement is made: it repeats what is forgotten.
     """
 
-    def event_of(turn: ReceivedTurn) -> str:
-        if portion.forgets:
+    def get_event_type(turn: ReceivedTurn) -> str:
+        if batch.forgets:
             return _FORGETTING
-        return _ACTIVATION if _is_wish(turn, portion.agent_id) else ""
+        return _ACTIVATION if _is_activation(turn, batch.agent_id) else ""
 
-    return tuple(replace(each, text=mended(each.text), event_type=event_of(each)) for each in portion.turns)
+    return tuple(replace(turn, text=mended(turn.text), event_type=get_event_type(turn)) for turn in batch.turns)
 
 
-def _is_wish(turn: ReceivedTurn, agent_id: str) -> bool:
-    is_short = turn.role == "user" and len(turn.text) <= _LONGEST_WISH
+def _is_activation(turn: ReceivedTurn, agent_id: str) -> bool:
+    is_short = turn.role == "user" and len(turn.text) <= _MAX_REQUEST_CHARS
     return is_short and is_wished(agent_id, turn.text, in_doubt=False)
 
 
-def _title_of(begun: datetime | None) -> str:
-    """Return how a conversation that began then is called; empty where that is not known.
+def _build_title(begun: datetime | None) -> str:
+    """Return the title of a conversation, or an empty text.
 
-    No word of it is in that: each footnote says it, and what was said may be forgotten.
+    It has none of its words: footnotes repeat the title, and what was said may be forgotten.
     """
     return "" if begun is None else f"{begun:%Y-%m-%d %H:%M}"

@@ -1,4 +1,4 @@
-"""Mounts the hooks of a session; none in a sub-session or with a wrong configuration."""
+"""Mount of the hooks of a session."""
 
 from __future__ import annotations
 
@@ -6,39 +6,44 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.integrations.amplifier import MemorySession
+from agent_memory.integrations.amplifier.capture_recorder import CaptureRecorder
 from agent_memory.integrations.amplifier.cleanups import callable_anyhow
+from agent_memory.integrations.amplifier.notice_display import NoticeDisplay
+from agent_memory.integrations.amplifier.turn_listener import ListenerOptions, TurnListener
 from agent_memory.settings import CaptureSettings
-from amplifier_module_hooks_memory_capture.hooks import CaptureHooks
-from amplifier_module_hooks_memory_capture.notice_display import FirstNotice
-from amplifier_module_hooks_memory_capture.recorder import Recorder
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 MODULE_ID: Final = "hooks-memory-capture"
 STATISTICS_CAPABILITY: Final = "agent_memory.capture_statistics"
-"""A callable that returns `{"captured": n, "waiting": n, "skipped": {reason: n}}` of this session, and `in_inbox` if
-anything went there."""
+"""Name of a function that returns `{"captured": n, "waiting": n, "skipped": {reason: n}}` of this session, and
+`in_inbox` if something waits for a yes."""
 
-__all__ = ["MODULE_ID", "STATISTICS_CAPABILITY", "CaptureHooks", "Recorder", "mount"]
+__all__ = ["MODULE_ID", "STATISTICS_CAPABILITY", "mount"]
 
 
 async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
-    """Listen to a session. Opens nothing; a wrong configuration or a sub-session captures nothing."""
+    """Listen to a session; open nothing.
+
+    A sub-session, or a wrong configuration, captures nothing.
+    """
     session = MemorySession.of(coordinator)
     settings = session.configure(MODULE_ID, CaptureSettings, config)
     leaving = session.leaving()
     if settings is None or session.is_child:
         return callable_anyhow(leaving.aclose)
     try:
-        recorder = Recorder(settings, session)
+        recorder = CaptureRecorder(settings, session)
     except AgentMemoryError as error:
         session.problem = session.problem or error
         return callable_anyhow(leaving.aclose)
+    options = ListenerOptions(answers=settings.observe_turn_completions, answer_at_end=settings.observe_session_end)
+    listener = TurnListener(coordinator, session, recorder, options)
     leaving.push_async_callback(recorder.close)
+    leaving.push_async_callback(listener.close_turn)
     session.lines.drain = recorder.drain
-    hooks = CaptureHooks(coordinator, session, settings, recorder), FirstNotice(coordinator, session)
-    for undo in [undo for handlers in hooks for undo in handlers.register()]:
+    for undo in [*listener.register(MODULE_ID), *NoticeDisplay(coordinator, session).register(MODULE_ID)]:
         leaving.callback(undo)
-    coordinator.register_capability(STATISTICS_CAPABILITY, recorder.statistics)
+    coordinator.register_capability(STATISTICS_CAPABILITY, recorder.get_statistics)
     return callable_anyhow(leaving.aclose)

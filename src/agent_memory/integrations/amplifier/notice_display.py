@@ -1,10 +1,8 @@
-"""Shows the user, once for each agent, that memory is on."""
+"""Display of the first notice of an agent."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
-
-from amplifier_core import HookResult
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.integrations.amplifier.display import AFTER_CAPTURE, has_display, show_line, take_first_notice
@@ -13,14 +11,14 @@ from agent_memory.logs import get_logger
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_memory.integrations.amplifier import MemorySession
+    from agent_memory.integrations.amplifier.session import MemorySession
 
 log = get_logger(__name__)
 
 _REQUEST: Final = "[agent-memory: notice]\nAfter your answer, show the user this line once, word for word:\n{line}"
 
 
-class FirstNotice:
+class NoticeDisplay:
     """Handlers that show the first notice.
 
     If the host displays messages, it is shown at the end of the first turn; else the model shows it in the next turn. A
@@ -37,35 +35,34 @@ class FirstNotice:
         self._line: str | None = None
         self._settled: Any = None
 
-    def register(self) -> list[Callable[[], None]]:
-        """Register the handlers; return what undoes it."""
-        register, name = self._coordinator.hooks.register, "hooks-memory-capture-notice"
+    def register(self, name: str) -> list[Callable[[], None]]:
+        """Register the handlers; return functions that unregister them."""
+        register = self._coordinator.hooks.register
         return [
-            register("orchestrator:complete", self.on_turn_end, priority=AFTER_CAPTURE, name=name),
-            register("provider:request", self.on_request, priority=AFTER_CAPTURE, name=f"{name}-request"),
+            register("orchestrator:complete", self.on_turn_end, priority=AFTER_CAPTURE, name=f"{name}-notice"),
+            register("provider:request", self.on_request, priority=AFTER_CAPTURE, name=f"{name}-notice-request"),
         ]
 
-    async def on_turn_end(self, _event: str, _data: Any) -> HookResult:
+    async def on_turn_end(self, _event: str, _data: Any) -> None:
         """Display the line if the host can."""
         self._line, self._has_turn = None, True
         line = await self._take() if has_display(self._coordinator) else None
         if line is not None:
             await show_line(self._coordinator, line)
-        return HookResult()
 
-    async def on_request(self, _event: str, _data: Any) -> HookResult:
+    async def on_request(self, _event: str, _data: Any) -> dict[str, Any] | None:
         """Ask the model to show the line, throughout one turn."""
         if self._has_turn and self._line is None:
             self._line = await self._take()
         if self._line is None:
-            return HookResult()
-        return HookResult(
-            action="inject_context",
-            context_injection=_REQUEST.format(line=self._line),
-            context_injection_role="user",
-            ephemeral=True,
-            suppress_output=True,
-        )
+            return None
+        return {
+            "action": "inject_context",
+            "context_injection": _REQUEST.format(line=self._line),
+            "context_injection_role": "user",
+            "ephemeral": True,
+            "suppress_output": True,
+        }
 
     async def _take(self) -> str | None:
         """Return the line of the active agent if it is due."""

@@ -1,23 +1,23 @@
-"""`memory_forget` by a description, which lists candidates, and with `permanently`: a purge, after the user's yes."""
+"""Candidates of a forgetting, and purges after the user's yes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import UnknownIdError
-from agent_memory.integrations.amplifier.consent import is_purge_ordered, propose_purge
 from agent_memory.memory import views
 from agent_memory.memory.seeing import is_seen
 from agent_memory.models import DIGEST, visible
 from agent_memory.redaction import quoted
+from agent_memory.tools.consent import is_purge_ordered, propose_purge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_memory.integrations.amplifier import MemorySession
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory
     from agent_memory.privacy import PurgeReceipt
+    from agent_memory.tools.host_session import HostSession
 
 _CHOOSE: Final = (
     "Nothing was forgotten. Call again with the ids that the user means; ask if that is not clear. To remove only a "
@@ -30,7 +30,7 @@ _ASK: Final = (
 )
 
 
-async def list_candidates(session: MemorySession, query: str) -> dict[str, Any]:
+async def list_candidates(session: HostSession, query: str) -> dict[str, Any]:
     """Return the memories that a description may mean; forget nothing.
 
     Args:
@@ -48,7 +48,7 @@ async def list_candidates(session: MemorySession, query: str) -> dict[str, Any]:
     return {"forgotten": False, "count": len(shown), "candidates": shown, "note": note}
 
 
-async def purge(session: MemorySession, memory_ids: Sequence[str], query: str) -> dict[str, Any]:
+async def purge(session: HostSession, memory_ids: Sequence[str], query: str) -> dict[str, Any]:
     """Purge memories after the user's yes; before that, return what would go.
 
     Args:
@@ -65,7 +65,7 @@ async def purge(session: MemorySession, memory_ids: Sequence[str], query: str) -
     from agent_memory.privacy import Purging  # loads backups; for those who purge
 
     service = await session.require()
-    named = [await _known(service, memory_id, session.caller) for memory_id in dict.fromkeys(memory_ids)]
+    named = [await _find_memory(service, memory_id, session.caller) for memory_id in dict.fromkeys(memory_ids)]
     purging = Purging(service)
     purging.check_caller(session.caller)
     plan = await purging.plan([memory.id for memory in named])
@@ -80,24 +80,24 @@ async def purge(session: MemorySession, memory_ids: Sequence[str], query: str) -
             **({"also": f"{rest} older, equal or derived"} if rest else {}),
             "ask": _ASK.format(proposal=propose_purge(session, named)),
         }
-    return _told(await purging.run(plan, session.caller.as_person()))  # the user agreed to this very act
+    return _render_receipt(await purging.run(plan, session.caller.as_person()))  # the user agreed to this very act
 
 
-async def _known(service: MemoryService, memory_id: str, caller: Caller) -> Memory:
+async def _find_memory(service: MemoryService, memory_id: str, caller: Caller) -> Memory:
     """Return a memory that the caller sees, which may be forgotten already."""
-    found = await service.admin.get(memory_id)
-    if found is None:
-        found = next((memory for memory, _ in await service.past.forgotten() if memory.id == memory_id), None)
-    if found is None or not is_seen(found, caller):
+    memory = await service.admin.get(memory_id)
+    if memory is None:
+        memory = next((item for item, _ in await service.past.forgotten() if item.id == memory_id), None)
+    if memory is None or not is_seen(memory, caller):
         raise UnknownIdError(f"There is no memory {quoted(memory_id)}; nothing was purged.")
-    return found
+    return memory
 
 
-def _told(receipt: PurgeReceipt) -> dict[str, Any]:
+def _render_receipt(receipt: PurgeReceipt) -> dict[str, Any]:
     left = {"still_in": list(receipt.found), "not_done": list(receipt.failed)}
     return {
         "purged": True,
-        "memory_ids": [one for one in receipt.records["ids"] if one.startswith("mem-")],
+        "memory_ids": [record_id for record_id in receipt.records["ids"] if record_id.startswith("mem-")],
         "count": len(receipt.records["ids"]),
         **{name: value for name, value in left.items() if value},
         "not_reached": list(receipt.beyond),

@@ -1,4 +1,4 @@
-"""A small context manager of its own, for sessions in which no other one is mounted beneath the scratchpad."""
+"""Context manager for sessions that have no other."""
 
 from __future__ import annotations
 
@@ -12,56 +12,51 @@ if TYPE_CHECKING:
 Message = dict[str, Any]
 
 
-def make_base() -> Any:
-    """Return the host's own simple context manager if it is installed, else the small one below."""
-    try:
-        from amplifier_module_context_simple import SimpleContextManager  # optional
-    except ImportError:
-        return BaseContext()
-    return SimpleContextManager()
-
-
 class BaseContext:
-    """Keeps every message; a request's view drops the oldest turns, whole, once they exceed the token budget."""
+    """Context manager that keeps all messages.
+
+    The view of a request leaves out the oldest turns, each as a whole, if the messages exceed the token budget.
+    """
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
-        self._system_prompt: Callable[[], Awaitable[str]] | None = None
+        self._build_system_prompt: Callable[[], Awaitable[str]] | None = None
 
     async def set_system_prompt_factory(self, factory: Callable[[], Awaitable[str]]) -> None:
-        """Have the system message made anew for each request."""
-        self._system_prompt = factory
+        """Build the system message of each request by a factory."""
+        self._build_system_prompt = factory
 
     async def add_message(self, message: Message) -> None:
-        """Append a message."""
+        """Append a message to the conversation."""
         self._messages.append(message)
 
     async def get_messages(self) -> list[Message]:
-        """Return the whole history."""
+        """Return the whole conversation."""
         return list(self._messages)
 
     async def set_messages(self, messages: list[Message]) -> None:
-        """Replace the history, as on resume."""
+        """Replace the conversation, as on resume."""
         self._messages = list(messages)
 
     async def clear(self) -> None:
-        """Forget the history."""
+        """Delete the conversation."""
         self._messages = []
 
     async def get_messages_for_request(self, token_budget: int | None = None, provider: Any = None) -> list[Message]:
-        """Return the view for one request: the system message and as many of the last turns as fit."""
+        """Return the system message and the last turns that fit."""
         view = list(self._messages)
-        if self._system_prompt is not None:
-            view = [{"role": "system", "content": await self._system_prompt()}, *_without_system(view)]
-        budget = token_budget if token_budget is not None else _budget_of(provider)
-        return view if budget is None else _last_turns(view, budget)
+        if self._build_system_prompt is not None:
+            system_message = {"role": "system", "content": await self._build_system_prompt()}
+            view = [system_message, *(message for message in view if not _is_old_system_message(message))]
+        budget = token_budget if token_budget is not None else _find_budget(provider)
+        return view if budget is None else _select_last_turns(view, budget)
 
 
-def _without_system(messages: list[Message]) -> list[Message]:
-    return [m for m in messages if m.get("role") != "system" or (m.get("metadata") or {}).get("source") == "hook"]
+def _is_old_system_message(message: Message) -> bool:
+    return message.get("role") == "system" and (message.get("metadata") or {}).get("source") != "hook"
 
 
-def _last_turns(messages: list[Message], budget: int) -> list[Message]:
+def _select_last_turns(messages: list[Message], budget: int) -> list[Message]:
     head = [message for message in messages[:1] if message.get("role") == "system"]
     rest = messages[len(head) :]
     starts = [position for position, message in enumerate(rest) if message.get("role") == "user"]
@@ -72,7 +67,8 @@ def _last_turns(messages: list[Message], budget: int) -> list[Message]:
     return [*head, *rest[starts[-1] :]] if starts else messages
 
 
-def _budget_of(provider: Any) -> int | None:
+def _find_budget(provider: Any) -> int | None:
+    """Return the tokens that a provider leaves for messages, or None."""
     defaults = getattr(provider.get_info(), "defaults", None) if hasattr(provider, "get_info") else None
     window = (defaults or {}).get("context_window")
     return int(window) - int((defaults or {}).get("max_output_tokens") or 0) if window else None

@@ -1,0 +1,168 @@
+"""Tools of a workspace for one asynchronous session."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import agent_memory.workspace as workspaces
+from agent_memory.errors import AgentMemoryError, ConfigurationError
+from agent_memory.logs import get_logger
+from agent_memory.models.clock import to_text, utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from agent_memory.workspace import Offer, Toolset, Workspace
+    from agent_memory.workspace.tool_settings import WorkspaceToolSettings
+    from agent_memory.workspace.toolset.tool import Tool
+
+LOW_TRUST_ROW: Final = "a row of low trust"
+"""What brings untrusted text into a conversation when a tool shows it."""
+
+log = get_logger(__name__)
+
+
+class SessionToolset:
+    """Tools of one session. The workspace is opened at the first call.
+
+    Args:
+        session_id: ID of the session, which owns the claims.
+        load_settings: Returns the settings; raises AgentMemoryError if they are wrong.
+        get_working_folder: Returns the folder that the session works in.
+        emit: Sends an event to the session; must not raise.
+        has_untrusted_text: Returns True if untrusted text is in the conversation.
+        note_untrusted_text: Notes what brought untrusted text into the conversation.
+
+    Attributes:
+        problem: Why the workspace cannot be used, or None.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        load_settings: Callable[[], WorkspaceToolSettings],
+        get_working_folder: Callable[[], Path],
+        emit: Callable[[str, dict[str, Any]], Awaitable[None]],
+        has_untrusted_text: Callable[[], bool],
+        note_untrusted_text: Callable[[str], None],
+    ) -> None:
+        self.problem: AgentMemoryError | None = None
+        self._session_id, self._get_working_folder, self._emit = session_id, get_working_folder, emit
+        self._has_untrusted_text, self._note_untrusted_text = has_untrusted_text, note_untrusted_text
+        self._settings: WorkspaceToolSettings | None = None
+        self._opening: asyncio.Task[tuple[Workspace, Toolset]] | None = None
+        self._events: deque[tuple[str, dict[str, Any]]] = deque()
+        try:
+            self._settings = load_settings()
+        except AgentMemoryError as error:
+            self.problem = error
+
+    def list_tools(self) -> Mapping[str, Tool]:
+        """Return the tools to offer by name; none after a problem.
+
+        Reads the declaration, and blocks.
+        """
+        if self._settings is not None:
+            try:
+                declaration = workspaces.read_declaration(self._find_folder(self._settings) / workspaces.DECLARATION)
+                return self._build_offer(self._settings).choose(declaration)
+            except AgentMemoryError as error:
+                self.problem = error
+        return {}
+
+    async def call(self, name: str, arguments: Any) -> dict[str, Any]:
+        """Call a tool, and emit what it changed.
+
+        Args:
+            name: Name of the tool.
+            arguments: Arguments of a model, valid or not.
+
+        Raises:
+            AgentMemoryError: The call failed, or the workspace cannot be opened.
+        """
+        if self.problem is not None:
+            # Not when it is mounted: the host mounts it on a mock first, which does not know where the session works.
+            log.warning_once("workspace_disabled", code=self.problem.code, error=self.problem.message)
+            raise ConfigurationError(self.problem.message, code=self.problem.code, recovery=self.problem.recovery)
+        _, toolset = await self._ensure_open()
+        try:
+            return await asyncio.to_thread(toolset.call, name, arguments)
+        finally:
+            if toolset.session.low_seen:  # also after a failure: the call may have read a row before
+                self._note_untrusted_text(LOW_TRUST_ROW)
+            await self._emit_events()
+
+    async def close(self) -> None:
+        """Release an unfinished step and close the workspace.
+
+        May be called more than once.
+        """
+        opening, self._opening = self._opening, None
+        if opening is None:
+            return
+        with contextlib.suppress(AgentMemoryError):  # the call that failed reported it
+            workspace, toolset = await opening
+            await asyncio.to_thread(toolset.close)
+            await asyncio.to_thread(workspace.close)
+            await self._emit_events()
+
+    async def _ensure_open(self) -> tuple[Workspace, Toolset]:
+        """Return workspace and tools.
+
+        One call opens them, others wait for it, and the next call tries again after a failure.
+        """
+        if self._opening is None:
+            self._opening = asyncio.create_task(asyncio.to_thread(self._open))
+        opening = self._opening
+        try:
+            return await asyncio.shield(opening)  # a cancelled call leaves it to those that wait
+        finally:
+            if opening.done() and (opening.cancelled() or opening.exception()) and self._opening is opening:
+                self._opening = None
+
+    def _open(self) -> tuple[Workspace, Toolset]:
+        settings = self._settings
+        assert settings is not None  # else there is a problem, and no call comes here
+        workspace = workspaces.Workspace.open(
+            self._find_folder(settings),
+            url=os.environ.get(workspaces.URL_VARIABLE) or None,
+            on_event=lambda event, data: self._events.append((event, data)),
+        )
+        try:
+            toolset = workspaces.Toolset(
+                workspace,
+                self._session_id,
+                agent=settings.agent,
+                offer=self._build_offer(settings),
+                knows_strangers=self._has_untrusted_text,
+            )
+        except BaseException:
+            workspace.close()
+            raise
+        return workspace, toolset
+
+    def _build_offer(self, settings: WorkspaceToolSettings) -> Offer:
+        return workspaces.Offer(settings.tools, settings.tables)
+
+    def _find_folder(self, settings: WorkspaceToolSettings) -> Path:
+        """Return the folder of the workspace.
+
+        Without a setting it is the folder that the session works in.
+
+        Raises:
+            ConfigurationError: The session works in none.
+        """
+        working_folder = self._get_working_folder()
+        if settings.workspace is None:
+            return workspaces.found_from(working_folder)
+        return working_folder / Path(settings.workspace).expanduser()
+
+    async def _emit_events(self) -> None:
+        while self._events:
+            event, data = self._events.popleft()
+            await self._emit(event, {**data, "session_id": self._session_id, "timestamp": to_text(utc_now())})
