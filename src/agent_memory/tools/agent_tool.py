@@ -10,7 +10,6 @@ from typing_extensions import get_original_bases
 from agent_memory.errors import AgentMemoryError, StorageError, refused_by_system
 from agent_memory.models.arguments import ToolArguments, read_arguments
 from agent_memory.tools.arguments import build_schema
-from agent_memory.tools.consent import check_not_stopped
 
 if TYPE_CHECKING:
     from agent_memory.tools.host_session import HostSession
@@ -39,7 +38,6 @@ class AgentTool(Generic[InputT]):
     description: ClassVar[str]
     arguments_model: ClassVar[type[ToolArguments]]
     only_reads: ClassVar[bool] = False
-    stores_text: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         """Read the model of the arguments from the declaration."""
@@ -57,9 +55,6 @@ class AgentTool(Generic[InputT]):
         """Run the tool on the arguments of a model, valid or not."""
         try:
             args = read_arguments(self.name, self.arguments_model, arguments)
-            if self.stores_text:
-                self.session.identity()
-                check_not_stopped(self.session)
             output = await self._run(cast("InputT", args))
             if warnings := [*args.warnings, *output.get("warnings", ())]:
                 output["warnings"] = warnings

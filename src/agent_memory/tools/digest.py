@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from agent_memory.knowledge.digest.digest_tool import DESCRIPTION, NAME, PROPERTIES, DigestInput, run_digest
-from agent_memory.tools.consent import hold_for_yes
+from agent_memory.tools.consent import check_not_stopped, hold_for_yes
 from agent_memory.tools.knowledge_access import KnowledgeTool
 
 if TYPE_CHECKING:
@@ -20,11 +20,12 @@ class DigestTool(KnowledgeTool[DigestInput]):
     description = DESCRIPTION
     properties = PROPERTIES
     required = ["document"]  # noqa: RUF012 - part of a schema
-    stores_text = True
     failure = "Failed to digest: "
 
     async def _write_text(self, manager: MemoryManager, args: DigestInput) -> str:
-        hold = partial(hold_for_yes, self.session, await self.session.require())
+        service = await self.session.require()
+        check_not_stopped(self.session)
+        hold = partial(hold_for_yes, self.session, service)
         text, passages = await run_digest(manager, args, self.session.caller, hold)
         self.session.note_returned(passages)
         return text

@@ -95,7 +95,6 @@ class RememberTool(KnowledgeTool[RememberInput]):
         "importance": {"type": "string", "enum": ["low", "normal", "high"]},
     }
     required: ClassVar[list[str]] = ["content"]
-    stores_text = True
     failure = "Failed to remember: "
 
     async def _write_text(self, manager: MemoryManager, args: RememberInput) -> str:

@@ -38,6 +38,7 @@ from agent_memory.tools.arguments import (
 )
 from agent_memory.tools.consent import (
     ASKED,
+    check_not_stopped,
     check_rewording,
     describe_consent,
     get_mode,
@@ -111,7 +112,6 @@ class StoreTool(AgentTool[StoreInput]):
         "Keep one self-contained fact for later sessions; no secrets, no passing states. Compare it with `similar` in "
         "the answer."
     )
-    stores_text = True
 
     async def _run(self, args: StoreInput) -> dict[str, Any]:
         service = await self.session.require()
@@ -248,10 +248,10 @@ class UpdateTool(AgentTool[UpdateInput]):
         "Correct a memory, let it expire, or pin it to the scratchpad. Quote the user's words of this turn to replace "
         "what they stated."
     )
-    stores_text = True
 
     async def _run(self, args: UpdateInput) -> dict[str, Any]:
         service = await self.session.require()
+        check_not_stopped(self.session)
         changes = args.model_dump(exclude={"memory_id"}, exclude_none=True)
         if "expires_at" in changes:
             changes["expires_at"] = _parse_expiry(changes["expires_at"])

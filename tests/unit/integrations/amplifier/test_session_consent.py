@@ -117,8 +117,8 @@ async def test_consent_file_limits_at_once_with_its_line(make_session: Sessions,
     assert get_mode(session) == "autonomous"
     (root / place).mkdir(parents=True, exist_ok=True)
     (root / place / "consent.yaml").write_text("enabled: true\nmode: manual\n")
-    assert get_mode(session) == "manual"
     assert session.identity().consent.decided_by() == f"{root / place / 'consent.yaml'}:2"
+    assert get_mode(session) == "manual"
     (root / place / "consent.yaml").write_text("enabled: false\n")
     with pytest.raises(IdentityError, match="switched off"):
         await session.require()
