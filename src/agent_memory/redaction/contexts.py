@@ -1,14 +1,15 @@
 """Secrets known by the form of what they stand in: a line of .pgpass, a named value, a pair of login and password.
 
-Each rule is tried only on a text that holds its stem. No single words (`keywords.py`), no providers (`providers.py`).
+Each rule is searched only where its stem is. No single words (`keywords.py`), no providers (`providers.py`).
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.redaction.line_groups import iter_line_groups
+from agent_memory.redaction.line_groups import iter_digit_matches, iter_line_groups, iter_matches, lower_letters
 from agent_memory.redaction.plausibility import is_chosen, is_surely_password, is_worth, value_in
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import has_all_classes, is_placeholder, looks_like_password, looks_random
@@ -150,8 +151,8 @@ _CELLS: Final = 64
 _ADJACENT_DIGITS: Final = re.compile(r"\d\d")  # codes and personal numbers have some; most sentences have none
 _FOUR_DIGITS: Final = re.compile(r"\d{4}")
 _CODES: Final = ("code", "geheimzahl", "pin", "cvv", "cvc", "otp", "puk", "tan", "comb")
-_NUMBERED: Final = ((_CODES, _DIGITS, "code", 3),)
-"""Stems, one of which each match has in folded case; the pattern; what it finds; how many digits that has at least."""
+"""One of these is in each match of `_DIGITS`, in lower case; in each of `_PHRASE`, one of the next."""
+_PHRASE_STEMS: Final = ("seed", "recovery", "mnemonic", "secret", "backup", "wallet")
 _HEAD: Final = 32
 _HEADING: Final = re.compile(r"[^\W\d][^\W\d .-]*(?:[ .-][^\W\d][^\W\d.-]*){0,3}")
 _IN_SENTENCES: Final = frozenset(("the", "and", "for", "was", "were", "are", "has", "not", "but", "its"))
@@ -165,12 +166,21 @@ _VENDOR_SAYS: Final = re.compile(r"(?i)\b(?:key|token|secret|api|pat|credential|
 
 
 class _Rule(NamedTuple):
-    """A form that holds a secret: tried on a text with one of the stems, and a match counts when `holds` says so."""
+    """A form that holds a secret, such as a call with a password.
+
+    Attributes:
+        stems: Literals; the text in lower case holds one.
+        pattern: What is searched.
+        kind: What it finds.
+        holds: Whether a match counts.
+        line_breaks: Most line breaks of a match, if each match holds a stem; None if only the text does.
+    """
 
     stems: tuple[str, ...]
     pattern: re.Pattern[str]
     kind: str
     holds: Callable[[re.Match[str]], bool] = lambda _: True
+    line_breaks: int | None = None
 
 
 def _is_named(match: re.Match[str]) -> bool:
@@ -182,25 +192,25 @@ def _is_argument(match: re.Match[str]) -> bool:
     return is_chosen(value) or looks_random(value)
 
 
-_FIRST: Final = (
-    _Rule(("AKIA", "ASIA"), _AWS_PAIR, "aws-key"),
+FIRST_RULES: Final = (
+    _Rule(("akia", "asia"), _AWS_PAIR, "aws-key", line_breaks=0),
     _Rule(("login",), _NETRC, "password"),
-    _Rule(("dentified", "DENTIFIED"), _IDENTIFIED, "password"),
-    _Rule(("assword ", "ASSWORD "), _SAID_PASSWORD, "password"),
-    _Rule(("otp", "OTP", "key", "Key", "2fa", "2FA", "mfa", "MFA", "uthenticator", "actor"), _OTP, "totp-seed"),
-    _Rule(("app", "App", "APP"), _APP_PASSWORD, "password"),
+    _Rule(("identified",), _IDENTIFIED, "password", line_breaks=16),
+    _Rule(("password",), _SAID_PASSWORD, "password", line_breaks=8),
+    _Rule(("otp", "key", "2fa", "mfa", "authenticator", "factor"), _OTP, "totp-seed", line_breaks=0),
+    _Rule(("app",), _APP_PASSWORD, "password", line_breaks=0),
     _Rule((":",), _PGPASS, "password", lambda match: looks_like_password(match["bare"])),
 )
-_LAST: Final = (
+LAST_RULES: Final = (
     # An entry of name and value in JSON or YAML, and an element of XML.
-    _Rule(("val", "Val", "content", "data"), _NAMED, "named-secret", _is_named),
+    _Rule(("val", "content", "data"), _NAMED, "named-secret", _is_named),
     _Rule(("<key>",), _PLIST, "named-secret", _is_named),
     _Rule(("</",), _ELEMENT, "named-secret", _is_named),
     # Calls and pairs of code, such as setPassword with a text, or a login and a password as two arguments.
-    _Rule(("(", ","), _SET, "password", _is_argument),
-    _Rule(("(", ","), _ARGUMENTS, "password", _is_argument),
-    _Rule(("getConnection", "createConnection", "mysqli", "PDO"), _DATABASE_CALL, "password"),
-    _Rule(("define",), _DEFINE, "named-secret", lambda match: has_all_classes(value_in(match)[0])),
+    _Rule(("word", "wd", "secret", "token", "key", "phrase"), _SET, "password", _is_argument, 7),
+    _Rule(("credential", "auth", "login", "connect", "sign"), _ARGUMENTS, "password", _is_argument, 11),
+    _Rule(("getconnection", "createconnection", "mysqli", "pdo"), _DATABASE_CALL, "password", line_breaks=13),
+    _Rule(("define",), _DEFINE, "named-secret", lambda match: has_all_classes(value_in(match)[0]), 10),
     _Rule(("(", ","), _TUPLE, "named-secret", lambda match: _is_named(match) and is_chosen(value_in(match)[0])),
     _Rule(("{",), _BLOCK, "named-secret", _is_named),
 )
@@ -210,16 +220,17 @@ def find_by_context(text: str) -> Iterator[Finding]:
     """Yield every secret in `text` that its surroundings give away."""
     if not text.isascii():
         yield from _asian(text)
-    yield from _by_rules(_FIRST, text)
+    lowered = lower_letters(text)
+    yield from _by_rules(FIRST_RULES, text, lowered)
     yield from _pairs(text)
-    yield from _by_rules(_LAST, text)
+    yield from _by_rules(LAST_RULES, text, lowered)
     yield from _tables(text)
-    for match in _PHRASE.finditer(text):
+    for match in _PHRASE.finditer(text) if any(map(lowered.__contains__, _PHRASE_STEMS)) else ():
         if not _IN_SENTENCES.isdisjoint(match["bare"].lower().split()):
             continue  # "recovery: give the key that …"
         yield Finding(*match.span("bare"), "seed-phrase")
     if _ADJACENT_DIGITS.search(text):
-        yield from _numbers(text)
+        yield from _numbers(text, lowered)
     yield from _keys(text)
 
 
@@ -229,28 +240,28 @@ def is_pair(text: str) -> bool:
     return bool(sign) and login.replace(".", "").replace("-", "").isalnum() and looks_like_password(password)
 
 
-def _by_rules(rules: Iterable[_Rule], text: str) -> Iterator[Finding]:
-    for rule in rules:
-        for stem in rule.stems:
-            if stem in text:
+def _by_rules(rules: Iterable[_Rule], text: str, lowered: str) -> Iterator[Finding]:
+    for stems, pattern, kind, holds, line_breaks in rules:
+        for stem in stems:
+            if stem in lowered:
                 break
         else:
             continue
-        for match in rule.pattern.finditer(text):
-            if rule.holds(match):
-                yield from _plain(match, rule.kind)
+        if line_breaks is None:
+            matches = pattern.finditer(text)
+        else:
+            matches = iter_matches(pattern, stems, text, lowered, line_breaks)
+        for match in matches:
+            if holds(match):
+                yield from _plain(match, kind)
 
 
-def _numbers(text: str) -> Iterator[Finding]:
+def _numbers(text: str, lowered: str) -> Iterator[Finding]:
     for start, stop in iter_line_groups(text):
         if _FOUR_DIGITS.search(text, start, stop):
             yield from _long_codes(text, start, stop)
-    folded = text.casefold()
-    for stems, pattern, kind, least in _NUMBERED:
-        if any(stem in folded for stem in stems):
-            for match in pattern.finditer(text):
-                if sum(map(str.isdigit, match["bare"])) >= least:
-                    yield Finding(*match.span("bare"), kind)
+    for match in _DIGITS.finditer(text) if any(map(lowered.__contains__, _CODES)) else ():
+        yield Finding(*match.span("bare"), "code")
 
 
 def _long_codes(text: str, start: int, stop: int) -> Iterator[Finding]:
@@ -263,7 +274,7 @@ def _long_codes(text: str, start: int, stop: int) -> Iterator[Finding]:
 
 
 def _keys(text: str) -> Iterator[Finding]:
-    for match in _BARE.finditer(text):
+    for match in iter_digit_matches(_BARE, text):
         if not looks_random(match[0]):
             continue
         begin = max(0, match.start() - _NEAR)
@@ -279,17 +290,16 @@ def _plain(match: re.Match[str], kind: str) -> Iterator[Finding]:
 
 
 def _pairs(text: str) -> Iterator[Finding]:
-    for match in _PAIR.finditer(text):
+    for match in iter_matches(_PAIR, "/|:", text):
         value, _ = value_in(match)
         if looks_like_password(value) and (match["slash"] or (is_chosen(value) and not {".", ":", "|"} & set(value))):
             yield from _plain(match, "password")
-    for pattern, stem in ((_MAIL, "@"), (_WANTS, " ")):
-        for match in pattern.finditer(text) if stem in text else ():
-            value, _ = value_in(match)
-            marked = not value.rstrip("!?").replace("-", "").replace(".", "").replace("_", "").isalnum()
-            digits = sum(map(str.isdigit, value))
-            if is_surely_password(value) and digits >= (2 if marked else 4):  # "try PostgreSQL16" is no password
-                yield from _plain(match, "password")
+    for match in itertools.chain(iter_matches(_MAIL, "@", text), iter_digit_matches(_WANTS, text)):
+        value, _ = value_in(match)
+        marked = not value.rstrip("!?").replace("-", "").replace(".", "").replace("_", "").isalnum()
+        digits = sum(map(str.isdigit, value))
+        if is_surely_password(value) and digits >= (2 if marked else 4):  # "try PostgreSQL16" is no password
+            yield from _plain(match, "password")
 
 
 def _is_heading(name: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import bisect
 import html
 import re
 import sys
@@ -16,9 +17,10 @@ import zlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.language.characters import PLACED, UNSEEN
+from agent_memory.redaction.line_groups import iter_digit_matches, iter_line_groups, iter_matches, merge_spans
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 # Letters that look like Latin ones, most common first; after Unicode's confusables (UTS 39).
 _LOOKALIKES: Final = dict(
@@ -38,6 +40,7 @@ _ESCAPE: Final = re.compile(
     r"(?:%[0-9A-Fa-f]{2})+|(?:\\u[0-9A-Fa-f]{4})+|\\u\{[0-9A-Fa-f]{1,6}\}|(?:\\x[0-9A-Fa-f]{2})+|\\[0-7]{3}|\\[nrt\"'/\\]"
     r"|&(?:#\d{1,6}|#x[0-9A-Fa-f]{1,5}|quot|amp|apos|lt|gt|colon|equals|nbsp);|=3D"
 )
+_COMPATIBLE: Final = re.compile(r"[^\x00-\x7f][\u0300-\u036f\u3099\u309a]*|[A-Za-z][\u0300-\u036f]+")
 _JOINED: Final = re.compile(
     r"""(?x) (?<=[\w/+=-]) (?P<quote>["']) [ \t]{0,4}[+.&]{1,2}[ \t\\]{0,4} \n?[ \t]{0,8} (?P=quote) (?=[\w/+=-])"""
 )
@@ -52,7 +55,7 @@ _BASE64: Final = re.compile(
 )
 _HEX: Final = re.compile(r"(?<![\w])(?:0x)?((?:[0-9A-Fa-f]{2}[ :]?){10,8192})(?![\w])")
 _LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t"}
-_NEAR: Final = 4_000
+NEAR: Final = 4_000
 """Characters next to an encoded letter that are read decoded: a private key is shorter."""
 _SHORT: Final = 3
 _LOOK: Final = 24
@@ -75,8 +78,11 @@ class Decoded(NamedTuple):
 def decoded(text: str) -> Decoded | None:
     """Return `text` in plain letters, one level of each encoding undone; None if there is none."""
     edits = sorted(_edits(text))
-    if not edits:
-        return None
+    return _apply(text, edits) if edits else None
+
+
+def _apply(text: str, edits: Iterable[tuple[int, int, str]]) -> Decoded:
+    """Return a text with parts replaced; of parts that overlap, the first."""
     parts: list[str] = []
     places: list[int] = []
     position = 0
@@ -100,16 +106,12 @@ def iter_decoded_regions(text: str) -> Iterator[tuple[int, int, int, Decoded]]:
     Yields:
         Place of the region, first and last place in the text at which findings count, and its decoded form.
     """
-    regions: list[list[int]] = []
-    for start, end, _ in sorted(_edits(text)):
-        if regions and start - _NEAR <= regions[-1][1]:
-            regions[-1][1] = max(regions[-1][1], end + _NEAR)
-        else:
-            regions.append([start - _NEAR, end + _NEAR])
-    for first, last in regions:
-        begin = max(0, first - _NEAR)
-        if (view := decoded(text[begin : last + _NEAR])) is not None:
-            yield begin, first, last, view
+    edits = sorted(_edits(text))
+    for first, last in merge_spans((start - NEAR, end + NEAR) for start, end, _ in edits):
+        begin, stop = max(0, first - NEAR), min(len(text), last + NEAR)
+        inside = edits[bisect.bisect_left(edits, (begin,)) : bisect.bisect_left(edits, (stop,))]
+        moved = ((start - begin, end - begin, plain) for start, end, plain in inside if end <= stop)
+        yield begin, first, last, _apply(text[begin:stop], moved)
 
 
 def encoded_parts(text: str) -> Iterator[tuple[int, int, str]]:
@@ -117,7 +119,7 @@ def encoded_parts(text: str) -> Iterator[tuple[int, int, str]]:
     for match in _BASE64.finditer(text):
         if (plain := _from_base64(match[0])) is not None:
             yield *match.span(), plain
-    for match in _HEX.finditer(text):
+    for match in iter_digit_matches(_HEX, text):
         if any(map(str.isdigit, match[1])):
             digits = re.sub(r"[ :]", "", match[1])[: len(match[1]) // 2 * 2]
             if (plain := _printable(bytes.fromhex(digits))) is not None:
@@ -135,7 +137,7 @@ def _more_parts(text: str) -> Iterator[tuple[int, int, str]]:
             continue
         if plain is not None:
             yield *match.span(), plain
-    for match in _ORDINALS.finditer(text):
+    for match in iter_digit_matches(_ORDINALS, text):
         plain = "".join(map(chr, map(int, match[0].split(","))))
         if plain.isascii() and plain.isprintable():
             yield *match.span(), plain
@@ -143,14 +145,14 @@ def _more_parts(text: str) -> Iterator[tuple[int, int, str]]:
 
 def _edits(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield which parts of `text` stand for what else."""
-    if not text.isascii():
-        yield from ((match.start(), match.end(), "") for match in _ODD.finditer(text))
-        yield from _folded(text)
-        if not unicodedata.is_normalized("NFKC", text):
-            yield from _compatible(text)
-    if "%" in text or "\\" in text or "&" in text or "=3D" in text:
-        for match in _ESCAPE.finditer(text):
-            yield match.start(), match.end(), _unescaped(match[0])
+    for start, stop in () if text.isascii() else iter_line_groups(text):
+        if not (group := text[start:stop]).isascii():
+            yield from ((match.start(), match.end(), "") for match in _ODD.finditer(text, start, stop))
+            yield from _folded(text, start, stop)
+            if not unicodedata.is_normalized("NFKC", group):
+                yield from _compatible(text, start, stop)
+    for match in iter_matches(_ESCAPE, ("%", "\\", "&", "=3D"), text):
+        yield match.start(), match.end(), _unescaped(match[0])
     yield from ((match.start(), match.end(), "") for match in _JOINED.finditer(text))
     for match in _SPACED.finditer(text):
         yield match.start(), match.end(), match[0].replace(match[1], "")
@@ -160,9 +162,9 @@ def _edits(text: str) -> Iterator[tuple[int, int, str]]:
             yield match.start(), match.end(), "".join(groups)
 
 
-def _folded(text: str) -> Iterator[tuple[int, int, str]]:
+def _folded(text: str, first: int, last: int) -> Iterator[tuple[int, int, str]]:
     """Yield words of Latin letters and lookalikes, and words of lookalikes alone: all of a language has others too."""
-    for match in _MIXED_WORD.finditer(text):
+    for match in _MIXED_WORD.finditer(text, first, last):
         before, after = text[max(0, match.start() - 1) : match.start()], text[match.end() : match.end() + 1]
         mixed = re.search("[A-Za-z]", match[0]) is not None or len(match[0]) > _SHORT
         if mixed and not (before.isalpha() or after.isalpha()):
@@ -171,9 +173,9 @@ def _folded(text: str) -> Iterator[tuple[int, int, str]]:
                     yield place, place + 1, _LOOKALIKES[text[place]]
 
 
-def _compatible(text: str) -> Iterator[tuple[int, int, str]]:
+def _compatible(text: str, first: int, last: int) -> Iterator[tuple[int, int, str]]:
     """Yield letters that stand for others by Unicode's compatibility forms, with the marks that belong to them."""
-    for match in re.finditer(r"[^\x00-\x7f][\u0300-\u036f\u3099\u309a]*|[A-Za-z][\u0300-\u036f]+", text):
+    for match in _COMPATIBLE.finditer(text, first, last):
         plain = unicodedata.normalize("NFKC", match[0])
         if plain != match[0]:
             yield match.start(), match.end(), plain

@@ -10,6 +10,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.redaction.line_groups import iter_matches, lower_letters
 from agent_memory.redaction.plausibility import (
     TRAILING,
     is_assigned_secret,
@@ -69,12 +70,14 @@ def _alternatives(name: str) -> str:
     return "|".join(word.replace(" ", r"\ ") for word in _DATA[name])
 
 
-_WORDS: Final = tuple(
+WORDS: Final = tuple(
     (kind, str(stem), re.compile(pattern))
     for kind in ("password", "token", "token_short", "code")
     for stem, pattern in _DATA[kind].items()
 )
-"""Kind, stem and pattern of each word of the file; one is sought only in a text that holds its stem."""
+"""Kind, stem and pattern of each word of the file; one is sought only in lines around its stem."""
+LINE_BREAKS: Final = 2
+"""Most line breaks that a word looks at."""
 
 _ASSIGNED: Final = re.compile(
     rf"""(?xi) (?:_?(?:{_alternatives("suffix")}))? (?:[ ]?\([^()\n]{{0,40}}\))? ["'`*\]\\]{{0,4}} [ \t]{{0,3}}
@@ -121,28 +124,20 @@ _VERBS: Final = frozenset(_DATA["verbs"])
 
 def find_keyword_secrets(text: str) -> Iterator[Finding]:
     """Yield every secret in `text` that a word next to it gives away."""
-    lowered = _lower(text)
-    for kind, stem, pattern in _WORDS:
+    lowered = lower_letters(text)
+    for kind, stem, pattern in WORDS:
         if stem in lowered:
-            for match in pattern.finditer(lowered):
+            for match in iter_matches(pattern, (stem,), lowered, line_breaks=LINE_BREAKS):
                 yield from _beside(text, lowered, kind, match.start(), match.end())
 
 
 def remove_labels(text: str) -> str:
     """Return `text` in lower case without labels such as "API key"."""
-    lowered = _lower(text)
-    for _, stem, pattern in _WORDS:
+    lowered = lower_letters(text)
+    for _, stem, pattern in WORDS:
         if stem in lowered:
             lowered = pattern.sub(" ", lowered)
     return lowered
-
-
-def _lower(text: str) -> str:
-    """Return `text` in lower case, letter by letter: a few capitals have two small letters."""
-    lowered = text.lower()
-    if len(lowered) == len(text):
-        return lowered
-    return "".join(small if len(small := letter.lower()) == 1 else letter for letter in text)
 
 
 def _beside(text: str, lowered: str, name: str, start: int, end: int) -> Iterator[Finding]:

@@ -56,7 +56,7 @@ def redact_path(path: str, redactor: Redactor) -> Redaction:
     names: list[str] = []
     for name in _SEPARATORS.split(path):
         redaction = redactor.redact(name)
-        is_secret = not {_KIND}.issuperset(redaction.kinds) or has_known_form(name)
+        is_secret = redaction.kinds and (redaction.kinds != (_KIND,) or has_known_form(name))
         kinds.update(dict.fromkeys(redaction.kinds if is_secret else ()))
         names.append(redaction.text if is_secret else name)
     return Redaction("".join(names), tuple(kinds))

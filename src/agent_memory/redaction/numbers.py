@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.redaction.line_groups import iter_line_groups
+from agent_memory.redaction.line_groups import iter_digit_matches, iter_matches, lower_letters
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import is_harmless_code
 from agent_memory.yaml_reading import load_patterns
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _DATA: Final = load_patterns("agent_memory.redaction", "numbers")
 _ADJACENT: Final = re.compile(r"\d\d|[a-z]\d|\d[a-z]")
 """Codes and numbers of persons have it; most sentences have not."""
-_CODES: Final = re.compile(rf"(?xi){_DATA['codes']}")
+CODES: Final = re.compile(rf"(?xi){_DATA['codes']}")
 _LEAD: Final = re.compile(
     r"""(?xi) [\"'*_]{0,3} (?: [^\n.!?:=]{0,60}? (?:[:\uff1a=\u2192>(\[{]|->|\b(?:are|is|were|lauten|sind|ist|sont|son
     |sono|s\u00e3o|zijn|\u00e4r|to|on)\b
@@ -37,7 +37,7 @@ _PERSON: Final = re.compile(
     rf"""(?xi) (?:{_DATA["persons"]}) (?:'?s)? (?:[ ](?:number|no\.?|nr\.?|id|num[eé]ro|n[uú]mero|code))?
     \b[^\n\d]{{0,30}}\Z"""
 )
-_STEMS: Final = tuple(_DATA["code_stems"])
+STEMS: Final = tuple(_DATA["code_stems"])
 _BEFORE: Final = 80
 """Characters in which the label of a number stands."""
 _FORMS: Final = re.compile(
@@ -55,18 +55,15 @@ def find_numbers(text: str) -> Iterator[Finding]:
     """Yield codes that are listed after what they are for, and numbers of persons."""
     if not _ADJACENT.search(text):
         return
-    for start, stop in iter_line_groups(text):
-        folded = text[start:stop].casefold()
-        if any(stem in folded for stem in _STEMS):
-            for match in _CODES.finditer(text, start, stop):
-                yield from _codes(text, match.end())
-    for match in _VALUE.finditer(text):
+    for match in iter_matches(CODES, STEMS, text, lower_letters(text)):
+        yield from _codes(text, match.end())
+    for match in iter_digit_matches(_VALUE, text):
         start, end = match.span()
         if sum(map(str.isdigit, match[0])) < _MIN_DIGITS or _is_other(match[0]):
             continue
         if _PERSON.search(text, max(0, start - _BEFORE), start):
             yield Finding(start, end, "personal-number")
-    for match in _FORMS.finditer(text):
+    for match in iter_digit_matches(_FORMS, text):
         yield Finding(*match.span(), "personal-number")
 
 

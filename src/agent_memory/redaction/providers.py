@@ -4,7 +4,9 @@ Needs no word such as "password" nearby. The forms stand in `patterns/providers.
 documentation, the rule sets of detect-secrets and gitleaks), each with
 
 - `kind`: what the marker names;
-- `starts`: literals of which one must occur in the text before the pattern is tried (fast);
+- `starts`: literals of which each match holds one (fast), in any case where the pattern ignores case;
+- `anywhere`: the text holds one of `starts`, a match need not;
+- `line_breaks`: how many line breaks a match may hold, 0 by default;
 - `pattern`: linear; its group `s`, `t` or `u`, if any, is the secret;
 - `if_random`: the beginning is shared with identifiers, so the secret must look generated.
 """
@@ -12,30 +14,39 @@ documentation, the rule sets of detect-secrets and gitleaks), each with
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_memory.redaction.line_groups import iter_digit_matches, iter_matches, lower_letters
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import is_placeholder, looks_random, looks_random_alone, passes_luhn
 from agent_memory.redaction.unlabelled import is_identifier
 from agent_memory.yaml_reading import load_patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 
 class _Form(NamedTuple):
-    """One entry of the file: tried only on text that holds one of `starts`; `if_random` for shared beginnings."""
+    """One entry of the file, searched in lines around its `starts`."""
 
     kind: str
     starts: tuple[str, ...]
     pattern: re.Pattern[str]
     if_random: bool
+    line_breaks: int | None
+    ignores_case: bool
 
 
-_FORMS: Final = tuple(
-    _Form(form["kind"], tuple(form.get("starts", ())), re.compile(form["pattern"]), form.get("if_random", False))
-    for form in load_patterns("agent_memory.redaction", "providers")["forms"]
-)
+def _read_form(form: Mapping[str, Any]) -> _Form:
+    """Return a form, with lower-case starts if its pattern ignores case."""
+    pattern = re.compile(form["pattern"])
+    ignores_case = bool(pattern.flags & re.IGNORECASE)
+    starts = dict.fromkeys(start.lower() if ignores_case else start for start in form["starts"])
+    line_breaks = None if form.get("anywhere") else form.get("line_breaks", 0)
+    return _Form(form["kind"], tuple(starts), pattern, form.get("if_random", False), line_breaks, ignores_case)
+
+
+FORMS: Final = tuple(_read_form(form) for form in load_patterns("agent_memory.redaction", "providers")["forms"])
 _FIELD_NAMES: Final = frozenset(("pass", "passwd", "password", "pwd", "secret"))
 """What stands for a password in the address of a manual."""
 _CARD: Final = re.compile(r"(?<![\w./-])\d(?:[ -]?\d){12,18}(?![\w-])")
@@ -61,14 +72,19 @@ _KEY_LINE: Final = re.compile(
 def find_provider_secrets(text: str) -> Iterator[Finding]:
     """Yield every secret in `text` that is recognised by its own form."""
     yield from _private_keys(text)
-    for form in _FORMS:
+    lowered = lower_letters(text)
+    for form in FORMS:
+        searched = lowered if form.ignores_case else text
         for start in form.starts:  # no generator: this is most of what a text without secrets costs
-            if start in text:
+            if start in searched:
                 break
         else:
-            if form.starts:
-                continue
-        for match in form.pattern.finditer(text):
+            continue
+        if form.line_breaks is None:
+            matches = form.pattern.finditer(text)
+        else:
+            matches = iter_matches(form.pattern, form.starts, text, searched, form.line_breaks)
+        for match in matches:
             group = match.lastgroup or 0
             if form.kind == "connection-password" and match[group].lower() in _FIELD_NAMES:
                 continue
@@ -86,7 +102,7 @@ def find_random_tokens(text: str) -> Iterator[Finding]:
 
 
 def _numbers(text: str) -> Iterator[Finding]:
-    for match in _CARD.finditer(text):
+    for match in iter_digit_matches(_CARD, text):
         before = max(0, match.start() - 60)
         if _CARD_GROUPS.fullmatch(match[0]) or _CARD_WORD.search(text, before, match.start()):
             yield Finding(*match.span(), "credit-card")
@@ -98,7 +114,7 @@ def _numbers(text: str) -> Iterator[Finding]:
                 yield Finding(*match.span(), "credit-card")
         elif (end := _card_and_more(match[0])) is not None:
             yield Finding(match.start(), match.start() + end, "credit-card")
-    for match in _IBAN.finditer(text):
+    for match in iter_digit_matches(_IBAN, text):
         if _is_iban(match[0].replace(" ", "")):
             yield Finding(*match.span(), "iban")
 

@@ -31,12 +31,13 @@ class SecretRedactor:
         second secret.
         """
         kinds: dict[str, None] = {}
+        spans = _merge(text, _find(text))
         for _ in range(_MAX_PASSES):
-            spans = _merge(text, _find(text))
             if not spans:
                 break
             kinds.update(dict.fromkeys(finding.kind for finding in spans))
-            text = _replace(text, spans)
+            text, markers = _replace(text, spans)
+            spans = _merge(text, _find_around(text, markers))
         return Redaction(text, tuple(kinds))
 
 
@@ -53,6 +54,34 @@ def _find(text: str) -> list[Finding]:
             if begin + end > first and begin + start < last:
                 found.append(Finding(begin + start, begin + end, finding.kind))
     return found
+
+
+def _find_around(text: str, markers: list[tuple[int, int]]) -> list[Finding]:
+    """Return findings around markers.
+
+    The rest of the text was searched before. A part reaches from one empty line to another, so that a table in it is
+    whole.
+    """
+    from agent_memory.redaction.decoding import NEAR
+    from agent_memory.redaction.line_groups import merge_spans
+
+    if len(text) <= 4 * NEAR:
+        return _find(text)
+    findings: list[Finding] = []
+    regions = merge_spans((start - NEAR, end + NEAR) for start, end in markers)
+    for first, last in merge_spans(_find_part(text, start, end) for start, end in regions):
+        begin = max(0, first - NEAR)
+        for start, end, kind in _find(text[begin : last + NEAR]):
+            if begin + end > first and begin + start < last:
+                findings.append(Finding(begin + start, begin + end, kind))
+    return findings
+
+
+def _find_part(text: str, first: int, last: int) -> tuple[int, int]:
+    """Return a span widened to empty lines."""
+    start = text.rfind("\n\n", 0, max(0, first))
+    end = text.find("\n\n", last)
+    return max(0, start), len(text) if end < 0 else end
 
 
 def _with_encoded(text: str) -> list[Finding]:
@@ -148,10 +177,15 @@ def _around(start: int, end: int, marker_start: int, marker_end: int) -> tuple[i
     return (marker_end, end) if end > marker_end else (start, start)
 
 
-def _replace(text: str, spans: list[Finding]) -> str:
+def _replace(text: str, spans: list[Finding]) -> tuple[str, list[tuple[int, int]]]:
+    """Return the text with markers for spans, and their places."""
     parts: list[str] = []
-    position = 0
+    markers: list[tuple[int, int]] = []
+    position = length = 0
     for start, end, kind in spans:
-        parts += [text[position:start], f"{MARKER_PREFIX}{kind}]"]
+        marker = f"{MARKER_PREFIX}{kind}]"
+        parts += [text[position:start], marker]
+        length += start - position + len(marker)
+        markers.append((length - len(marker), length))
         position = end
-    return "".join([*parts, text[position:]])
+    return "".join([*parts, text[position:]]), markers

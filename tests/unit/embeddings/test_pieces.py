@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.embeddings.pieces import pieces
+from agent_memory.embeddings.pieces import estimate_length, pieces
 
 
 @given(st.lists(st.text(max_size=3000), max_size=40))
@@ -24,3 +24,9 @@ def test_texts_of_like_length_are_together() -> None:
 def test_pieces_of_known_lengths_are_sorted_by_these() -> None:
     symbols = "\u2500" * 50  # many bytes, and one token
     assert list(pieces([symbols, "some words", symbols, "other words"], [3, 90, 3, 91])) == [[0, 2, 1, 3]]
+
+
+def test_estimated_length_follows_the_script() -> None:
+    assert estimate_length("the house") == 2
+    assert estimate_length("дом") == 3
+    assert estimate_length("Größe: 1234") == 4

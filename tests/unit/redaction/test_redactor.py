@@ -408,3 +408,20 @@ def test_no_string_makes_it_raise(text: str) -> None:
 
 def test_it_is_a_redactor() -> None:
     assert isinstance(REDACTOR, Redactor)
+
+
+def test_redact_table_cut_by_a_secret_is_searched_whole() -> None:
+    plain = "Plain words about nothing, line by line.\n\n" * 500
+    rows = [f"anna{number}|apfel{number % 10}|x" for number in range(1_500)]
+    table = "\n".join(["name|password|id", *rows[:750], "bob|https://u:Zq9!|xK2@host.org|x", *rows[750:]])
+    cleaned = SecretRedactor().redact(f"{plain}{table}\n\n{plain}").text
+    assert "apfel" not in cleaned
+    assert cleaned.startswith(plain)
+    assert cleaned.endswith(plain)
+
+
+def test_redact_long_text_equals_its_parts() -> None:
+    plain = "Plain words about nothing, line by line.\n\n" * 500
+    for part in ("pwd=ghp_16C7e42F292c6912E7710c838347Ae178B4a, hunter2xX", "%70assword: Zq9!xK2aa or apfel23"):
+        cleaned = SecretRedactor().redact(f"{plain}{part}\n\n{plain}").text
+        assert cleaned == f"{plain}{SecretRedactor().redact(part).text}\n\n{plain}"
