@@ -11,7 +11,7 @@ def document() -> str:
     lines = [
         "# Events",
         "",
-        "Generated from `agent_memory/service/events.py` and `agent_memory/workspace/events.py` by `make docs`; a test",
+        "Generated from `agent_memory/memory/events.py` and `agent_memory/workspace/events.py` by `make docs`; a test",
         "keeps it true.",
         "",
         "Each event goes through the session's hook registry and is declared on the channel `observability.events`.",

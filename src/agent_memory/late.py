@@ -1,4 +1,4 @@
-"""Names that a package offers and loads when they are first asked for (PEP 562)."""
+"""Names of a package that are loaded at their first use (PEP 562)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _NAME: Final = re.compile(r"\w+")
 def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a package.
 
-    The package imports the names for type checkers alone, each line by one level; where each comes from is read there.
+    The package imports the names for type checkers alone, indented by one level; their modules are read there.
 
     Args:
-        package: Name of the package.
+        package: Dotted name of the package.
     """
 
     def load(name: str) -> object:
@@ -38,7 +38,7 @@ def offer(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]
 
 @cache
 def _find_homes(package: str) -> Mapping[str, str]:
-    """Return the module of each name that a package offers."""
+    """Return the module of each offered name."""
     source = Path(str(sys.modules[package].__file__)).read_text(encoding="utf-8")
-    found = ((home, _NAME.findall(several or single)) for home, several, single in _IMPORT.findall(source))
-    return {name: home for home, names in found for name in names}
+    imports = ((home, _NAME.findall(block or line)) for home, block, line in _IMPORT.findall(source))
+    return {name: home for home, names in imports for name in names}

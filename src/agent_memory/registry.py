@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_memory.errors.storage import StorageError
+from agent_memory.errors import StorageError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -48,9 +48,9 @@ KINDS: Final[Mapping[str, RegisteredKind]] = {
     "mentions": RegisteredKind("entities.yaml", "agent_memory.models.entities:MENTIONS", _KNOWLEDGE),
     "relation": RegisteredKind("entities.yaml", "agent_memory.models.entities:RELATION", _KNOWLEDGE),
     "summary": RegisteredKind("entities.yaml", "agent_memory.models.entities:SUMMARY", _KNOWLEDGE),
-    "archived": RegisteredKind("archive.yaml", "agent_memory.models.archive:ARCHIVED", _ARCHIVE),
-    "tidy_run": RegisteredKind("archive.yaml", "agent_memory.models.archive:TIDY_RUN", _ARCHIVE),
-    "candidate": RegisteredKind("inbox.yaml", "agent_memory.models.inbox:CANDIDATE"),
+    "archived": RegisteredKind("archive.yaml", "agent_memory.care.archive_records:ARCHIVED", _ARCHIVE),
+    "tidy_run": RegisteredKind("archive.yaml", "agent_memory.care.archive_records:TIDY_RUN", _ARCHIVE),
+    "candidate": RegisteredKind("inbox.yaml", "agent_memory.memory.inbox_records:CANDIDATE"),
 }
 """Kinds of record by name, in the order in which they are examined."""
 

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.models import BESIDE, DISTINCT, SUSPECT, Link, Linked, Memory, Source, Surroundings, new_memory_id
+from agent_memory.models import (
+    BESIDE,
+    DISTINCT,
+    SUSPECT,
+    Link,
+    LinkedRecord,
+    Memory,
+    Source,
+    Surroundings,
+    new_memory_id,
+)
 from tests.contract.memory_releasing import MemoryReleasingContract
 from tests.contract.memory_search import MemorySearchContract
 from tests.support import NOON, FrozenClock, memory_of, raises
@@ -91,8 +101,8 @@ class MemoryStorageContract(MemoryReleasingContract, MemorySearchContract):
         await storage.store_many([tea, mug])
         around = await storage.surroundings([tea.id, mug.id, UNKNOWN])
         assert around == {
-            tea.id: Surroundings((Linked("derived_from", mug.id, "a large mug", is_incoming=True),)),
-            mug.id: Surroundings((Linked("derived_from", tea.id, "peppermint tea"),)),
+            tea.id: Surroundings((LinkedRecord("derived_from", mug.id, "a large mug", is_incoming=True),)),
+            mug.id: Surroundings((LinkedRecord("derived_from", tea.id, "peppermint tea"),)),
         }
         (hit,) = [each for each in await storage.search("a large mug") if each.memory.id == mug.id]
         assert hit.surroundings == around[mug.id]

@@ -34,10 +34,9 @@ _EXEMPT = {
     "agent_memory.knowledge.topics.file": "names of pages, at most 255 bytes",
     "agent_memory.times.grammar._ELEMENT": "rules of our own grammar, read at its first use",
     "agent_memory.encryption.person": "the key of an agent, typed by its user",
-    "agent_memory.installing": "names of packages",
+    "agent_memory.settings.installation": "names of packages",
     "agent_memory.doctor.checks_home": "names of packages",
-    "agent_memory.settings.service": "the settings of a user",
-    "agent_memory.settings.modules": "the settings of a user",
+    "agent_memory.settings.schema": "the settings of a user",
 }
 """Modules, and names of patterns in modules, that never meet foreign text, with the reason."""
 _ONLY_FULLMATCH = frozenset[str]()

@@ -145,7 +145,9 @@ def _rule(entry: Mapping[str, Any], define: Mapping[str, str], language: str) ->
 
 def read_patterns(name: str) -> dict[str, Any]:
     """Return the content of `patterns/<name>.yaml`, and of `<name>.<part>.yaml` where a language has more files."""
-    from agent_memory.yaml_reading import load_patterns  # 15 ms that a session without a rule to read does not pay
+    from agent_memory.language.pattern_files import (
+        load_patterns,  # 15 ms that a session without a rule to read does not pay
+    )
 
     return load_patterns("agent_memory.capture", name)
 

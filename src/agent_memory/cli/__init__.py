@@ -30,7 +30,7 @@ def main() -> None:
     if threading.current_thread() is threading.main_thread():  # no other thread may set a handler
         signal.signal(signal.SIGINT, _stop)  # a running command has a handler of its own, which reports how far it came
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the result is complete
-    from agent_memory.installing import advice, installed_version
+    from agent_memory.settings.installation import advice, installed_version
 
     if sys.argv[1:] == ["--version"]:  # does not need what takes four times as long to import
         sys.stdout.write(f"agent-memory {installed_version()}\n")

@@ -28,7 +28,7 @@ from agent_memory.cli.running import (
     wants_json,
 )
 from agent_memory.cli.text import to_json
-from agent_memory.installing import installed_version
+from agent_memory.settings.installation import installed_version
 
 _HELP: Final = "Look after what an agent remembers: ask, correct, forget, take along."
 _EPILOG: Final = (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from agent_memory.cli.screen import Screen
     from agent_memory.lifecycle.archive import MemoryArchive
-    from agent_memory.models import Archived, MemorySearchResult
+    from agent_memory.models import ArchivedMemory, MemorySearchResult
 
 _COLUMNS: Final = ("id", "archived_at", "rule", "content")
 _HIT_COLUMNS: Final = ("id", "relevance_score", "category", "timestamp", "content")
@@ -47,7 +47,7 @@ async def opened_archive(run: Run) -> "AsyncIterator[MemoryArchive]":
         await archive.close()
 
 
-def whole_archived(memory: "Archived") -> dict[str, Any]:
+def whole_archived(memory: "ArchivedMemory") -> dict[str, Any]:
     """Return an archived memory as answers have it: all its fields, and why and when it was put away."""
     return {
         **whole_memory(memory.memory),
@@ -135,7 +135,7 @@ async def write_archived(run: Run, form: Format, write: Callable[[str], object])
     return len(every)
 
 
-async def bring_archived(run: Run, records: "Sequence[Archived]", *, trusted: bool, dry_run: bool) -> int:
+async def bring_archived(run: Run, records: "Sequence[ArchivedMemory]", *, trusted: bool, dry_run: bool) -> int:
     """Put what an export had archived into the archive; return how many memories. Only where the file is trusted."""
     if not records:
         return 0

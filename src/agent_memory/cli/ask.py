@@ -21,9 +21,9 @@ from agent_memory.memory.views import answer, around_whole, whole_hit, whole_mem
 from agent_memory.models import (
     HIT_KINDS,
     HitKind,
-    Listed,
     Listing,
     ListOrder,
+    ListPage,
     Memory,
     RecordState,
     SearchResults,
@@ -37,7 +37,7 @@ _LIMIT: Final = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListPage:
+class PageOptions:
     """How much of a list is shown."""
 
     limit: Annotated[
@@ -84,7 +84,7 @@ class StateFilters:
         return frozenset(state for state, is_wanted in named.items() if is_wanted) or frozenset({"valid"})
 
 
-@command(ListPage, Filters, OfferedFilters, StateFilters, rows=True)
+@command(PageOptions, Filters, OfferedFilters, StateFilters, rows=True)
 async def list_(
     run: Run,
     *,
@@ -97,7 +97,7 @@ async def list_(
     ] = False,
 ) -> None:
     """List memories, the newest first."""
-    page, state = run.given(ListPage), run.given(StateFilters)
+    page, state = run.given(PageOptions), run.given(StateFilters)
     most = page.most
     listing = Listing(sort, await filters_given(run), state.states, state.trust, state.pinned, "", page.offset, most)
     listed = await (_pad_of(run, listing) if scratchpad else run.service.admin.browse(listing))
@@ -114,7 +114,7 @@ async def list_(
         await _note_items(run)
 
 
-async def _pad_of(run: Run, listing: Listing) -> Listed[Memory]:
+async def _pad_of(run: Run, listing: Listing) -> ListPage[Memory]:
     """Return the part of the scratchpad that is asked for, in its own order."""
     known, now = (await run.service.scratchpad(run.caller)).entries, utc_now()
     replaced = await run.service.admin.replaced_by([memory.id for memory in known])
@@ -123,7 +123,7 @@ async def _pad_of(run: Run, listing: Listing) -> Listed[Memory]:
         for memory in known
         if listing.admits(memory, expired=memory.is_expired(now), superseded=memory.id in replaced)
     ]
-    return Listed(found[listing.offset : listing.end], len(found))
+    return ListPage(found[listing.offset : listing.end], len(found))
 
 
 @command(rows=True)

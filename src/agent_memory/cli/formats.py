@@ -17,10 +17,11 @@ from typing_extensions import override
 
 from agent_memory.cli.text import escape_in_quotes, has_steering, to_json
 from agent_memory.errors import ValidationError
+from agent_memory.files.yaml_loader import BoundedComposer, load_yaml
 from agent_memory.models import (
     ARCHIVED,
     CANDIDATE,
-    Archived,
+    ArchivedMemory,
     Candidate,
     Memory,
     Trace,
@@ -28,7 +29,6 @@ from agent_memory.models import (
     get_import_id,
     is_memory_id,
 )
-from agent_memory.yaml_reading import BoundedComposer, load_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,7 +63,7 @@ class ImportedLine:
     unknown_fields: tuple[str, ...] = ()
     trace: Trace | None = None
     given: dict[str, Any] | None = None
-    archived: Archived | None = None
+    archived: ArchivedMemory | None = None
     candidate: Candidate | None = None
 
 
@@ -170,7 +170,7 @@ def _line_of(line: int, item: Any, agent_id: str) -> ImportedLine:
 
 
 def _aside_of(line: int, item: dict[str, Any], agent_id: str) -> ImportedLine:
-    model = Archived if item["kind"] == ARCHIVED.name else Candidate
+    model = ArchivedMemory if item["kind"] == ARCHIVED.name else Candidate
     known = {str(key): value for key, value in item.items() if key in model.model_fields}
     try:
         found = model.model_validate({**known, "agent_id": agent_id})

@@ -22,7 +22,7 @@ from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.topics.saves import NO_PAGE
 from agent_memory.memory.views import whole_memory
-from agent_memory.models import ACCESS, EPISODE, TOPIC, Memory, Version, to_text
+from agent_memory.models import ACCESS, EPISODE, TOPIC, Memory, RecordVersion, to_text
 
 _VERSION_COLUMNS: Final = ("seq", "at", "what", "fields", "content")
 _GONE_COLUMNS: Final = ("id", "forgotten_at", "category", "content", "reason")
@@ -145,7 +145,7 @@ async def _list_forgotten(run: Run) -> None:
         run.screen.note(f"… and {max(len(gone), len(traces)) - _SHOWN} more; --format table lists them all.")
 
 
-def _version_rows(versions: "list[Version[Memory]]") -> list[dict[str, Any]]:
+def _version_rows(versions: "list[RecordVersion[Memory]]") -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     before: Memory | None = None
     for version in versions:

@@ -11,7 +11,7 @@ from agent_memory.cli.text import minute, one_line, plain, to_json
 from agent_memory.files.wording import counted, human
 from agent_memory.memory.said_days import describe_day, describe_said_day
 from agent_memory.memory.shortening import shown_links, title_of
-from agent_memory.models import HitOrigin, Linked, is_told, offered_values, utc_now
+from agent_memory.models import HitOrigin, LinkedRecord, is_told, offered_values, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -104,7 +104,7 @@ def show_memory(
     for label, value in _details(memory, superseded_by):
         row(screen, label, value)
     told = {link.id for link in surroundings.links if not link.is_incoming}
-    untold = [Linked(link.rel, link.id, "") for link in memory.links if link.id not in told and is_told(link.rel)]
+    untold = [LinkedRecord(link.rel, link.id, "") for link in memory.links if link.id not in told and is_told(link.rel)]
     for position, link in enumerate((*surroundings.links, *untold)):
         row(screen, "" if position else "links", _linked(link, title_of(link.text)))
     screen.show()
@@ -237,7 +237,7 @@ def _summary(memory: Memory, superseded_by: str | None = None, origin: HitOrigin
     return _join(parts)
 
 
-def _around(screen: Screen, around: Surroundings, links: Iterable[Linked]) -> None:
+def _around(screen: Screen, around: Surroundings, links: Iterable[LinkedRecord]) -> None:
     """Print below a hit why it may no longer hold, and what it is linked with."""
     if around.doubt:
         screen.show(f"doubtful: {around.doubt}", indent=2, style="red")
@@ -247,7 +247,7 @@ def _around(screen: Screen, around: Surroundings, links: Iterable[Linked]) -> No
         screen.show(_linked(link, title_of(link.text)), indent=2, style="dim", max_lines=1)
 
 
-def _linked(link: Linked, title: str) -> str:
+def _linked(link: LinkedRecord, title: str) -> str:
     arrow = "\N{LEFTWARDS ARROW}" if link.is_incoming else "\N{RIGHTWARDS ARROW}"
     return f"{arrow} {one_line(link.rel)} {link.id}  {title}".rstrip()
 

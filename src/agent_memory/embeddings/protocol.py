@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agent_memory.installing import Part
     from agent_memory.settings import ServiceSettings
+    from agent_memory.settings.installation import Part
 
     Matrix: TypeAlias = NDArray[np.float32]
     """Shape (n, dimension), float32, rows of length 1."""

@@ -12,7 +12,7 @@ from agent_memory.embeddings.local import LOCAL
 from agent_memory.embeddings.openai_api import OPENAI
 from agent_memory.embeddings.protocol import Provider
 from agent_memory.errors import ConfigurationError
-from agent_memory.installing import EMBEDDERS_GROUP, advice, offered
+from agent_memory.settings.installation import EMBEDDERS_GROUP, advice, find_entry_points
 
 if TYPE_CHECKING:
     from agent_memory.embeddings.protocol import Embedder, EmbedderIdentity
@@ -31,7 +31,7 @@ def provider_of(name: str) -> Provider:
     """
     if name in PROVIDERS:
         return PROVIDERS[name]
-    entry = offered(EMBEDDERS_GROUP).get(name)
+    entry = find_entry_points(EMBEDDERS_GROUP).get(name)
     found = None if entry is None else entry.load()
     if isinstance(found, Provider):
         return found

@@ -14,7 +14,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ConfigurationError
-from agent_memory.installing import advice
+from agent_memory.settings.installation import advice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -21,8 +21,8 @@ from typing import Final
 from agent_memory.encryption.cipher import KEY_BYTES
 from agent_memory.errors import ConfigurationError, StorageError
 from agent_memory.files.environment import add_key_variable, environment_without_keys
-from agent_memory.installing import advice
 from agent_memory.settings import EncryptionSettings
+from agent_memory.settings.installation import advice
 
 COST: Final = {"n": 2**15, "r": 8, "p": 3}
 """Of scrypt: 32 MB and some 0.3 s of one core, as recommended by the OWASP Password Storage Cheat Sheet (2024)."""

@@ -11,7 +11,7 @@ from agent_memory.models.entities import RELATION_TYPES, Entity, Relation
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_memory.models import Mentions
+    from agent_memory.models import EntityMentions
     from agent_memory.models.record import Record
 
 REMOVED_RULES: Final = "rules"
@@ -35,7 +35,7 @@ def is_guessed_relation(relation: Relation) -> bool:
     return is_by_removed_rules(relation) and relation.relation_type in RELATION_TYPES
 
 
-def is_by_removed_rules(record: Entity | Mentions | Relation) -> bool:
+def is_by_removed_rules(record: Entity | EntityMentions | Relation) -> bool:
     """Return True if an earlier version made a record from a text."""
     return record.source.kind == "extraction" and record.source.detail == REMOVED_RULES
 

@@ -15,8 +15,7 @@ from agent_memory.ingestion.entities.entity_index import EntityIndexCache
 from agent_memory.ingestion.entities.text_entities import extract_entities
 from agent_memory.ingestion.shapes import EntityExtractionResult, checked_group
 from agent_memory.knowledge.relation_rows import RELATIONS
-from agent_memory.logs import get_logger
-from agent_memory.signals import span
+from agent_memory.logs import get_logger, span
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

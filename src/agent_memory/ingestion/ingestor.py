@@ -16,11 +16,10 @@ from agent_memory.knowledge.intake.drafting import ReceivedTurn as Said
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.llm.port import Asking, ModelBudget
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.logs import get_logger
+from agent_memory.logs import get_logger, span
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import get_duplicate_key, to_text
 from agent_memory.settings import ServiceSettings
-from agent_memory.signals import span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
     from agent_memory.ingestion.queues.in_memory import Queue
     from agent_memory.ingestion.shapes import Session, Turn
     from agent_memory.knowledge.llm.port import LanguageModel
+    from agent_memory.logs import ActiveSpan
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Episode as EpisodeRecord
-    from agent_memory.signals.tracing import Span
 
 log = get_logger(__name__)
 
@@ -219,7 +218,7 @@ class MemoryIngestor:
         self._next[conversation] = first + count
         return first
 
-    def _failed(self, error: AgentMemoryError, group_id: str, told: Span) -> IngestionError:
+    def _failed(self, error: AgentMemoryError, group_id: str, told: ActiveSpan) -> IngestionError:
         told.set_attribute("group_id", group_id)
         if isinstance(error, IngestionError):
             failed = error
@@ -237,7 +236,7 @@ class MemoryIngestor:
         )
         return failed
 
-    async def _done(self, stored: Sequence[EpisodeRecord], episode: Episode, began: float, told: Span) -> Episode:
+    async def _done(self, stored: Sequence[EpisodeRecord], episode: Episode, began: float, told: ActiveSpan) -> Episode:
         """Tell what was taken in, and have it worked on."""
         spent = (time.perf_counter() - began) * 1000
         told.set_attributes({"group_id": episode.group_id, "episode_id": episode.id, "latency_ms": round(spent, 3)})

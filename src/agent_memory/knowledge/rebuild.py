@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.models import MARK, Listing, Mark, derived_id
+from agent_memory.models import MARK, Listing, StageCheckpoint, derived_id
 from agent_memory.tasks.marks import Marks
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ async def rebuild(
         StorageError: Some may be read; doing it again does the rest.
     """
     marks = Marks(knowledge.marks)
-    own = Mark(agent_id=knowledge.agent_id, id=derived_id(MARK.prefix, _NAME), stage=_NAME, source_kind="item")
+    own = StageCheckpoint(
+        agent_id=knowledge.agent_id, id=derived_id(MARK.prefix, _NAME), stage=_NAME, source_kind="item"
+    )
     known = await knowledge.marks.get(own.id)
     if known is None or not known.through:
         for stage in (*runner.stages, *runner.last):

@@ -20,7 +20,18 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings import Embedder
     from agent_memory.files.blobs import Swept
-    from agent_memory.models import Clock, Entity, Episode, Kind, Mark, Mentions, Relation, Resource, Summary, Topic
+    from agent_memory.models import (
+        Clock,
+        Entity,
+        EntityMentions,
+        Episode,
+        Kind,
+        Relation,
+        Resource,
+        StageCheckpoint,
+        Summary,
+        Topic,
+    )
 
 
 class Knowledge:
@@ -78,10 +89,10 @@ class Knowledge:
         own = without if embedder is None else settings
         self.episodes: RecordStorage[Episode] = opened(EPISODE, own)
         self.topics: RecordStorage[Topic] = opened(TOPIC, without)
-        self.marks: RecordStorage[Mark] = opened(MARK, without)
+        self.marks: RecordStorage[StageCheckpoint] = opened(MARK, without)
         self.summaries: RecordStorage[Summary] = opened(SUMMARY, own)
         self.entities: RecordStorage[Entity] = opened(ENTITY, without)
-        self.mentions: RecordStorage[Mentions] = opened(MENTIONS, without)
+        self.mentions: RecordStorage[EntityMentions] = opened(MENTIONS, without)
         self.relations: RecordStorage[Relation] = opened(RELATION, without)
 
     @property

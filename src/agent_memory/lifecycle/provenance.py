@@ -25,7 +25,7 @@ from agent_memory.models import (
     OBJECT,
     PART_OF,
     SUBJECT,
-    Archived,
+    ArchivedMemory,
     Entity,
     Listing,
     Topic,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import MemoryService
-    from agent_memory.models import Kind, Record, Trust, Version
+    from agent_memory.models import Kind, Record, RecordVersion, Trust
 
 State = Literal["here", "expired", "replaced", "archived", "forgotten", "gone"]
 """What has become of a record; `gone`: nothing is known of it but its id."""
@@ -210,9 +210,9 @@ class Sources:
         versions = [each.record for each in await self._history(kind, record_id) if each.record is not None]
         return (versions[-1], "forgotten") if versions else (None, "gone")
 
-    async def _history(self, kind: Kind[Any], record_id: str) -> list[Version[Any]]:
+    async def _history(self, kind: Kind[Any], record_id: str) -> list[RecordVersion[Any]]:
         past: Any = self._service.past if kind is MEMORY else self._storage(kind)
-        versions: list[Version[Any]] = await past.history(record_id)
+        versions: list[RecordVersion[Any]] = await past.history(record_id)
         return versions
 
     async def _step(self, rel: str, record_id: str, depth: int = 1) -> tuple[ProvenanceStep, Record | None]:
@@ -343,7 +343,7 @@ def _sources_of(record: Record) -> Iterable[tuple[str, str]]:
     own = [(link.rel, link.id) for link in record.links if link.rel in _RESTS or rests_on(link.rel)]
     if isinstance(record, Topic):
         own += [("item", one) for one in record.item_ids]
-    if isinstance(record, Archived) and record.merged_into is not None:
+    if isinstance(record, ArchivedMemory) and record.merged_into is not None:
         own.append((MERGED_INTO, record.merged_into))
     return own + [(link.rel, link.id) for link in record.links if link.rel in {PART_OF, MERGED_INTO, NAMES}]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.memory import Caller
-    from agent_memory.models import Kind, Listed, Record
+    from agent_memory.models import Kind, ListPage, Record
     from agent_memory.store.answer import Answer
 
 _HITS: Final = 20
@@ -47,7 +47,7 @@ class Readable(Protocol):
     async def answer(self, request: SearchRequest) -> Answer[Any]:
         """Return the best matches."""
 
-    async def browse(self, listing: Listing) -> Listed[Any]:
+    async def browse(self, listing: Listing) -> ListPage[Any]:
         """Return a part of a list."""
 
     async def linked_to(self, record_id: str) -> list[Any]:

@@ -201,7 +201,7 @@ def read_settings(path: Path) -> tuple[Any, dict[str, str]]:
     text = read_regular(path).decode("utf-8")
     import yaml  # 15 ms, only where there is such a file
 
-    from agent_memory.yaml_reading import BoundedComposer
+    from agent_memory.files.yaml_loader import BoundedComposer
 
     try:
         composer = BoundedComposer(text)

@@ -12,7 +12,7 @@ from agent_memory.models import HIT_KINDS, PROJECT, Listing, MemorySearchResult,
 
 if TYPE_CHECKING:
     from agent_memory.memory.search_sources import SearchSources, WideRequest
-    from agent_memory.models import Memory, Tally
+    from agent_memory.models import Memory, RecordCounts
     from agent_memory.store.memory_storage import MemoryStorage
 
 # An overview has at most 300 tokens.
@@ -48,7 +48,7 @@ async def make_overview(
     tasks = await storage.browse(Listing("newest", SearchFilters(category="task", group=group), limit=_TASKS))
     newest = await storage.browse(Listing("newest", filters, limit=_NEWEST))
     tally = await storage.tally()
-    items = tally.items_of(group)
+    items = tally.count_items(group)
     categories = await _count_each(storage, tally, group, "category", _CATEGORIES)
     projects = await _count_each(storage, tally, group, PROJECT, _PROJECTS)
     counts = {
@@ -65,7 +65,9 @@ async def make_overview(
     return {name: value for name, value in counts.items() if value or name == "memories"}, results
 
 
-async def _count_each(storage: MemoryStorage, tally: Tally, group: str | None, field: str, most: int) -> dict[str, int]:
+async def _count_each(
+    storage: MemoryStorage, tally: RecordCounts, group: str | None, field: str, most: int
+) -> dict[str, int]:
     """Count the current memories of the most frequent values of a field.
 
     The tally alone has those of other groups and what was replaced, too.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent_memory.journal import PurgeList
     from agent_memory.memory.caller import Caller, Writes
     from agent_memory.memory.scratchpad_sync import ScratchpadSync
-    from agent_memory.models import Version
+    from agent_memory.models import RecordVersion
     from agent_memory.store.past import RecordChange
     from agent_memory.store.protocols import Releasing
 
@@ -61,7 +61,7 @@ class Past:
         self._purged = purged
         self.traces = storage.traces
 
-    async def history(self, memory_id: str) -> list[Version[Memory]]:
+    async def history(self, memory_id: str) -> list[RecordVersion[Memory]]:
         """Return the known versions of a memory; see `Versioned.history`."""
         return [] if self._is_purged(memory_id) else await self._storage.history(memory_id)
 
@@ -116,7 +116,7 @@ class Past:
 
     bring_back = restore  # its name in programs written for earlier versions
 
-    async def beyond_a_forget(self, memory_id: str) -> Version[Memory] | None:
+    async def beyond_a_forget(self, memory_id: str) -> RecordVersion[Memory] | None:
         """Return the version with another text that `restore` would lead to, if that is older than a forget.
 
         A user who brings a memory back twice may mean that forget alone, and not the change of text before it.
@@ -186,7 +186,7 @@ class Past:
         return Restored("changed", (updated.memory,), updated.fields)
 
 
-def _differing(version: Version[Memory], memory: Memory) -> dict[str, Any]:
+def _differing(version: RecordVersion[Memory], memory: Memory) -> dict[str, Any]:
     """Return the changes that make a memory what it was in a version."""
     return {} if version.record is None else differing_fields(version.record, memory)
 

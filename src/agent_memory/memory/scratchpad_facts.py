@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from agent_memory.errors import ValidationError
 from agent_memory.files.entries import kind_of, read_regular
+from agent_memory.files.yaml_loader import load_yaml
 from agent_memory.memory.scratchpad_file import read_edits
-from agent_memory.yaml_reading import load_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -117,7 +117,7 @@ def read_edits(text: str) -> PadEdits:
 def _parse(text: str) -> list[dict[str, Any]]:
     import yaml  # 10 ms that most sessions need not spend at their start
 
-    from agent_memory.yaml_reading import load_yaml
+    from agent_memory.files.yaml_loader import load_yaml
 
     try:
         items = load_yaml(text)

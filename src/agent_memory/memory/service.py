@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.journal import PurgeList
-from agent_memory.logs import get_logger
+from agent_memory.logs import get_logger, operation
 from agent_memory.memory.admin import Admin
 from agent_memory.memory.alerting import Alerts
 from agent_memory.memory.backend_migration import Migration
@@ -52,7 +52,6 @@ from agent_memory.models import (
 )
 from agent_memory.redaction import Redactor, SecretRedactor, quoted
 from agent_memory.settings import ServiceSettings
-from agent_memory.signals import operation
 from agent_memory.store.replacements import find_current
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from agent_memory.models import visible
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_memory.models import Linked, MemorySearchResult, SearchResults
+    from agent_memory.models import LinkedRecord, MemorySearchResult, SearchResults
 
 ROOM: Final = 820
 """Characters of the texts in one answer, at most about: sentences that say little are left out, so most take less."""
@@ -72,7 +72,7 @@ def _tell_near(results: SearchResults, *, explain: bool) -> None:
                 rejected["reason"] = "not_near"
 
 
-def shown_links(hit: MemorySearchResult) -> list[Linked]:
+def shown_links(hit: MemorySearchResult) -> list[LinkedRecord]:
     """Return the links that are shown with a hit."""
     return list(islice(hit.surroundings.links, LINKS))
 

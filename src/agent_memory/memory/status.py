@@ -81,7 +81,7 @@ async def describe_status(  # noqa: PLR0913 - each by its name
         return answer(counts={}, health=unreadable, last_write=None, suggestions=[error.recovery])
     counts = {
         "memories": tally.records,
-        **({"items": items} if (items := tally.items_of(group)) else {}),
+        **({"items": items} if (items := tally.count_items(group)) else {}),
         **({"suspects": waiting} if waiting else {}),
         "superseded": tally.superseded,
         "expired": tally.expired,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from agent_memory.memory.requests import ForgetCandidate, ForgetCandidates, ForgottenMany, Preview
     from agent_memory.memory.results import Found, Promoted, Suspect
-    from agent_memory.models import Linked, Memory, MemorySearchResult, Surroundings, Trace
+    from agent_memory.models import LinkedRecord, Memory, MemorySearchResult, Surroundings, Trace
 
 _SIMILAR_CHARS: Final = (300, 110, 50)
 """Characters of each similar memory where there are one, two or three."""
@@ -157,7 +157,7 @@ def _around(hit: MemorySearchResult) -> dict[str, Any]:
     return {**({"doubtful": doubt} if doubt else {}), **disputed, **({"links": links} if links else {})}
 
 
-def _link(link: Linked, title: str) -> dict[str, Any]:
+def _link(link: LinkedRecord, title: str) -> dict[str, Any]:
     end = {"rel": visible(link.rel), "id": link.id, "title": title}
     return {**end, "incoming": True} if link.is_incoming else end
 

@@ -1,6 +1,6 @@
-"""The data model: what a memory is, what a search takes and returns. Imports errors and redaction alone.
+"""The data model: records, kinds, searches and their results.
 
-Each name loads what it needs when it is first asked for.
+Each name is loaded at its first use.
 """
 
 from typing import TYPE_CHECKING
@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.models.archive import ARCHIVED, TIDY_RUN, Archived, TidyAction, TidyEntry, TidyRun
+    from agent_memory.care.archive_records import ARCHIVED, TIDY_RUN, ArchivedMemory, TidyAction, TidyEntry, TidyRun
+    from agent_memory.memory.inbox_records import CANDIDATE, Candidate
     from agent_memory.models.clock import (
         Clock,
         as_utc,
         build_offset,
         from_seconds,
+        parse_bound,
         to_own_zone,
         to_text,
         utc_now,
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
         is_as_stated,
         is_untouched_statement,
     )
-    from agent_memory.models.document import GROUP, GROUPED, ITEM, LISTED_BY, Document, Facet, group_facets
     from agent_memory.models.entities import (
         COVERS,
         ENTITY,
@@ -38,13 +39,12 @@ if TYPE_CHECKING:
         SUBJECT,
         SUMMARY,
         Entity,
+        EntityMentions,
         EntityType,
-        Mentions,
         Relation,
         Summary,
     )
-    from agent_memory.models.fields import ACCESS, ESTIMATES, IDENTITY, PLACE, offered_fields, offered_values
-    from agent_memory.models.found_text import HIT_KINDS, NOTES, FoundText, HitKind, HitOrigin
+    from agent_memory.models.history import MAX_REASON_CHARS, RecordVersion, Trace
     from agent_memory.models.identifiers import (
         check_agent_id,
         check_id,
@@ -55,8 +55,6 @@ if TYPE_CHECKING:
         is_memory_id,
         new_memory_id,
     )
-    from agent_memory.models.inbox import CANDIDATE, Candidate
-    from agent_memory.models.invalid import describe
     from agent_memory.models.kind import Kind
     from agent_memory.models.knowledge import (
         EPISODE,
@@ -67,24 +65,12 @@ if TYPE_CHECKING:
         RESOURCE,
         TOPIC,
         Episode,
-        Failure,
-        Mark,
         Resource,
+        StageCheckpoint,
+        StageFailure,
         Topic,
     )
-    from agent_memory.models.links import (
-        BESIDE,
-        DERIVED_FROM,
-        DISTINCT,
-        REPLACES,
-        SUSPECT,
-        Linked,
-        Surroundings,
-        is_told,
-        listed_as,
-        rests_on,
-    )
-    from agent_memory.models.listing import ANY_STATE, Listed, Listing, ListOrder, RecordState
+    from agent_memory.models.listing import ANY_STATE, Listing, ListOrder, ListPage, RecordCounts, RecordState
     from agent_memory.models.memory import (
         CATEGORIES,
         CHOSEN_NAMES,
@@ -93,27 +79,55 @@ if TYPE_CHECKING:
         MEMORY,
         PROJECT,
         Memory,
+        Observation,
+        Scratchpad,
         may_conflict,
         of_another_project,
     )
-    from agent_memory.models.observation import Observation
     from agent_memory.models.record import (
+        ACCESS,
+        BESIDE,
+        DERIVED_FROM,
+        DISTINCT,
+        ESTIMATES,
+        GROUP,
+        GROUPED,
+        IDENTITY,
+        ITEM,
+        LISTED_BY,
         MAX_GROUP_CHARS,
         MAX_TAG_CHARS,
         MAX_TAGS,
+        PLACE,
+        REPLACES,
+        SUSPECT,
         TRUST_ORDER,
+        Document,
+        Facet,
         Link,
+        LinkedRecord,
         Record,
         Source,
         SourceKind,
+        Surroundings,
         Trust,
+        group_facets,
+        is_told,
+        listed_as,
         may_stand_for,
+        offered_fields,
+        offered_values,
         record_of,
+        rests_on,
     )
-    from agent_memory.models.scratchpad import Scratchpad
     from agent_memory.models.search import (
         EVERYTHING,
+        HIT_KINDS,
+        NOTES,
         DateRange,
+        FoundText,
+        HitKind,
+        HitOrigin,
         Match,
         MatchType,
         MemorySearchResult,
@@ -125,7 +139,6 @@ if TYPE_CHECKING:
         filters_of,
         sees,
     )
-    from agent_memory.models.tally import Tally
     from agent_memory.models.text import (
         STEERING,
         as_cell,
@@ -138,9 +151,7 @@ if TYPE_CHECKING:
         is_only_folded_equal,
         visible,
     )
-    from agent_memory.models.trace import MAX_REASON_CHARS, Trace
-    from agent_memory.models.typed_dates import parse_bound
-    from agent_memory.models.version import Version
+    from agent_memory.models.validation import describe
 
 __all__ = [
     "ACCESS",
@@ -193,35 +204,35 @@ __all__ = [
     "TIDY_RUN",
     "TOPIC",
     "TRUST_ORDER",
-    "Archived",
+    "ArchivedMemory",
     "Candidate",
     "Clock",
     "DateRange",
     "Document",
     "Entity",
+    "EntityMentions",
     "EntityType",
     "Episode",
     "Facet",
-    "Failure",
     "FoundText",
     "HitKind",
     "HitOrigin",
     "Kind",
     "Link",
-    "Linked",
+    "LinkedRecord",
     "ListOrder",
-    "Listed",
+    "ListPage",
     "Listing",
-    "Mark",
     "Match",
     "MatchType",
     "Memory",
     "MemorySearchResult",
-    "Mentions",
     "Observation",
     "PlacedItem",
     "Record",
+    "RecordCounts",
     "RecordState",
+    "RecordVersion",
     "Relation",
     "Resource",
     "Scratchpad",
@@ -231,16 +242,16 @@ __all__ = [
     "SearchResults",
     "Source",
     "SourceKind",
+    "StageCheckpoint",
+    "StageFailure",
     "Summary",
     "Surroundings",
-    "Tally",
     "TidyAction",
     "TidyEntry",
     "TidyRun",
     "Topic",
     "Trace",
     "Trust",
-    "Version",
     "as_cell",
     "as_utc",
     "build_offset",
@@ -284,5 +295,5 @@ __all__ = [
     "visible",
 ]
 
-if not TYPE_CHECKING:  # a type checker would take it for every name there is
+if not TYPE_CHECKING:  # a type checker would accept every name
     __getattr__, __dir__ = _offer(__name__)

@@ -1,10 +1,9 @@
-"""Arguments of tools, as language models send them.
+"""Arguments of tools, as language models send them, normalized by JSON Schema.
 
-They are brought into the form that a JSON Schema asks for. An object with `additionalProperties: false` is strict:
-unknown names are refused, and no value is replaced or left out. Elsewhere what cannot be read is left out, with a
-warning. Five keywords are our own: `x-aliases` (further names of a property), `x-fallback` (the value where none can
-be read), `x-empty` (an empty text has a meaning), `x-strict` (a wrong value is refused, though it may be missing) and
-`x-text` (a text is the value of each property of an object).
+An object with `additionalProperties: false` is strict: unknown names are refused, and no value is replaced or left
+out. Elsewhere an unreadable value is left out, with a warning. Five keywords are ours: `x-aliases` (further names of a
+property), `x-fallback` (value for an unreadable one), `x-empty` (an empty text has a meaning), `x-strict` (a wrong
+value is refused, though it may be missing) and `x-text` (a text is the value of each property of an object).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 import pydantic
 
 from agent_memory.errors import ValidationError
-from agent_memory.models.invalid import describe
+from agent_memory.models.validation import describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,7 +39,7 @@ class ToolArguments(pydantic.BaseModel):
 
     @property
     def warnings(self) -> list[str]:
-        """Changes that were made to what was sent, a sentence each."""
+        """Changes of the arguments, a sentence each."""
         return list(dict.fromkeys(self._warnings))
 
     @pydantic.model_validator(mode="wrap")
@@ -297,7 +296,7 @@ class _ArgumentReader:
 def _leave_out(schema: Mapping[str, Any], values: dict[str, Any], error: pydantic.ValidationError) -> list[str]:
     """Remove optional values that a model refused; return warnings.
 
-    Of a list only the wrong items go.
+    Of a list only the wrong items are removed.
 
     Raises:
         pydantic.ValidationError: One of them is required, or is part of a strict object.

@@ -1,4 +1,4 @@
-"""Statements that an agent made of passages, which they follow."""
+"""Statements that an agent made of passages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PASSAGE: Final = "passage"
 SECTION: Final = "section"
 """Key of the metadata of a statement that has the heading path of its passage."""
 FROM: Final = "from"
-"""Link of an item to the document or turn that it was drawn from."""
+"""Link of an item to its document or turn."""
 ALSO: Final = "also_at"
 """Key of the metadata that has the places of an item in further sources, by their IDs."""
 

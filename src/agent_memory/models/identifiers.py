@@ -1,4 +1,4 @@
-"""Names that become folders and keys: agent ids and memory ids. Pure checks, no file system."""
+"""Identifiers of agents and records: checks and generation. No file system."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from agent_memory.errors import ValidationError
 from agent_memory.models.text import content_hash, get_duplicate_key
 
 DEFAULT_AGENT: Final = "me"
-"""Agent of a session or command that names none."""
+"""Agent of a session or command without an agent's name."""
 _AGENT_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 ID_DIGITS: Final = "[0-9a-f]{12}"
-"""What stands behind the prefix of a record's id, as a pattern: 48 random bits."""
+"""Pattern of an ID after its prefix: 48 random bits."""
 _MEMORY_ID: Final = re.compile(f"mem-{ID_DIGITS}")
 # https://learn.microsoft.com/windows/win32/fileio/naming-a-file: such a folder cannot exist on Windows.
 _WINDOWS_DEVICES: Final = frozenset(
@@ -24,13 +24,13 @@ _WINDOWS_DEVICES: Final = frozenset(
 
 
 def check_agent_id(agent_id: object) -> str:
-    """Return `agent_id` unchanged if it can name an agent's folder.
+    """Return `agent_id` if it can name an agent's folder.
 
     Args:
         agent_id: 1 to 64 letters, digits, `_` or `-`, beginning with a letter or digit; no Windows device name.
 
     Raises:
-        ValidationError: Code `invalid_agent_id`, when it is anything else.
+        ValidationError: It is anything else (`invalid_agent_id`).
     """
     if isinstance(agent_id, str) and _AGENT_ID.fullmatch(agent_id) and agent_id.lower() not in _WINDOWS_DEVICES:
         return agent_id
@@ -44,12 +44,12 @@ def check_agent_id(agent_id: object) -> str:
 
 
 def new_id(prefix: str) -> str:
-    """Return a fresh id: the prefix and 12 hexadecimal digits."""
+    """Return a new ID: the prefix and 12 random hexadecimal digits."""
     return f"{prefix}{secrets.token_hex(6)}"
 
 
 def new_memory_id() -> str:
-    """Return a fresh id of a memory."""
+    """Return a new ID of a memory."""
     return new_id("mem-")
 
 
@@ -68,34 +68,34 @@ def get_exact_import_id(content: str) -> str:
 
 
 def is_memory_id(value: object) -> bool:
-    """Tell whether `value` has the form of a memory id."""
+    """Return True if a value has the form of a memory's ID."""
     return isinstance(value, str) and _MEMORY_ID.fullmatch(value) is not None
 
 
 def check_id(record_id: object) -> None:
-    """Refuse what is no text, and so no id.
+    """Check that an ID is a text.
 
     Raises:
-        ValidationError: Names the type.
+        ValidationError: It is not; names its type.
     """
     if not isinstance(record_id, str):
         raise ValidationError(f"An id is text, got {type(record_id).__name__}; nothing was looked up or changed.")
 
 
 def check_texts(texts: object, what: str) -> None:
-    """Refuse what is no collection of texts; a text alone is none.
+    """Check that an argument is a collection of texts, not one text.
 
     Raises:
-        ValidationError: Names the type.
+        ValidationError: It is not; names its type.
     """
     if not isinstance(texts, Collection) or isinstance(texts, str | bytes):
         raise ValidationError(f"The {what} are a list of texts, got {type(texts).__name__}.")
-    for each in texts:
-        if not isinstance(each, str):
-            raise ValidationError(f"The {what} are a list of texts, got {type(each).__name__} in it.")
+    for text in texts:
+        if not isinstance(text, str):
+            raise ValidationError(f"The {what} are a list of texts, got {type(text).__name__} in it.")
 
 
 def derived_id(prefix: str, *parts: object) -> str:
-    """Return an id that is always the same for the same parts: doing something again makes no second record."""
+    """Return the same ID for the same parts, so that repeating adds no record."""
     digest = hashlib.sha256("\0".join(map(str, parts)).encode("utf-8", "surrogatepass"))
     return f"{prefix}{digest.hexdigest()[:12]}"

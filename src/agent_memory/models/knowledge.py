@@ -1,7 +1,7 @@
-"""The kinds of what came in from outside and of what is made of it: resources, episodes, topics, and marks of stages.
+"""Kinds of ingested texts: resources, episodes, topics, and checkpoints of background stages.
 
-A text longer than a line should be lies in a file of its own, under its sha256; the record has its beginning and the
-name of that file (`agent_memory.knowledge.blobs`).
+A long text is in its own file, named by its sha256; the record has its beginning and the name of the file
+(`agent_memory.knowledge.blobs`).
 """
 
 from __future__ import annotations
@@ -14,47 +14,46 @@ from pydantic import Field, field_validator
 from pydantic_core.core_schema import str_schema
 
 from agent_memory.models.clock import UtcDatetime  # noqa: TC001 - pydantic reads it
-from agent_memory.models.document import group_facets
 from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind
-from agent_memory.models.record import MAX_GROUP_CHARS, IdOf, Record, RecordId, Value
+from agent_memory.models.record import MAX_GROUP_CHARS, IdOf, Record, RecordId, ValueModel, group_facets
 from agent_memory.models.text import check_text
 
 if TYPE_CHECKING:
     import pydantic
     from pydantic_core import CoreSchema
 
-    from agent_memory.models.document import Facet
+    from agent_memory.models.record import Facet
 
 MAX_TEXT_CHARS: Final = 1_000_000
-"""Characters of one resource or episode."""
+"""Maximum characters of one resource or episode."""
 MAX_LINE_CHARS: Final = 8_192
-"""Characters of a text that stand in the journal; a longer one lies in a blob."""
+"""Maximum characters of a text in the journal; the rest of a longer one is in a blob."""
 PART_OF: Final = "part_of"
 """Name of the link of an episode to the resource of its conversation."""
 
 _TOPIC_NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 MAX_NAME_CHARS: Final = 64
 DERIVED_TOPICS: Final = frozenset({"entity", "hidden_entity", "kept_entity", "document", "conversation", "person"})
-"""`source.detail` of topics whose pages are made of documents and conversations, not declared by a person."""
+"""`source.detail` of topics from documents and conversations, not declared by a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlobName(IdOf):
-    """Declares that a text is the sha256 of another one in hexadecimal digits, or empty; it can hold no secret."""
+    """Pydantic annotation of a hexadecimal sha256, or empty; it cannot contain a secret."""
 
     prefix: str = ""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: pydantic.GetCoreSchemaHandler) -> CoreSchema:
-        """Check the form."""
+        """Return the schema that checks the form."""
         return str_schema(pattern="^(?:[0-9a-f]{64})?$")
 
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 
 
-class Text(Record):
-    """A text that came in, whole or by its beginning."""
+class IngestedText(Record):
+    """Ingested text, complete or its beginning."""
 
     content: str = Field(min_length=1, max_length=MAX_LINE_CHARS)
     blob: Annotated[str, BlobName()] = ""
@@ -63,7 +62,7 @@ class Text(Record):
 
     @field_validator("content")
     @classmethod
-    def _text(cls, content: str) -> str:
+    def _check_content(cls, content: str) -> str:
         if not check_text(content).strip():
             raise ValueError("content is only white space")
         return content
@@ -74,11 +73,11 @@ class Text(Record):
         return (*group_facets(self.group), *[("tag", tag) for tag in self.tags])
 
 
-class Resource(Text):
-    """A document or a conversation as it came in; of a conversation the record says what it is, its turns are episodes.
+class Resource(IngestedText):
+    """Ingested document, or a conversation whose turns are episodes.
 
-    `resource_type` is conversation, document, config, feedback or a name of one's own. What other programs call it
-    stands in `metadata`.
+    `resource_type` is conversation, document, config, feedback or any other name. Its names in other programs are in
+    `metadata`.
     """
 
     resource_type: Name = "document"
@@ -92,8 +91,8 @@ class Resource(Text):
         return ("resource_type", self.resource_type), *super().facets
 
 
-class Episode(Text):
-    """One turn of a conversation, or one event; `order` is its place in the conversation that it is `part_of`."""
+class Episode(IngestedText):
+    """Turn of a conversation, or an event; `order` is its position in the conversation."""
 
     content_type: Name = "message"
     event_type: str = Field(default="", max_length=64)
@@ -105,12 +104,12 @@ class Episode(Text):
 
     @property
     def conversation(self) -> str | None:
-        """The id of the resource that it is part of."""
+        """The ID of its conversation's resource, or None."""
         return next((link.id for link in self.links if link.rel == PART_OF), None)
 
 
 class Topic(Record):
-    """A subject with a page: `body` in Markdown, made of the items in `item_ids`."""
+    """Subject with a page: `body` in Markdown, made of `item_ids`."""
 
     name: str = Field(min_length=1, max_length=MAX_NAME_CHARS)
     description: str = Field(min_length=10, max_length=500)
@@ -124,14 +123,14 @@ class Topic(Record):
 
     @field_validator("name")
     @classmethod
-    def _name(cls, name: str) -> str:
+    def _check_name(cls, name: str) -> str:
         if not _TOPIC_NAME.fullmatch(name):
             raise ValueError("a topic's name is words in lower case with _ between them, such as home_network")
         return name
 
     @field_validator("description", "body")
     @classmethod
-    def _prose(cls, text: str) -> str:
+    def _check_prose(cls, text: str) -> str:
         return check_text(text)
 
     @property
@@ -140,8 +139,15 @@ class Topic(Record):
         return (("topic", self.name), *group_facets(self.group), *[("tag", tag) for tag in self.tags])
 
 
-class Failure(Value):
-    """A record that a stage could not do: how often it was tried, why it failed last, and when (seconds since 1970)."""
+class StageFailure(ValueModel):
+    """Record that a stage failed to process.
+
+    Attributes:
+        id: ID of the record.
+        attempts: Number of attempts so far.
+        code: Code of the last error.
+        at: Second of the last attempt, since 1970.
+    """
 
     id: RecordId
     attempts: int = Field(default=1, ge=1)
@@ -149,18 +155,20 @@ class Failure(Value):
     at: int = Field(default=0, ge=0)
 
 
-class Mark(Record):
-    """How far a stage of background work is: all changes of its source up to the number `through` are done.
+class StageCheckpoint(Record):
+    """Progress of a background stage.
 
-    What failed among them stands in `failures`, and is tried again. What it made and somebody forgot stands in `never`,
-    and is not made again.
+    Attributes:
+        through: Number of the last change of its source that is processed, with all before it.
+        failures: Failed records, which are retried.
+        never: IDs of forgotten results, which are not created again.
     """
 
     stage: Name
     version: int = Field(default=1, ge=1)
     source_kind: Name
     through: int = Field(default=0, ge=0)
-    failures: list[Failure] = Field(default_factory=list)
+    failures: list[StageFailure] = Field(default_factory=list)
     never: list[RecordId] = Field(default_factory=list)
     id: Annotated[str, IdOf("mrk")] = Field(default_factory=lambda: new_id("mrk-"))
 
@@ -174,4 +182,6 @@ TOPIC: Final[Kind[Topic]] = Kind(
     name="topic", model=Topic, prefix="top-", journal="knowledge.yaml", text="body", prose=("description",),
     beside=lambda: (RESOURCE,), read_ahead=False,
 )  # fmt: skip
-MARK: Final = Kind(name="stage_mark", model=Mark, prefix="mrk-", journal="tasks.yaml", text="stage", read_ahead=False)
+MARK: Final = Kind(
+    name="stage_mark", model=StageCheckpoint, prefix="mrk-", journal="tasks.yaml", text="stage", read_ahead=False
+)

@@ -1,13 +1,17 @@
-"""`Listing`: which records are listed, in which order, and how much of the list is wanted."""
+"""Lists of records: conditions, order, pages and counts."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Generic, Literal, TypeVar
 
+from agent_memory.models.record import GROUP, GROUPED
 from agent_memory.models.search import SearchFilters
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from agent_memory.models.record import Record
 
 ListOrder = Literal["newest", "oldest", "used", "accessed"]
@@ -18,19 +22,19 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A part of a list.
+    """Request for one part of a list.
 
     Attributes:
-        order: By when records were stored, `newest` or `oldest` first, when they were last found (`used`), or how often
-            (`accessed`). Among equals the one stored last comes first, except with the oldest first.
-        filters: Conditions that every one meets.
-        states: What they may be: neither expired nor superseded, or one of these.
-        trust: Their trust; None for any.
-        pinned: Only what is pinned.
-        beginning: What their ids begin with.
-        offset: How many are left out.
-        limit: How many there are at most; None for all that are left.
-        session: Which session made them; None for any. One that holds a whole talk may be left out: it stands in none.
+        order: By moment of storing (`newest` or `oldest` first), of last access (`used`), or by number of accesses
+            (`accessed`). Among equals the last stored is first, except with the oldest first.
+        filters: Conditions of every record.
+        states: Allowed states; neither expired nor superseded by default.
+        trust: Required trust; None for any.
+        pinned: True for pinned records alone.
+        beginning: Required beginning of the ID.
+        offset: Number of records left out at the start.
+        limit: Maximum number of records; None for all.
+        session: Session that created them; None for any.
     """
 
     order: ListOrder = "newest"
@@ -44,10 +48,10 @@ class Listing:
     session: str | None = None
 
     def admits(self, record: Record, *, expired: bool, superseded: bool) -> bool:
-        """Tell whether a record is listed."""
+        """Return True if a record is in the list."""
         state = {"expired": expired, "superseded": superseded, "valid": not (expired or superseded)}
         return (
-            any(state[one] for one in self.states)
+            any(state[name] for name in self.states)
             and self.trust in {None, record.trust}
             and (record.pinned or not self.pinned)
             and record.id.startswith(self.beginning)
@@ -56,22 +60,100 @@ class Listing:
         )
 
     def key(self, record: Record) -> tuple[float, float]:
-        """Return what orders records."""
+        """Return the sort key of a record."""
         stored = record.timestamp.timestamp()
         if self.order == "used":
-            found = record.last_accessed
-            return (0.0, stored) if found is None else (1.0, found.timestamp())
+            accessed = record.last_accessed
+            return (0.0, stored) if accessed is None else (1.0, accessed.timestamp())
         return (float(record.access_count), stored) if self.order == "accessed" else (stored, 0.0)
 
     @property
     def end(self) -> int | None:
-        """How many of the list are looked at; None for all."""
+        """Position of the end in the whole list; None for all."""
         return None if self.limit is None else self.offset + self.limit
 
 
 @dataclass(frozen=True, slots=True)
-class Listed(Generic[R]):
-    """A part of a list, and how long the whole list is."""
+class ListPage(Generic[R]):
+    """One part of a list, and the length of the whole list."""
 
     records: list[R]
     total: int
+
+
+@dataclass(slots=True)
+class RecordCounts:
+    """Numbers of records of one kind.
+
+    Attributes:
+        records: All except items, superseded and expired ones included.
+        items: Items, extracted from documents and conversations.
+        superseded, expired, pinned: Numbers among the records.
+        by_trust: Records by trust.
+        by_facet: Records by the name of a facet, such as `category`, and its value.
+        every_by_facet: Records and items by facet.
+        last_item: Moment of storing of the last item, even if forgotten since.
+    """
+
+    records: int = 0
+    items: int = 0
+    superseded: int = 0
+    expired: int = 0
+    pinned: int = 0
+    by_trust: Counter[str] = field(default_factory=Counter)
+    by_facet: dict[str, Counter[str]] = field(default_factory=dict)
+    every_by_facet: dict[str, Counter[str]] = field(default_factory=dict)
+    last_item: datetime | None = None
+
+    def count_items(self, group: str | None) -> int:
+        """Return the number of items that a group sees.
+
+        Its own and those without a group; None sees all.
+        """
+        hidden = self._count_hidden(group, self.every_by_facet) - self._count_hidden(group, self.by_facet)
+        return self.items - hidden
+
+    def count_records(self, group: str | None) -> int:
+        """Return the number of records, without items, that a group sees."""
+        return self.records - self._count_hidden(group, self.by_facet)
+
+    def count_current(self, group: str | None) -> int:
+        """Return the number of records and items that a group can find.
+
+        Superseded and expired records are not counted by group, so a group's number includes its own.
+        """
+        past = self.superseded + self.expired if group is None else 0
+        return max(0, self.count_records(group) + self.count_items(group) - past)
+
+    @staticmethod
+    def _count_hidden(group: str | None, counts: dict[str, Counter[str]]) -> int:
+        """Return the number of other groups' records."""
+        if group is None:
+            return 0
+        (any_group, empty), none = GROUPED, Counter[str]()
+        return counts.get(any_group, none)[empty] - (counts.get(GROUP, none)[group] if group else 0)
+
+    def add_facet(self, name: str, value: str, records: int, total: int) -> None:
+        """Add to the counts of a facet.
+
+        Args:
+            name: Name of the facet.
+            value: Value of the facet.
+            records: Number of records to add.
+            total: Number of records and items to add.
+        """
+        for counts, count in ((self.by_facet, records), (self.every_by_facet, total)):
+            if count:
+                by_value = counts.setdefault(name, Counter())
+                by_value[value] += count
+                if not by_value[value]:
+                    del by_value[value]
+
+    def copy(self) -> RecordCounts:
+        """Return a copy that can be added to."""
+        return replace(
+            self,
+            by_trust=+self.by_trust,
+            by_facet={name: counts.copy() for name, counts in self.by_facet.items() if counts},
+            every_by_facet={name: counts.copy() for name, counts in self.every_by_facet.items() if counts},
+        )

@@ -1,45 +1,74 @@
-"""What goes into a search and what comes out of it."""
+"""Searches: filters, requests, hits and their origin, results."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_args
 
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import override
 
 from agent_memory.errors import ValidationError
-from agent_memory.models.clock import UtcDatetime
-from agent_memory.models.document import GROUP, GROUPED, ITEM
-from agent_memory.models.found_text import HitOrigin
-from agent_memory.models.invalid import describe
-from agent_memory.models.links import Surroundings
+from agent_memory.models.clock import UtcDatetime, parse_bound
 from agent_memory.models.memory import Category, Memory
-from agent_memory.models.record import Record, normalise_tags
-from agent_memory.models.typed_dates import parse_bound
+from agent_memory.models.record import GROUP, GROUPED, ITEM, IdOf, Record, Surroundings, normalise_tags
+from agent_memory.models.validation import describe
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from agent_memory.models.document import Document, Facet
+    from agent_memory.models.record import Document, Facet
 
 MAX_RESULTS: Final = 100
 
 MatchType = Literal["scratchpad", "keyword", "vector", "hybrid"]
-"""How one hit was found: in the scratchpad, by its words, by its embedding, or by both."""
+"""Source of a hit: the scratchpad, its words, its embedding, or both."""
 
 Match = Literal["strong", "weak", "none"]
-"""How well a hit, or the best hit of an answer, matches the question; "none" is for answers without a match."""
+"""Grade of a hit, or of the best hit of an answer; "none" is for answers without a match."""
 
 SearchMode = Literal["keyword", "hybrid"]
-"""How the answer was found: by words alone, or by words and embeddings."""
+"""Method of an answer: words alone, or words and embeddings."""
+
+HitKind = Literal["note", "passage", "page", "talk"]
+"""Type of a hit: a memory, a part of a document, the page of a topic, or a part of a conversation."""
+HIT_KINDS: Final[frozenset[HitKind]] = frozenset(get_args(HitKind))
+NOTES: Final[frozenset[HitKind]] = frozenset({"note"})
+
+
+@dataclass(frozen=True, slots=True)
+class HitOrigin:
+    """Origin of the text of a hit.
+
+    Attributes:
+        kind: Type of the hit.
+        source: Title of the document, page or conversation; empty for a note.
+        speaker: Name or role of the speaker; empty if unknown.
+        is_confirmed: False for a text in the inbox that waits for a person's yes.
+        is_expired: True for an expired or withdrawn text, which is shown by its ID alone.
+        replaced_by: ID of the version of the document that replaced this text; empty if none did.
+    """
+
+    kind: HitKind = "note"
+    source: str = ""
+    speaker: str = ""
+    is_confirmed: bool = True
+    is_expired: bool = False
+    replaced_by: str = ""
+
+
+class FoundText(Memory):
+    """Turn, document or page in the form of a memory; never stored."""
+
+    id: Annotated[str, IdOf("epi|res|top")] = Field()
+    supersedes: Annotated[str, IdOf("epi|res|top")] | None = None
 
 
 class DateRange(BaseModel):
-    """Both bounds inclusive and optional, in ISO 8601; a bare date means that whole local day."""
+    """Date range with optional inclusive bounds; a date is a local day."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -48,28 +77,32 @@ class DateRange(BaseModel):
 
     @field_validator("start", "end", mode="before")
     @classmethod
-    def _bound(cls, value: object, info: ValidationInfo) -> object:
+    def _parse_bound(cls, value: object, info: ValidationInfo) -> object:
         return parse_bound(value, end=info.field_name == "end") if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _ordered(self) -> DateRange:
+    def _check_order(self) -> DateRange:
         if self.start and self.end and self.start > self.end:
             raise ValueError("date_range.start lies after date_range.end")
         return self
 
     def covers(self, moment: datetime) -> bool:
-        """Tell whether `moment` lies within the range."""
+        """Return True if a moment is in the range."""
         return (self.start is None or moment >= self.start) and (self.end is None or moment <= self.end)
 
 
 class SearchFilters(BaseModel):
-    """Conditions that every result meets; all given ones must hold.
+    """Conditions of a search; a result meets all of them.
 
-    `project` asks for what belongs to that project alone. `tags` asks for at least one of the tags listed, `all_tags`
-    for every one. A field that is a text asks for the facet of its name, as `category` does; tools and commands offer
-    it by its description (`models.fields.offered_fields`). Without `include_items` nothing is found that was drawn from
-    a document or a talk, with `only_items` as well nothing else; with `group` nothing that belongs to another one: an
-    empty `group` finds what belongs to none, None finds all.
+    A text field selects the facet of its name; tools and commands offer it by its description (`offered_fields`).
+
+    Attributes:
+        project: Project that the results belong to.
+        tags: Tags that a result has one of.
+        all_tags: Tags that a result has.
+        include_items: True to find items, extracted from documents and conversations, too.
+        only_items: True to find items alone.
+        group: Group whose results are found, with those of no group; empty for no group, None for all.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -85,27 +118,27 @@ class SearchFilters(BaseModel):
     only_items: bool = False
     group: str | None = None
 
-    _tags = field_validator("tags", "all_tags")(normalise_tags)
+    _normalise_tags = field_validator("tags", "all_tags")(normalise_tags)
 
     @property
     def admits_all(self) -> bool:
-        """Whether there is no condition, not even that what is found is no item."""
+        """True if every record and item meets the conditions."""
         return self.include_items and self == EVERYTHING
 
     @property
     def with_items(self) -> SearchFilters:
-        """The same conditions for items, too."""
+        """The same conditions, but including items."""
         if self.include_items:
             return self
         return EVERYTHING if self == _NOTES else self.model_copy(update={"include_items": True})
 
     def within(self, group: str | None) -> SearchFilters:
-        """Return the same conditions for what a group may see; None adds no condition."""
+        """Return the conditions limited to a group; None adds no limit."""
         return self if group is None else self.model_copy(update={GROUP: group})
 
     @override
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> SearchFilters:
-        """Return a copy with changed fields, and with facets of its own."""
+        """Return a copy with changed fields, and without cached facets."""
         copied = super().model_copy(update=update, deep=deep)
         for name in ("facets", "any_facets"):
             copied.__dict__.pop(name, None)
@@ -113,29 +146,29 @@ class SearchFilters(BaseModel):
 
     @property
     def is_narrow(self) -> bool:
-        """Return True if a condition other than the group and the kind is set."""
+        """True if a condition except group and kind is set."""
         return self.with_items.model_copy(update={"only_items": False, "group": None}) != EVERYTHING
 
     @property
     def reach(self) -> SearchFilters:
-        """Those conditions of which an explanation says nothing: what they leave out is not there for who asks."""
+        """The conditions whose exclusions the caller cannot see, for explanations."""
         return SearchFilters(include_items=self.include_items, group=self.group)
 
     @cached_property
     def facets(self) -> frozenset[Facet]:
-        """The facets that a result has, every one."""
+        """The required facets."""
         named = {(name, value) for name, value in self if isinstance(value, str) and name != GROUP}
         items = [ITEM] if self.only_items else []
         return frozenset(named | {("tag", tag) for tag in self.all_tags} | {*items})
 
     @cached_property
     def any_facets(self) -> frozenset[Facet]:
-        """The facets of which a result has at least one, unless there are none here."""
+        """The facets that a result has one of; empty for no condition."""
         return frozenset([("tag", tag) for tag in self.tags])
 
     def admits(self, item: Record | Document) -> bool:
-        """Tell whether a record, or the document of one, meets every condition."""
-        facets = item.facets  # once: a record makes them anew each time
+        """Return True if a record or document meets every condition."""
+        facets = item.facets  # a local: a record builds them at each access
         return (
             (self.include_items or ITEM not in facets)
             and (self.group is None or sees(self.group, facets))
@@ -147,7 +180,10 @@ class SearchFilters(BaseModel):
 
 
 def sees(group: str | None, facets: Container[Facet]) -> bool:
-    """Tell whether a group may see what has these facets: what belongs to it or to none; None sees all."""
+    """Return True if a group sees records with these facets.
+
+    It sees its own and those without a group; None sees all.
+    """
     return group is None or GROUPED not in facets or (GROUP, group) in facets
 
 
@@ -178,7 +214,7 @@ def filters_of(filters: SearchFilters | Mapping[str, Any] | None) -> SearchFilte
 
 
 def check_limit(limit: object) -> None:
-    """Refuse what is no number of results.
+    """Check the type of a number of results.
 
     Raises:
         ValidationError: Names the type.
@@ -189,22 +225,21 @@ def check_limit(limit: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """One search, checked; made once where a caller's arguments arrive, and handed down whole.
+    """One checked search, created where a caller's arguments arrive.
 
     Attributes:
-        text: The question; an empty one asks for the latest.
-        limit: Most results, 1 to 100.
-        now: The moment of asking; ages are counted from it.
-        filters: Conditions that every result meets.
-        include_superseded: Find what was replaced, too.
-        explain: Also report what was left out, and why.
-        min_answer_confidence: Least `answer_confidence` of an answer that is not `not_known`, 0 to 1. For programs of
+        text: The question; empty for the latest records.
+        limit: Maximum number of results, 1 to 100.
+        now: Moment of asking, from which ages are counted.
+        filters: Conditions of every result.
+        include_superseded: True to find replaced records, too.
+        explain: True to report candidates that were left out, and why.
+        min_answer_confidence: Lowest `answer_confidence` of an answer that is not `not_known`, 0 to 1. For programs of
             earlier versions; read `match`.
-        patience: Seconds to wait at most until what is stored is found by its embedding, too; None leaves that to the
-            storage.
+        patience: Maximum seconds to wait until all records have embeddings; None for the storage's default.
 
     Raises:
-        ValidationError: Names the argument and what it may be.
+        ValidationError: Names the argument and its allowed values.
     """
 
     text: str
@@ -222,27 +257,27 @@ class SearchRequest:
         check_limit(self.limit)
         if not 1 <= self.limit <= MAX_RESULTS:
             raise ValidationError(f"limit must lie between 1 and {MAX_RESULTS}, got {self.limit}.")
-        least = self.min_answer_confidence
-        if least is not None and (isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1):
-            raise ValidationError(f"min_answer_confidence must lie between 0 and 1, got {least!r}.")
+        floor = self.min_answer_confidence
+        if floor is not None and (isinstance(floor, bool) or not isinstance(floor, int | float) or not 0 <= floor <= 1):
+            raise ValidationError(f"min_answer_confidence must lie between 0 and 1, got {floor!r}.")
 
 
 class MemorySearchResult(BaseModel):
     """One hit of a search.
 
     Attributes:
-        memory: What was found.
-        relevance_score: What orders the hits of one answer, 0..1; it does not compare hits of different answers.
-        match_type: Which list found it.
-        parts: Raw parts of the score.
+        memory: The memory that was found.
+        relevance_score: Order of the hits of one answer, 0..1; not comparable between answers.
+        match_type: List that found it.
+        parts: Raw parts of the score, by name.
         match: "strong" or "weak"; None if nothing was asked.
         answer_confidence: Raw evidence of the match, 0..1: the share of the question's words or the cosine, whichever
             is larger; None if nothing was asked. For programs of earlier versions; read `match`.
-        surroundings: What it is linked with, and why it may no longer hold.
-        origin: Where its text comes from.
-        pieces: The cosine of each piece of a text that is embedded in several, where they are known.
-        is_near: Whether it is near the best hit; the service tells it, and tools and commands show those alone.
-        excerpt: What it says about the question, where that is not all it says; the service gives it.
+        surroundings: Its links, and why it may no longer hold.
+        origin: Origin of its text.
+        pieces: Known cosines of the pieces of a long text.
+        is_near: True if near the best hit; tools and commands show only these.
+        excerpt: Part of a long text about the question, or None.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
@@ -261,19 +296,18 @@ class MemorySearchResult(BaseModel):
 
 
 class SearchResults(list[MemorySearchResult]):
-    """Results best first, a list, with what a caller needs to judge them.
+    """List of results, best first, with the quality of the answer.
 
     Attributes:
-        total_found: How many memories met the filters and the floor, shown or not; about how many where there are many.
-        mode: Whether the answer was found by keyword alone or hybrid.
-        rejected: With `explain`, what was considered and left out: `{id, reason, parts}` each.
-        degraded: Why the answer is weaker than it could be and what to do, in a sentence or two; None when it is not.
+        total_found: Number of memories that met the filters and the floor, shown or not; approximate if large.
+        mode: Method of the answer: by keyword alone or hybrid.
+        rejected: With `explain`, candidates that were left out: `{id, reason, parts}` each.
+        degraded: Why the answer is weaker than usual and what to do, or None.
         match: Best grade of the first ten hits, "none" without a match; None if nothing was asked.
         answer_confidence: Largest raw evidence of these hits, 0..1; None if nothing was asked. For programs of earlier
             versions; read `match`.
-        looks_back: Whether a time that is over was asked for, so that what held then was found, too, though it was
-            replaced since.
-        words: The question's terms, each with how much it tells.
+        looks_back: True if a past period was asked for, so that records replaced since were found, too.
+        words: Weights of the question's terms.
     """
 
     def __init__(
@@ -300,7 +334,7 @@ class SearchResults(list[MemorySearchResult]):
 
     @property
     def not_known(self) -> bool:
-        """True if nothing matches, or less than asked for. For programs of earlier versions; read `match`."""
+        """True without a sufficient match. For programs of earlier versions; read `match`."""
         if self.min_answer_confidence is None or self.answer_confidence is None:
             return self.match == "none"
         return self.answer_confidence < self.min_answer_confidence

@@ -1,4 +1,4 @@
-"""What counts as acceptable text and metadata, and when two texts are the same. Pure functions."""
+"""Acceptable text and metadata, cleaned text, and equality of texts. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ MAX_KEY_CHARS: Final = 256
 MARK_CHARS: Final = 4
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What begins a formula in a spreadsheet, full width too (https://owasp.org/www-community/attacks/CSV_Injection)."""
+"""Beginnings of formulas in spreadsheets (https://owasp.org/www-community/attacks/CSV_Injection)."""
 STEERING: Final = BREAKING + UNSEEN
-"""Characters that steer what shows them, or that are invisible anywhere, as the inside of a `re` character class.
+"""Control and invisible characters, as the inside of a `re` character class.
 
-Invisible ones can hold instructions to a model that no person reads. `MISPLACED` finds those that some places need.
+Invisible ones can hide instructions to a model. `MISPLACED` finds those that are legal in some contexts.
 """
-_BREAKING_ONE: Final = re.compile(f"[{BREAKING}]")
-_UNSEEN_ONES: Final = re.compile(f"(?P<flag>{FLAG})|[{UNSEEN}]+|{MISPLACED}")
+_CONTROL_CHARACTER: Final = re.compile(f"[{BREAKING}]")
+_INVISIBLE_TEXT: Final = re.compile(f"(?P<flag>{FLAG})|[{UNSEEN}]+|{MISPLACED}")
 
 
 def as_cell(text: str) -> str:
-    """Return a text that begins no formula where a spreadsheet reads it in a cell."""
+    """Return a text for a spreadsheet's cell that is not a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def visible(text: str) -> str:
-    """Return `text` as a person reads it.
+    """Return a text as a person reads it.
 
-    What breaks or steers becomes a space, what is invisible is removed.
+    Control characters become spaces; invisible characters are removed.
     """
-    return text if text.isascii() and text.isprintable() else _without_unseen(_BREAKING_ONE.sub(" ", text))
+    return text if text.isascii() and text.isprintable() else _remove_invisible(_CONTROL_CHARACTER.sub(" ", text))
 
 
 def flatten(text: str) -> str:
-    """Return the visible text on one line."""
+    """Return a visible text on one line."""
     return " ".join(visible(text).split())
 
 
-def _without_unseen(text: str) -> str:
-    return text if text.isascii() else _UNSEEN_ONES.sub(lambda match: match["flag"] or "", text)
+def _remove_invisible(text: str) -> str:
+    return text if text.isascii() else _INVISIBLE_TEXT.sub(lambda match: match["flag"] or "", text)
 
 
 def check_text(text: str, what: str = "content") -> str:
-    """Return `text`; refuse what no file, index or event could carry.
+    """Return a text that files, indexes and events can hold.
 
     Raises:
         ValueError: A lone surrogate (not Unicode text) or a NUL character, named with its position.
@@ -68,7 +68,7 @@ def check_text(text: str, what: str = "content") -> str:
 
 
 def get_duplicate_key(text: str) -> str:
-    """Return the form in which two texts of one memory are equal.
+    """Return the form of a text by which duplicates are equal.
 
     Unicode composition (NFC) and white space are normalised, case and compatibility forms are not: "5 mW" is not
     "5 MW", and "10⁵" is not "105". Texts with equal keys have equal content hashes.
@@ -77,7 +77,7 @@ def get_duplicate_key(text: str) -> str:
 
 
 def content_hash(text: str) -> str:
-    """Return the SHA-256 of the folded text, hexadecimal.
+    """Return the hexadecimal SHA-256 of the folded text.
 
     Journals and segments store it. Equal hashes make texts candidates for a duplicate; `get_duplicate_key` decides.
     """
@@ -85,9 +85,9 @@ def content_hash(text: str) -> str:
 
 
 def folded_text(text: str) -> bytes:
-    """Return `text` folded for case, width and white space.
+    """Return a text folded for case, width and white space.
 
-    For fingerprints on disk, and for not capturing again what was forgotten. Never for merging what a caller stores.
+    For fingerprints on disk, and to recognize forgotten texts. Never to merge texts that a caller stores.
     """
     return fold(text).encode("utf-8", "surrogatepass")
 
@@ -98,15 +98,17 @@ def is_only_folded_equal(text: str, other_text: str) -> bool:
 
 
 def content_mark(text: str) -> str:
-    """Return a mark of a text: enough to notice that it was changed, and too little to tell what it says."""
+    """Return a short hash that reveals changes but not the text."""
     return content_hash(text)[:MARK_CHARS]
 
 
 def check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Return `metadata` if it is plain JSON of bounded size (8 KiB), depth (16) and key length (256).
+    """Return metadata that is plain JSON of bounded size.
+
+    The limits are 8 KiB, depth 16, and 256 characters of a key.
 
     Raises:
-        ValueError: It is not; says which limit or type was broken.
+        ValueError: It is not; names the limit or type.
     """
     _check_shape(metadata)
     try:
@@ -119,7 +121,7 @@ def check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_shape(root: object) -> None:
-    """Walk without recursion, so that hostile depth costs an error and not the stack."""
+    """Check types, keys and depth, without recursion on hostile depth."""
     pending: list[tuple[object, int]] = [(root, 1)]
     visited = 0
     while pending:

@@ -9,12 +9,12 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agent_memory.language.pattern_files import load_patterns
 from agent_memory.redaction.line_groups import iter_digit_matches, iter_line_groups, iter_matches, lower_letters
 from agent_memory.redaction.plausibility import is_chosen, is_surely_password, is_worth, value_in
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import has_all_classes, is_placeholder, looks_like_password, looks_random
 from agent_memory.redaction.values import names_a_secret
-from agent_memory.yaml_reading import load_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

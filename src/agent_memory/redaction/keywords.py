@@ -10,6 +10,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.language.pattern_files import load_patterns
 from agent_memory.redaction.line_groups import iter_matches, lower_letters
 from agent_memory.redaction.plausibility import (
     TRAILING,
@@ -26,7 +27,6 @@ from agent_memory.redaction.plausibility import (
     value_in,
 )
 from agent_memory.redaction.protocol import MARKER, MARKER_PREFIX, Finding
-from agent_memory.yaml_reading import load_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.language.pattern_files import load_patterns
 from agent_memory.redaction.line_groups import iter_digit_matches, iter_matches, lower_letters
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import is_harmless_code
-from agent_memory.yaml_reading import load_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

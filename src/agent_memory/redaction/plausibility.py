@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from agent_memory.language.pattern_files import load_patterns
 from agent_memory.redaction.shapes import (
     UUID,
     is_harmless_code,
@@ -15,7 +16,6 @@ from agent_memory.redaction.shapes import (
     looks_like_password,
     looks_random,
 )
-from agent_memory.yaml_reading import load_patterns
 
 MIN_SECRET: Final = 3
 """Characters; in fewer there is nothing to protect."""

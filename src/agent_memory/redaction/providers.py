@@ -16,11 +16,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_memory.language.pattern_files import load_patterns
 from agent_memory.redaction.line_groups import iter_digit_matches, iter_matches, lower_letters
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import is_placeholder, looks_random, looks_random_alone, passes_luhn
 from agent_memory.redaction.unlabelled import is_identifier
-from agent_memory.yaml_reading import load_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -12,6 +12,7 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.language.pattern_files import load_patterns
 from agent_memory.redaction.protocol import Finding
 from agent_memory.redaction.shapes import (
     HALF_WORDS,
@@ -24,7 +25,6 @@ from agent_memory.redaction.shapes import (
     looks_like_password,
     worded_share,
 )
-from agent_memory.yaml_reading import load_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

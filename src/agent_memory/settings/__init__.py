@@ -1,44 +1,48 @@
-"""Every setting, its default and its check. Reads no file and no environment: the host hands the values in.
+"""Settings of modules and their shared memory; installation of missing parts.
 
-Three modules are configured apart but share one memory. What concerns the store itself is in `ServiceSettings` and may
-be given to any of them; `merge_shared` refuses two different explicit values.
+Each name is loaded at its first use.
 """
 
-from agent_memory.settings.base import Fraction, Positive, Rate, Settings, did_you_mean
-from agent_memory.settings.encryption import EncryptionSettings
-from agent_memory.settings.health import HealthSettings
-from agent_memory.settings.modules import (
-    DEFAULT_TOKEN_BUDGET,
-    KNOWLEDGE_TOOLS,
-    OFFERED_TOOLS,
-    TENANT,
-    TOOL_NAMES,
-    CapturePattern,
-    CaptureSettings,
-    ScratchpadSettings,
-    ToolSettings,
-    tools_among,
-)
-from agent_memory.settings.parsing import WITHOUT_EFFECT, SettingsT, build_settings, merge_shared, parse_module_config
-from agent_memory.settings.service import (
-    DEFAULT_ROOT,
-    EMBEDDERS,
-    ENGINE_PAYS,
-    LOCAL_DIMENSION,
-    LOCAL_MODEL,
-    OPENAI_DIMENSIONS,
-    PAYS_FROM,
-    PERSON_SECONDS,
-    ServiceSettings,
-)
+from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
+
+if TYPE_CHECKING:
+    from agent_memory.settings.module_config import (
+        SettingsT,
+        build_settings,
+        merge_shared,
+        parse_module_config,
+    )
+    from agent_memory.settings.schema import (
+        DEFAULT_ROOT,
+        DEFAULT_TOKEN_BUDGET,
+        ENGINE_PAYS,
+        KNOWLEDGE_TOOLS,
+        LOCAL_MODEL,
+        OFFERED_TOOLS,
+        OPENAI_DIMENSIONS,
+        PAYS_FROM,
+        PERSON_SECONDS,
+        TENANT,
+        TOOL_NAMES,
+        CapturePattern,
+        CaptureSettings,
+        EncryptionSettings,
+        HealthSettings,
+        ScratchpadSettings,
+        ServiceSettings,
+        Settings,
+        ToolSettings,
+        did_you_mean,
+        tools_among,
+    )
 
 __all__ = [
     "DEFAULT_ROOT",
     "DEFAULT_TOKEN_BUDGET",
-    "EMBEDDERS",
     "ENGINE_PAYS",
     "KNOWLEDGE_TOOLS",
-    "LOCAL_DIMENSION",
     "LOCAL_MODEL",
     "OFFERED_TOOLS",
     "OPENAI_DIMENSIONS",
@@ -46,14 +50,10 @@ __all__ = [
     "PERSON_SECONDS",
     "TENANT",
     "TOOL_NAMES",
-    "WITHOUT_EFFECT",
     "CapturePattern",
     "CaptureSettings",
     "EncryptionSettings",
-    "Fraction",
     "HealthSettings",
-    "Positive",
-    "Rate",
     "ScratchpadSettings",
     "ServiceSettings",
     "Settings",
@@ -65,3 +65,6 @@ __all__ = [
     "parse_module_config",
     "tools_among",
 ]
+
+if not TYPE_CHECKING:  # a type checker would accept every name
+    __getattr__, __dir__ = _offer(__name__)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Generic
 
-from agent_memory.models import LISTED_BY, Tally
+from agent_memory.models import LISTED_BY, RecordCounts
 from agent_memory.models.kind import R
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Counted(Generic[R]):
         self._with: dict[Facet, set[str]] = {}
         self._places: dict[str, int] = {}
         self._stored = 0
-        self._tally = Tally()
+        self._tally = RecordCounts()
 
     def note(self, changed: Mapping[str, R | None]) -> None:
         """Learn which records have come, changed or gone: None for one that is gone."""
@@ -51,7 +51,7 @@ class Counted(Generic[R]):
                 self._count(record, 1)
             self._look_up(record_id, old, record)
 
-    def tally(self) -> Tally:
+    def tally(self) -> RecordCounts:
         """Return the counts, a copy, but for what depends on the moment: what is superseded and expired."""
         self._begin()
         return self._tally.copy()

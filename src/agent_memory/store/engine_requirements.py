@@ -9,10 +9,10 @@ import pydantic
 
 from agent_memory.embeddings import EmbeddingService, embedder_of, provider_of
 from agent_memory.errors import ConfigurationError
-from agent_memory.installing import Part, advice
 from agent_memory.models import describe
 from agent_memory.registry import ENGINES
 from agent_memory.settings import OPENAI_DIMENSIONS, ServiceSettings
+from agent_memory.settings.installation import Part, advice
 
 ENGINE: Final = "qdrant_edge"
 """Package of the vector engine."""

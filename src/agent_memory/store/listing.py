@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.models import Listed
+from agent_memory.models import ListPage
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agent_memory.store.state import State
 
 
-def list_records(state: State[Any], listing: Listing, now: datetime) -> Listed[Any]:
+def list_records(state: State[Any], listing: Listing, now: datetime) -> ListPage[Any]:
     """Return a part of the list of records."""
     replaced, few = state.replacements.of, state.counted.having(listing.filters.facets)
     found = [
@@ -25,9 +25,9 @@ def list_records(state: State[Any], listing: Listing, now: datetime) -> Listed[A
     if state.sealed is None:
         is_oldest = listing.order == "oldest"
         order = sorted(range(len(found)), key=lambda place: (keys[place], place), reverse=not is_oldest)
-        return Listed([found[place] for place in order[listing.offset : listing.end]], len(found))
+        return ListPage([found[place] for place in order[listing.offset : listing.end]], len(found))
     from agent_memory.store.sealed_lists import order_of
 
     chosen, total = order_of(state.sealed, listing, now, keys, state.replacements.beside_sealed(now))
     records = (found[one] if isinstance(one, int) else state.get(one) for one in chosen)
-    return Listed([record for record in records if record is not None], total)
+    return ListPage([record for record in records if record is not None], total)

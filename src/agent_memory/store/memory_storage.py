@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from agent_memory.index import Hit
-    from agent_memory.models import SearchFilters, Version
+    from agent_memory.models import RecordVersion, SearchFilters
     from agent_memory.store.answer import Answer
     from agent_memory.store.cleaning import Redacted
 
@@ -158,7 +158,7 @@ class MemoryStorage(RecordStorage[Memory]):
         await super().touch(memory_ids)
 
     @override
-    async def history(self, memory_id: str) -> list[Version[Memory]]:
+    async def history(self, memory_id: str) -> list[RecordVersion[Memory]]:
         """Return the known versions of a memory, oldest first, also of one that was forgotten; accesses are none.
 
         Raises:

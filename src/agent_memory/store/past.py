@@ -11,7 +11,7 @@ import pydantic
 
 from agent_memory.errors import UnknownIdError
 from agent_memory.journal import Records, apply_change
-from agent_memory.models import Version
+from agent_memory.models import RecordVersion
 from agent_memory.models.kind import R
 from agent_memory.redaction import quoted
 from agent_memory.store.table import MOVED, TRIMMED
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     _Raw = dict[str, Any] | None
 
 
-def versions_of(state: State[R], record_id: str, entries: Iterable[Entry]) -> list[Version[R]]:
+def versions_of(state: State[R], record_id: str, entries: Iterable[Entry]) -> list[RecordVersion[R]]:
     """Return a version for each change of a record, oldest first; accesses are none.
 
     Args:
@@ -34,7 +34,7 @@ def versions_of(state: State[R], record_id: str, entries: Iterable[Entry]) -> li
         entries: At least all that concern it, in the order of the file.
     """
     return [
-        Version(entry.seq, datetime.fromisoformat(entry.at), _what(change), _loaded(state, record_id, after))
+        RecordVersion(entry.seq, datetime.fromisoformat(entry.at), _what(change), _loaded(state, record_id, after))
         for entry, change, _, after in _replayed(state, entries)
         if change.id == record_id and change.op != "touch"
     ]
@@ -47,7 +47,7 @@ class RecordChange(Generic[R]):
     Attributes:
         seq: Number of the change; changes that were made together share it.
         at: Time of the change, by the clock of the process that made it.
-        op: As in `Version`.
+        op: As in `RecordVersion`.
         record_id: ID of the record.
         before: Record before the change, None if it did not exist.
         after: Record after the change, None if it was deleted.

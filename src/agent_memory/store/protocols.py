@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Mapping, Sequence
     from datetime import datetime, timedelta
 
-    from agent_memory.models import Listed, Listing, SearchRequest, Surroundings, Tally, Trace, Version
+    from agent_memory.models import Listing, ListPage, RecordCounts, RecordVersion, SearchRequest, Surroundings, Trace
     from agent_memory.store.answer import Answer
     from agent_memory.store.cleaning import Redacted
     from agent_memory.store.migration_plan import Built, Estimate, Progress
@@ -47,7 +47,7 @@ class Reporting(Protocol):
     async def health(self) -> dict[str, Any]:
         """Return what is wrong with the files, in numbers and short sentences; `{"status": "ok"}` at best."""
 
-    async def tally(self) -> Tally:
+    async def tally(self) -> RecordCounts:
         """Count the records."""
 
 
@@ -119,9 +119,9 @@ class Storage(Reporting, Protocol[R]):
         Args:
             record_id: Which.
             changes: The new values.
-            expect_seq: The number of the record's last change as the caller knows it (`Version.seq` of the last in
-                `history`); where another one came after it, nothing is changed. Accesses do not count, but a compaction
-                may give the record the number of one: then it is refused, too, and to be read again.
+            expect_seq: The number of the record's last change as the caller knows it (`RecordVersion.seq` of the last
+                in `history`); where another one came after it, nothing is changed. Accesses do not count, but a
+                compaction may give the record the number of one: then it is refused, too, and to be read again.
 
         Raises:
             ConflictError: The record's last change has another number.
@@ -147,7 +147,7 @@ class Storage(Reporting, Protocol[R]):
             StorageError: Nothing was written.
         """
 
-    async def browse(self, listing: Listing) -> Listed[R]:
+    async def browse(self, listing: Listing) -> ListPage[R]:
         """Return a part of a list of records, and how long the whole list is; loads no others."""
 
     async def texts_of(self, record_ids: Collection[str]) -> dict[str, str]:
@@ -205,7 +205,7 @@ class Versioned(Storage[R], Protocol[R]):
     async def older_versions(self, record_id: str) -> list[str]:
         """Return the ids that a record replaced, directly or through others, newest first."""
 
-    async def history(self, record_id: str) -> list[Version[R]]:
+    async def history(self, record_id: str) -> list[RecordVersion[R]]:
         """Return the versions of a record that are still known, oldest first; empty for an id that is not known.
 
         Also of one that was forgotten, as long as its text is there. Accesses are no versions.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.embeddings.protocol import Matrix, Vector
-    from agent_memory.models import Listed, Listing, SearchRequest, Surroundings, Tally, Version
+    from agent_memory.models import Listing, ListPage, RecordCounts, RecordVersion, SearchRequest, Surroundings
     from agent_memory.store.answer import Answer
     from agent_memory.store.migration_plan import Built, Estimate, Progress
     from agent_memory.store.past import RecordChange
@@ -59,7 +59,7 @@ class WithPast(Threaded[R], Generic[R]):
         check_id(record_id)
         return await self._look(lambda state: state.replacements.older(record_id))
 
-    async def tally(self) -> Tally:
+    async def tally(self) -> RecordCounts:
         """See `Reporting.tally`."""
         return await self._look(lambda state: tally_of(state, self._clock()))
 
@@ -80,7 +80,7 @@ class WithPast(Threaded[R], Generic[R]):
         """Return which records were deleted after a change, as far as the log still knows."""
         return await self._look(lambda state: {one for one in state.since(seq) if one not in state.records})
 
-    async def history(self, record_id: str) -> list[Version[R]]:
+    async def history(self, record_id: str) -> list[RecordVersion[R]]:
         """See `Versioned.history`."""
         check_id(record_id)
         return await self._run(lambda replica: versions_of(replica.state, record_id, replica.log.naming([record_id])))
@@ -113,7 +113,7 @@ class WithPast(Threaded[R], Generic[R]):
 class WithLists(Threaded[R], Generic[R]):
     """Which records there are, without a search."""
 
-    async def browse(self, listing: Listing) -> Listed[R]:
+    async def browse(self, listing: Listing) -> ListPage[R]:
         """Return a part of a list of records, loading no others."""
         return await self._look(lambda state: list_records(state, listing, self._clock()))
 

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     from agent_memory.index.chain import Chain
     from agent_memory.index.part import Part
-    from agent_memory.models import Tally
+    from agent_memory.models import RecordCounts
 
 
-def count_sealed(chain: Chain, notes: Part, tally: Tally, now: datetime) -> None:
+def count_sealed(chain: Chain, notes: Part, tally: RecordCounts, now: datetime) -> None:
     """Add sealed records to a tally, but for what is superseded."""
     for segment, alive in zip(notes.segments, notes.alive, strict=True):
         tally.expired += int((alive & (segment.columns["expires"] <= now.timestamp())).sum())

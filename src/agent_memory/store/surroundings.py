@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.language.conflicts import find_conflict
 from agent_memory.models import (
     SUSPECT,
-    Linked,
+    LinkedRecord,
     Surroundings,
     content_mark,
     is_told,
@@ -38,7 +38,7 @@ def surroundings_of(state: State[R], record: R, now: datetime, group: str | None
     return Surroundings((*outgoing, *incoming), next(doubts, None), disputed)
 
 
-def _outgoing(state: State[R], record: R, now: datetime, group: str | None) -> Iterator[Linked]:
+def _outgoing(state: State[R], record: R, now: datetime, group: str | None) -> Iterator[LinkedRecord]:
     """Yield what a record is linked to; what was replaced since by what replaced it."""
     told: dict[tuple[str, str], None] = {}
     for link in record.links:
@@ -49,17 +49,17 @@ def _outgoing(state: State[R], record: R, now: datetime, group: str | None) -> I
             continue
         told[link.rel, target.id] = None
         is_strange = not may_stand_for(target.trust, record.trust)
-        yield Linked(link.rel, target.id, UNTRUSTED if is_strange else state.kind.text_of(target))
+        yield LinkedRecord(link.rel, target.id, UNTRUSTED if is_strange else state.kind.text_of(target))
         if len(told) == MOST:
             return
 
 
-def _incoming(state: State[R], record: R, now: datetime, group: str | None) -> tuple[list[Linked], str | None]:
+def _incoming(state: State[R], record: R, now: datetime, group: str | None) -> tuple[list[LinkedRecord], str | None]:
     """Return the valid records that are linked to one, and the id of a newer one that disputes it.
 
     What has replaced one that disputes it disputes it, too. A stranger's words are not put beside those of others.
     """
-    found: list[Linked] = []
+    found: list[LinkedRecord] = []
     disputed: str | None = None
     for each in state.links.leading_to(record.id):
         other = current_of(state, each.id, now)
@@ -75,7 +75,9 @@ def _incoming(state: State[R], record: R, now: datetime, group: str | None) -> t
         if other.id != each.id:
             continue  # replaced, so nobody is told its links
         rels = [link.rel for link in other.links if link.id == record.id and is_told(link.rel)]
-        found += [Linked(rel, other.id, state.kind.text_of(other), is_incoming=True) for rel in dict.fromkeys(rels)]
+        found += [
+            LinkedRecord(rel, other.id, state.kind.text_of(other), is_incoming=True) for rel in dict.fromkeys(rels)
+        ]
         if len(found) >= MOST:
             break
     return found[:MOST], disputed

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from agent_memory.models import Tally
+    from agent_memory.models import RecordCounts
     from agent_memory.store.state import State
 
 
-def tally_of(state: State[Any], now: datetime) -> Tally:
+def tally_of(state: State[Any], now: datetime) -> RecordCounts:
     """Count the records of a state."""
     tally, own = state.counted.tally(), state.table.records
     replaced = state.replacements.all(now) if state.sealed is None else own

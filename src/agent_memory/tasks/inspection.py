@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.files.concerns import Concern
 from agent_memory.files.wording import counted, few
-from agent_memory.models import Mark
+from agent_memory.models import StageCheckpoint
 from agent_memory.tasks.marks import ATTEMPTS
 from agent_memory.tasks.quarantine import get_reason, is_quarantined
 from agent_memory.tasks.stage import OF_MODEL
@@ -15,18 +15,18 @@ from agent_memory.tasks.stage import OF_MODEL
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from agent_memory.models import Failure
+    from agent_memory.models import StageFailure
 
 
 def of_marks(records: Iterable[object], titles: Callable[[str], str] = str) -> Iterator[Concern]:
     """Yield concerns about failed records, retried or not, per step.
 
     Args:
-        records: Records of the agent; only those of class `Mark` count.
+        records: Records of the agent; only those of class `StageCheckpoint` count.
         titles: Returns the title of a record for its ID.
     """
     for mark in records:
-        if not isinstance(mark, Mark):
+        if not isinstance(mark, StageCheckpoint):
             continue
         failures = [failed for failed in mark.failures if failed.code not in OF_MODEL and not is_quarantined(failed)]
         quarantined = [failure for failure in mark.failures if is_quarantined(failure)]
@@ -57,7 +57,7 @@ def of_marks(records: Iterable[object], titles: Callable[[str], str] = str) -> I
             )
 
 
-def _describe(failure: Failure, titles: Callable[[str], str]) -> str:
+def _describe(failure: StageFailure, titles: Callable[[str], str]) -> str:
     """Return a line about a quarantined record."""
     since = f"{datetime.fromtimestamp(failure.at, UTC):%Y-%m-%d %H:%M}"
     return f"{failure.id} ({titles(failure.id)}) since {since}: {get_reason(failure)}"

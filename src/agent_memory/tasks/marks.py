@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.models import MARK, Failure, Mark, derived_id
+from agent_memory.models import MARK, StageCheckpoint, StageFailure, derived_id
 from agent_memory.store.cleaning import redact_fields
 from agent_memory.tasks.quarantine import is_quarantined
 from agent_memory.tasks.stage import OF_MODEL
@@ -32,21 +32,21 @@ class Marks:
         storage: Where they are.
     """
 
-    def __init__(self, storage: RecordStorage[Mark]) -> None:
+    def __init__(self, storage: RecordStorage[StageCheckpoint]) -> None:
         self._storage = storage
 
-    async def of(self, stage: Marked) -> Mark:
+    async def of(self, stage: Marked) -> StageCheckpoint:
         """Return the mark of a stage, a new one before its first run."""
         return await self.of_name(stage.name, stage.source, stage.version)
 
-    async def of_name(self, name: str, source: str, version: int = 1) -> Mark:
+    async def of_name(self, name: str, source: str, version: int = 1) -> StageCheckpoint:
         """Return the mark of a stage by the names of the stage and its source."""
         own = derived_id(MARK.prefix, name, source)
         known = await self._storage.get(own)
         agent_id = self._storage.agent_id
-        return known or Mark(agent_id=agent_id, id=own, stage=name, version=version, source_kind=source)
+        return known or StageCheckpoint(agent_id=agent_id, id=own, stage=name, version=version, source_kind=source)
 
-    async def keep(self, mark: Mark) -> None:
+    async def keep(self, mark: StageCheckpoint) -> None:
         """Put a mark in the place of the one with its id; one that says the same is not written."""
         known = await self._storage.get(mark.id)
         if known is None:
@@ -57,7 +57,7 @@ class Marks:
             await self._storage.update(mark.id, redact_fields(MARK, changes))
 
 
-def begun(mark: Mark, stage: Stage, last: int) -> Mark:
+def begun(mark: StageCheckpoint, stage: Stage, last: int) -> StageCheckpoint:
     """Return the mark with which a run begins: anew for a new version, and where the journal is an older copy.
 
     Earlier versions noted records for a language model, which have the result of rules; these are left out.
@@ -73,7 +73,9 @@ def begun(mark: Mark, stage: Stage, last: int) -> Mark:
     return mark.model_copy(update={"failures": failures}) if len(failures) < len(mark.failures) else mark
 
 
-def moved(mark: Mark, through: int, failed: Mapping[str, str], tried: Collection[str], now: datetime) -> Mark:
+def moved(
+    mark: StageCheckpoint, through: int, failed: Mapping[str, str], tried: Collection[str], now: datetime
+) -> StageCheckpoint:
     """Return a mark after some records were tried.
 
     Args:
@@ -87,25 +89,25 @@ def moved(mark: Mark, through: int, failed: Mapping[str, str], tried: Collection
     failures = [failure for failure in mark.failures if failure.id not in tried]
     for record_id, code in failed.items():
         attempts = before[record_id].attempts + 1 if record_id in before else 1
-        failure = Failure(id=record_id, attempts=attempts, code=code[:64], at=int(now.timestamp()))
+        failure = StageFailure(id=record_id, attempts=attempts, code=code[:64], at=int(now.timestamp()))
         if is_quarantined(failure):
             failure = failure.model_copy(update={"attempts": ATTEMPTS})  # an older version of this package reads that
         failures.append(failure)
     return mark.model_copy(update={"through": max(mark.through, through), "failures": failures})
 
 
-def with_never(mark: Mark, gone: Collection[str]) -> Mark:
+def with_never(mark: StageCheckpoint, gone: Collection[str]) -> StageCheckpoint:
     """Return a mark that knows what was forgotten of what its step made."""
     new = sorted(set(gone) - set(mark.never))
     return mark.model_copy(update={"never": [*mark.never, *new][-_MOST_NEVER:]}) if new else mark
 
 
-def without_never(mark: Mark, restored: Collection[str]) -> Mark:
+def without_never(mark: StageCheckpoint, restored: Collection[str]) -> StageCheckpoint:
     """Return a mark that does not know restored records as forgotten."""
     return mark.model_copy(update={"never": [one for one in mark.never if one not in restored]})
 
 
-def is_to_be_tried(failure: Failure, now: datetime) -> bool:
+def is_to_be_tried(failure: StageFailure, now: datetime) -> bool:
     """Return True if a failed record is due again."""
     pause = _FIRST_PAUSE * 2 ** (failure.attempts - 1)
     return failure.attempts < ATTEMPTS and now.timestamp() >= failure.at + pause

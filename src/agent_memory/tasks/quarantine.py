@@ -13,7 +13,7 @@ from agent_memory.errors import AgentMemoryError
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from agent_memory.models import Failure
+    from agent_memory.models import StageFailure
 
 LEAST_DEATHS: Final = 2
 """Deaths of the process in which a record was current, and from which on it is read alone."""
@@ -72,18 +72,18 @@ def make_code(reason: str) -> str:
     return f"quarantined {get_version()} {reason[:24]}"
 
 
-def is_quarantined(failure: Failure) -> bool:
+def is_quarantined(failure: StageFailure) -> bool:
     """Return True if a failure quarantines its record."""
     return _CODE.fullmatch(failure.code) is not None
 
 
-def is_of_older_version(failure: Failure) -> bool:
+def is_of_older_version(failure: StageFailure) -> bool:
     """Return True if another version quarantined a record."""
     match = _CODE.fullmatch(failure.code)
     return match is not None and match[1] != get_version()
 
 
-def get_reason(failure: Failure) -> str:
+def get_reason(failure: StageFailure) -> str:
     """Return the reason of a quarantine, in one word."""
     match = _CODE.fullmatch(failure.code)
     return match[2] if match else failure.code

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from agent_memory.models import Clock, Failure, Mark
+    from agent_memory.models import Clock, StageCheckpoint, StageFailure
     from agent_memory.store.record_storage import RecordStorage
     from agent_memory.tasks.stage import Stage, Whole
 
@@ -78,7 +78,7 @@ class Runner:
     def __init__(  # noqa: PLR0913 - each by its name
         self,
         lock: Path,
-        marks: RecordStorage[Mark],
+        marks: RecordStorage[StageCheckpoint],
         source: Callable[[str], RecordStorage[Any]],
         stages: Sequence[Stage],
         clock: Clock,
@@ -179,13 +179,13 @@ class Runner:
                     return
             retries = []
 
-    def _is_due(self, failure: Failure) -> bool:
+    def _is_due(self, failure: StageFailure) -> bool:
         """Return True if a failed record is due in this run."""
         if failure.id in self._retry:
             return True
         return is_of_older_version(failure) or is_to_be_tried(failure, self._clock())
 
-    async def _batch(self, source: RecordStorage[Any], batch_ids: Portion, mark: Mark) -> Batch:
+    async def _batch(self, source: RecordStorage[Any], batch_ids: Portion, mark: StageCheckpoint) -> Batch:
         """Return a batch of records for a step."""
         records = list((await source.get_many([record_id for _, record_id in batch_ids])).values())
         return Batch(records, await self._before(source, batch_ids), frozenset(mark.never))

@@ -1,9 +1,12 @@
-"""Spans of whole days, and the arithmetic of the calendar."""
+"""Spans of days, periods of time, and calendar arithmetic."""
 
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -19,8 +22,8 @@ Bounds = tuple[date | None, date | None]
 """First day and end day; None for an open end."""
 
 
-class Days(NamedTuple):
-    """Days from `first_day` to `end_day`, which is exclusive."""
+class DaySpan(NamedTuple):
+    """Days from `first_day` to the exclusive `end_day`."""
 
     first_day: date
     end_day: date
@@ -36,33 +39,33 @@ def add_days(day: date, count: int) -> date:
     return day + timedelta(days=count)
 
 
-def make_day(day: date) -> Days:
+def make_day(day: date) -> DaySpan:
     """Return a span of one day."""
-    return Days(day, add_days(day, 1))
+    return DaySpan(day, add_days(day, 1))
 
 
-def get_week(day: date) -> Days:
+def get_week(day: date) -> DaySpan:
     """Return the week of a day, Monday to Sunday."""
     monday = add_days(day, -day.weekday())
-    return Days(monday, add_days(monday, 7))
+    return DaySpan(monday, add_days(monday, 7))
 
 
-def get_months(year: int, month: int, length: int = 1) -> Days:
+def get_months(year: int, month: int, length: int = 1) -> DaySpan:
     """Return `length` months; `month` is 1 to 12."""
-    return Days(date(year, month, 1), date(year + (month + length - 1) // 12, (month + length - 1) % 12 + 1, 1))
+    return DaySpan(date(year, month, 1), date(year + (month + length - 1) // 12, (month + length - 1) % 12 + 1, 1))
 
 
-def get_years(first: int, count: int = 1) -> Days:
+def get_years(first: int, count: int = 1) -> DaySpan:
     """Return whole years."""
-    return Days(date(first, 1, 1), date(first + count, 1, 1))
+    return DaySpan(date(first, 1, 1), date(first + count, 1, 1))
 
 
-def get_iso_week(year: int, number: int) -> Days:
+def get_iso_week(year: int, number: int) -> DaySpan:
     """Return a week by its number in ISO 8601."""
     return get_week(date.fromisocalendar(year, number, 1))
 
 
-def get_week_in_month(month: Days, nth: int) -> Days:
+def get_week_in_month(month: DaySpan, nth: int) -> DaySpan:
     """Return the nth week of a month; -1 is the last.
 
     The first week is the first with a Thursday.
@@ -73,7 +76,7 @@ def get_week_in_month(month: Days, nth: int) -> Days:
     return get_week(add_days(thursday, 7 * (nth - 1)))
 
 
-def get_nth_weekday(month: Days, weekday: int, nth: int) -> date:
+def get_nth_weekday(month: DaySpan, weekday: int, nth: int) -> date:
     """Return the nth weekday of a month; -1 is the last.
 
     Raises:
@@ -89,9 +92,9 @@ def get_nth_weekday(month: Days, weekday: int, nth: int) -> date:
 
 
 def subtract_months(day: date, count: int) -> date:
-    """Return the day `count` months earlier, at most the last of that month."""
-    at = 12 * day.year + day.month - 1 - count
-    last = add_days(get_months(at // 12, at % 12 + 1).end_day, -1)
+    """Return the day `count` months earlier, within that month."""
+    month = 12 * day.year + day.month - 1 - count
+    last = add_days(get_months(month // 12, month % 12 + 1).end_day, -1)
     return last.replace(day=min(day.day, last.day))
 
 
@@ -108,22 +111,22 @@ def shift(day: date, unit: str, count: int) -> date:
     return subtract_months(day, -_MONTHS_OF[unit] * count)
 
 
-def get_unit(day: date, unit: str, step: int = 0) -> Days:
+def get_unit(day: date, unit: str, step: int = 0) -> DaySpan:
     """Return the unit of a day, or the one `step` units later."""
     if unit == "day":
         return make_day(add_days(day, step))
     if unit in {"week", "fortnight"}:
         monday = get_week(day).first_day
-        return Days(shift(monday, unit, step), shift(monday, unit, step + 1))
+        return DaySpan(shift(monday, unit, step), shift(monday, unit, step + 1))
     if unit == "weekend":
         saturday = add_days(get_week(day).first_day, 5 + 7 * step)
-        return Days(saturday, add_days(saturday, 2))
+        return DaySpan(saturday, add_days(saturday, 2))
     length = _MONTHS_OF[unit]
-    at = (12 * day.year + day.month - 1) // length * length + step * length
-    return get_months(at // 12, at % 12 + 1, length)
+    month = (12 * day.year + day.month - 1) // length * length + step * length
+    return get_months(month // 12, month % 12 + 1, length)
 
 
-def get_half(days: Days, *, late: bool) -> Days:
+def get_half(days: DaySpan, *, late: bool) -> DaySpan:
     """Return the first or second half of a span.
 
     The second half of a week begins on Thursday.
@@ -134,4 +137,20 @@ def get_half(days: Days, *, late: bool) -> Days:
         middle = subtract_months(days.first_day, -round(days.length / 30.4) // 2)
     else:
         middle = add_days(days.first_day, days.length // 2)
-    return Days(middle, days.end_day) if late else Days(days.first_day, middle)
+    return DaySpan(middle, days.end_day) if late else DaySpan(days.first_day, middle)
+
+
+class Period(NamedTuple):
+    """Span of time with optional bounds.
+
+    Attributes:
+        start: First aware moment; None for an open start.
+        end: Aware moment of the end, exclusive; None for an open end.
+    """
+
+    start: datetime | None
+    end: datetime | None
+
+    def is_over(self, now: datetime) -> bool:
+        """Return True if the period has ended."""
+        return self.end is not None and self.end <= now

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from datetime import date, datetime
 
-    from agent_memory.times.days import Days
+    from agent_memory.times.days import DaySpan
 
 _KINDS: Final = re.findall(
     r"\w+",
@@ -43,26 +43,26 @@ _CLASSES: Final = {
 _ELEMENT: Final = re.compile(r"(?:([a-z]\w*):)?([A-Z][A-Z_]*)")
 
 
-class Node(NamedTuple):
-    """Days that words name.
+class DayNode(NamedTuple):
+    """Node of the grammar: days that words name.
 
     Attributes:
-        days: The days.
+        days: Days that the words name.
         in_year: Returns the same days of a given year; None if the words name a year.
-        bound, named: See `TimeMention`.
+        bound, named: Values as in `TimeMention`.
         rule: Name of the rule.
     """
 
-    days: Days
-    in_year: Callable[[int], Days] | None = None
+    days: DaySpan
+    in_year: Callable[[int], DaySpan] | None = None
     bound: str = "at"
-    named: tuple[Days, ...] = ()
+    named: tuple[DaySpan, ...] = ()
     rule: str = ""
 
 
 @dataclass(slots=True)
 class Token:
-    """A token or node: its span in the text, kind and value."""
+    """Token or node: its span in the text, kind and value."""
 
     start: int
     end: int
@@ -70,7 +70,7 @@ class Token:
     value: Any = None
 
 
-class Viewpoint(NamedTuple):
+class ReadingContext(NamedTuple):
     """The point from which words are understood.
 
     Attributes:
@@ -93,11 +93,11 @@ class Viewpoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)  # tuples of rules are keys
 class Rule:
-    """A pattern of kinds; `read` gets the named values and returns None to refuse."""
+    """Pattern of kinds; `read` gets named values, and returns None to refuse."""
 
     name: str
     pattern: str
-    read: Callable[..., Node | None]
+    read: Callable[..., DayNode | None]
 
     @cached_property
     def regex(self) -> re.Pattern[str]:
@@ -111,22 +111,23 @@ def _replace_element(match: re.Match[str]) -> str:
     return f"(?P<{name}>[{chars}])" if name else f"[{chars}]"
 
 
-def apply_rules(tokens: list[Token], rules: tuple[Rule, ...], get_view: Callable[[int], Viewpoint]) -> list[Token]:
+def apply_rules(tokens: list[Token], rules: tuple[Rule, ...], get_view: Callable[[int], ReadingContext]) -> list[Token]:
     """Merge each group of tokens that a rule reads."""
     row = "".join(CHARS[token.kind] for token in tokens)
-    made: list[Token] = []
+    merged: list[Token] = []
     done = 0
     for begin in _BEGIN.finditer(row):
-        at = begin.start()
-        if at < done:
+        start = begin.start()
+        if start < done:
             continue
-        stop = _INERT.search(row, at, at + _REACH)
-        fits = _find_fits(rules, row[max(0, at - _REACH_BEFORE) : at], row[at : stop.end() if stop else at + _REACH])
-        token, length = _read_fits(tokens, at, fits, get_view) if fits else (None, 0)
+        stop = _INERT.search(row, start, start + _REACH)
+        before = row[max(0, start - _REACH_BEFORE) : start]
+        matches = _find_matches(rules, before, row[start : stop.end() if stop else start + _REACH])
+        token, length = _read_matches(tokens, start, matches, get_view) if matches else (None, 0)
         if token is not None:
-            made += [*tokens[done:at], token]
-            done = at + length
-    return made + tokens[done:]
+            merged += [*tokens[done:start], token]
+            done = start + length
+    return merged + tokens[done:]
 
 
 _BEGIN: Final = re.compile(
@@ -138,8 +139,8 @@ _INERT: Final = re.compile(f"[{''.join(CHARS[kind] for kind in ('OTHER', 'PLURAL
 _REACH_BEFORE, _REACH = 3, 20
 
 
-class Fit(NamedTuple):
-    """A rule that fits: the number of tokens, and the place of each value."""
+class RuleMatch(NamedTuple):
+    """Rule that matches, number of tokens, and position of each value."""
 
     rule: Rule
     length: int
@@ -147,31 +148,35 @@ class Fit(NamedTuple):
 
 
 @lru_cache(maxsize=4_096)
-def _find_fits(rules: tuple[Rule, ...], before: str, row: str) -> tuple[Fit, ...]:
+def _find_matches(rules: tuple[Rule, ...], before: str, row: str) -> tuple[RuleMatch, ...]:
     """Return the rules that match at the start, longest first.
 
     The cache helps because the same few rows come often.
     """
-    text, at = before + row[:_REACH], len(before)
-    fits = [
-        Fit(rule, match.end() - at, tuple((name, match.start(name) - at) for name in match.groupdict() if match[name]))
+    text, start = before + row[:_REACH], len(before)
+    matches = [
+        RuleMatch(
+            rule,
+            match.end() - start,
+            tuple((name, match.start(name) - start) for name in match.groupdict() if match[name]),
+        )
         for rule in rules
-        if (match := rule.regex.match(text, at)) and match.end() > at
+        if (match := rule.regex.match(text, start)) and match.end() > start
     ]
-    return tuple(sorted(fits, key=lambda fit: -fit.length))
+    return tuple(sorted(matches, key=lambda match: -match.length))
 
 
-def _read_fits(
-    tokens: list[Token], at: int, fits: Iterable[Fit], get_view: Callable[[int], Viewpoint]
+def _read_matches(
+    tokens: list[Token], start: int, matches: Iterable[RuleMatch], get_view: Callable[[int], ReadingContext]
 ) -> tuple[Token | None, int]:
-    for rule, length, places in fits:
-        values = {name: tokens[at + place].value for name, place in places}
+    for rule, length, places in matches:
+        values = {name: tokens[start + place].value for name, place in places}
         try:
-            node = rule.read(get_view(tokens[at].start), **values)
+            node = rule.read(get_view(tokens[start].start), **values)
         except (ValueError, OverflowError):  # 31 February, 9,000 years ago
             continue
         if node is not None and node.days.first_day < node.days.end_day:
             node = node if node.rule else node._replace(rule=rule.name)
             kind = "BOUND" if node.bound != "at" else "DAY_NODE" if node.days.length == 1 else "NODE"
-            return Token(tokens[at].start, tokens[at + length - 1].end, kind, node), length
+            return Token(tokens[start].start, tokens[start + length - 1].end, kind, node), length
     return None, 0

@@ -1,25 +1,25 @@
-"""Times that a text names, as far as its words settle the day."""
+"""Times that a text names, resolved if its words settle the day."""
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.times.calendar_rules import CALENDAR_RULES
 from agent_memory.times.combination_rules import BOUNDING_RULES, JOINING_RULES
-from agent_memory.times.grammar import Viewpoint, apply_rules
-from agent_memory.times.log_timestamps import replace_timestamps
-from agent_memory.times.relative_rules import RELATIVE_RULES
+from agent_memory.times.day_rules import CALENDAR_RULES, RELATIVE_RULES
+from agent_memory.times.days import WEEKDAYS
+from agent_memory.times.grammar import ReadingContext, apply_rules
 from agent_memory.times.tense import TenseReader
-from agent_memory.times.tokens import tokenize
+from agent_memory.times.tokens import replace_timestamps, tokenize
 from agent_memory.times.vocabulary import detect_language, get_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import date, datetime
 
-    from agent_memory.times.days import Bounds, Days
-    from agent_memory.times.grammar import Node, Token
+    from agent_memory.times.days import Bounds, DaySpan
+    from agent_memory.times.grammar import DayNode, Token
 
 _STAGES: Final = ((*CALENDAR_RULES, *RELATIVE_RULES), JOINING_RULES, BOUNDING_RULES)
 _NODE_KINDS: Final = frozenset(("NODE", "DAY_NODE", "BOUND"))
@@ -36,6 +36,9 @@ _CUTTING_KINDS: Final = tuple(
 _GLUE_KINDS: Final = frozenset(("OF", "DASH", "SLASH", "TO", "THE", "IN", "OR"))
 _MONTHS: Final = 12
 _MAX_CHARS: Final = 20_000
+_SAYING_CHARS: Final = 2_000
+"""Characters that are read for the day of saying."""
+_YEAR: Final = re.compile(r"\d{4}")
 _IMPLIED_TENSES: Final = {"since": False, "by": True, "until": True}
 """Bounds that look ahead or back by themselves."""
 _READINGS: Final = ((False, False), (True, False), (False, True), (True, True))
@@ -62,7 +65,7 @@ class TimeMention(NamedTuple):
     end_day: date | None
     rule: str
     bound: str = "at"
-    named: tuple[Days, ...] = ()
+    named: tuple[DaySpan, ...] = ()
     readings: tuple[Bounds, ...] = ()
 
     @property
@@ -105,23 +108,23 @@ def times_in(
     day_first = _find_order(tokens) if vocabulary.day_first is None else vocabulary.day_first
     rows: list[list[Token]] = []
     for is_future, is_second in _READINGS:
-        base = Viewpoint(said_at, is_future, is_second if day_first is None else day_first, is_second)
+        base = ReadingContext(said_at, is_future, is_second if day_first is None else day_first, is_second)
         row = _read_row(tokens, partial(_get_view, base, tense, is_ahead))
         if row is tokens:
             return []
         rows.append(row)
-    others = [{token.start: token for token in row} for row in rows[1:]]
+    tokens_by_start = [{token.start: token for token in row} for row in rows[1:]]
     mentions = []
-    for at, token in enumerate(rows[0]):
+    for number, token in enumerate(rows[0]):
         if token.kind in _NODE_KINDS:
-            tokens_there = [token, *(row.get(token.start) for row in others)]
-            mention = _make_mention(token, tokens_there, is_cut=_is_cut(rows[0], at))
+            readings = [token, *(row.get(token.start) for row in tokens_by_start)]
+            mention = _make_mention(token, readings, is_cut=_is_cut(rows[0], number))
             end = mention.end - text.endswith(".", mention.start, mention.end)
             mentions.append(mention._replace(end=timestamp_ends.get(end, end)))
     return mentions
 
 
-def _read_row(tokens: list[Token], view: Callable[[int], Viewpoint]) -> list[Token]:
+def _read_row(tokens: list[Token], view: Callable[[int], ReadingContext]) -> list[Token]:
     """Merge the tokens of each time, or return the same list."""
     row = apply_rules(tokens, _STAGES[0], view)
     if not any(token.kind in _NODE_KINDS for token in row):
@@ -141,9 +144,9 @@ def _find_order(tokens: list[Token]) -> bool | None:
     return orders.pop() if len(orders) == 1 else None
 
 
-def _is_cut(row: list[Token], at: int) -> bool:
+def _is_cut(row: list[Token], number: int) -> bool:
     """Return True if an unread neighbour may change the days."""
-    before, after = row[max(0, at - 2) : at], row[at + 1 : at + 3]
+    before, after = row[max(0, number - 2) : number], row[number + 1 : number + 3]
     for side, kinds in zip((before[::-1], after), _CUTTING_KINDS, strict=True):
         glue, far = (side[0].kind, side[-1].kind) if len(side) > 1 else ("", "")
         if (side and side[0].kind in kinds) or (glue in _GLUE_KINDS and far in kinds | _COUNTS):
@@ -155,10 +158,10 @@ def _is_cut(row: list[Token], at: int) -> bool:
     return False
 
 
-def _get_view(base: Viewpoint, tense: TenseReader, default: bool | None, at: int) -> Viewpoint:  # noqa: FBT001
-    known = tense.is_ahead(at)
-    known = default if known is None else known
-    return base if known is None else base._replace(is_future=known)
+def _get_view(base: ReadingContext, tense: TenseReader, default: bool | None, start: int) -> ReadingContext:  # noqa: FBT001
+    is_future = tense.is_ahead(start)
+    is_future = default if is_future is None else is_future
+    return base if is_future is None else base._replace(is_future=is_future)
 
 
 def _make_mention(token: Token, tokens: list[Token | None], *, is_cut: bool) -> TimeMention:
@@ -169,7 +172,7 @@ def _make_mention(token: Token, tokens: list[Token | None], *, is_cut: bool) -> 
         tokens: Tokens at the same place, in the order of `_READINGS`.
         is_cut: True if unread words may change the days.
     """
-    node: Node = token.value
+    node: DayNode = token.value
     implied = _IMPLIED_TENSES.get(node.bound)
     readings = {}
     for (is_future, _), reading in zip(_READINGS, tokens, strict=True):
@@ -196,7 +199,7 @@ def _make_mention(token: Token, tokens: list[Token | None], *, is_cut: bool) -> 
     )
 
 
-def _get_bounds(node: Node) -> Bounds:
+def _get_bounds(node: DayNode) -> Bounds:
     """Return the bounds; "until Friday" includes Friday, "until March" not March."""
     if node.bound in {"at", "range"}:
         return node.days.first_day, node.days.end_day
@@ -208,3 +211,19 @@ def _get_bounds(node: Node) -> Bounds:
         "until": (None, node.days.end_day if days.length == 1 else days.first_day),
         "by": (None, node.days.end_day),
     }[node.bound]
+
+
+def describe_saying(text: str, said_at: datetime) -> str:
+    """Return the day of saying if dates depend on it, else "".
+
+    The day is written as "2026-11-26 (Thu)".
+
+    Args:
+        text: Stored text; its first 2,000 characters are read.
+        said_at: Aware moment of saying, in the speaker's zone.
+    """
+    text = text[:_SAYING_CHARS]
+    for mention in times_in(text, said_at):
+        if not mention.is_resolved or not _YEAR.search(text, mention.start, mention.end):
+            return f"{said_at:%Y-%m-%d} ({WEEKDAYS[said_at.weekday()][:3].capitalize()})"
+    return ""

@@ -1,4 +1,4 @@
-"""Periods that a question names: "last week", "before June", "between 20 and 31 July", "on 24.07.2026"."""
+"""Periods that a question names, such as "last week" or "before June"."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import re
 from datetime import date, datetime, time
 from typing import Final, NamedTuple
 
-from agent_memory.times.days import MONTHS, Bounds, add_days, get_unit
+from agent_memory.times.days import MONTHS, Bounds, Period, add_days, get_unit
 from agent_memory.times.mentions import TimeMention, times_in
-from agent_memory.times.period import Period
 
 _MAX_CHARS: Final = 2_000
 _MAX_PERIODS: Final = 4
@@ -61,8 +60,8 @@ def named_periods(question: str, now: datetime) -> tuple[Period, ...]:
 def read_periods(question: str, now: datetime) -> QuestionPeriods:
     """Read the periods of a question.
 
-    A month, day or season without a year is the latest that has begun. A date such as 3/4/2026 is both days. Days to
-    come are no period: nothing is stored about them.
+    A month, day or season without a year is the latest that has begun. A date such as 3/4/2026 is both days. Future
+    days are not periods: nothing is stored about them.
 
     Args:
         question: Any text; one of more than 2,000 characters has no periods.
@@ -105,7 +104,7 @@ def _find_bounds(question: str, mention: TimeMention, today: date) -> list[Bound
     now = today if mention.rule == "weekday" else add_days(today, 1)
     has_year = _HAS_YEAR.search(words) is not None
     readings = mention.readings[:1] if mention.rule == "vague" else mention.readings
-    bounds = [_widen(words, lead, mention.rule, reading, today) for reading in readings]
+    bounds = [_widen_bounds(words, lead, mention.rule, reading, today) for reading in readings]
     return [
         (first_day, end_day)
         for first_day, end_day in bounds
@@ -113,7 +112,7 @@ def _find_bounds(question: str, mention: TimeMention, today: date) -> list[Bound
     ]
 
 
-def _widen(words: str, lead: str, rule: str, bounds: Bounds, today: date) -> Bounds:
+def _widen_bounds(words: str, lead: str, rule: str, bounds: Bounds, today: date) -> Bounds:
     """Widen bounds such as "two weeks ago" and "the last three days"."""
     first_day, end_day = bounds
     if rule in {"ago", "vague"} and first_day and end_day:

@@ -40,10 +40,10 @@ CLAUSE_END: Final = re.compile(
 
 
 class TenseReader:
-    """Tense at a place of a text.
+    """Tense at each place of a text.
 
     The verbs of the sentence decide, on either side of the date. If they differ, those of the date's own clause do; if
-    these differ as well, or there is no verb, the tense is unknown.
+    these differ as well, or no verb exists, the tense is unknown.
 
     Args:
         text: Text to read.
@@ -57,12 +57,12 @@ class TenseReader:
         self._sentences = [match.end() for match in _SENTENCE_END.finditer(text)] if cues else []
         self._clauses = [match.end() for match in CLAUSE_END.finditer(text)] if cues else []
 
-    def is_ahead(self, at: int) -> bool | None:
+    def is_ahead(self, place: int) -> bool | None:
         """Return True for the future, False for the past, None if unknown."""
         if not self._places:
             return None
-        start, end = _find_span(self._sentences, at)
-        clause = _find_span(self._clauses, at)
+        start, end = _find_span(self._sentences, place)
+        clause = _find_span(self._clauses, place)
         tense = self._find_tense(start, end)
         return self._find_tense(max(start, clause[0]), min(end, clause[1])) if tense is None else tense
 
@@ -72,7 +72,7 @@ class TenseReader:
         return None if first == last or 0 < ahead < last - first else ahead > 0
 
 
-def _find_span(ends: list[int], at: int) -> tuple[int, int]:
+def _find_span(ends: list[int], place: int) -> tuple[int, int]:
     """Return the span between two ends around a place."""
-    number = bisect_right(ends, at)
+    number = bisect_right(ends, place)
     return ends[number - 1] if number else 0, ends[number] if number < len(ends) else sys.maxsize

@@ -1,17 +1,18 @@
-"""Tokens of a text: numbers, dates in digits, times of day, and words of time."""
+"""Tokens of a text: numbers, dates, times, words; timestamps of logs."""
 
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.times.days import MONTHS, WEEKDAYS
 from agent_memory.times.grammar import Token
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_memory.times.vocabulary import Vocabulary
+    from agent_memory.times.vocabulary import LanguageWords
 
 _TOKEN: Final = re.compile(
     r"(?P<part>(?<![\w./])(?P<part_y>(?:19|20)\d\d)[ /-]?(?:(?P<part_of>[qh][1-4])"
@@ -55,13 +56,44 @@ _PLURAL: Final = re.compile(r"(?!(?:was|has|does|this)$)[a-z]{2,}[^\W\d_su]s")
 _PHRASE_CHARS: Final = 40
 _FIRST_YEAR, _LAST_YEAR, _MAX_DAY, _PIVOT = 1000, 2199, 31, 30
 _MONTHS, _MAX_DIGIT, _LONG_YEAR, _SHORT = 12, 9, 4, 2
+_MONTH: Final = rf"(?:{'|'.join(MONTHS)})"
+_TIME: Final = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_ZONE: Final = r"(?:[+-]\d\d:?\d\d|Z|[A-Z]{3,5})"
+_WEEKDAY: Final = rf"(?:{'|'.join(day[:3] for day in WEEKDAYS)})"
+_TIMESTAMP: Final = re.compile(
+    rf"(?<![\w/])(?:(?:{_WEEKDAY}\s)?(?P<month>{_MONTH})\s{{1,2}}(?P<day>\d\d?)\s{_TIME}(?:\s{_ZONE})?\s(?P<year>\d{{4}})"
+    rf"|(?:{_WEEKDAY},?\s)?(?P<day2>\d\d?)[\s-](?P<month2>{_MONTH})[\s-](?P<year2>\d{{4}})\s{_TIME}"
+    rf"|(?P<day3>\d\d)/(?P<month3>{_MONTH})/(?P<year3>\d{{4}}):{_TIME})(?:\s[+-]\d\d:?\d\d|\s(?:UTC|GMT)\b)?(?!\w)",
+    re.IGNORECASE,
+)
 
 
-def tokenize(text: str, vocabulary: Vocabulary) -> list[Token]:
-    """Return the tokens of a text in order; white space is none."""
+def replace_timestamps(text: str) -> tuple[str, dict[int, int]]:
+    """Replace timestamps by ISO dates of the same length.
+
+    Returns the ends, too: that of each date with that of its timestamp.
+    """
+    ends: dict[int, int] = {}
+
+    def replace(match: re.Match[str]) -> str:
+        groups = match.groupdict()
+        day, month, year = (next(groups[name + suffix] for suffix in ("", "2", "3") if groups[name + suffix])
+                            for name in ("day", "month", "year"))  # fmt: skip
+        try:
+            iso = date(int(year), MONTHS.index(month.lower()) + 1, int(day)).isoformat()
+        except ValueError:
+            return match[0]
+        ends[match.start() + len(iso)] = match.end()
+        return iso.ljust(len(match[0]))
+
+    return _TIMESTAMP.sub(replace, text), ends
+
+
+def tokenize(text: str, vocabulary: LanguageWords) -> list[Token]:
+    """Return the tokens of a text in order, without white space."""
     tokens: list[Token] = []
-    at = 0
-    while match := _TOKEN.search(text, at):
+    position = 0
+    while match := _TOKEN.search(text, position):
         group = match.lastgroup or ""
         end = match.end()
         if group == "word":
@@ -70,7 +102,7 @@ def tokenize(text: str, vocabulary: Vocabulary) -> list[Token]:
             token = Token(match.start(), end, _MARKS.get(match[0], "OTHER"))
         else:
             token = Token(match.start(), end, *_read_digits(text, match, group))
-        at = token.end
+        position = token.end
         if not _merge_number(tokens, token):
             tokens.append(token)
     return tokens
@@ -89,7 +121,7 @@ def _merge_number(tokens: list[Token], token: Token) -> bool:
     return True
 
 
-def _read_word(text: str, match: re.Match[str], vocabulary: Vocabulary) -> Token:
+def _read_word(text: str, match: re.Match[str], vocabulary: LanguageWords) -> Token:
     start, end = match.span()
     if not match[0].isascii() and (han := _HAN.search(text, start, end)):
         return Token(han.start(), han.end(), "DAY_NAME", *_read_han(han))

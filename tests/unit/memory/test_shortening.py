@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from agent_memory.memory.shortening import LINKS, ROOM, TITLE, WHOLE, shorten, shown_links, title_of
-from agent_memory.models import Linked, Memory, MemorySearchResult, SearchResults, Surroundings
+from agent_memory.models import LinkedRecord, Memory, MemorySearchResult, SearchResults, Surroundings
 
 
 def hit(score: float, content: str = "tea", sure: float = 0.1, links: int = 0) -> MemorySearchResult:
-    around = tuple(Linked("about", f"mem-{number:012x}", "x" * 200) for number in range(links))
+    around = tuple(LinkedRecord("about", f"mem-{number:012x}", "x" * 200) for number in range(links))
     return MemorySearchResult(
         memory=Memory(agent_id="bob", content=content),
         relevance_score=score,

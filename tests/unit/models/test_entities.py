@@ -20,9 +20,9 @@ from agent_memory.models import (
     SUBJECT,
     SUMMARY,
     Entity,
+    EntityMentions,
     Kind,
     Link,
-    Mentions,
     Record,
     Relation,
     Summary,
@@ -35,7 +35,7 @@ SECRET = "Mango" + "#fest77"
 GROUP = "acme:8c1f0b1e-27c5-4f0e-9d1e-2f3b6a7c8d9e"
 OWN: dict[str, Record] = {
     "entity": Entity(agent_id="bob", name="Ada Lovelace", entity_type="person", aliases=["Ada"], group=GROUP),
-    "mentions": Mentions(
+    "mentions": EntityMentions(
         agent_id="bob",
         content="Ada\nTurin",
         at=[0, 12],
@@ -70,7 +70,7 @@ def test_each_kind_is_found_by_another_process_survives_its_journal_and_tells_it
         (ENTITY, Entity(agent_id="bob", name="Wifi", aliases=[f"password {SECRET}"])),
         (RELATION, OWN["relation"].model_copy(update={"content": f"Ada uses the password {SECRET}"})),
         (SUMMARY, Summary(agent_id="bob", content=f"The password is {SECRET} now.")),
-        (MENTIONS, Mentions(agent_id="bob", content=f"the password {SECRET}\nTurin")),
+        (MENTIONS, EntityMentions(agent_id="bob", content=f"the password {SECRET}\nTurin")),
     ],
     ids=lambda each: getattr(each, "name", ""),
 )
@@ -95,7 +95,7 @@ def test_what_is_merged_names_what_it_is_the_same_as() -> None:
 
 def test_what_is_linked_is_known_by_its_part() -> None:
     mentions, relation, summary = OWN["mentions"], OWN["relation"], OWN["summary"]
-    assert isinstance(mentions, Mentions)
+    assert isinstance(mentions, EntityMentions)
     assert isinstance(relation, Relation)
     assert isinstance(summary, Summary)
     assert (mentions.entities, relation.from_id, relation.to_id, summary.covers) == ([ADA, BOB], ADA, BOB, [EPISODE_ID])

@@ -14,11 +14,11 @@ from agent_memory.models import (
     RESOURCE,
     TOPIC,
     Episode,
-    Failure,
     Kind,
     Link,
-    Mark,
     Resource,
+    StageCheckpoint,
+    StageFailure,
     Topic,
     derived_id,
 )
@@ -65,10 +65,12 @@ def test_a_topics_name_passes_the_redactor(name: str) -> None:
 
 
 def test_a_mark_survives_the_journal_with_its_failures() -> None:
-    failures = [Failure(id="epi-0123456789ab", attempts=2, code="storage", at=1_770_000_000)]
-    mark = Mark(agent_id="bob", stage="items", version=2, source_kind="episode", through=41, failures=failures)
+    failures = [StageFailure(id="epi-0123456789ab", attempts=2, code="storage", at=1_770_000_000)]
+    mark = StageCheckpoint(
+        agent_id="bob", stage="items", version=2, source_kind="episode", through=41, failures=failures
+    )
     assert redact_record(MARK, mark).value == mark
-    assert Mark.from_record("bob", mark.id, mark.to_record()) == mark
+    assert StageCheckpoint.from_record("bob", mark.id, mark.to_record()) == mark
 
 
 def test_the_same_parts_make_the_same_id() -> None:

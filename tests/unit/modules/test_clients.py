@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from agent_memory.installing import REQUIREMENTS, Part
 from agent_memory.settings import ServiceSettings, ToolSettings
+from agent_memory.settings.installation import REQUIREMENTS, Part
 from tests.support import coordinator_of
 
 REPOSITORY = Path(__file__).parents[3]

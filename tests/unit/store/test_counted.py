@@ -20,7 +20,7 @@ from tests.support import memory_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent_memory.models import Memory, Tally
+    from agent_memory.models import Memory, RecordCounts
     from tests.support import FrozenClock
 
 
@@ -60,7 +60,7 @@ async def changed(
         await way(one)
 
 
-def comparable(tally: Tally) -> Tally:
+def comparable(tally: RecordCounts) -> RecordCounts:
     return replace(tally, last_item=None)
 
 

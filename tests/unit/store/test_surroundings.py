@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.journal import Change, Journal
-from agent_memory.models import MEMORY, Linked, Memory, Surroundings, content_mark
+from agent_memory.models import MEMORY, LinkedRecord, Memory, Surroundings, content_mark
 from agent_memory.store.state import State
 from agent_memory.store.surroundings import MOST, surroundings_of
 
@@ -52,8 +52,8 @@ def test_a_link_is_told_at_both_ends(notes: Notes) -> None:
     notes.put(TEA, "Bob drinks tea.")
     notes.put(MUG, "Bob needs a mug.", links=[{"rel": "because", "id": TEA}])
 
-    assert notes.around(MUG) == Surroundings((Linked("because", TEA, "Bob drinks tea."),))
-    assert notes.around(TEA) == Surroundings((Linked("because", MUG, "Bob needs a mug.", is_incoming=True),))
+    assert notes.around(MUG) == Surroundings((LinkedRecord("because", TEA, "Bob drinks tea."),))
+    assert notes.around(TEA) == Surroundings((LinkedRecord("because", MUG, "Bob needs a mug.", is_incoming=True),))
 
 
 def test_a_link_leads_to_what_replaced_its_end(notes: Notes) -> None:
@@ -61,7 +61,7 @@ def test_a_link_leads_to_what_replaced_its_end(notes: Notes) -> None:
     notes.put(MUG, "Bob needs a mug.", links=[{"rel": "because", "id": TEA}])
     notes.put(COFFEE, "Bob drinks coffee.", supersedes=TEA)
 
-    assert notes.around(MUG).links == (Linked("because", COFFEE, "Bob drinks coffee."),)
+    assert notes.around(MUG).links == (LinkedRecord("because", COFFEE, "Bob drinks coffee."),)
 
 
 def test_what_is_gone_expired_or_replaced_is_not_told(notes: Notes) -> None:

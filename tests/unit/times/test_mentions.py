@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_memory.times import times_in
+from agent_memory.times import describe_saying, times_in
 
 SAID = datetime(2024, 5, 15, 12, tzinfo=UTC)  # a Wednesday
+NOVEMBER_DAY = datetime(2026, 11, 26, 12, tzinfo=UTC)
 
 
 def read(text: str) -> list[tuple[str, str, str]]:
@@ -218,3 +219,13 @@ def test_times_in_stamp_has_its_own_year(text: str, day: str) -> None:
 )
 def test_times_in_names_and_counts_are_no_times(text: str) -> None:
     assert times_in(text, SAID) == []
+
+
+@pytest.mark.parametrize("text", ["We meet next Friday.", "We met yesterday.", "It ends in March.", "Due 03/04/2026."])
+def test_describe_saying_open_or_relative_words_show_day(text: str) -> None:
+    assert describe_saying(text, NOVEMBER_DAY) == "2026-11-26 (Thu)"
+
+
+@pytest.mark.parametrize("text", ["We met on 3 May 2026.", "Use version 2.10.", "Ann leads the team since 2024.", ""])
+def test_describe_saying_absolute_dates_show_nothing(text: str) -> None:
+    assert describe_saying(text, NOVEMBER_DAY) == ""

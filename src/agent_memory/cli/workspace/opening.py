@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from agent_memory.errors import UnsupportedError
-from agent_memory.installing import advice
+from agent_memory.settings.installation import advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,10 +17,10 @@ from agent_memory.embeddings.runtime import opt_out
 from agent_memory.engines.qdrant.server_limits import SERVER_LIMITS, ServerLimits
 from agent_memory.errors import ConfigurationError, EmbeddingError
 from agent_memory.index import SearchIndex
-from agent_memory.installing import advice
 from agent_memory.logs import get_logger
 from agent_memory.models import check_agent_id
 from agent_memory.models.kind import R
+from agent_memory.settings.installation import advice
 from agent_memory.store.files import ranking_of
 from agent_memory.store.replica import Replica
 from agent_memory.store.threaded import Backend, Opened

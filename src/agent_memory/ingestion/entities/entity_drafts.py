@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from agent_memory.entities import Match
     from agent_memory.ingestion.entities.entity_index import EntityMatcherIndex
     from agent_memory.ingestion.shapes import EntityExtractionResult
-    from agent_memory.models import Entity, Episode, Mentions, Relation, Resource
+    from agent_memory.models import Entity, EntityMentions, Episode, Relation, Resource
     from agent_memory.store.cleaning import Redacted
 
 IDENTIFIERS: Final = "identifiers"
@@ -56,7 +56,7 @@ class Drafts:
     """
 
     entities: list[Redacted[Entity]] = field(default_factory=list)
-    mentions: list[Redacted[Mentions]] = field(default_factory=list)
+    mentions: list[Redacted[EntityMentions]] = field(default_factory=list)
     relations: list[Redacted[Relation]] = field(default_factory=list)
     merged: list[str] = field(default_factory=list)
     raised: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -186,7 +186,7 @@ def _describe_match(match: Match) -> dict[str, Any]:
 
 def _make_mentions(
     source: Episode | Resource, extracted: Sequence[ExtractedEntity], ids: Mapping[str, str], now: datetime
-) -> Iterator[Redacted[Mentions]]:
+) -> Iterator[Redacted[EntityMentions]]:
     first: dict[str, ExtractedEntity] = {}
     for entity in extracted:
         if entity.end or entity.name == getattr(source, "speaker", ""):  # the text has it, or it speaks

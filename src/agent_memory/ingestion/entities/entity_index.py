@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agent_memory.entities import Described, Match
     from agent_memory.ingestion.config import EntityDeduplicationConfig
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Entity, Mentions, Trust
+    from agent_memory.models import Entity, EntityMentions, Trust
 
 
 class EntityMatcherIndex:
@@ -39,7 +39,7 @@ class EntityMatcherIndex:
         entities: Iterable[Entity],
         group: str,
         config: EntityDeduplicationConfig,
-        mentions: Iterable[Mentions] = (),
+        mentions: Iterable[EntityMentions] = (),
     ) -> None:
         self.group = group
         self.evidence, self.gazetteer = NameEvidence(mentions), Gazetteer()
@@ -67,7 +67,7 @@ class EntityMatcherIndex:
         else:
             self._matcher.remove(entity.id)
 
-    def add_mentions(self, mentions: Mentions) -> None:
+    def add_mentions(self, mentions: EntityMentions) -> None:
         """Count the names of a record of mentions."""
         self.evidence.add(mentions)
         for entity in filter(None, map(self.get, mentions.entities)):

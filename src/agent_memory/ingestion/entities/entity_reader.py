@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from agent_memory.ingestion.entities.entity_removal import RemovedCounts
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Entity, Mentions, Relation, Trust
+    from agent_memory.models import Entity, EntityMentions, Relation, Trust
 
 _LEAST_CHARS: Final = 16
 """Characters that are shown of a text in addition to the name, if it has as many."""
@@ -76,7 +76,7 @@ class TimelineEntry:
     other: str = ""
     is_subject: bool = True
     trust: Trust = "medium"
-    record: Mentions | None = None
+    record: EntityMentions | None = None
 
 
 @dataclass(slots=True)
@@ -84,15 +84,15 @@ class _View:
     """The shown entities of one group, and the records that name entities."""
 
     by_id: dict[str, Entity]
-    mentions: Sequence[Mentions] = ()
+    mentions: Sequence[EntityMentions] = ()
     into: dict[str, list[Entity]] = field(default_factory=dict)
 
-    def list_named(self, mentions: Mentions) -> list[str]:
+    def list_named(self, mentions: EntityMentions) -> list[str]:
         """Return the ids of the shown entities that a record names."""
         rows = zip(mentions.content.splitlines(), mentions.entities, strict=False)
         return [one for name, one in rows if one in self.by_id and not is_common_use(name, self.by_id[one])]
 
-    def get_mentions(self, ids: Collection[str]) -> list[Mentions]:
+    def get_mentions(self, ids: Collection[str]) -> list[EntityMentions]:
         """Return the newest record of each source that names some entities."""
         naming = [record for record in self.mentions if not set(ids).isdisjoint(self.list_named(record))]
         ordered = sorted(naming, key=is_by_removed_rules, reverse=True)
@@ -320,7 +320,7 @@ def _get_source_id(links: Sequence[Link]) -> str:
     return next((link.id for link in links if link.rel == FROM), "")
 
 
-def _get_sentence(mention: Mentions, own: set[str], text: str) -> str:
+def _get_sentence(mention: EntityMentions, own: set[str], text: str) -> str:
     """Return the first sentence with an entity, or the name without a text.
 
     A short one, such as a greeting, goes on with the next: "Thanks, Ann! The contract is signed."

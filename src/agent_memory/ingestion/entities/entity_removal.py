@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Entity, Mentions
+    from agent_memory.models import Entity, EntityMentions
 
 
 class _MergedEntity(Protocol):
@@ -63,7 +63,7 @@ async def forget_entity(knowledge: Knowledge, known: _MergedEntity) -> RemovedCo
     return RemovedCounts(len(existing), len(relations), len(mentions))
 
 
-async def _remove_names(knowledge: Knowledge, mention: Mentions, ids: Collection[str]) -> None:
+async def _remove_names(knowledge: Knowledge, mention: EntityMentions, ids: Collection[str]) -> None:
     rows = list(zip(mention.content.splitlines(), mention.entities, mention.at, strict=False))
     left = [row for row in rows if row[1] not in ids]
     if not left:

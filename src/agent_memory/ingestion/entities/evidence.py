@@ -13,7 +13,7 @@ from agent_memory.entities.removed_rules import is_by_removed_rules, is_guessed_
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_memory.models import Entity, Mentions
+    from agent_memory.models import Entity, EntityMentions
 
 _LEAST: Final = 2
 """Occurrences of a name before it is shown."""
@@ -31,13 +31,13 @@ class NameEvidence:
         mentions: Records of what sources name.
     """
 
-    def __init__(self, mentions: Iterable[Mentions] = ()) -> None:
+    def __init__(self, mentions: Iterable[EntityMentions] = ()) -> None:
         self._capitalized, self._lowercase = Counter[str](), Counter[str]()
         self._counted: set[str] = set()
         for record in mentions:
             self.add(record)
 
-    def add(self, record: Mentions) -> None:
+    def add(self, record: EntityMentions) -> None:
         """Count the names of a record once, unless removed rules made it."""
         if record.id in self._counted or is_by_removed_rules(record):
             return

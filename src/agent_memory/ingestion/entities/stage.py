@@ -12,9 +12,9 @@ from agent_memory.ingestion import metrics
 from agent_memory.ingestion.entities.entity_drafts import Drafts, resolve, resolve_speaker
 from agent_memory.ingestion.entities.entity_index import EntityIndexCache
 from agent_memory.knowledge.relation_records import store_relations
+from agent_memory.logs import span
 from agent_memory.models import MENTIONS, Episode
 from agent_memory.models.entities import ENTITY_STAGE
-from agent_memory.signals import span
 from agent_memory.store.cleaning import redact_fields
 from agent_memory.tasks.stage import RECORD_ERRORS
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agent_memory.ingestion.entity_extractor import EntityExtractor
     from agent_memory.ingestion.shapes import EntityExtractionResult
     from agent_memory.knowledge.records import Knowledge
-    from agent_memory.models import Mentions, Resource
+    from agent_memory.models import EntityMentions, Resource
     from agent_memory.store.cleaning import Redacted
     from agent_memory.tasks.stage import Batch
 
@@ -126,7 +126,7 @@ class EntityStage:
             for relation in await store_relations(knowledge, draft.relations, known[group].cluster):
                 metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.relation_type)
 
-    async def _store_mentions(self, mentions: Mapping[str, Redacted[Mentions]]) -> None:
+    async def _store_mentions(self, mentions: Mapping[str, Redacted[EntityMentions]]) -> None:
         """Store new mentions; extend those that were read before a name was known."""
         knowledge = self._knowledge
         stored = await knowledge.mentions.get_many(mentions)

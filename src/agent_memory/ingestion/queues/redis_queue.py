@@ -7,8 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import ConfigurationError
-from agent_memory.installing import advice
 from agent_memory.logs import get_logger
+from agent_memory.settings.installation import advice
 
 if TYPE_CHECKING:
     from types import ModuleType

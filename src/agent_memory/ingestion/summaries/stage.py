@@ -12,10 +12,9 @@ from agent_memory.ingestion import metrics
 from agent_memory.ingestion.summaries.quoting import as_lines, lines_of, quotes_of
 from agent_memory.ingestion.summaries.sentence_value import SummaryTurn
 from agent_memory.language.budget import estimate_tokens
-from agent_memory.logs import get_logger
+from agent_memory.logs import get_logger, span
 from agent_memory.memory.trust import lowest
 from agent_memory.models import COVERS, EPISODE, PART_OF, SUMMARY, Episode, derived_id, to_text
-from agent_memory.signals import span
 from agent_memory.store.cleaning import make_record, with_fields
 from agent_memory.tasks.quarantine import ReaderDiedError
 from agent_memory.tasks.stage import RECORD_ERRORS

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.llm.port import Asking
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.models import Mark, Memory
+    from agent_memory.models import Memory, StageCheckpoint
 
 AUTHOR: Final = "model"
 """Value of `by` in the metadata of a statement that a background model made."""
@@ -253,11 +253,11 @@ class ModelDigest:
         use.is_agreed = (await asyncio.to_thread(ModelUse.read, folder, now)).is_agreed
         await asyncio.to_thread(use.write, folder)
 
-    def _has_retries(self, mark: Mark) -> bool:
+    def _has_retries(self, mark: StageCheckpoint) -> bool:
         """Return True if a failed passage is due again."""
         return any(is_to_be_tried(failure, self._knowledge.clock()) for failure in mark.failures)
 
-    async def _list_due(self, mark: Mark) -> list[Memory]:
+    async def _list_due(self, mark: StageCheckpoint) -> list[Memory]:
         """Return the passages to ask about; those that failed before come last."""
         now = self._knowledge.clock()
         tries = {failure.id: failure.attempts for failure in mark.failures}
@@ -270,7 +270,7 @@ class ModelDigest:
         ]
         return sorted(due, key=lambda item: tries.get(item.id, 0))
 
-    async def _digest_batch(self, batch: Sequence[Memory], mark: Mark, use: ModelUse) -> Mark:
+    async def _digest_batch(self, batch: Sequence[Memory], mark: StageCheckpoint, use: ModelUse) -> StageCheckpoint:
         """Ask about one batch; count the use and return the new mark."""
         permission, budget, began = self._permission, self._asking.budget, time.perf_counter()
         reserved = estimate_tokens(render_prompt(batch)) + ANSWER_TOKENS

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.facade.groups import SeenTopics
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import MemoryService
-    from agent_memory.models import Tally, Topic
+    from agent_memory.models import RecordCounts, Topic
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +58,10 @@ async def counted(service: MemoryService, knowledge: Knowledge, seen: SeenTopics
     """
     resources, memories, group = await knowledge.resources.tally(), await service.admin.tally(), seen.group
     topics, pending = await seen.topics(), service.admin.embedding_status()
-    total, items = memories.records_of(group) + memories.items_of(group), memories.items_of(group)
+    total, items = memories.count_records(group) + memories.count_items(group), memories.count_items(group)
     waiting = int(pending.get("pending", 0))
     return MemoryStats(
-        total_resources=resources.records_of(group),
+        total_resources=resources.count_records(group),
         total_items=items,
         total_categories=len(topics),
         vector_index_size=max(0, total - waiting) if pending.get("status") == "ready" else 0,
@@ -73,13 +73,13 @@ async def counted(service: MemoryService, knowledge: Knowledge, seen: SeenTopics
     )
 
 
-def _by_topic(topics: Sequence[Topic], tally: Tally) -> dict[str, int]:
+def _by_topic(topics: Sequence[Topic], tally: RecordCounts) -> dict[str, int]:
     """Return the number of items on or filed for each page."""
     filed = tally.every_by_facet.get("topic", Counter[str]())
     return {topic.name: max(filed[topic.name], len(topic.item_ids)) for topic in topics}
 
 
-async def _by_type(knowledge: Knowledge, tally: Tally, group: str | None) -> dict[str, int]:
+async def _by_type(knowledge: Knowledge, tally: RecordCounts, group: str | None) -> dict[str, int]:
     if group is None:
         return dict(tally.by_facet.get("resource_type", {}))
     seen = (await knowledge.resources.browse(Listing(filters=SearchFilters(group=group)))).records

@@ -28,7 +28,7 @@ from agent_memory.models import (
     MERGED_INTO,
     RESOURCE,
     TOPIC,
-    Mark,
+    StageCheckpoint,
     to_text,
 )
 from agent_memory.redaction import SecretRedactor
@@ -230,7 +230,7 @@ async def _forget(knowledge: Knowledge, entry: dict[str, Any], *, trusted: bool)
             known = make_record(MARK, values, knowledge.agent_id).value
         except (KeyError, ValidationError):
             return
-    assert isinstance(known, Mark)
+    assert isinstance(known, StageCheckpoint)
     await marks.keep(with_never(known, ids))
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.pages.pages import Made, Pages
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.models import Mark, Memory, Topic
+    from agent_memory.models import Memory, StageCheckpoint, Topic
 
 log = get_logger(__name__)
 
@@ -86,7 +86,7 @@ class Publishing:
         if not failed:
             await self._marks.keep(moved(mark, last, {}, (), self._knowledge.clock()))
 
-    async def _mark(self) -> Mark:
+    async def _mark(self) -> StageCheckpoint:
         """Return the mark; that of an earlier version begins again."""
         mark = await self._marks.of(self)
         is_older = mark.version < self.version

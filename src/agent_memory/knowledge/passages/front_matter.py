@@ -65,7 +65,7 @@ def read_front_matter(text: str) -> FrontMatter:
 def _load(text: str) -> Mapping[str, Any]:
     import yaml  # 15 ms, only for a document with front matter
 
-    from agent_memory.yaml_reading import load_yaml
+    from agent_memory.files.yaml_loader import load_yaml
 
     try:
         values = load_yaml(text)

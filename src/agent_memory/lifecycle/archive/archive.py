@@ -16,7 +16,7 @@ from agent_memory.memory import NOBODY
 from agent_memory.models import (
     ARCHIVED,
     MEMORY,
-    Archived,
+    ArchivedMemory,
     Memory,
 )
 from agent_memory.redaction import quoted
@@ -51,7 +51,7 @@ class MemoryArchive(ArchiveReader):
 
     # -- putting away -------------------------------------------------------------------------------------------------
 
-    async def add(self, memory_ids: Iterable[str], caller: Caller = NOBODY, *, why: str = "") -> list[Archived]:
+    async def add(self, memory_ids: Iterable[str], caller: Caller = NOBODY, *, why: str = "") -> list[ArchivedMemory]:
         """Put memories away because somebody says so, each with the older ones that it replaced.
 
         Args:
@@ -79,10 +79,10 @@ class MemoryArchive(ArchiveReader):
             chains |= {memory.id: memory for memory in replaced}
         await self.service.moving.check(list(chains), caller)
         now = self.clock()
-        records = [Archived.of(each, archived_at=now, rule=ASKED, why=why) for each in chains.values()]
+        records = [ArchivedMemory.of(each, archived_at=now, rule=ASKED, why=why) for each in chains.values()]
         return await self.put(records, caller)
 
-    async def put(self, records: Sequence[Archived], caller: Caller = NOBODY) -> list[Archived]:
+    async def put(self, records: Sequence[ArchivedMemory], caller: Caller = NOBODY) -> list[ArchivedMemory]:
         """Put memories away; return those that are. One that was used or changed since it was read stays live.
 
         Args:
@@ -96,9 +96,9 @@ class MemoryArchive(ArchiveReader):
             await self._mend()
             return await self._put(records, caller)
 
-    async def _put(self, records: Sequence[Archived], caller: Caller) -> list[Archived]:
+    async def _put(self, records: Sequence[ArchivedMemory], caller: Caller) -> list[ArchivedMemory]:
         here = await self.service.moving.there([each.id for each in records])
-        done: list[Archived] = []
+        done: list[ArchivedMemory] = []
         for some in _portions([each for each in records if each.id in here]):
             await self._kept.store_many(some)
             memories = [each.memory for each in some]
@@ -174,7 +174,7 @@ class MemoryArchive(ArchiveReader):
             if known is not None:
                 await self._kept.update(memory_id, {"tags": [tag for tag in known.tags if tag not in tags]})
 
-    async def take_in(self, records: Sequence[Archived], *, dry_run: bool = False) -> int:
+    async def take_in(self, records: Sequence[ArchivedMemory], *, dry_run: bool = False) -> int:
         """Put into the archive what an export had there; return how many memories.
 
         What is live here, archived already or was forgotten stays as it is.

@@ -18,7 +18,7 @@ from agent_memory.models import (
     ARCHIVED,
     EVERYTHING,
     TIDY_RUN,
-    Archived,
+    ArchivedMemory,
     Listing,
     TidyRun,
     filters_of,
@@ -90,7 +90,7 @@ class ArchiveReader:
         """Return True if anything was ever put there, without opening it."""
         return (self._folder.path / ARCHIVED.journal).exists()
 
-    async def find_matches(self, words: str) -> list[Archived]:
+    async def find_matches(self, words: str) -> list[ArchivedMemory]:
         """Return archived memories that strongly match a request to forget.
 
         Raises:
@@ -115,20 +115,20 @@ class ArchiveReader:
             found.remove(hit)
         return found
 
-    async def get(self, memory_id: str) -> Archived | None:
+    async def get(self, memory_id: str) -> ArchivedMemory | None:
         """Return the archived memory of an ID; None if live."""
         if not self.exists() or await self.service.moving.there([memory_id]):
             return None
         found = await self._kept.get(memory_id)
-        return found if isinstance(found, Archived) else None
+        return found if isinstance(found, ArchivedMemory) else None
 
-    async def everything(self) -> list[Archived]:
+    async def everything(self) -> list[ArchivedMemory]:
         """Return all archived memories that are not live, oldest entry first."""
         listed = await self._everything()
         both = await self.service.moving.there([each.id for each in listed])
         return [each for each in listed if each.id not in both]
 
-    async def browse(self, offset: int = 0, limit: int | None = None) -> list[Archived]:
+    async def browse(self, offset: int = 0, limit: int | None = None) -> list[ArchivedMemory]:
         """Return a page of archived memories, the last archived first."""
         listed = sorted(await self.everything(), key=lambda each: (each.archived_at, each.timestamp), reverse=True)
         return listed[offset : None if limit is None else offset + limit]
@@ -156,10 +156,10 @@ class ArchiveReader:
         first, last = min(moments, default=None), max(moments, default=None)
         return ArchiveStats(len(every), first, last, by_rule, by_category, size)
 
-    async def _everything(self) -> list[Archived]:
+    async def _everything(self) -> list[ArchivedMemory]:
         if not self.exists():
             return []
-        return [each async for each in self._kept.iter_all() if isinstance(each, Archived)]
+        return [each async for each in self._kept.iter_all() if isinstance(each, ArchivedMemory)]
 
 
 @contextlib.asynccontextmanager

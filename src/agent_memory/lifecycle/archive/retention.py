@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.models import Archived
+    from agent_memory.models import ArchivedMemory
 
 
 async def archive_expired(
     service: MemoryService, project: str, days: int, now: datetime, caller: Caller
-) -> list[Archived]:
+) -> list[ArchivedMemory]:
     """Archive memories of a project older than `days`, except pinned ones.
 
     Args:

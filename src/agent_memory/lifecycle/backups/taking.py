@@ -33,7 +33,6 @@ from agent_memory.files.held import unlock_and_close
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import ENCRYPTION
 from agent_memory.files.temporary import claim, remove_leftovers
-from agent_memory.installing import installed_version
 from agent_memory.journal import rewrite_returned
 from agent_memory.journal.presence import check_all_present
 from agent_memory.lifecycle.backups.reading import check_written
@@ -53,6 +52,7 @@ from agent_memory.lifecycle.backups.shape import (
 from agent_memory.lifecycle.backups.tally import LineTally
 from agent_memory.models import Clock, utc_now
 from agent_memory.settings import PERSON_SECONDS
+from agent_memory.settings.installation import installed_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

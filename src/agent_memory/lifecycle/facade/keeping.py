@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from agent_memory.lifecycle.facade.entries import MemoryEntry
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.memory.caller import Report
-    from agent_memory.models import Archived, Clock, Kind, Record
+    from agent_memory.models import ArchivedMemory, Clock, Kind, Record
     from agent_memory.store.record_storage import RecordStorage
 
 _PAGE: Final = 500
@@ -96,7 +96,7 @@ class Kept:
             self._archive = MemoryArchive(self.service, clock=self._clock)
         return self._archive
 
-    async def archived(self, entry_id: str) -> Archived | None:
+    async def archived(self, entry_id: str) -> ArchivedMemory | None:
         """Return the memory of an entry in the archive."""
         if not archive_exists(self.service.agent_id, self.service.settings):
             return None

@@ -1,14 +1,13 @@
-"""What a `MemoryStore` measures: for programs that scrape it (`agent_memory.signals`), and as a summary."""
+"""What a `MemoryStore` measures: for programs that scrape it (`agent_memory.logs`), and as a summary."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter as Counted
-from collections import deque
+from collections import Counter, deque
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agent_memory.signals import Counter, Histogram
+from agent_memory.logs import CounterMetric, HistogramMetric
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,12 +17,12 @@ _OPERATIONS: Final = ("store", "retrieve")
 _REMEMBERED: Final = 1000
 """Latest calls of each operation, of which the summary tells the median and the 95th percentile."""
 
-OPERATIONS: Final = Counter(
+OPERATIONS: Final = CounterMetric(
     "agent_memory_store_operations",
     "Calls of a memory store, and those that failed.",
     {"operation": _OPERATIONS, "outcome": ("done", "failed")},
 )
-LATENCY: Final = Histogram(
+LATENCY: Final = HistogramMetric(
     "agent_memory_store_latency_milliseconds", "From the call to the answer.", {"operation": _OPERATIONS}
 )
 
@@ -33,7 +32,7 @@ class MemoryPerformanceMetrics:
 
     def __init__(self) -> None:
         self._taken: dict[str, deque[float]] = {name: deque(maxlen=_REMEMBERED) for name in _OPERATIONS}
-        self._calls, self._errors = Counted[str](), Counted[str]()
+        self._calls, self._errors = Counter[str](), Counter[str]()
         self._results = 0
 
     @contextmanager

@@ -15,7 +15,7 @@ from agent_memory.files.wording import counted
 from agent_memory.lifecycle.archive.chains import Chains
 from agent_memory.lifecycle.tidying.judging import Judging
 from agent_memory.lifecycle.tidying.plan import Suggestion
-from agent_memory.models import BESIDE, DISTINCT, SUSPECT, TRUST_ORDER, Archived
+from agent_memory.models import BESIDE, DISTINCT, SUSPECT, TRUST_ORDER, ArchivedMemory
 from agent_memory.times import times_in
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Suggesting:
         self._heads = [head for head in self._chains.heads() if not head.is_item]
         self._judging = Judging(self._chains.heads(), settings.cleanup, now, importance)
 
-    def all(self, archived: Sequence[Archived]) -> list[Suggestion]:
+    def all(self, archived: Sequence[ArchivedMemory]) -> list[Suggestion]:
         """Return all suggestions in order, whatever the budget."""
         found: dict[str, Suggestion] = {}
         keeping: set[str] = set()  # what another one is merged into stays for this run
@@ -127,12 +127,12 @@ class Suggesting:
             total -= suggestion.size
             yield suggestion
 
-    def _to_delete(self, archived: Sequence[Archived]) -> Iterator[Suggestion]:
+    def _to_delete(self, archived: Sequence[ArchivedMemory]) -> Iterator[Suggestion]:
         cleanup = self._rules.cleanup
         replaced = {each.supersedes: each.id for each in archived if each.supersedes is not None}
         chains, days = Chains(archived, replaced), cleanup.max_age_days
         for head in chains.heads():
-            assert isinstance(head, Archived)
+            assert isinstance(head, ArchivedMemory)
             there = (self._now - head.archived_at).days
             keeps = head.pinned or self._judging.is_important(head) or head.rule == "asked"
             is_old = min(self._judging.age(head), self._judging.unused(head)) >= days

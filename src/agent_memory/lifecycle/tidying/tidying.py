@@ -13,7 +13,7 @@ from agent_memory.lifecycle.tidying.plan import Budget, Suggestion, TidyingPlan,
 from agent_memory.lifecycle.tidying.rules import LifecycleSettings
 from agent_memory.lifecycle.tidying.suggesting import Suggesting
 from agent_memory.memory import NOBODY
-from agent_memory.models import MAX_TAGS, Archived, TidyEntry, TidyRun, may_stand_for
+from agent_memory.models import MAX_TAGS, ArchivedMemory, TidyEntry, TidyRun, may_stand_for
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
@@ -279,13 +279,16 @@ class Tidying:
                 await self._service.update(keeper.id, {"tags": tags}, caller, may_have_expired=True)
 
 
-def _archived(suggestion: Suggestion, run: TidyRun) -> list[Archived]:
+def _archived(suggestion: Suggestion, run: TidyRun) -> list[ArchivedMemory]:
     if suggestion.action == "delete":
         return []
     said = {"archived_at": run.timestamp, "rule": suggestion.rule, "run": run.id}
     into = suggestion.into.id if suggestion.into is not None else None
-    head = Archived.of(suggestion.memory, **said, why=suggestion.why, merged_into=into)
-    return [head, *(Archived.of(each, **said, why=f"replaced by {suggestion.memory.id}") for each in suggestion.older)]
+    head = ArchivedMemory.of(suggestion.memory, **said, why=suggestion.why, merged_into=into)
+    return [
+        head,
+        *(ArchivedMemory.of(each, **said, why=f"replaced by {suggestion.memory.id}") for each in suggestion.older),
+    ]
 
 
 def _entries(suggestion: Suggestion) -> list[TidyEntry]:

@@ -16,7 +16,7 @@ import jsonschema
 from jsonschema.validators import extend
 
 from agent_memory.errors import UnsupportedError
-from agent_memory.installing import advice
+from agent_memory.settings.installation import advice
 from agent_memory.tasks.quarantine import ReaderDiedError
 from agent_memory.tasks.reader_process import wait_for_reader
 

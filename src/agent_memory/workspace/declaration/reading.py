@@ -9,9 +9,9 @@ import pydantic
 import yaml
 
 from agent_memory.errors import DeclarationError
+from agent_memory.files.yaml_loader import BoundedComposer
 from agent_memory.workspace.declaration.checking import faults_of
 from agent_memory.workspace.declaration.model import Declaration, Label
-from agent_memory.yaml_reading import BoundedComposer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from agent_memory.knowledge.llm.port import Asking
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, MemoryService
-from agent_memory.models import MARK, Failure, Mark, Memory, derived_id
+from agent_memory.models import MARK, Memory, StageCheckpoint, StageFailure, derived_id
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ async def work(
     return sorted(item.content for item in await service.admin.everything() if item.source.detail == "digest")
 
 
-async def get_mark(knowledge: Knowledge) -> Mark:
+async def get_mark(knowledge: Knowledge) -> StageCheckpoint:
     mark = await knowledge.marks.get(derived_id(MARK.prefix, "digest", "item"))
     assert mark is not None
     return mark
@@ -232,7 +232,7 @@ async def test_runner_drops_records_that_waited_for_model(
     await ingest.resource(ReceivedDocument(RUNBOOK, "runbook.md"))
     await runner_of(knowledge, service).run()
     own = derived_id(MARK.prefix, "items", "resource")
-    failure = Failure(id="res-000000000001", attempts=7, code="model_silent", at=1)
+    failure = StageFailure(id="res-000000000001", attempts=7, code="model_silent", at=1)
     await knowledge.marks.update(own, {"failures": [failure]})
     (backlog, *_) = [each for each in await runner_of(knowledge, service).backlog() if each.source == "resource"]
     assert (backlog.due, backlog.failed) == (0, 0)

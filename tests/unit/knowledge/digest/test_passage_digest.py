@@ -18,7 +18,7 @@ from agent_memory.knowledge.items.drawn import is_as_drawn
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, MemoryService, views
-from agent_memory.models import Mark, derived_id, get_duplicate_key
+from agent_memory.models import StageCheckpoint, derived_id, get_duplicate_key
 from agent_memory.privacy import Purging
 
 if TYPE_CHECKING:
@@ -383,7 +383,9 @@ async def test_digested_statement_forgotten_entity_stays_forgotten(digest: Passa
     _, contacts = (await digest.hand_out("runbook", NOBODY)).passages
     mark_id = derived_id("mrk-", "entities", "resource")
     never = [get_entity_id("Ada", "")]
-    await knowledge.marks.store(Mark(agent_id="bob", id=mark_id, stage="entities", source_kind="resource", never=never))
+    await knowledge.marks.store(
+        StageCheckpoint(agent_id="bob", id=mark_id, stage="entities", source_kind="resource", never=never)
+    )
     statement = QuotedStatement(contacts.id, "Ada owns the database.", "Ada owns the database.", owner="Ada")
     await digest.take_back([statement], [], NOBODY)
     assert await knowledge.entities.valid() == []

@@ -17,7 +17,7 @@ from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import Caller, MemoryService
 from agent_memory.memory.trust import lowest
-from agent_memory.models import Mark, derived_id, to_text
+from agent_memory.models import StageCheckpoint, derived_id, to_text
 from agent_memory.tasks.stage import Backlog
 
 if TYPE_CHECKING:
@@ -124,7 +124,9 @@ async def test_statements_of_an_earlier_version_stay_next_to_passages(
     values = {"id": of_version_1, "content": ROUTER, "timestamp": to_text(SAID), "metadata": {"at": [0, len(ROUTER)]}}
     values |= {"source": {"kind": "extraction", "detail": "sentence"}, "links": [{"rel": "from", "id": page.record.id}]}
     await service.admin.derived.store([values], Caller("s-1"))
-    mark = Mark(agent_id="bob", id=derived_id("mrk-", "items", "resource"), stage="items", source_kind="resource")
+    mark = StageCheckpoint(
+        agent_id="bob", id=derived_id("mrk-", "items", "resource"), stage="items", source_kind="resource"
+    )
     await knowledge.marks.store(mark.model_copy(update={"through": 1}))
     await runner_of(knowledge, service).run()
     assert {each.content: each.supersedes for each in await items_of(service)} == {

@@ -11,7 +11,7 @@ from agent_memory.lifecycle.importance import importance_of
 from agent_memory.lifecycle.tidying import Budget, LifecycleSettings, Suggestion
 from agent_memory.lifecycle.tidying.plan import within
 from agent_memory.lifecycle.tidying.suggesting import Suggesting
-from agent_memory.models import SUSPECT, Archived, Link, Memory
+from agent_memory.models import SUSPECT, ArchivedMemory, Link, Memory
 from tests.support import NOON, memory_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def old(content: str = "", *, days: int = 94, **fields: Any) -> Memory:
 
 def suggested(
     *memories: Memory,
-    archived: Sequence[Archived] = (),
+    archived: Sequence[ArchivedMemory] = (),
     replaced: dict[str, str] | None = None,
     **settings: Any,
 ) -> list[Suggestion]:
@@ -181,8 +181,8 @@ def test_the_order_is_what_expired_then_what_is_said_twice_then_by_importance_st
         assert [each.memory.id for each in suggested(*order)] == wanted
 
 
-def archived(memory: Memory, *, days: int = 40, rule: str = "unused") -> Archived:
-    return Archived.of(memory, archived_at=NOON - timedelta(days=days), rule=rule)
+def archived(memory: Memory, *, days: int = 40, rule: str = "unused") -> ArchivedMemory:
+    return ArchivedMemory.of(memory, archived_at=NOON - timedelta(days=days), rule=rule)
 
 
 def test_what_lay_in_the_archive_long_enough_is_proposed_for_deletion() -> None:
@@ -203,7 +203,7 @@ def test_what_lay_in_the_archive_long_enough_is_proposed_for_deletion() -> None:
         archived(old(days=95), rule="asked"),
     ],
 )
-def test_what_is_young_or_was_put_there_by_hand_is_not(known: Archived) -> None:
+def test_what_is_young_or_was_put_there_by_hand_is_not(known: ArchivedMemory) -> None:
     assert suggested(archived=[known]) == []
 
 

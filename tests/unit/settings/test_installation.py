@@ -11,20 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from agent_memory import installing
-from agent_memory.installing import REQUIREMENTS, Part, advice, install_command
+from agent_memory.settings import installation
+from agent_memory.settings.installation import REQUIREMENTS, Part, advice, install_command
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 @pytest.fixture
 def with_pip(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installing, "find_spec", lambda name: ModuleSpec(name, None))
+    monkeypatch.setattr(installation, "find_spec", lambda name: ModuleSpec(name, None))
 
 
 @pytest.fixture
 def with_uv_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installing, "find_spec", lambda _name: None)
+    monkeypatch.setattr(installation, "find_spec", lambda _name: None)
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
 
 
@@ -49,12 +49,12 @@ def test_uv_is_told_the_interpreter_where_there_is_no_pip() -> None:
 
 @pytest.mark.usefixtures("with_uv_alone")
 def test_a_damaged_package_is_installed_anew_by_uv() -> None:
-    assert "--reinstall" in shlex.split(install_command("local", again=True))
+    assert "--reinstall" in shlex.split(install_command("local", reinstall=True))
 
 
 @pytest.mark.usefixtures("with_pip")
 def test_a_damaged_package_is_installed_anew_by_pip() -> None:
-    assert "--force-reinstall" in shlex.split(install_command("local", again=True))
+    assert "--force-reinstall" in shlex.split(install_command("local", reinstall=True))
 
 
 def test_what_two_parts_share_is_named_once() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from agent_memory.yaml_reading import load_yaml
+from agent_memory.files.yaml_loader import load_yaml
 
 
 def test_plain_data_is_read() -> None:

@@ -1,4 +1,4 @@
-"""From the configuration of modules to settings: what is a module's own, and what all of them share."""
+"""Configuration of modules: their own settings, and those that they share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import pydantic
 
 from agent_memory.errors import ConfigurationError
 from agent_memory.models import describe
-from agent_memory.settings.base import Settings, did_you_mean
-from agent_memory.settings.service import ServiceSettings
+from agent_memory.settings.schema import ServiceSettings, Settings, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,49 +16,49 @@ if TYPE_CHECKING:
 WITHOUT_EFFECT: Final = {
     "cache_ttl_seconds": "memories are read from the journal, which is always current, so nothing has to expire",
 }
-"""Settings of earlier configurations that are accepted and do nothing, each with the reason, which a warning states."""
+"""Settings of earlier versions without effect, with the reason for the warning."""
 
 SettingsT = TypeVar("SettingsT", bound=Settings)
 
 
 def parse_module_config(
-    module: str, own: type[SettingsT], raw: Mapping[str, Any] | None
+    module: str, own_type: type[SettingsT], raw: Mapping[str, Any] | None
 ) -> tuple[SettingsT, dict[str, Any], list[str]]:
     """Split a module's configuration.
 
     Returns:
-        Its own settings; the shared values that were given explicitly, checked; warnings about unknown keys.
+        The module's own settings; explicit shared values, checked; warnings about unknown keys.
 
     Raises:
         ConfigurationError: A value is wrong; names module, key and rule, never the value.
     """
     if raw is not None and not hasattr(raw, "items"):
         raise ConfigurationError(f"The configuration of {module} is not a mapping of keys to values.")
-    given = {str(key): value for key, value in (raw or {}).items() if value is not None}
-    known = {**own.model_fields, **ServiceSettings.model_fields}
+    config = {str(key): value for key, value in (raw or {}).items() if value is not None}
+    names = {**own_type.model_fields, **ServiceSettings.model_fields}
     warnings = [
         f"{module}: setting {key!r} has no effect: {WITHOUT_EFFECT[key]}"
         if key in WITHOUT_EFFECT
-        else f"{module}: unknown setting {key!r} is ignored{did_you_mean(key, known)}"
-        for key in given
-        if key not in known
+        else f"{module}: unknown setting {key!r} is ignored{did_you_mean(key, names)}"
+        for key in config
+        if key not in names
     ]
-    own_values = {key: value for key, value in given.items() if key in own.model_fields}
-    shared = {key: value for key, value in given.items() if key in ServiceSettings.model_fields}
+    own_values = {key: value for key, value in config.items() if key in own_type.model_fields}
+    shared = {key: value for key, value in config.items() if key in ServiceSettings.model_fields}
     build_settings(module, ServiceSettings, shared, partial=True)
-    return build_settings(module, own, own_values), shared, warnings
+    return build_settings(module, own_type, own_values), shared, warnings
 
 
 def build_settings(
     module: str, kind: type[SettingsT], values: Mapping[str, Any], *, partial: bool = False
 ) -> SettingsT:
-    """Return `kind` made of `values`.
+    """Return checked settings.
 
     Args:
-        module: Whose settings, for messages.
-        kind: Which settings.
-        values: Values by key.
-        partial: Others may still come from another module, so whether they fit together is not looked at.
+        module: Name of the module, for messages.
+        kind: Class of the settings.
+        values: Explicit values by key.
+        partial: True if another module may add values; contradictions are not checked then.
 
     Raises:
         ConfigurationError: A value is wrong; names module, key and rule, never the value. Or two of them contradict
@@ -72,20 +71,19 @@ def build_settings(
         raise ConfigurationError(f"{module}: {problem}{'' if problem.endswith('?') else '.'}") from None
 
 
-def merge_shared(given: Mapping[str, Mapping[str, Any]], *, partial: bool = False) -> ServiceSettings:
-    """Return the service's settings from what each module was given explicitly.
+def merge_shared(configs: Mapping[str, Mapping[str, Any]], *, partial: bool = False) -> ServiceSettings:
+    """Return the service's settings from the modules' explicit shared values.
 
     Args:
-        given: Module id to its explicit shared values.
-        partial: More modules may follow; see `build_settings`.
+        configs: Explicit shared values by module.
+        partial: True if another module may add values; see `build_settings`.
 
     Raises:
-        ConfigurationError: Two modules were given different values for one key (names both), or the values
-            contradict each other.
+        ConfigurationError: Two modules have different values for one key (names both), or values contradict each other.
     """
     merged: dict[str, Any] = {}
     origin: dict[str, str] = {}
-    for module, values in given.items():
+    for module, values in configs.items():
         for key, value in values.items():
             if key in merged and merged[key] != value:
                 first, second = ("(hidden)", "(another)") if key.endswith("_url") else (merged[key], value)
@@ -95,4 +93,4 @@ def merge_shared(given: Mapping[str, Mapping[str, Any]], *, partial: bool = Fals
                     recovery=f"Give {key} to one of the two modules, or the same value to both.",
                 )
             merged[key], origin[key] = value, module
-    return build_settings(" / ".join(given) or "agent-memory", ServiceSettings, merged, partial=partial)
+    return build_settings(" / ".join(configs) or "agent-memory", ServiceSettings, merged, partial=partial)

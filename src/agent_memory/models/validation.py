@@ -1,4 +1,4 @@
-"""What is wrong with a value, in words for the person who gave it: the one place that puts pydantic's so."""
+"""Validation errors of pydantic in words for people."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _RULES: Final = {
     "datetime_parsing": "is not a date such as 2026-01-28T12:00:00Z",
     "datetime_from_date_parsing": "is not a date such as 2026-01-28T12:00:00Z",
 }
-"""Finding to rule; what is not here keeps pydantic's own words, which tests look for."""
+"""Text by type of error; other types keep pydantic's words, which tests look for."""
 _PATTERNS: Final = {
     f"^(?:mem)-{ID_DIGITS}$": "is not the id of a memory, such as mem-a3f2c1b4e5d6",
     f"^(?:[a-z]{{3}})-{ID_DIGITS}$": "is not the id of a record, such as mem-a3f2c1b4e5d6",
@@ -51,23 +51,23 @@ _PATTERNS: Final = {
 
 
 def describe(error: pydantic.ValidationError, field: str = "{}") -> str:
-    """Return the first finding, such as `tags is not a list`, without the offending value.
+    """Return the first problem without the wrong value, such as `tags is not a list`.
 
     Args:
-        error: What pydantic found.
-        field: How to name the field, as a format of one argument; not used where the finding is about the whole.
+        error: Error of pydantic.
+        field: Format of a field's name, with one argument; unused for a problem of the whole.
     """
     first = error.errors(include_input=False, include_url=False)[0]
-    name = ".".join(_shown(part) for part in first["loc"])
+    name = ".".join(_render_part(part) for part in first["loc"])
     rule = _RULES.get(first["type"]) or _PATTERNS.get((first.get("ctx") or {}).get("pattern", ""))
-    if rule is None:  # words of our own validators, or rare ones of pydantic's
-        said = first["msg"].removeprefix("Value error, ").rstrip(".")  # who asks ends the sentence
-        return f"{field.format(name)}: {said}" if name else said
+    if rule is None:  # an error of our own validators, or a rare one of pydantic's
+        problem = first["msg"].removeprefix("Value error, ").rstrip(".")  # the caller ends the sentence
+        return f"{field.format(name)}: {problem}" if name else problem
     return f"{field.format(name)} {rule.format(**first.get('ctx') or {})}"
 
 
-def _shown(part: str | int) -> str:
-    """Return one part of the way to a wrong value: a field, a place in a list, or a key that may be anything."""
+def _render_part(part: str | int) -> str:
+    """Return one part of a path: field, index or unknown key."""
     if isinstance(part, int) or _FIELD.fullmatch(part):
         return str(part)
     from agent_memory.redaction import shortened  # its patterns load only for an unknown name

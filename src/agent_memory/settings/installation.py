@@ -1,8 +1,8 @@
-"""How to install a part that is missing: a command that works in the environment that is running.
+"""Installation of missing parts: packages of the extras, and commands.
 
-The parts are the extras of this distribution, named here by the packages themselves. A name such as
+A command is for the running environment, and names the packages of an extra. A name such as
 `amplifier-bundle-agent-memory[local]` would need a package index that has it, and inside Amplifier the installer is uv:
-an environment made by `uv tool install` has no pip.
+an environment of `uv tool install` has no pip.
 """
 
 from __future__ import annotations
@@ -34,41 +34,39 @@ REQUIREMENTS: Final[dict[Part, tuple[str, ...]]] = {
     "vector": ("numpy>=2.0", "qdrant-edge-py==0.9.*", "threadpoolctl>=3.5"),
     "workspace": ("google-re2>=1.1.20251105", "jsonschema>=4.21", "sqlalchemy>=2.0.37"),
 }
-"""What each extra of pyproject.toml consists of."""
-
-
+"""Packages of each extra of pyproject.toml."""
 EMBEDDERS_GROUP: Final = "agent_memory.embedders"
-"""Entry points by which other distributions offer embedders; the name is what the setting `embedder` says."""
+"""Entry points of other distributions' embedders, named like the setting `embedder`."""
 
 
-def offered(group: str) -> dict[str, metadata.EntryPoint]:
-    """Return what installed distributions offer under a group of entry points, by name."""
+def find_entry_points(group: str) -> dict[str, metadata.EntryPoint]:
+    """Return the entry points of a group, by name."""
     return {entry.name: entry for entry in metadata.entry_points(group=group)}
 
 
-def install_command(*parts: Part, again: bool = False) -> str:
-    """Return a shell command that installs `parts` into this interpreter's environment.
+def install_command(*parts: Part, reinstall: bool = False) -> str:
+    """Return a shell command that installs parts into this environment.
 
     Args:
-        parts: What is missing.
-        again: Install anew what is there already, because it is damaged.
+        parts: Names of the missing extras.
+        reinstall: True to replace damaged packages.
     """
-    wanted = sorted({requirement for part in parts for requirement in REQUIREMENTS[part]})
+    packages = sorted({requirement for part in parts for requirement in REQUIREMENTS[part]})
     python = sys.executable or "python3"
     if find_spec("pip") is None and shutil.which("uv"):
-        installer = ["uv", "pip", "install", "--python", python, *(["--reinstall"] if again else [])]
+        installer = ["uv", "pip", "install", "--python", python, *(["--reinstall"] if reinstall else [])]
     else:
-        installer = [python, "-m", "pip", "install", *(["--force-reinstall"] if again else [])]
-    return shlex.join([*installer, *wanted])
+        installer = [python, "-m", "pip", "install", *(["--force-reinstall"] if reinstall else [])]
+    return shlex.join([*installer, *packages])
 
 
-def advice(*parts: Part, again: bool = False) -> str:
-    """Return the sentence that tells a person how to install `parts`; the command stands at its end."""
-    return f"Run this, then start again: {install_command(*parts, again=again)}"
+def advice(*parts: Part, reinstall: bool = False) -> str:
+    """Return the advice to install parts; the command is at its end."""
+    return f"Run this, then start again: {install_command(*parts, reinstall=reinstall)}"
 
 
 def installed_version() -> str:
-    """Return the installed version of this distribution, for people."""
+    """Return the version of this distribution, for people."""
     try:
         return metadata.version("amplifier-bundle-agent-memory")
     except metadata.PackageNotFoundError:
