@@ -18,7 +18,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.language.message_sentences import MAX_SENTENCE_CHARS
+from agent_memory.language.sentences import MAX_CHARS
 from tests.hostile.pumps import find_slow_text
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _break_runs(longest: int) -> Callable[[str], str]:
 _APPLIED: dict[str, Callable[[str], str]] = {
     "agent_memory.entities.identifiers": _break_runs(_LONGEST_RUN),
     "agent_memory.times.questions": lambda text: text[:_LONGEST_QUESTION],
-    "agent_memory.capture.rules": lambda text: text[:MAX_SENTENCE_CHARS],
+    "agent_memory.capture.rules": lambda text: text[:MAX_CHARS],
 }
 """What the code makes of a text before it applies the patterns of a module: longer runs are left out."""
 _METHODS = ("match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split")

@@ -17,8 +17,9 @@ from agent_memory.capture.foreign import strip_injected, teammate_statements
 from agent_memory.capture.judging import Verdict, judge
 from agent_memory.capture.other_authors import blank_other_authors, has_foreign_label
 from agent_memory.capture.own import MAX_MESSAGE_CHARS, MAX_OWN_CHARS, separate, was_cut
-from agent_memory.capture.rules import guess_languages, load_rules
-from agent_memory.language.message_sentences import Sentence, split_sentences
+from agent_memory.capture.rules import load_rules
+from agent_memory.language.languages import guess_languages
+from agent_memory.language.message_sentences import MessageSentence, split_sentences
 from agent_memory.models import Observation, Source, as_utc
 from agent_memory.redaction import Redactor, SecretRedactor
 
@@ -74,8 +75,8 @@ class _Draft:
     """A capture in the making."""
 
     verdict: Verdict
-    sentences: list[Sentence]
-    hits: list[Sentence]
+    sentences: list[MessageSentence]
+    hits: list[MessageSentence]
     confidence: float
     companions: int = 0
 
@@ -213,7 +214,7 @@ class Extractor:
                     loose = None
                 else:
                     current = None
-                    loose = None if verdict.doubtful or verdict.sentence.heading else verdict
+                    loose = None if verdict.doubtful or verdict.sentence.is_heading else verdict
         return drafts
 
     def _finish(self, draft: _Draft, echoes: list[str]) -> tuple[str, str]:
@@ -236,7 +237,7 @@ class Extractor:
         least = _MIN_WORDS_OF_CUE if draft.verdict.cue else _MIN_WORDS - 1
         return (content, "") if _says_something(bare, least) else ("", "too_short")
 
-    def _worth_keeping(self, draft: _Draft) -> list[Sentence]:
+    def _worth_keeping(self, draft: _Draft) -> list[MessageSentence]:
         """Return the draft's sentences, without companions that held a secret: their marks would only show that."""
         if not _MARKER.search(self._clean(_compose(draft.sentences))):
             return draft.sentences
@@ -299,7 +300,7 @@ def _belongs(draft: _Draft, verdict: Verdict) -> bool:
         return False
     if verdict.groups & {"task", "question"} and verdict.category != draft.verdict.category:
         return False
-    if draft.announces and verdict.sentence.item:
+    if draft.announces and verdict.sentence.is_item:
         return draft.companions < _MAX_LIST_ITEMS
     if draft.verdict.sentence.paragraph != verdict.sentence.paragraph:
         return False
@@ -331,7 +332,7 @@ def _telling_words(text: str) -> list[str]:
 def _merge(draft: _Draft, verdict: Verdict) -> None:
     draft.sentences.append(verdict.sentence)
     draft.hits.append(verdict.sentence)
-    draft.companions += verdict.sentence.item
+    draft.companions += verdict.sentence.is_item
     rule = draft.verdict.rule
     is_vague = rule is not None and rule.category == "auto" and draft.verdict.category == "note"
     if is_vague or (verdict.category == "bugfix" and draft.verdict.category == "discovery"):
@@ -343,19 +344,19 @@ def _may_accompany(draft: _Draft, verdict: Verdict) -> bool:
     distance = verdict.sentence.paragraph - draft.sentences[-1].paragraph
     if draft.length + len(verdict.sentence.text) > _MAX_CAPTURE_CHARS:
         return False
-    if draft.announces and (verdict.sentence.item or draft.companions == 0):
+    if draft.announces and (verdict.sentence.is_item or draft.companions == 0):
         return draft.companions < _MAX_LIST_ITEMS and distance <= 1
     if draft.verdict.cue:
         return False
     is_headline = draft.verdict.category in _FINDINGS and draft.length < _HEADLINE_CHARS
     is_near = distance <= (_PAST_A_CODE_BLOCK if is_headline else 0)
-    return is_near and not (verdict.doubtful or verdict.sentence.heading) and draft.companions < _MAX_COMPANIONS
+    return is_near and not (verdict.doubtful or verdict.sentence.is_heading) and draft.companions < _MAX_COMPANIONS
 
 
-def _compose(sentences: Iterable[Sentence]) -> str:
+def _compose(sentences: Iterable[MessageSentence]) -> str:
     parts: list[str] = []
     for sentence in sentences:
-        parts.append(f"\n- {sentence.text.strip()}" if sentence.item and parts else sentence.text.strip())
+        parts.append(f"\n- {sentence.text.strip()}" if sentence.is_item and parts else sentence.text.strip())
         if sentence.block:
             parts[-1] += f"\n{sentence.block}\n"
     joined = " ".join(parts) if not any(_WIDE.search(part) for part in parts) else "".join(parts)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_memory.capture.rules import Rule, RuleSet, Veto
-    from agent_memory.language.message_sentences import Sentence
+    from agent_memory.language.message_sentences import MessageSentence
 
     _Readings: TypeAlias = Sequence[tuple[RuleSet, str]]
     """Languages that apply, each with the sentence as it reads it."""
@@ -36,7 +36,7 @@ _SPOKEN_AS_IS: Final = frozenset((CUSTOM, _QUESTION))
 class Verdict:
     """What became of one sentence."""
 
-    sentence: Sentence
+    sentence: MessageSentence
     rule: Rule | None = None
     category: str = "note"
     confidence: float = 0.0
@@ -55,7 +55,7 @@ class Verdict:
 
 
 def judge(
-    sentence: Sentence, rule_sets: Sequence[RuleSet], custom: Sequence[Rule], speaker: str, paragraph: str
+    sentence: MessageSentence, rule_sets: Sequence[RuleSet], custom: Sequence[Rule], speaker: str, paragraph: str
 ) -> Verdict:
     """Return the verdict on `sentence`.
 

@@ -10,7 +10,8 @@ import re
 from itertools import islice
 from typing import Final
 
-from agent_memory.capture.rules import any_of, guess_languages, load_rules
+from agent_memory.capture.rules import any_of, load_rules
+from agent_memory.language.languages import guess_languages
 
 _MAX_LABEL_CHARS: Final = 80
 _MAX_TITLE_CHARS: Final = 60

@@ -2,8 +2,6 @@
 
 A file has these keys:
 
-- `script`: what the language is written in; see `_SCRIPTS`.
-- `function_words`: words that distinguish the language from others in the same script.
 - `empty_words`: words that carry no fact; a sentence of nothing else is not kept.
 - `contractions`: words such as "don't" that are also read when written without the apostrophe.
 - `define`: names for parts of patterns; `{name}` in a pattern is replaced.
@@ -28,7 +26,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-LANGUAGES: Final = ("en", "de", "fr", "es", "pt", "it", "nl", "pl", "ru", "ja", "zh", "ko")
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -162,39 +159,3 @@ def any_of(name: str, key: str, frame: str = "%s") -> re.Pattern[str]:
         frame: A pattern around them, which stand in place of its `%s`.
     """
     return re.compile(frame % "|".join(read_patterns(name)[key]), re.IGNORECASE)
-
-
-_SCRIPTS: Final[Mapping[str, re.Pattern[str]]] = {
-    "kana": re.compile(r"[\u3040-\u30ff]"),
-    "hangul": re.compile(r"[\uac00-\ud7a3]"),
-    "han": re.compile(r"[\u3400-\u9fff]"),
-    "cyrillic": re.compile(r"[\u0400-\u04ff]"),
-    "latin": re.compile(r"[A-Za-z\u00c0-\u024f]"),
-}
-"""Scripts and a character of each, in the order in which they decide: a text with kana is Japanese, whatever else."""
-
-_WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
-_GUESSED_CHARS: Final = 4000
-_ALWAYS: Final = "en"
-
-
-@functools.cache
-def _known_by(language: str) -> tuple[str, frozenset[str]]:
-    """Return the script and the function words of a language, without compiling a rule of it."""
-    raw = read_patterns(language)
-    return raw["script"], frozenset(raw.get("function_words", ()))
-
-
-def guess_languages(text: str) -> tuple[str, ...]:
-    """Return the languages whose rules to apply: by script, then by function words; English always takes part.
-
-    Languages that are equally likely all apply, in the order of `LANGUAGES`.
-    """
-    script = next((name for name, character in _SCRIPTS.items() if character.search(text)), "latin")
-    written = [language for language in LANGUAGES if _known_by(language)[0] == script]
-    if len(written) > 1:
-        words = set(_WORD.findall(text[:_GUESSED_CHARS].casefold().replace("\u2019", "'")))
-        hits = {language: len(words & _known_by(language)[1]) for language in written}
-        best = max(hits.values())
-        written = [language for language in written if hits[language] == best > 0]
-    return tuple(dict.fromkeys([_ALWAYS, *written] if script == "latin" else [*written, _ALWAYS]))

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.index.text_forms import embedded_texts, find_title
-from agent_memory.language.sentences import find_sentences
+from agent_memory.language.sentences import find_sentences, trim_span
 from agent_memory.language.words import index_terms
 
 if TYPE_CHECKING:
@@ -88,9 +88,8 @@ def _find_parts(text: str) -> Iterator[tuple[int, int]]:
         start, end = end, end + len(line)
         if len(line) > _WHOLE_LINE:
             yield from find_sentences(text, start, end)
-        elif line.strip():
-            start += len(line) - len(line.lstrip())
-            yield start, start + len(line.strip())
+        else:
+            yield from trim_span(text, start, end)
 
 
 def _find_pieces(text: str, count: int) -> list[int]:

@@ -1,24 +1,18 @@
-"""Text into sentences, with quoted passages blanked out. Applies no rule and chooses no category."""
+"""Sentences of a message, with quotations blanked, list marks and wrapped lines read. Pure."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-MAX_SENTENCE_CHARS: Final = 1000
-"""Longer runs are no sentences; they are cut, so that no pattern meets more."""
+from agent_memory.language.sentences import MAX_CHARS, find_breaks, trim_span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 _BULLET: Final = re.compile(r"^[ \t]*(?:[-*+\u2022\u2013\u25aa]|\d{1,3}[.)]|\(\d{1,2}\)|\[[ xX]?\])[ \t]+")
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+")
-_ABBREVIATION: Final = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|nr|fig|dr|mr|mrs|ms|prof|st|z\.\s?b|d\.\s?h|bzw|ca|evtl|ggf|usw|u\.\s?a|p\.\s?ex|ej|aprox|sr|sra|v)"
-    r"|\b[A-Za-z]|(?<!\w)\d{1,2})\.$",
-    re.IGNORECASE,
-)
-_BOUNDARY: Final = re.compile(
-    r"(?<=[.!?\u2026])[\"'\u201d\u2019\u00bb)\]*_]{0,3}\s+(?=\S)|(?<=[\u3002\uff01\uff1f!?])[\u300d\u300f\u201d\uff09)]?(?=[^\s\"'\u201d\u2019\u00bb)\]\u3002\uff01\uff1f!?.\w])|(?<=[\u3002\uff01\uff1f])(?=\S)"
-)
 _OPEN_QUOTES: Final = {
     "\u201c": "\u201d",
     "\u201e": "\u201c\u201d",
@@ -28,61 +22,69 @@ _OPEN_QUOTES: Final = {
     '"': '"',
 }
 _MIN_QUOTED_WORDS: Final = 3
-_CJK_BEGINS: Final = "\u2e80"
+_CJK_START: Final = "\u2e80"
 _MAX_WIDE_NAME: Final = 8
 """Characters of a quoted name in a script without spaces; more are a quotation."""
 _MIN_WRAPPED_CHARS: Final = 60
-"""A narrower line was ended on purpose."""
+"""Characters of a line that may be wrapped by width."""
 _MAX_PARENTHESIS: Final = 200
-"""A parenthesis still open after so many characters was not closed."""
-# An apostrophe opens a quotation only after a space and closes it only before one; shorter ones are names of things.
+"""Characters after which an open parenthesis counts as never closed."""
 _SINGLE_QUOTED: Final = re.compile(r"(?<![^\s(:,])'(?=[^\s'])[^\s'\n]{1,40}(?: [^\s'\n]{1,40}){2,40}'(?=[\s.,;:!?)]|$)")
+"""Quotation in single quotes: they are next to spaces, and shorter ones are names of things."""
 _CLAUSE: Final = re.compile(r"(?<=;)\s+|(?<!\s)\s++(?=(?:[Aa]lso|[Uu]nd|[Aa]nd),? (?:TODO|todo)\b)")
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
-    """One sentence: as written, as rules see it (quoted passages blanked), the paragraph it stands in."""
+class MessageSentence:
+    """A sentence of a message.
+
+    Attributes:
+        text: Sentence as written.
+        masked: The same without quotations, which are blank; rules read this.
+        paragraph: Number of its paragraph.
+        block: Code block directly after it, which it introduces with a colon.
+        is_heading: True if it is a heading.
+        is_item: True if it is in a list.
+    """
 
     text: str
     masked: str
     paragraph: int
     block: str = ""
-    """A code block that follows directly and that the sentence introduces with a colon."""
-
-    heading: bool = False
-    item: bool = False
-    """Whether it stands in a list."""
+    is_heading: bool = False
+    is_item: bool = False
 
 
-def split_sentences(text: str, blocks: dict[str, str] | None = None) -> list[Sentence]:
-    """Split `text` into sentences.
+def split_sentences(text: str, blocks: Mapping[str, str] | None = None) -> list[MessageSentence]:
+    """Return the sentences of a message.
 
     Args:
-        text: One message; code blocks already replaced by placeholder lines.
-        blocks: Placeholder line to the code block it stands for.
+        text: Message with a line of its own in place of each code block.
+        blocks: Code blocks by that line.
     """
-    sentences: list[Sentence] = []
+    sentences: list[MessageSentence] = []
     paragraph = 0
-    for line in _logical_lines(text):
+    for line in _join_wrapped_lines(text):
         if not line.strip():
             paragraph += 1
-            continue
-        if blocks and line.strip() in blocks:
-            if sentences and sentences[-1].text.rstrip("*_ ").endswith((":", "\uff1a")):  # that introduces it
+        elif blocks and line.strip() in blocks:
+            if sentences and sentences[-1].text.rstrip("*_ ").endswith((":", "\uff1a")):
                 sentences[-1] = replace(sentences[-1], block=blocks[line.strip()])
-            continue
-        heading = _HEADING.match(line) is not None
-        bare = _BULLET.sub("", _HEADING.sub("", line)).strip()
-        item = _BULLET.match(line) is not None
-        sentences += [
-            Sentence(piece, masked, paragraph, heading=heading, item=item) for piece, masked in _split_line(bare)
-        ]
+        else:
+            is_heading, is_item = _HEADING.match(line) is not None, _BULLET.match(line) is not None
+            bare = _BULLET.sub("", _HEADING.sub("", line)).strip()
+            sentences += [
+                MessageSentence(part, masked, paragraph, is_heading=is_heading, is_item=is_item)
+                for part, masked in _split_line(bare)
+            ]
     return sentences
 
 
 def mask_quotes(text: str) -> str:
-    """Return `text` with each quoted passage of three words or more replaced by spaces, its length unchanged."""
+    """Return a text of the same length with blanks for its quotations.
+
+    A quotation has three words or more; shorter ones are names of things.
+    """
     masked = list(text.replace("\u2019", "'").replace("\u2018", "'"))
     position = 0
     while position < len(text):
@@ -90,57 +92,44 @@ def mask_quotes(text: str) -> str:
         if closing is None:
             position += 1
             continue
-        end = next((i for i in range(position + 1, len(text)) if text[i] in closing), -1)
+        end = next((place for place in range(position + 1, len(text)) if text[place] in closing), -1)
         if end < 0:
             break
         inner = text[position + 1 : end]
-        wide = len(inner) > _MAX_WIDE_NAME and any(character > _CJK_BEGINS for character in inner)
-        if len(inner.split()) >= _MIN_QUOTED_WORDS or wide:
+        is_wide = len(inner) > _MAX_WIDE_NAME and any(character > _CJK_START for character in inner)
+        if len(inner.split()) >= _MIN_QUOTED_WORDS or is_wide:
             masked[position + 1 : end] = " " * (end - position - 1)
         position = end + 1
     return _SINGLE_QUOTED.sub(lambda match: " " * len(match[0]), "".join(masked))
 
 
-def _logical_lines(text: str) -> list[str]:
-    """Join lines that were wrapped by width: a long line without a full stop, then one in lower case."""
+def _join_wrapped_lines(text: str) -> list[str]:
+    """Return the lines of a text, wrapped ones joined.
+
+    A line continues a long one without a stop if it begins with a small letter.
+    """
     lines: list[str] = []
     for line in text.splitlines():
-        wrapped = (
-            lines
-            and len(lines[-1]) > _MIN_WRAPPED_CHARS
-            and lines[-1].rstrip()[-1:] not in ".!?:;\u3002\uff01\uff1f"
-            and line[:1].islower()
-        )
-        if wrapped:
-            lines[-1] = f"{lines[-1].rstrip()} {line}"
+        above = lines[-1].rstrip() if lines and len(lines[-1]) > _MIN_WRAPPED_CHARS else ""
+        if above and above[-1] not in ".!?:;\u3002\uff01\uff1f" and line[:1].islower():
+            lines[-1] = f"{above} {line}"
         else:
             lines.append(line)
     return lines
 
 
-def _split_line(line: str) -> list[tuple[str, str]]:
-    """Return `(text, masked)` of each sentence; a quotation is masked first, so that no full stop in it splits."""
+def _split_line(line: str) -> Iterator[tuple[str, str]]:
+    """Yield each sentence as written and masked; stops in quotations end none."""
     masked = mask_quotes(line)
     cuts = [0]
-    for boundary in _BOUNDARY.finditer(masked):
-        candidate = masked[cuts[-1] : boundary.end()].strip()
-        aside = ")" in boundary[0] and masked[boundary.end() :][:1].islower()
-        if not aside and not _ABBREVIATION.search(candidate[-12:]) and not _in_parenthesis(candidate):
-            cuts.append(boundary.end())
-    cuts += [clause.end() for clause in _CLAUSE.finditer(masked)]
-    cuts.sort()
-    pieces = [
-        slice(start, min(end, start + MAX_SENTENCE_CHARS))
-        for start, end in zip(cuts, [*cuts[1:], len(line)], strict=True)
-    ]
-    return [(line[piece].strip(), _aligned(line[piece], masked[piece])) for piece in pieces if line[piece].strip()]
+    for cut in find_breaks(masked):
+        if not _is_in_parenthesis(masked[cuts[-1] : cut]):
+            cuts.append(cut)
+    cuts = sorted([*cuts, *(clause.end() for clause in _CLAUSE.finditer(masked))])
+    for start, end in zip(cuts, [*cuts[1:], len(line)], strict=True):
+        for first, last in trim_span(line, start, min(end, start + MAX_CHARS)):
+            yield line[first:last], masked[first:last]
 
 
-def _aligned(text: str, masked: str) -> str:
-    """Strip `masked` by as much as `text` is stripped."""
-    start = len(text) - len(text.lstrip())
-    return masked[start : len(text.rstrip())]
-
-
-def _in_parenthesis(text: str) -> bool:
+def _is_in_parenthesis(text: str) -> bool:
     return text.count("(") > text.count(")") and len(text) - text.rfind("(") < _MAX_PARENTHESIS

@@ -12,14 +12,16 @@ MAX_CHARS: Final = 1_000
 """Characters of a sentence; a longer run is cut, at a space if it has one."""
 
 _END: Final = (
-    r"(?<=[.!?\N{HORIZONTAL ELLIPSIS}\N{ARABIC QUESTION MARK}])[\"')\]*_\u201d\u2019\u00bb]{0,3}\s+(?=\S)"
+    r"(?<=[.!?\N{HORIZONTAL ELLIPSIS}\N{ARABIC QUESTION MARK}])"
+    r"(?:[*_\]]{0,3}\s+(?=\S)|[\"')\]*_\u201d\u2019\u00bb]{1,3}\s+(?=[^\sa-z]))"
     r"|(?<=[\u3002\uff01\uff1f])(?=[^\s\u300d\u300f])"
 )
+"""Sentence end; a small letter after a closing quote or parenthesis continues the sentence."""
 _BOUNDARY: Final = re.compile(rf"{_END}|\n\s*")
-_WRAPPED_BOUNDARY: Final = re.compile(rf"{_END}|\n\s*\n\s*")
+_WRAPPED_BOUNDARY: Final = re.compile(rf"{_END}|\n\s*\n")
 _ABBREVIATION: Final = re.compile(
-    r"(?:\b(?:e\.g|i\.e|vs|cf|approx|aprox|resp|incl|dr|mr|mrs|ms|prof|st|sra?|z\.\s?b|d\.\s?h|u\.\s?a|bzw|ca|evtl|ggf"
-    r"|p\.\s?ex|ej)|(?<!\w)(?-i:[A-HJ-Za-z])|(?<![\w.])\d{1,2})\. .$"
+    r"(?:(?<![\w.])(?<!\d )(?:e\.g|i\.e|vs|cf|approx|aprox|resp|incl|dr|mr|mrs|ms|prof|st|sra?|z\.\s?b|d\.\s?h|u\.\s?a"
+    r"|bzw|ca|evtl|ggf|p\.\s?ex|ej)|(?<!\w)(?-i:[A-HJ-Za-z])|(?<![\w.-])\d{1,2})\. .$"
     r"|\b(?:no|nr|fig)\. \d$|\b(?:etc|usw)\. (?-i:[a-z\u00df-\u00ff])$",
     re.IGNORECASE,
 )
@@ -57,13 +59,14 @@ def find_sentences(text: str, start: int = 0, end: int | None = None) -> Iterato
         while cut - start > MAX_CHARS:
             space = text.rfind(" ", start + MAX_CHARS // 2, start + MAX_CHARS)
             part_end = space + 1 if space > 0 else start + MAX_CHARS
-            yield from _strip(text, start, part_end)
+            yield from trim_span(text, start, part_end)
             start = part_end
-        yield from _strip(text, start, cut)
+        yield from trim_span(text, start, cut)
         start = cut
 
 
-def _strip(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def trim_span(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield a span without the spaces around it, or nothing if it is blank."""
     part = text[start:end]
     if part.strip():
         first = start + len(part) - len(part.lstrip())

@@ -33,7 +33,7 @@ def test_paragraphs_and_list_items_are_told_apart() -> None:
     first, second, third = split_sentences("one\n\ntwo\n- three")
     assert first.paragraph != second.paragraph
     assert second.paragraph == third.paragraph
-    assert (second.item, third.item) == (False, True)
+    assert (second.is_item, third.is_item) == (False, True)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,10 @@ def test_sentences_with_abbreviations_stay_whole() -> None:
         ("See no. 5 and fig. 3 below.", 1),
         ("So am I. Never mind.", 2),
         ("هل تعمل؟ نعم.", 2),
+        ('"Why?" she asked. He left.', 2),
+        ("It works (at last!) and runs. Good.", 2),
+        ("It takes 240 ms. Nobody waits.", 2),
+        ("**Ready?** go on.", 2),
         ("He said 「はい。」 now. そうです。", 2),
     ],
 )

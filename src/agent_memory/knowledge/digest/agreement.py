@@ -11,10 +11,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.capture.rules import guess_languages, load_rules
+from agent_memory.capture.rules import load_rules
 from agent_memory.index import query_terms
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.passages.structure import LINE, is_item_start, parse_blocks
+from agent_memory.language.languages import guess_languages
+from agent_memory.language.sentences import find_breaks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,10 +25,7 @@ if TYPE_CHECKING:
 
 MOST_CHARS: Final = 600
 """Characters of a sentence, with what leads to it, that is stored."""
-_SENTENCE_END: Final = re.compile(
-    r"(?<=[.!?])(?<!\W[A-Za-z]\.)[\"'”’»)\]*_]*\s+(?=[^\sa-z])"  # noqa: RUF001
-    r"|(?<=[!?])[*_]+\s+|(?<=[。！？])|\n\s*\n|\n(?=[ \t]*(?:```|~~~))"  # noqa: RUF001
-)
+_CODE_FENCES: Final = ("```", "~~~")
 _QUESTION_MARKS: Final = frozenset("?؟？")  # noqa: RUF001
 _LINK: Final = re.compile(r"\[([^\[\]\n]*)\]\([^()\s]*\)")
 _MARKUP: Final = re.compile(r"\{\w+\}(?=`)|`|(?<!\w)\*+(?=\S)|(?<=\S)\*+(?!\w)|(?m:^[ \t]*(?:[-*+>•]|\d+[.)])[ \t]+)")
@@ -145,8 +144,8 @@ def find_sentence(text: str, place: tuple[int, int]) -> tuple[int, int]:
     lines = list(LINE.finditer(text, block.start, block.end))
     cuts = [line.start() for line in lines if block.kind in {"table", "code"} or is_item_start(line[0])]
     if block.kind != "table":
-        ends = [match.end() for match in _SENTENCE_END.finditer(text, block.start, block.end)]
-        cuts += [end for end in ends if not text[text.rfind("\n", 0, end) + 1 : end].strip(" \t.)").isdigit()]
+        cuts += find_breaks(text, block.start, block.end, is_wrapped=True)
+        cuts += [line.start() for line in lines if line[0].lstrip().startswith(_CODE_FENCES)]
     start = max((cut for cut in cuts if cut <= place[0]), default=block.start)
     return start, max(place[1], min((cut for cut in cuts if cut >= place[1]), default=block.end))
 

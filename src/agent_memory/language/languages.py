@@ -1,0 +1,57 @@
+"""Languages of a text, guessed by script and function words. Pure.
+
+`patterns/languages.yaml` has the script and the words of each language.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Final, NamedTuple
+
+_SCRIPTS: Final = {
+    "kana": re.compile(r"[\u3040-\u30ff]"),
+    "hangul": re.compile(r"[\uac00-\ud7a3]"),
+    "han": re.compile(r"[\u3400-\u9fff]"),
+    "cyrillic": re.compile(r"[\u0400-\u04ff]"),
+    "latin": re.compile(r"[A-Za-z\u00c0-\u024f]"),
+}
+"""A character of each script, in the order in which they decide: a text with kana is Japanese."""
+_WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
+_MOST_CHARS: Final = 4000
+"""Characters of a text that are read."""
+_ALWAYS: Final = "en"
+
+
+class KnownLanguage(NamedTuple):
+    """Script of a language, and words that tell it from others in that script."""
+
+    script: str
+    function_words: frozenset[str] = frozenset()
+
+
+@functools.cache
+def load_languages() -> dict[str, KnownLanguage]:
+    """Load the known languages by their codes."""
+    from agent_memory.yaml_reading import load_patterns  # 15 ms that a session without text does not pay
+
+    data = load_patterns("agent_memory.language", "languages")
+    return {
+        code: KnownLanguage(entry["script"], frozenset(entry.get("function_words", ()))) for code, entry in data.items()
+    }
+
+
+def guess_languages(text: str) -> tuple[str, ...]:
+    """Return the codes of the likely languages of a text, always with English.
+
+    The script decides, then the number of different function words; equally likely languages are all in it.
+    """
+    languages = load_languages()
+    script = next((name for name, character in _SCRIPTS.items() if character.search(text)), "latin")
+    likely = [code for code, language in languages.items() if language.script == script]
+    if len(likely) > 1:
+        words = set(_WORD.findall(text[:_MOST_CHARS].casefold().replace("\u2019", "'")))
+        hits = {code: len(words & languages[code].function_words) for code in likely}
+        best = max(hits.values())
+        likely = [code for code in likely if hits[code] == best > 0]
+    return tuple(dict.fromkeys([_ALWAYS, *likely] if script == "latin" else [*likely, _ALWAYS]))

@@ -1,0 +1,40 @@
+"""Languages of a text."""
+
+import pytest
+
+from agent_memory.language import languages
+from agent_memory.language.languages import KnownLanguage, guess_languages, load_languages
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("we decided to use it for the cache", ("en",)),
+        ("wir haben das nicht so gemacht", ("en", "de")),
+        ("on a décidé de ne pas le faire", ("en", "fr")),
+        ("en este proyecto no se usa", ("en", "es")),
+        ("a gente não usa isso aqui", ("en", "pt")),
+        ("原因はキャッシュです", ("ja", "en")),
+        ("我们决定用它", ("zh", "en")),
+        ("мы решили это использовать", ("ru", "en")),
+        ("다음은 페이지입니다", ("ko", "en")),
+        ("12345", ("en",)),
+    ],
+)
+def test_languages_of_a_text_always_have_english(text: str, expected: tuple[str, ...]) -> None:
+    assert guess_languages(text) == expected
+
+
+def test_languages_with_one_more_are_guessed_by_its_script(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {**load_languages(), "xx": KnownLanguage("latin", frozenset({"kaj", "estas", "ni"}))}
+    monkeypatch.setattr(languages, "load_languages", lambda: known)
+    assert guess_languages("ni estas kaj") == ("en", "xx")
+    assert guess_languages("wir haben das nicht so gemacht") == ("en", "de")
+    assert guess_languages("我们决定用它") == ("zh", "en")
+
+
+def test_languages_of_one_script_have_function_words() -> None:
+    by_script: dict[str, list[KnownLanguage]] = {}
+    for language in load_languages().values():
+        by_script.setdefault(language.script, []).append(language)
+    assert all(all(language.function_words for language in group) for group in by_script.values() if len(group) > 1)
