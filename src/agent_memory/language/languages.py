@@ -33,7 +33,7 @@ class KnownLanguage(NamedTuple):
 @functools.cache
 def load_languages() -> dict[str, KnownLanguage]:
     """Load the known languages by their codes."""
-    from agent_memory.yaml_reading import load_patterns  # 15 ms that a session without text does not pay
+    from agent_memory.language.pattern_files import load_patterns  # 15 ms that a session without text does not pay
 
     data = load_patterns("agent_memory.language", "languages")
     return {

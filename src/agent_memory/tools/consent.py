@@ -100,7 +100,7 @@ async def hold_for_yes(session: HostSession, service: MemoryService, values: Map
     Args:
         session: Session of the model.
         service: Service of its agent.
-        values: Fields of the memory that is to be stored.
+        values: Fields of the memory to store.
 
     Raises:
         ValidationError: As `needs_yes`, or a field is wrong.

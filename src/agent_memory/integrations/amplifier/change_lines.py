@@ -117,11 +117,8 @@ class ChangeLines:
         if session is not self._session:
             return []
 
-        async def end(_event: str, _data: Any) -> None:
-            await self.end()
-
         register = self._coordinator.hooks.register
-        return [register("session:end", end, priority=AFTER_CAPTURE, name="agent-memory-lines")]
+        return [register("session:end", self._end, priority=AFTER_CAPTURE, name="agent-memory-lines")]
 
     def note(self, event: str, data: Mapping[str, Any], memory: Memory | None) -> None:
         """Record an event and its memory, to be shown soon."""
@@ -185,7 +182,7 @@ class ChangeLines:
         body = "\n".join(line.replace("`", "'") for line in self._turn_lines)
         return f"{_HEADER}\n```text\n{body}\n```"
 
-    async def end(self) -> None:
+    async def _end(self, _event: str, _data: Any) -> None:
         """Show how many notes wait, if this session held any."""
         await self.settle()
         if self._held:

@@ -168,19 +168,21 @@ class SessionGroup:
     Args:
         coordinator: Coordinator of the host.
         root_id: ID of the root session.
+
+    Attributes:
+        tenants: Tenants that the settings of modules name.
+        groups: Groups that they name.
     """
 
     def __init__(self, coordinator: Any, root_id: str) -> None:
         self._coordinator, self._root_id = coordinator, root_id
-        self._tenants: set[str] = set()
-        self._groups: set[str] = set()
+        self.tenants: frozenset[str] = frozenset()
+        self.groups: frozenset[str] = frozenset()
 
     def add_settings(self, tenant_id: str | None, group: str | None) -> None:
         """Note the settings of a module; None sets nothing."""
-        if tenant_id is not None:
-            self._tenants.add(tenant_id)
-        if group is not None:
-            self._groups.add(group)
+        self.tenants |= {tenant_id} if tenant_id is not None else set()
+        self.groups |= {group} if group is not None else set()
 
     def get_name(self) -> str:
         """Return the group, or an empty text without a tenant.
@@ -188,12 +190,12 @@ class SessionGroup:
         Raises:
             ValidationError: The tenant or the session's ID cannot be part of a group, or two modules differ.
         """
-        if len(self._groups) > 1 or len(self._tenants) > 1:
+        if len(self.groups) > 1 or len(self.tenants) > 1:
             raise _build_group_error("The modules of this session name different groups")
-        if self._groups:
-            return next(iter(self._groups))
+        if self.groups:
+            return next(iter(self.groups))
         configured = _get_section(self._coordinator.config, *_CAPABILITIES).get("tenant_id")
-        names = (self._coordinator.get_capability("tenant_id"), configured, *self._tenants)
+        names = (self._coordinator.get_capability("tenant_id"), configured, *self.tenants)
         tenant = next((name for name in names if name is not None), None)
         if tenant is None:
             return ""
@@ -239,15 +241,6 @@ def build_off_error(identity: SessionIdentity) -> IdentityError:
         " ".join([f"Memory is off in this session: it is switched off by {source}.", *identity.consent.warnings]),
         code="switched_off",
         recovery=f"{how} Nothing said in this session switches memory on.",
-    )
-
-
-def build_child_error() -> IdentityError:
-    """Build the error for an activation in a sub-session."""
-    return IdentityError(
-        "A sub-session has the memory of the session that started it.",
-        code="child_session",
-        recovery="Activate an agent in the main session.",
     )
 
 

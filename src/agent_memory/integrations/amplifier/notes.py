@@ -5,7 +5,6 @@ A note has the same protection as the memories next to it: a program that can wr
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
@@ -15,15 +14,11 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.files.atomic import make_private_folder, replace_file, translated
 from agent_memory.files.names import SESSIONS
 from agent_memory.files.temporary import remove_leftovers
-from agent_memory.logs import get_logger
-from agent_memory.memory.background import Background
 from agent_memory.models import check_agent_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
-
-log = get_logger(__name__)
 
 _MAX_NOTES: Final = 1000
 _FLAGS: Final = ("is_tainted", "is_stopped", "has_foreign_results")
@@ -95,38 +90,3 @@ class SessionNotes:
         notes = sorted(self._folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
         for note in notes[_MAX_NOTES:]:
             note.unlink(missing_ok=True)
-
-
-class SessionResume:
-    """Note of one session, kept up to date in the background.
-
-    Args:
-        session_id: ID of the session.
-        root: Returns the folder of all agents, as configured now.
-        note: Returns the note as of now.
-
-    Attributes:
-        settle: Waits until the note is written.
-    """
-
-    def __init__(self, session_id: str, root: Callable[[], Path], note: Callable[[], SessionNote]) -> None:
-        self._session_id, self._root, self._note = session_id, root, note
-        self._noting = asyncio.Lock()
-        self._background = Background()
-        self.settle = self._background.settle
-
-    def recall(self, session_id: str = "") -> SessionNote:
-        """Return the note of this session, or of another one."""
-        return SessionNotes(self._root()).recall(session_id or self._session_id)
-
-    async def remember(self) -> None:
-        """Write the note as of now."""
-        try:
-            async with self._noting:  # the note is built under the lock, so that none overwrites a newer one
-                await asyncio.to_thread(SessionNotes(self._root()).remember, self._session_id, self._note())
-        except AgentMemoryError as error:  # only the resume loses something
-            log.warning("session_not_remembered", code=error.code, error=error.message)
-
-    def remember_soon(self) -> None:
-        """Write the note in the background, as of then."""
-        self._background.run(self.remember())

@@ -22,7 +22,6 @@ from agent_memory.integrations.amplifier.identity import (
     AgentActivation,
     SessionGroup,
     SessionIdentity,
-    build_child_error,
     build_off_error,
     build_request_error,
     describe_ineffective,
@@ -34,12 +33,13 @@ from agent_memory.integrations.amplifier.identity import (
     list_agent_names,
     write_activation,
 )
-from agent_memory.integrations.amplifier.notes import SessionNote, SessionResume
+from agent_memory.integrations.amplifier.notes import SessionNote, SessionNotes
 from agent_memory.integrations.amplifier.registry import ServiceShare
 from agent_memory.integrations.amplifier.session_consent import SessionConsent
 from agent_memory.logs import get_logger
 from agent_memory.memory import EVENTS
 from agent_memory.memory.background import Background
+from agent_memory.memory.consent_sources import find_misplaced
 from agent_memory.memory.consent_state import ConsentState
 from agent_memory.models import utc_now
 from agent_memory.models.identifiers import DEFAULT_AGENT
@@ -101,13 +101,12 @@ class MemorySession:
         )
         self.group = self.group_settings.get_name
         self._module_settings: dict[str, dict[str, Any]] = {}
-        self._resume = SessionResume(self.session_id, lambda: root_of(self.settings.storage_root), self._build_note)
         self._activated: str | None = None
         self._identity: SessionIdentity | None = None
         self._sources: tuple[Any, ...] = ()
         self._project: tuple[Any, str] | None = None  # working folder and name
         self._is_recalled = self._is_compared = self._is_checked = False
-        self._share, self._upkeep = ServiceShare(), Background()
+        self._share, self._background, self._note_lock = ServiceShare(), Background(), asyncio.Lock()
         self._users = 0
         self._removers: list[Callable[[], None]] = []
 
@@ -204,7 +203,8 @@ class MemorySession:
         of_root = self._root.current_identity if self._root is not None else None
         get = self._coordinator.get_capability
         name = self._activated or get_activation(self._coordinator) or get("agent_identity")
-        sources = of_root, name, get("tenant_id"), get(WORKING_DIR), self.consent.is_stopped
+        of_group = get("tenant_id"), self.group_settings.tenants, self.group_settings.groups
+        sources = of_root, name, of_group, get(WORKING_DIR), self.consent.is_stopped
         if self._identity is None or sources != self._sources:
             self._identity = None
             self._identity = self._resolve() if self._root is None else self._resolve_child(self._root)
@@ -239,7 +239,7 @@ class MemorySession:
         """Restore the state of an earlier process."""
         self._is_recalled = True
         if getattr(getattr(self._coordinator, "session", None), "is_resumed", False):
-            note = self._resume.recall()
+            note = self._notes.recall(self.session_id)
             self._activated = note.agent_id
             if note.is_tainted:  # the note has it already
                 self.taint.by = self.taint.by or "what was read before the resume"
@@ -247,10 +247,10 @@ class MemorySession:
             self.consent.restore(is_stopped=note.is_stopped)
             self.proposals.restore(note.proposals, note.replaced)
         if self.parent_id is not None:  # its root is in another process
-            self.consent.restore(is_stopped=self._resume.recall(self.parent_id).is_stopped)
+            self.consent.restore(is_stopped=self._notes.recall(self.parent_id).is_stopped)
             if self.consent.is_stopped:
-                self._resume.remember_soon()  # for sub-sessions of this one in other processes
-        self.warn(self.consent.find_misplaced())
+                self._background.run(self._write_note())  # for sub-sessions of this one in other processes
+        self.warn(find_misplaced(find_working_folder(self._coordinator)))
 
     def _get_default_agent(self) -> str | None:
         """Return the agent of a session that names none, or None.
@@ -274,7 +274,11 @@ class MemorySession:
         """
         self._check_settings()
         if self.is_child:
-            raise build_child_error()
+            raise IdentityError(
+                "A sub-session has the memory of the session that started it.",
+                code="child_session",
+                recovery="Activate an agent in the main session.",
+            )
         before = self.identity()
         if not before.enabled:
             raise build_off_error(before)
@@ -292,7 +296,7 @@ class MemorySession:
         await self._share.close()
         self._activated = name
         write_activation(self._coordinator, name)
-        await self._resume.remember()
+        await self._write_note()
         service = await self.require()
         await service.report("memory:activated", self.caller, previous=current, reason="tool")
         return AgentActivation(name, current, is_new=name not in known, known=known)
@@ -321,7 +325,7 @@ class MemorySession:
         service.warm_up()
         days, project = self.current_identity.consent.retain_days, self.project()
         if days is not None and project and self._root is None:
-            self._upkeep.run(ARCHIVE.load("retention")(service, project, days, utc_now(), self.caller))
+            self._background.run(ARCHIVE.load("retention")(service, project, days, utc_now(), self.caller))
 
     async def service(self) -> MemoryService | None:
         """Return the service, or None while memory is off or broken.
@@ -366,27 +370,35 @@ class MemorySession:
             write_activation(self._coordinator, None)
         if self._root is None:
             await self.lines.settle()
-        await self._resume.settle()
-        await self._upkeep.settle()
+        await self._background.settle()
         await self._share.close()
 
-    def _build_note(self) -> SessionNote:
-        """Return the state of the session for its resume."""
-        return SessionNote(
-            self._activated,
-            is_tainted=self.taint.by is not None,
-            is_stopped=self.consent.is_stopped,
-            has_foreign_results=self.taint.has_foreign_results,
-            proposals=self.proposals.waiting,
-            replaced=self.proposals.replaced_ids,
-        )
+    @property
+    def _notes(self) -> SessionNotes:
+        return SessionNotes(root_of(self.settings.storage_root))
+
+    async def _write_note(self) -> None:
+        """Write the state of the session for its resume."""
+        try:
+            async with self._note_lock:  # the note is built under the lock, so that none overwrites a newer one
+                note = SessionNote(
+                    self._activated,
+                    is_tainted=self.taint.by is not None,
+                    is_stopped=self.consent.is_stopped,
+                    has_foreign_results=self.taint.has_foreign_results,
+                    proposals=self.proposals.waiting,
+                    replaced=self.proposals.replaced_ids,
+                )
+                await asyncio.to_thread(self._notes.remember, self.session_id, note)
+        except AgentMemoryError as error:  # only the resume loses something
+            log.warning("session_not_remembered", code=error.code, error=error.message)
 
     def _remember(self) -> None:
         """Write the note of the session soon; not while memory is off."""
         with contextlib.suppress(AgentMemoryError):
             identity = self.current_identity
             if identity.enabled and identity.agent_id is not None:
-                self._resume.remember_soon()
+                self._background.run(self._write_note())
 
     def _register_hooks(self) -> None:
         _ROOTS[self.session_id] = self.root_id
@@ -420,7 +432,7 @@ class MemorySession:
         with contextlib.suppress(AgentMemoryError):
             identity = self.current_identity  # also restores a request from before a resume
         if await self.consent.hear(prompt, identity.agent_id) and identity.enabled:
-            await self._resume.remember()
+            await self._write_note()
         await self.lines.hear(prompt)
 
 

@@ -15,14 +15,7 @@ from agent_memory.integrations.amplifier.identity import (
     read_host_rules,
 )
 from agent_memory.memory.consent_modes import Modes
-from agent_memory.memory.consent_sources import (
-    MODULES,
-    ConsentFiles,
-    find_misplaced,
-    find_own_folders,
-    limits_in,
-    read_module_rules,
-)
+from agent_memory.memory.consent_sources import MODULES, ConsentFiles, find_own_folders, limits_in, read_module_rules
 from agent_memory.memory.consent_state import SWITCHES, ConsentRule, ConsentState
 from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.settings import ServiceSettings
@@ -101,10 +94,6 @@ class SessionConsent:
         except AgentMemoryError:
             agent_id = None  # the tools report it
         return self.resolve(settings, agent_id).is_switched_off
-
-    def find_misplaced(self) -> list[str]:
-        """Return warnings about host settings without effect."""
-        return find_misplaced(find_working_folder(self._coordinator))
 
     async def hear(self, prompt: str, agent_id: str | None) -> bool:
         """Follow a request in a prompt; return True if it changed something."""

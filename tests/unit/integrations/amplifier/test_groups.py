@@ -36,6 +36,16 @@ async def test_what_is_said_of_the_session_goes_before_what_is_said_of_all(
     await session.release()
 
 
+async def test_tenant_of_a_sub_session_ends_the_default_agent() -> None:
+    root = session_of()
+    assert root.identity().agent_id == "me"
+    child = session_of("child-1", "root-1")
+    child.group_settings.add_settings("ann", None)
+    assert (root.identity().agent_id, child.identity().agent_id) == (None, None)
+    await child.release()
+    await root.release()
+
+
 async def test_a_sub_session_has_the_group_of_its_root() -> None:
     root = session_of(tenant="ann")
     child = session_of("child-1", "root-1")

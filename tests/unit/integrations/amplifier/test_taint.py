@@ -11,7 +11,7 @@ import pytest
 
 from agent_memory.integrations.amplifier import session as host_session
 from agent_memory.integrations.amplifier.messages import iter_tool_calls
-from agent_memory.integrations.amplifier.notes import SessionNote, SessionNotes, SessionResume
+from agent_memory.integrations.amplifier.notes import SessionNote, SessionNotes
 from agent_memory.integrations.amplifier.taint import UntrustedTools
 from agent_memory.settings import ToolSettings
 from tests.support import coordinator_of, memory_of, plan
@@ -364,9 +364,10 @@ async def test_a_session_whose_host_keeps_no_conversation_is_no_trouble(make_ses
     assert session.caller.trust == "medium"
 
 
-async def test_of_two_notes_at_once_the_newer_is_the_last(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tainted: list[str] = []
-    resume = SessionResume("root-1", lambda: root, lambda: SessionNote("bob", is_tainted=bool(tainted)))
+async def test_of_two_notes_at_once_the_newer_is_the_last(
+    make_session: Sessions, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = make_session("root-1", settings={"agent_id": "bob"})
     remember, newer_is_written = SessionNotes.remember, threading.Event()
 
     def slow_when_clean(self: SessionNotes, session_id: str, note: SessionNote) -> None:
@@ -377,8 +378,8 @@ async def test_of_two_notes_at_once_the_newer_is_the_last(root: Path, monkeypatc
             newer_is_written.set()
 
     monkeypatch.setattr(SessionNotes, "remember", slow_when_clean)
-    older = asyncio.create_task(resume.remember())
+    session.taint.note_foreign_result()
     await asyncio.sleep(0)
-    tainted.append("web_fetch")
-    await asyncio.gather(older, resume.remember())
+    session.taint.note("web_fetch")
+    await session.release()
     assert SessionNotes(root).recall("root-1").is_tainted
