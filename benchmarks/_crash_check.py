@@ -238,7 +238,7 @@ def _check_shard(service: MemoryService, findings: Findings) -> None:
         return
     from agent_memory.engines.shard_process.shard import Shard  # loads the engine, in a process that ends soon
 
-    store, state = storage._replica, Shards(storage.folder).state(name)  # noqa: SLF001 - what it must agree with
+    store, state = storage.opened, Shards(storage.folder).state(name)
     assert state is not None
     memories: dict[str, Memory] = {
         each.id: each for each in store.refresh().records.values() if each.id not in store.state.since(state.seq)

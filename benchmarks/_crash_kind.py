@@ -52,7 +52,7 @@ def kind_named(name: str) -> Kind[Any]:
 def open_records(kind: Kind[Any], root: Path, clock: Clock = utc_now) -> RecordStorage[Any]:
     """Open the agent's records of a kind."""
     files = Files(kind, folder_of(AGENT, root), _SETTINGS, clock)
-    return RecordStorage(files.backend(files.open))
+    return RecordStorage(files.backend())
 
 
 class RecordVictim(Victim):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.journal import Change, Entry, JournalWriter, Update
 from agent_memory.journal.reader import JournalReader
 from agent_memory.journal.rewriting import Rewriting
-from agent_memory.store import replica
+from agent_memory.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -50,10 +50,10 @@ def _forget_one_by_one() -> None:
         records: list[Memory] = [self.state.records[each] for each in chain]
         for each in chain:
             change = Change("delete", self.kind.name, each)
-            self.log.commit(self._absorb, lambda change=change: ([change], None))
+            self.change(lambda _, change=change: ([change], None))
         return records
 
-    replica.Replica.forget = forget  # type: ignore[assignment, method-assign]
+    Store.forget = forget  # type: ignore[assignment, method-assign]
 
 
 def _compact_in_place() -> None:

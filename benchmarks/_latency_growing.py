@@ -96,7 +96,7 @@ class Agent:
     @property
     def index(self) -> AnnIndex:
         """The dense side of its search."""
-        index = self.storage.opened.replica.index.vectors
+        index = self.storage.opened.index.vectors
         assert isinstance(index, AnnIndex)
         return index
 
@@ -107,7 +107,7 @@ class Agent:
 
     def search(self, filters: dict[str, Any] | None = None) -> None:
         """Search as `storage.search` does, the query's vector being known."""
-        store, vector = self.storage._replica, self.vector()  # noqa: SLF001
+        store, vector = self.storage.opened, self.vector()
         found = store.search(*asked(question(self._rng), vector, filters))
         assert found.ranking.mode == "hybrid"
 
@@ -142,7 +142,7 @@ class Agent:
         samples = []
         while not migrating.done():
             started = time.perf_counter()
-            await self.storage._worker.run(self.search)  # noqa: SLF001
+            await self.storage.worker.run(self.search)
             samples.append(time.perf_counter() - started)
             await asyncio.sleep(0.02)
         await migrating

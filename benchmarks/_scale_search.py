@@ -27,7 +27,7 @@ from benchmarks._scale_data import run, sampled_for, settings_of, timed_for, wri
 if TYPE_CHECKING:
     from agent_memory.index import Question
     from agent_memory.models import Memory, SearchRequest
-    from agent_memory.store.replica import Replica
+    from agent_memory.store.store import Store
 
 FILTERS: Final[dict[str, dict[str, Any]]] = {
     "one category in nine": {"category": "decision"},
@@ -47,7 +47,7 @@ class Searcher:
         rounds: Calls of each kind at most.
     """
 
-    def __init__(self, replica: Replica[Memory], size: int, rounds: int) -> None:
+    def __init__(self, replica: Store[Memory], size: int, rounds: int) -> None:
         self._replica, self._size, self._rounds = replica, size, rounds
         self._vectors = queries(size, rounds)
         self._number = 0
@@ -93,7 +93,7 @@ async def asking(root: Path, size: int, rounds: int) -> list[Figure]:
     """Measure what only reads."""
     service = MemoryService(FileStorage(AGENT, settings=settings_of(root, "local")), settings_of(root, "local"))
     await service.storage.prepare(None)
-    figures = Searcher(service.storage.opened.replica, size, rounds).figures()
+    figures = Searcher(service.storage.opened, size, rounds).figures()
     await service.list_recent()
     figures.append(figure("list_recent, 10 memories", size, await timed_for(service.list_recent, rounds)))
     figures.append(figure("status", size, await timed_for(service.status, max(_WARM, rounds // 10))))
@@ -105,7 +105,7 @@ async def catching_up(root: Path, size: int, rounds: int) -> list[Figure]:
     """Measure how long it takes to read what another process has written meanwhile; without a model."""
     storage = FileStorage(AGENT, settings=settings_of(root))
     await storage.prepare()
-    replica, figures, first = storage.opened.replica, [], size
+    replica, figures, first = storage.opened, [], size
     for lines in LINES:
         samples = []
         for _ in range(min(_WRITES, rounds)):

@@ -3,11 +3,10 @@
     python -m benchmarks._scale_store WHAT ROOT SIZE ROUNDS
 
 WHAT is `one by one` or `in bulk`. One caller who waits for each answer; eight callers who do, all the time; eight who
-store at the same moment, again and again; eight who store while a sync is under way, which goes on until all have
-written; and many memories in one call. Without a model: embedding comes behind the answer. A store goes the way of the
-tools, through `MemoryService`, redaction included. Processor time is that of all threads of the process from the call
-to the answer, also for what is done behind earlier answers meanwhile, such as the scratchpad's file. Syncs are those of
-the journal. Prints figures as JSON.
+store at the same moment, again and again; eight who store while a sync is under way; and many memories in one call.
+Without a model: embedding comes after the answer. A store goes the way of the tools, through `MemoryService`, redaction
+included. Processor time is that of all threads of the process from the call to the answer, also for what is done in the
+background meanwhile, such as the scratchpad's file. Syncs are those of the journal. Prints figures as JSON.
 """
 
 from __future__ import annotations
@@ -127,7 +126,7 @@ async def one_by_one(root: Path, size: int, rounds: int) -> list[Figure]:
 async def in_groups(journal: Path, storer: Storer, size: int, rounds: int) -> list[Figure]:
     """Measure eight callers, each with its own pace and then all at the same moment."""
     syncs, each = Syncs(journal), storer.texts()
-    waiting = [await _waiting(journal, storer, syncs) for _ in range(rounds)]
+    waiting = [await _waiting(storer, syncs) for _ in range(rounds)]
     syncs.count = 0
 
     async def caller() -> None:
@@ -149,26 +148,19 @@ async def in_groups(journal: Path, storer: Storer, size: int, rounds: int) -> li
     ]
 
 
-async def _waiting(journal: Path, storer: Storer, syncs: Syncs) -> int:
-    """Return how many syncs are made for eight stores that were written while another one was under way."""
-    texts, begun, before = storer.texts(), syncs.count, (await asyncio.to_thread(journal.stat)).st_size
+async def _waiting(storer: Storer, syncs: Syncs) -> int:
+    """Return the number of syncs for eight stores that were asked for during another sync."""
+    texts, begun = storer.texts(), syncs.count
     syncs.may_go_on.clear()
     first = asyncio.ensure_future(storer.one(next(texts)))
     while syncs.count == begun:  # noqa: ASYNC110 - a thread of the storage begins it
         await asyncio.sleep(_LOOK)
     others = [asyncio.ensure_future(storer.one(next(texts))) for _ in range(CALLERS)]
-    while _lines(journal, before) < 1 + CALLERS:  # noqa: ASYNC110 - a thread of the storage writes them
-        await asyncio.sleep(_LOOK)
+    await asyncio.sleep(_LOOK)  # each of them asks
     syncs.may_go_on.set()
     await asyncio.gather(first, *others)
     await storer.service.settle()
     return syncs.count - begun - 1
-
-
-def _lines(journal: Path, behind: int) -> int:
-    with journal.open("rb") as file:
-        file.seek(behind)
-        return file.read().count(b"\n")
 
 
 async def in_bulk(root: Path, size: int, _rounds: int) -> list[Figure]:

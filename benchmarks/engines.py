@@ -72,7 +72,7 @@ async def session(way: str, root: Path, size: int, rounds: int) -> list[Figure]:
     if isinstance(storage, VectorStorage):
         assert await storage.caught_up(_PATIENCE)
         figures.append(amount("until it is asked", size, time.perf_counter() - began, "s"))
-    figures += Searcher(storage.opened.replica, size, rounds).figures()
+    figures += Searcher(storage.opened, size, rounds).figures()
     figures.append(amount("private memory", size, memory_of(os.getpid()).private, "MB"))
     await storage.close()
     return figures

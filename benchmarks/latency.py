@@ -85,7 +85,7 @@ async def measure(root: Path, size: int, rounds: int) -> list[Figure]:
     first = time.perf_counter() - started
     figures = [figure("keyword search, first after start", size, [first], 300 if size <= _SMALL else None)]
     await storage.prepare()
-    store = storage._replica  # noqa: SLF001 - the synchronous core: no thread hop in the figure
+    store = storage.opened
 
     def keyword() -> None:
         index = store.index
@@ -123,7 +123,7 @@ def search_in_process(root: str, size: int, rounds: int, barrier: Any, results: 
     async def work() -> None:
         storage = FileStorage(AGENT, root)
         await storage.prepare()
-        store, rng = storage._replica, random.Random(os.getpid())  # noqa: SLF001
+        store, rng = storage.opened, random.Random(os.getpid())
         vectors = cycle(queries(size, rounds))
         await asyncio.to_thread(barrier.wait)
 

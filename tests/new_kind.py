@@ -36,4 +36,4 @@ THING = Kind(
 def open_things(root: Path, clock: Clock = utc_now, embedder: Any = None, **settings: Any) -> RecordStorage[Thing]:
     """Return bob's things."""
     files = Files(THING, folder_of("bob", root), ServiceSettings(**{"embedder": "none", **settings}), clock, embedder)
-    return RecordStorage(files.backend(files.open))
+    return RecordStorage(files.backend())

@@ -70,7 +70,6 @@ WRITING_CALLS = {
 
 # What storage is told to keep is cleaned at its one door, or was: nothing else may say so.
 MAKES_REDACTED = "store/cleaning.py"
-PROMISES = "store/protocols.py"
 DOORS = {"store", "store_many", "update"}
 
 # The one write path: only the service changes what is stored. The manager is a public class of its own.
@@ -235,14 +234,13 @@ def test_no_backend_has_a_door_of_its_own() -> None:
     own = {
         f"{place_of(path)} {kind.name}.{part.name}"
         for path in sources()
-        if layer_of(path) in {"engines", "store"} and place_of(path) != PROMISES
+        if layer_of(path) in {"engines", "store"}
         for kind in ast.walk(parsed(path))
         if isinstance(kind, ast.ClassDef)
         for part in kind.body
         if isinstance(part, ast.AsyncFunctionDef) and part.name in DOORS
     }
-    names = {f"store/memory_storage.py MemoryStorage.{door}" for door in DOORS}  # of arguments; they pass on
-    assert own == {f"store/record_storage.py RecordStorage.{door}" for door in DOORS} | names
+    assert own == {f"store/record_storage.py RecordStorage.{door}" for door in DOORS}
 
 
 def _files_and_functions_are_short(path: Path) -> list[str]:

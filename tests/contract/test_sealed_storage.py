@@ -26,8 +26,8 @@ class AlwaysSealed(FileStorage):
     """Seals after each write, as a child does after thousands."""
 
     @override
-    async def _write(self, prepare: Any, write: Any, *, indexed: bool = True) -> Any:
-        done = await super()._write(prepare, write, indexed=indexed)
+    async def _write(self, *arguments: Any, **options: Any) -> Any:
+        done = await super()._write(*arguments, **options)
         await asyncio.to_thread(seal_up, self.folder, MEMORY, None, 1)
         await self._run(self.opened.upkeep.opening().adopt)  # type: ignore[attr-defined]
         return done
@@ -48,5 +48,5 @@ class TestSealedStorage(MemoryStorageContract):
         memory = memory_of("Uses tabs.")
         await storage.store(memory)
 
-        assert storage.opened.replica.state.table.records == {}
+        assert storage.opened.state.table.records == {}
         assert await storage.get(memory.id) == memory

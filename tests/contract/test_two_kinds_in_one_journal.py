@@ -33,7 +33,7 @@ Both = tuple[RecordStorage[Resource], RecordStorage[Topic]]
 
 def opened(kind: Kind[Any], root: Path, clock: FrozenClock, embedder: Any = None) -> RecordStorage[Any]:
     files = Files(kind, folder_of("bob", root), ServiceSettings(embedder="none"), clock, embedder)
-    return RecordStorage(files.backend(files.open))
+    return RecordStorage(files.backend())
 
 
 @pytest.fixture

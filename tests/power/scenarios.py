@@ -97,7 +97,7 @@ class Bob:
         self.journal = self.folder / self.kind.journal
         self.storage = FileStorage("bob", base / ROOT, settings=OFFLINE, clock=self.clock)
         files = Files(self.kind, self.storage.folder, OFFLINE, self.clock)
-        self.records = self.storage if self.kind is MEMORY else RecordStorage(files.backend(files.open))
+        self.records = self.storage if self.kind is MEMORY else RecordStorage(files.backend())
 
     def memory(self, content: str, **fields: Any) -> Any:
         text = {self.kind.text: content}

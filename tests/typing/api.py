@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agent_memory.store.protocols import Movable, Storage, Versioned
+    from agent_memory.store.record_storage import RecordStorage
 
 
 async def with_the_service() -> None:
@@ -131,6 +131,6 @@ async def when_it_fails() -> str:
     return ""
 
 
-def what_a_storage_promises(storage: MemoryStorage) -> tuple[Storage[Memory], Versioned[Memory], Movable]:
-    """One object keeps all three protocols, whatever its backend."""
-    return storage, storage, storage
+def what_a_storage_promises(storage: MemoryStorage) -> RecordStorage[Memory]:
+    """One class has all methods, whatever the backend."""
+    return storage

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from agent_memory.errors import EmbeddingError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -155,3 +155,54 @@ def checked_matrix(rows: Sequence[Any] | NDArray[Any], *, count: int, dimension:
         raise EmbeddingError(f"{source} returned a vector that cannot be normalised", code="vector_not_finite")
     unit: Matrix = (matrix / lengths).astype(np.float32)
     return unit
+
+
+class TextEmbeddings(Protocol):
+    """Vectors for the texts of one kind of record, or the reason why there are none."""
+
+    @property
+    def is_there(self) -> bool:
+        """True if there is an embedder."""
+
+    @property
+    def is_ready(self) -> bool:
+        """True if queries can be embedded."""
+
+    @property
+    def is_warm(self) -> bool:
+        """True if a search has nothing to wait for."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing could be found by its embedding."""
+
+    @property
+    def cost(self) -> float:
+        """US dollars that the embedder has charged so far."""
+
+    async def ready(self, patience: float | None) -> bool:
+        """Wait until searches use embeddings too; return True if they do."""
+
+    async def warm_up(self) -> None:
+        """Wait while model and first texts of a search make progress."""
+
+    async def finish(self) -> int:
+        """Embed the first pending texts; return the number still pending.
+
+        Called when a session ends.
+        """
+
+    def embedded(self, texts: Sequence[str]) -> Matrix | None:
+        """Return a unit vector for each text; None where none can be made. Blocking."""
+
+    def fill_later(self) -> None:
+        """Embed what is missing, without waiting for it."""
+
+    def forget(self, texts: Iterable[str]) -> None:
+        """Drop the cached vectors of deleted texts, except those that other records share."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return the state of embedding, for people."""
+
+    def close(self) -> None:
+        """Stop embedding."""

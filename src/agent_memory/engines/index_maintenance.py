@@ -66,7 +66,7 @@ class IndexMaintenance:
         sync: Holds the index.
     """
 
-    can_migrate: Final = True
+    can_migrate = True
 
     def __init__(
         self, indexed: Indexed, *, wanted: bool, batch: int = 100, options: IndexOptions = DEFAULT_OPTIONS
@@ -118,7 +118,7 @@ class IndexMaintenance:
             built = await _build(self._indexed, self._options, progress, batch=self._batch, activate=True)
             self.backend = _VECTOR
         await self._worker.run(self.sync.step)  # releases the earlier index
-        self.after_write()
+        self.look_after(is_changed=True)
         return built
 
     async def _read_whole(self) -> None:
@@ -163,20 +163,16 @@ class IndexMaintenance:
 
     # -- upkeep -------------------------------------------------------------------------------------------------------
 
-    def before_search(self) -> None:
-        """See to the index in the background, unless that was done a moment ago."""
-        self._seal()
-        if asyncio.get_running_loop().time() >= self._looked + self._options.limits.look_seconds:
-            self.after_write()
-
     def after_compaction(self) -> None:
         """Remove segments with texts that were purged; the engine holds no text."""
         self._indexed.sealing.after_compaction()
 
-    def after_write(self) -> None:
-        """See to the index in the background, unless that is being done."""
+    def look_after(self, *, is_changed: bool) -> None:
+        """See `IndexUpkeep`."""
         self._seal()
         loop = asyncio.get_running_loop()
+        if not is_changed and loop.time() < self._looked + self._options.limits.look_seconds:
+            return
         busy = self._task is not None and not self._task.done() and self._task.get_loop() is loop
         if not self._closed and not busy:
             self._looked = loop.time()
@@ -185,7 +181,7 @@ class IndexMaintenance:
     def _seal(self) -> None:
         """See to the segments while files are searched, and will be."""
         if self.backend == _FILE and not self._building.is_taken:
-            self._indexed.sealing.before_search()
+            self._indexed.sealing.look_after()
 
     async def caught_up(self, patience: float) -> bool:
         """Wait until this process holds the index and has read every memory; False after `patience` seconds."""
@@ -194,7 +190,7 @@ class IndexMaintenance:
         while not await self._worker.run(lambda: self.sync.is_current):
             if loop.time() > deadline:
                 return False
-            self.after_write()
+            self.look_after(is_changed=True)
             await asyncio.sleep(0.02)
         return True
 
@@ -203,14 +199,13 @@ class IndexMaintenance:
         if self._task is not None:
             await asyncio.wait({self._task})
 
-    def health(self) -> dict[str, Any]:
-        """Return how the engine stands, for people; empty while the files alone are searched."""
-        return {"index": self.sync.describe()} if self.backend == _VECTOR else {}
-
-    def troubles(self) -> list[Trouble]:
-        """Return what keeps searches from using the index."""
-        trouble = trouble_of_engine(self.sync.describe()) if self.backend == _VECTOR else None
-        return [] if trouble is None else [trouble]
+    def describe(self) -> tuple[dict[str, Any], list[Trouble]]:
+        """Return the state of the engine and what keeps searches from using it; empty while files are searched."""
+        if self.backend != _VECTOR:
+            return {}, []
+        state = self.sync.describe()
+        trouble = trouble_of_engine(state)
+        return {"index": state}, [] if trouble is None else [trouble]
 
     async def close(self) -> None:
         """Close the index and end the task; the next search starts both again."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.logs import get_logger
-from agent_memory.store.threaded import WARM_AT_ONCE
+from agent_memory.store.store import WARM_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from agent_memory.engines.ann_index import AnnIndex
     from agent_memory.engines.shard_process import EngineClient
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.store.replica import Replica
     from agent_memory.store.segment_upkeep import Sealing
     from agent_memory.store.shards import Shards, ShardState
+    from agent_memory.store.store import Store
     from agent_memory.store.worker import Worker
 
 log = get_logger(__name__)
@@ -59,13 +59,13 @@ class Indexed:
     """
 
     folder: AgentFolder
-    replica: Replica[Any]
+    replica: Store[Any]
     candidates: AnnIndex
     embeddings: EmbeddingService[Any]
     worker: Worker
     prepare: Callable[[float | None], Awaitable[bool]]
     sizes: Callable[[], Awaitable[tuple[int, float]]]
-    whole: Callable[[], Replica[Any]]
+    whole: Callable[[], Store[Any]]
     sealing: Sealing[Any]
 
 
@@ -107,7 +107,12 @@ class IndexSync:
     @property
     def is_current(self) -> bool:
         """Whether this process holds a shard, has read every memory, and needs no other shard."""
-        return self.is_holding and self._outdated() is None and self._replica.warm(0)
+        return self.is_holding and self._outdated() is None and self._has_read(0)
+
+    def _has_read(self, at_most: int) -> bool:
+        """Read what is new and the words of up to `at_most` memories; return True if all are read."""
+        self._replica.refresh()
+        return self._replica.warm(at_most)
 
     def step(self) -> float | None:
         """Do a few milliseconds of work; return after how many seconds there is more, None when there is none.
@@ -158,7 +163,7 @@ class IndexSync:
             return None
         if not self._embeddings.is_ready:
             return None if self._embeddings.describe()["status"] == "failing" else _LATER
-        if not self._replica.warm(WARM_AT_ONCE):
+        if not self._has_read(WARM_AT_ONCE):
             return _SOON
         state = self._shards.state(shard)
         if (unfit := self._unfit(state)) is not None or state is None:
@@ -206,7 +211,7 @@ class IndexSync:
         """See whether the shard can be searched, and is worth it."""
         if not client.is_idle:
             client.reply()
-        if not self._replica.warm(WARM_AT_ONCE):
+        if not self._has_read(WARM_AT_ONCE):
             return _SOON
         self.needs_build = self._outdated()
         return None

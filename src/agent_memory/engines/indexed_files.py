@@ -19,11 +19,10 @@ from agent_memory.models.kind import R
 from agent_memory.store.engine_requirements import is_installed, no_engine_error
 from agent_memory.store.files import ranking_of
 from agent_memory.store.shards import Shards
-from agent_memory.store.threaded import Opened
+from agent_memory.store.store import Store
 
 if TYPE_CHECKING:
     from agent_memory.store.files import Files
-    from agent_memory.store.replica import Replica
 
 _SAMPLED: Final = 1_000
 """The latest records, whose mean length stands for that of all."""
@@ -42,7 +41,7 @@ class IndexedFiles(Generic[R]):
         self._files, self._wanted, self._options = files, wanted, options
         self._index: IndexMaintenance | None = None
 
-    def open(self, storage: Any) -> Opened[R]:
+    def open(self, storage: Any) -> Store[R]:
         """Open the records and their index for a storage.
 
         Raises:
@@ -62,21 +61,23 @@ class IndexedFiles(Generic[R]):
             raise no_engine_error(embeddings)
         wanted = self._wanted if self._index is None else self._index.sync.wanted  # as it was in the process before
         is_indexed = wanted or Shards(files.folder).active()[0] == "vector"  # an engine's answers need every vector
-        replica, sealing = files.from_segments(embeddings, storage.thread, whole=is_indexed)
+        store, sealing = files.open_segments(embeddings, storage.worker, whole=is_indexed)
 
         async def sizes() -> tuple[int, float]:
             latest = (await storage.browse(Listing(filters=EVERYTHING, limit=_SAMPLED))).records
             characters = sum(len(files.kind.text_of(record)) for record in latest)
             return await storage.count(), characters / max(1, len(latest))
 
-        def whole() -> Replica[R]:
-            read = files.replica(SearchIndex(ranking_of(files.settings), candidates))
-            read.refresh()
-            return read
+        def read_whole() -> Store[R]:
+            index = SearchIndex(ranking_of(files.settings), candidates)
+            whole = Store(files.kind, files.folder.agent_id, files.log(), index, files.clock)
+            whole.embeddings, whole.upkeep = store.embeddings, store.upkeep
+            whole.refresh()
+            return whole
 
         indexed = Indexed(
-            files.folder, replica, candidates, embeddings, storage.thread, storage.prepare, sizes, whole, sealing
+            files.folder, store, candidates, embeddings, storage.worker, storage.prepare, sizes, read_whole, sealing
         )
         batch = files.settings.migration_batch_size
-        self._index = IndexMaintenance(indexed, wanted=wanted, batch=batch, options=options)
-        return Opened(replica, embeddings, self._index)
+        store.upkeep = self._index = IndexMaintenance(indexed, wanted=wanted, batch=batch, options=options)
+        return store

@@ -5,7 +5,7 @@ The journal stays the truth and the ranking stays the same; only who names the n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from agent_memory.engines.index_maintenance import DEFAULT_OPTIONS, IndexMaintenance, IndexOptions
 from agent_memory.engines.indexed_files import IndexedFiles
@@ -72,9 +72,7 @@ class MigratableStorage(FileStorage):
     @property
     def index(self) -> IndexMaintenance:
         """The vector engine of this agent."""
-        upkeep = self.opened.upkeep
-        assert isinstance(upkeep, IndexMaintenance)
-        return upkeep
+        return cast("IndexMaintenance", super().index)
 
     async def caught_up(self, patience: float) -> bool:
         """See `IndexMaintenance.caught_up`."""

@@ -53,12 +53,21 @@ _POINTLESS_EXPONENT: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One operation on one record: `put`, `patch`, `delete`, `touch` or `mark`."""
+    """One operation on one record: `put`, `patch`, `delete`, `touch` or `mark`.
+
+    Attributes:
+        op: Name of the operation.
+        kind: Kind of the record.
+        id: ID of the record.
+        data: Fields of the record, or what else the operation takes.
+        record: Validated record after the change, where the change was decided; None where it was read from a file.
+    """
 
     op: str
     kind: str
     id: str
     data: dict[str, Any] = field(default_factory=dict)
+    record: object = field(default=None, compare=False, repr=False)
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as they stand in a line."""

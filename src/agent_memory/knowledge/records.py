@@ -82,7 +82,7 @@ class Knowledge:
 
         def opened(kind: Kind[Any], own: ServiceSettings) -> RecordStorage[Any]:
             files = Files(kind, self.folder, own, clock, embedder if own is settings else None, grace)
-            return RecordStorage(files.backend(files.open))
+            return RecordStorage(files.backend())
 
         self.resources: RecordStorage[Resource] = opened(RESOURCE, settings)
         without = settings.model_copy(update={"embedder": "none"})  # their passages have vectors; marks need none

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from agent_memory.memory.audit import AuditLog
     from agent_memory.memory.caller import Caller, Report
     from agent_memory.models import SearchResults
-    from agent_memory.store.protocols import Reporting
+    from agent_memory.store.memory_storage import MemoryStorage
 
 
 class Degradation:
@@ -25,7 +25,7 @@ class Degradation:
         report: Sends events.
     """
 
-    def __init__(self, storage: Reporting, report: Report) -> None:
+    def __init__(self, storage: MemoryStorage, report: Report) -> None:
         self._storage = storage
         self._report = report
         self._known: dict[str, str] = {}  # component -> code of what was last reported as an event

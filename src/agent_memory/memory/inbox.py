@@ -81,7 +81,7 @@ class InboxReader:
         self._folder = folder_of(service.agent_id, settings.storage_root)
         plain = settings.model_copy(update={"embedder": "none"})
         files = Files(CANDIDATE, self._folder, plain, clock, None, _NONE)
-        self._kept: RecordStorage[Candidate] = RecordStorage(files.backend(files.open))
+        self._kept: RecordStorage[Candidate] = RecordStorage(files.backend())
         self._list = PurgeList(self._folder.path)
 
     async def waiting(self) -> list[Candidate]:

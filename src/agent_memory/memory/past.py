@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agent_memory.memory.scratchpad_sync import ScratchpadSync
     from agent_memory.models import RecordVersion
     from agent_memory.store.past import RecordChange
-    from agent_memory.store.protocols import Releasing
+    from agent_memory.store.record_storage import RecordStorage
 
 _STAYS: Final = IDENTITY | ACCESS
 """A change of a memory leaves these fields alone; so does taking one back."""
@@ -53,7 +53,7 @@ class Past:
     """
 
     def __init__(
-        self, storage: Releasing[Memory], writes: Writes, pad: ScratchpadSync, purged: PurgeList | None = None
+        self, storage: RecordStorage[Memory], writes: Writes, pad: ScratchpadSync, purged: PurgeList | None = None
     ) -> None:
         self._storage = storage
         self._writes = writes

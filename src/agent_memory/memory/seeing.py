@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from agent_memory.memory.caller import Caller
     from agent_memory.models import Memory
-    from agent_memory.store.protocols import Storage
+    from agent_memory.store.record_storage import RecordStorage
 
 
 def is_seen(memory: Memory, caller: Caller) -> bool:
@@ -22,7 +22,7 @@ def is_seen(memory: Memory, caller: Caller) -> bool:
     return sees(caller.group, memory.facets)
 
 
-async def check_seen(storage: Storage[Memory], caller: Caller, ids: Iterable[object], outcome: str = "") -> None:
+async def check_seen(storage: RecordStorage[Memory], caller: Caller, ids: Iterable[object], outcome: str = "") -> None:
     """Refuse to name a memory of another group, as if there were none.
 
     Args:
@@ -42,7 +42,7 @@ async def check_seen(storage: Storage[Memory], caller: Caller, ids: Iterable[obj
             raise UnknownIdError(f"There is no memory {quoted(str(one))}{outcome}.")
 
 
-async def check_referred(storage: Storage[Memory], caller: Caller, values: object, aim: str) -> None:
+async def check_referred(storage: RecordStorage[Memory], caller: Caller, values: object, aim: str) -> None:
     """Refuse fields of a memory that name one of another group.
 
     Raises:

@@ -11,6 +11,7 @@ from agent_memory.models.search import filters_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agent_memory.index import Hit
     from agent_memory.memory.caller import Caller
     from agent_memory.models import Memory, MemorySearchResult
     from agent_memory.store.memory_storage import MemoryStorage
@@ -57,11 +58,16 @@ async def is_near(storage: MemoryStorage, text: str, memory: Memory, caller: Cal
 
 
 async def _search(storage: MemoryStorage, text: str, caller: Caller) -> Sequence[MemorySearchResult]:
-    """Return all hits, or none if storage fails."""
+    """Return the hits that may be similar, or none if storage fails."""
     try:
-        return await storage.search(text, _CANDIDATES, filters_of(None).within(caller.group), patience=0)
+        return await storage.find_hits(text, _CANDIDATES, filters_of(None).within(caller.group), _may_be_similar)
     except StorageError:
         return []
+
+
+def _may_be_similar(hit: Hit) -> bool:
+    """Return True if a hit is near enough to compare, by meaning or by words."""
+    return hit.parts.get("cosine", 0.0) >= _MIN_COSINE or hit.parts.get("share", 0.0) >= _MIN_SHARE
 
 
 def choose_similar(hits: Sequence[MemorySearchResult]) -> list[Memory]:

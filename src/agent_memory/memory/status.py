@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agent_memory.memory.scratchpad_manager import ScratchpadManager
     from agent_memory.models import Memory
     from agent_memory.settings import ServiceSettings
-    from agent_memory.store.protocols import Reporting, Versioned
+    from agent_memory.store.record_storage import RecordStorage
     from agent_memory.store.trouble import Trouble
 
 
@@ -39,7 +39,7 @@ ATTENTION: Final = (
 
 
 async def describe_status(  # noqa: PLR0913 - each by its name
-    storage: Versioned[Memory],
+    storage: RecordStorage[Memory],
     manager: ScratchpadManager,
     settings: ServiceSettings,
     now: datetime,
@@ -101,7 +101,7 @@ async def describe_status(  # noqa: PLR0913 - each by its name
 
 
 async def _health(
-    storage: Reporting,
+    storage: RecordStorage[Memory],
     folder: AgentFolder | None,
     now: datetime,
     troubles: Sequence[Trouble],

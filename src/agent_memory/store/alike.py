@@ -5,27 +5,27 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.store.replica import shown_rows
+from agent_memory.store.store import shown_rows
 
 if TYPE_CHECKING:
     from agent_memory.models.kind import R
-    from agent_memory.store.replica import Replica
+    from agent_memory.store.store import Store
 
 _SPARE: Final = 2
 """How many times as many records are looked up as are wanted: some are replaced or have expired."""
 
 
-def alike(replica: Replica[R], text: str, count: int, *, most_unread: int | None = None) -> list[R] | None:
+def alike(store: Store[R], text: str, count: int, *, most_unread: int | None = None) -> list[R] | None:
     """Return the valid records that share most with a text by their words, best first.
 
     Args:
-        replica: Where they are.
+        store: Records to compare with.
         text: What they are compared with.
         count: How many.
         most_unread: Return None rather than read the words of more records than these; None reads all.
     """
-    state, now = replica.refresh(), replica.clock()
-    if most_unread is not None and replica.index.unread > most_unread:
+    state, now = store.refresh(), store.clock()
+    if most_unread is not None and store.index.unread > most_unread:
         return None
-    found = replica.index.alike(text, _SPARE * count, among=shown_rows(state, now, superseded=False))
+    found = store.index.alike(text, _SPARE * count, among=shown_rows(state, now, superseded=False))
     return list(islice((record for one in found if state.is_valid(record := state.records[one], now)), count))

@@ -39,11 +39,25 @@ class Answer(Generic[R]):
 
 
 def answer_of(
-    ranking: Ranking, records: Mapping[str, R], request: SearchRequest, *, looks_back: bool = False
+    ranking: Ranking,
+    records: Mapping[str, R],
+    request: SearchRequest,
+    keeps: Callable[[Hit], bool] | None = None,
+    *,
+    looks_back: bool = False,
 ) -> Answer[R]:
-    """Return the best `request.limit` hits with their records; the rest are rejected if asked to explain."""
+    """Return the best `request.limit` hits with their records; the rest are rejected if asked to explain.
+
+    Args:
+        ranking: All hits, best first.
+        records: Records by ID; loading one costs more than ranking it.
+        request: Limit, and whether to explain.
+        keeps: Returns True for a hit that is wanted; None wants all.
+        looks_back: As in `Answer`.
+    """
     hits, cut = ranking.hits[: request.limit], ranking.hits[request.limit :] if request.explain else ()
     late = tuple([Rejected(hit.id, "beyond_limit", hit.parts) for hit in cut])
+    hits = hits if keeps is None else tuple([hit for hit in hits if keeps(hit)])
     ranking = replace(ranking, hits=hits, rejected=late + ranking.rejected)
     return Answer(ranking, tuple([records[hit.id] for hit in hits]), looks_back)
 

@@ -1,14 +1,9 @@
-"""`ChangeLog`: what a replica asks of what keeps the changes; and the log that is a journal in a folder.
-
-Two ways to let one writer win: behind a file's lock the other writers wait (here), on a server the client
-that was second looks again and decides anew (`agent_memory.engines.qdrant`).
-"""
+"""`FileLog`: the changes of one agent's records in a journal, and when a compaction of it pays."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from agent_memory.files.atomic import read_json, signature
 from agent_memory.files.lock import WAIT_SECONDS
@@ -22,134 +17,35 @@ from agent_memory.store.compaction_policy import CompactionPolicy, is_counted
 from agent_memory.store.shards import describe_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
     from datetime import date, timedelta
     from typing import Any
 
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.journal import Entry, Receipt
+    from agent_memory.journal import Entry
     from agent_memory.models import Kind
+    from agent_memory.store.protocols import Absorb, Decide, Settle
     from agent_memory.store.state import State
 
 T = TypeVar("T")
-Settle = Callable[[], object]
-Absorb = Callable[[Update], None]
-"""Takes in what is new, before and after a decision."""
-Decide = Callable[[], tuple[list[Change], T]]
-"""Returns the changes to make upon what was absorbed, and the answer; may be asked more than once."""
-
-
-class ChangeLog(Protocol):
-    """The changes of one agent's records, in order. For one thread."""
-
-    @property
-    def is_near(self) -> bool:
-        """Whether a look costs next to nothing."""
-
-    @property
-    def grace(self) -> timedelta | None:
-        """How long at least the text of what is forgotten stays; None: not at all."""
-
-    @property
-    def watermark(self) -> tuple[str, int]:
-        """(generation, seq) up to which this object has read."""
-
-    @property
-    def rewritten(self) -> int:
-        """How often another program was found to have rewritten the changes."""
-
-    def looks_like(self) -> object:
-        """Return what tells, without reading, whether something was written since; None where only a look tells."""
-
-    def poll(self, *, thorough: bool = False) -> Update:
-        """Return what is new since the last call.
-
-        Raises:
-            StorageError: It cannot be read.
-        """
-
-    def hold(self, wait: float) -> AbstractContextManager[None]:
-        """Keep other writers out for the length of a block, in whichever thread, so that `commit` need not wait.
-
-        Args:
-            wait: Seconds.
-
-        Raises:
-            BusyError: Another writer was in for so long.
-            StorageError: There is nothing to be held.
-        """
-
-    def commit(self, absorb: Absorb, decide: Decide[T]) -> T:
-        """Catch up, decide, and make the changes as one; no other writer's come in between.
-
-        Raises:
-            StorageError: Nothing was written, unless the message says that this is not known.
-        """
-
-    def take_receipt(self) -> Settle | None:
-        """Return what makes durable what the last `commit` wrote or relied upon; None where nothing is left to be done.
-
-        Until it has returned nothing may be acknowledged. It raises `StorageError` (`unknown`) where that failed.
-        """
-
-    def pays_to_compact(self, state: State[Any]) -> bool:
-        """Tell whether a compaction is worth its time now."""
-
-    def compacting(self, grace: timedelta | None = None) -> AbstractContextManager[Callable[[Absorb], bool]]:
-        """Get ready, in whichever thread, to drop what was forgotten or replaced longer ago than `grace`.
-
-        Args:
-            grace: The log's own time when omitted.
-
-        Yields:
-            What does it, to be called like `commit`; tells whether the next look has to follow. It takes milliseconds,
-            with the lock; that look may take longer.
-
-        Raises:
-            BusyError: Another process does the same.
-            StorageError: The log is as it was.
-        """
-
-    def naming(self, record_ids: Collection[str] | None) -> list[Entry]:
-        """Return at least what is still known about some records, in order; None asks for those that were deleted.
-
-        Raises:
-            UnsupportedError: This log keeps no past.
-            StorageError: It cannot be read.
-        """
-
-    def report(self) -> tuple[list[str], list[str]]:
-        """Return what is wrong, and what else a person should know, a sentence each."""
-
-    def note_current(self, count: int) -> None:
-        """Record the current journal and its number of records; never raises."""
-
-    def keep_lost(self, records: Mapping[str, Mapping[str, Any]]) -> object:
-        """Write down records that another program removed.
-
-        Raises:
-            StorageError: They could not be written.
-        """
 
 
 class FileLog:
     """A `ChangeLog` in an agent's folder: the lock lets one writer in at a time.
 
     Args:
-        kind: The records. A compaction reads them and those of the kinds beside them in the journal; lines of others
-            stay as they are.
-        folder: Where the file lies.
+        kind: Kind of the records. A compaction reads them and those of the other kinds in the journal; lines of unknown
+            kinds stay as they are.
+        folder: Folder of the agent.
         clock: Source of the present.
-        grace: How long what was forgotten or replaced can be brought back.
+        grace: Time for which forgotten and replaced texts can be restored.
         wait: Seconds to wait for another process that is writing.
 
     Attributes:
-        journal: The file.
-        policy: What a compaction would drop.
+        journal: Journal of the records.
+        policy: Counts of what a compaction would drop.
     """
-
-    is_near: Final = True
 
     def __init__(
         self,
@@ -159,7 +55,7 @@ class FileLog:
         grace: timedelta = GRACE,
         wait: float = WAIT_SECONDS,
     ) -> None:
-        self.grace = grace
+        self._grace = grace
         self._kind = kind
         self._folder = folder
         self._clock = clock
@@ -168,7 +64,7 @@ class FileLog:
         self.journal = Journal(path, self._kinds, clock=clock, wait=wait, grace=grace, look_where=folder.look_where)
         self.policy = CompactionPolicy(grace)
         self._generation = ""
-        self._receipt: Receipt | None = None
+        self._has_described = False
         self._looked_on: date | None = None
 
     @property
@@ -183,7 +79,7 @@ class FileLog:
 
     def looks_like(self) -> object:
         """See `ChangeLog`; some 2 µs, which each request of a session pays."""
-        return signature(self.journal.path)  # None where it cannot be looked at: reading it says why
+        return signature(self.journal.path)  # None where that fails: reading it says why
 
     def poll(self, *, thorough: bool = False) -> Update:
         """See `ChangeLog`; `thorough` reads the whole file again."""
@@ -193,22 +89,17 @@ class FileLog:
         """See `ChangeLog`."""
         return self.journal.hold(wait)
 
-    def commit(self, absorb: Absorb, decide: Decide[T]) -> T:
+    def commit(self, absorb: Absorb, decide: Decide[T]) -> tuple[T, Settle]:
         """See `ChangeLog`. Holds the lock for as long as it takes."""
         with self.journal.appending() as writer:
             absorb(self._counted(writer.update))
             changes, answer = decide()
             if changes:
                 absorb(self._counted(Update([writer.append(changes)])))
-                if changes[0].op == "put":  # under the lock, or it might replace what a migration has just written
-                    describe_folder(self._folder)
-        self._receipt = writer.receipt
-        return answer
-
-    def take_receipt(self) -> Settle | None:
-        """See `ChangeLog`."""
-        receipt, self._receipt = self._receipt, None
-        return receipt.settle if receipt is not None else None
+                if not self._has_described and changes[0].op == "put":
+                    describe_folder(self._folder)  # under the lock, or it might replace what a migration has written
+                    self._has_described = True
+        return answer, writer.receipt.settle if writer.receipt is not None else None
 
     def pays_to_compact(self, state: State[Any]) -> bool:
         """Return True if a rewrite pays off; see `ChangeLog`.
@@ -221,12 +112,12 @@ class FileLog:
         if self._looked_on == now.date() or self.policy.is_of_today(now):
             return False
         self._looked_on = now.date()
-        return state.has_expired(now - self.grace)
+        return state.has_expired(now - self._grace)
 
     @contextlib.contextmanager
     def compacting(self, grace: timedelta | None = None) -> Iterator[Callable[[Absorb], bool]]:
         """See `ChangeLog`."""
-        until = self._clock() - (self.grace if grace is None else grace)
+        until = self._clock() - (self._grace if grace is None else grace)
 
         def has_ended(put: Change) -> bool:
             return put.kind in self._kinds and expired_before(put.data, until)
@@ -273,7 +164,8 @@ class FileLog:
         return keep_lost(self.journal.path, records)
 
     def _counted(self, update: Update) -> Update:
-        header, generation = self.journal.reader.header, self.watermark[0]
+        header = self.journal.reader.header
+        generation = header.generation if header is not None else ""
         if update.reset or (update.entries and self.policy.is_empty):
             self.policy.clear(header.last_seq if header else 0)
         elif header is not None and self._generation and generation != self._generation:

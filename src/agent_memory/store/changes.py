@@ -6,6 +6,7 @@ a lock, or again after a lost race.
 
 from __future__ import annotations
 
+import copy
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -109,7 +110,7 @@ def to_update(
         raise ValidationError(f"{record_id} cannot replace itself; nothing was changed.")
     if record_id in state.table.invalid:  # a patch upon a record that is wrong would be without effect
         return [_put(state, after)], None
-    return [Change("patch", state.kind.name, record_id, _difference(before, after))], None
+    return [Change("patch", state.kind.name, record_id, _difference(before, after), after)], None
 
 
 def to_update_many(state: State[R], changes: Mapping[str, Mapping[str, Any]]) -> tuple[list[Change], None]:
@@ -192,7 +193,17 @@ def to_touch(state: State[R], record_ids: Collection[str]) -> tuple[list[Change]
 
 
 def _put(state: State[R], record: R) -> Change:
-    return Change("put", state.kind.name, record.id, record.to_record())
+    return Change("put", state.kind.name, record.id, record.to_record(), _detach(record))
+
+
+def _detach(record: R) -> R:
+    """Return a record that shares no list and no dictionary with its caller."""
+    containers = {name: value for name, value in vars(record).items() if value and isinstance(value, list | dict)}
+    if not containers:
+        return record
+    detached = copy.copy(record)
+    vars(detached).update(copy.deepcopy(containers))
+    return detached
 
 
 def _stored_again(state: State[R], records: Iterable[R]) -> list[Change]:

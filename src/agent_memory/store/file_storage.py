@@ -54,4 +54,4 @@ class FileStorage(MemoryStorage):
         settings = settings or ServiceSettings()
         self.folder = folder_of(agent_id, storage_root or settings.storage_root)
         files = Files(MEMORY, self.folder, settings, clock, embedder, grace, patience)
-        super().__init__(files.backend(files.open))
+        super().__init__(files.backend())

@@ -1,4 +1,4 @@
-"""`Files`: the records of one kind in an agent's folder, as a storage opens them."""
+"""`Files`: the records of one kind in an agent's folder, and how a storage opens them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from agent_memory.models.kind import R
 from agent_memory.store.change_log import FileLog
 from agent_memory.store.engine_requirements import cannot_migrate_error
 from agent_memory.store.other_journals import hashes_elsewhere
-from agent_memory.store.replica import Replica
 from agent_memory.store.segment_upkeep import Sealing
 from agent_memory.store.shortlist import Shortlist
-from agent_memory.store.threaded import Backend, Opened
+from agent_memory.store.storage_edge import Backend
+from agent_memory.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,15 +39,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Files(Generic[R]):
-    """Where the records of one kind lie, and how they are searched.
+    """The files of the records of one kind of an agent, and how they are searched.
 
     Attributes:
-        kind: Of which kind.
-        folder: The agent's.
-        settings: Ranking and embedder.
+        kind: Kind of the records.
+        folder: Folder of the agent.
+        settings: Ranking, embedder and waiting times.
         clock: Source of the present.
-        embedder: One of the caller's own, instead of that of `settings`.
-        grace: How long what was forgotten or replaced can be brought back.
+        embedder: Embedder of the caller, instead of that of `settings`.
+        grace: Time for which forgotten and replaced texts can be restored.
         patience: As in `Backend`.
     """
 
@@ -63,34 +63,37 @@ class Files(Generic[R]):
         """Have whoever opens a file of this folder look for the key where the settings say."""
         take_keys_from(self.folder.path.parent, self.settings.encryption)
 
-    def backend(self, opening: Callable[[Any], Opened[R]]) -> Backend[R]:
-        """Return what a storage of these files is made of."""
+    def backend(self, opening: Callable[[Any], Store[R]] | None = None) -> Backend[R]:
+        """Return the backend of a storage of these files.
+
+        Args:
+            opening: Opens them for a storage; `open` when omitted.
+        """
         return Backend(
             self.kind,
             self.folder.agent_id,
             self.clock,
-            opening,
+            opening or self.open,
+            why_immovable=partial(cannot_migrate_error, self.settings),
             grace=self.grace,
             wait=self.settings.lock_timeout,
             patience=self.patience,
             shortlist=Shortlist(self.kind, self.folder),
         )
 
-    def open(self, storage: Any) -> Opened[R]:
-        """Open the records, to be searched in this process: what is sealed, and what the journal says behind that."""
-        embeddings = self.embeddings(DenseIndex)
-        replica, sealing = self.from_segments(embeddings, storage.thread)
-        return Opened(replica, embeddings, sealing)
+    def open(self, storage: Any) -> Store[R]:
+        """Open the records, to be searched in this process: what is sealed, and what the journal has after that."""
+        return self.open_segments(self.embeddings(DenseIndex), storage.worker)[0]
 
-    def from_segments(
-        self, embeddings: EmbeddingService[Any], thread: Worker, *, whole: bool = False
-    ) -> tuple[Replica[R], Sealing[R]]:
+    def open_segments(
+        self, embeddings: EmbeddingService[Any], worker: Worker, *, whole: bool = False
+    ) -> tuple[Store[R], Sealing[R]]:
         """Return the records, and what seals them.
 
         Args:
-            embeddings: Their vectors.
-            thread: Whose the records are.
-            whole: Use no segments, and read all that the journal says.
+            embeddings: Vectors of their texts.
+            worker: Thread of the records.
+            whole: Use no segments, and read the whole journal.
         """
         if is_encrypted(self.folder.path):  # what is derived is kept in this process alone
             whole = True
@@ -98,13 +101,14 @@ class Files(Generic[R]):
                 data_key(self.folder.path)
                 remove_derived(self.folder)  # a process that was under way when encryption began may leave some
         log, opening = self.log(), cache(partial(_opening_of, self, embeddings))
-        found: tuple[Any, ...] = (SearchIndex(ranking_of(self.settings), embeddings.index), self.clock)
+        content: tuple[Any, ...] = (SearchIndex(ranking_of(self.settings), embeddings.index), self.clock)
         if not whole and self.folder.has_segments(self.kind.name) and numpy_if_there() is not None:
             sealed = opening().open(log)
-            found = (sealed.index, self.clock, sealed.records, sealed.unembedded)
-        replica = Replica(self.kind, self.folder.agent_id, log, *found)
-        why = partial(cannot_migrate_error, self.settings)
-        return replica, Sealing(replica, opening, self.folder, why, thread, is_embedded=lambda: embeddings.is_settled)
+            content = (sealed.index, self.clock, sealed.records, sealed.unembedded)
+        store = Store(self.kind, self.folder.agent_id, log, *content)
+        sealing = Sealing(store, opening, self.folder, worker, is_embedded=lambda: embeddings.is_settled)
+        store.embeddings, store.upkeep = embeddings, sealing
+        return store, sealing
 
     def log(self) -> FileLog:
         """Return the log of the records."""
@@ -115,10 +119,6 @@ class Files(Generic[R]):
         others = partial(hashes_elsewhere, self.folder, self.kind)
         key = partial(key_for, self.folder.path)
         return EmbeddingService(self.settings, self.folder.vectors, make_index, self.embedder, others, key)
-
-    def replica(self, index: SearchIndex) -> Replica[R]:
-        """Return the records, with an empty search index that is theirs from now on."""
-        return Replica(self.kind, self.folder.agent_id, self.log(), index, self.clock)
 
 
 def ranking_of(settings: ServiceSettings) -> RankingSettings:

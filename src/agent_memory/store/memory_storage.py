@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import override
-
 from agent_memory.errors import UnknownIdError
 from agent_memory.models import Memory, MemorySearchResult, SearchRequest, SearchResults, filters_of
 from agent_memory.redaction import quoted
@@ -13,24 +11,15 @@ from agent_memory.store.record_storage import RecordStorage
 from agent_memory.store.trouble import weakness
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from agent_memory.index import Hit
-    from agent_memory.models import RecordVersion, SearchFilters
+    from agent_memory.models import SearchFilters
     from agent_memory.store.answer import Answer
-    from agent_memory.store.cleaning import Redacted
 
 
 class MemoryStorage(RecordStorage[Memory]):
-    """One agent's memories. Made as a `FileStorage`, a `VectorStorage` or by `detect_storage`.
-
-    Asynchronous at this edge, synchronous below: each call runs in the storage's own worker thread, one at a time,
-    reads and writes each in the order of the calls; a read does not wait for a write that waits for another process.
-    A cancelled call still finishes; its result is dropped.
-
-    Nothing gets past the redactor: what is stored or changed has its secrets taken out, unless it is marked as
-    `Redacted`.
-    """
+    """One agent's memories; see `RecordStorage`. Made as a `FileStorage`, a `VectorStorage` or by `detect_storage`."""
 
     async def search(
         self,
@@ -77,6 +66,23 @@ class MemoryStorage(RecordStorage[Memory]):
             results.degraded = weakness(results, self.embedding_status())
         return results
 
+    async def find_hits(
+        self, text: str, limit: int, filters: SearchFilters, keeps: Callable[[Hit], bool]
+    ) -> Sequence[MemorySearchResult]:
+        """Return the wanted hits among the best `limit` matches, without waiting for a model or vectors.
+
+        Args:
+            text: Text to search for.
+            limit: Number of matches to look at.
+            filters: Conditions every result meets.
+            keeps: Returns True for a hit that is wanted; the memories of the others are not loaded.
+
+        Raises:
+            StorageError: The memories cannot be read.
+        """
+        request = SearchRequest(text, limit, self._clock(), filters, patience=0)
+        return _results_of(await self.answer(request, keeps))
+
     async def update_access_stats(self, memory_id: str) -> None:
         """Count one access.
 
@@ -87,106 +93,6 @@ class MemoryStorage(RecordStorage[Memory]):
         if await self.get(memory_id) is None:
             raise UnknownIdError(f"There is no memory {quoted(memory_id)}.")
         await self.touch([memory_id])
-
-    # The arguments' names are part of what is promised: a program may give them by name.
-
-    @override
-    async def store(self, memory: Memory | Redacted[Memory], *, unique: bool = False) -> str:
-        """Store a memory without its secrets and return its ID.
-
-        It is on disk when this returns. With `unique`, a text that is known already (see `get_duplicate_key`) is not
-        stored: its ID is returned.
-
-        Raises:
-            ValidationError: The id is taken by another text, the memory is another agent's, supersedes an unknown one,
-                or is nothing but a secret.
-            StorageError: Nothing was written.
-        """
-        return await super().store(memory, unique=unique)
-
-    @override
-    async def store_many(self, memories: Sequence[Memory | Redacted[Memory]]) -> None:
-        """Keep memories that are not there yet, all or none; what they supersede need not be there.
-
-        Raises:
-            ValidationError: As for `store`, or one would replace itself through others; nothing was stored.
-            StorageError: Nothing was written, unless the message says that this is not known.
-        """
-        await super().store_many(memories)
-
-    @override
-    async def get(self, memory_id: str) -> Memory | None:
-        """Return one memory, also a superseded or expired one, or None."""
-        return await super().get(memory_id)
-
-    @override
-    async def update(
-        self, memory_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]], *, expect_seq: int | None = None
-    ) -> Memory:
-        """Change fields of a memory and return it as it is now; None gives a field its default again.
-
-        Args:
-            memory_id: Which.
-            changes: The new values.
-            expect_seq: Change nothing unless this is the number of the memory's last change; see `Storage.update`.
-
-        Raises:
-            ConflictError: The memory's last change has another number.
-            UnknownIdError: There is no such memory.
-            ValidationError: A field is unknown, cannot be changed, or its value is wrong; nothing was written.
-            StorageError: Nothing was written.
-        """
-        return await super().update(memory_id, changes, expect_seq=expect_seq)
-
-    @override
-    async def delete(self, memory_id: str) -> Memory:
-        """Forget a memory, together with the older versions that it replaced, and return it.
-
-        Raises:
-            UnknownIdError: There is no such memory.
-            StorageError: Nothing was written.
-        """
-        return await super().delete(memory_id)
-
-    @override
-    async def touch(self, memory_ids: Collection[str]) -> None:
-        """Count one access of each memory; unknown ids are skipped.
-
-        Raises:
-            StorageError: Nothing was written.
-        """
-        await super().touch(memory_ids)
-
-    @override
-    async def history(self, memory_id: str) -> list[RecordVersion[Memory]]:
-        """Return the known versions of a memory, oldest first, also of one that was forgotten; accesses are none.
-
-        Raises:
-            UnsupportedError: This storage keeps no versions.
-            StorageError: They cannot be read.
-        """
-        return await super().history(memory_id)
-
-    @override
-    async def forgotten_with(self, memory_id: str) -> list[Memory]:
-        """Return what forgetting a memory took, itself first; `store_many` brings it back.
-
-        Raises:
-            UnknownIdError: It was not forgotten, or so long ago that its text is gone for good.
-            UnsupportedError: This storage keeps nothing of what was forgotten.
-            StorageError: They cannot be read.
-        """
-        return await super().forgotten_with(memory_id)
-
-    @override
-    async def older_versions(self, memory_id: str) -> list[str]:
-        """Return the ids that a memory replaced, directly or through others, newest first."""
-        return await super().older_versions(memory_id)
-
-    @override
-    async def was_forgotten(self, content: str) -> bool:
-        """Tell whether this text was stored once, was forgotten, and stands in the log still."""
-        return await super().was_forgotten(content)
 
 
 def build_result(memory: Memory, hit: Hit, **fields: Any) -> MemorySearchResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 Progress = Callable[[str, int, int], Awaitable[None]]
 """Called with the stage (embed, load, index, check, switch), the number of steps done and the number of all steps."""
@@ -60,3 +61,19 @@ class Estimate:
     count: int
     seconds: float
     dollars: float
+
+
+class MovableIndex(Protocol):
+    """Index of an agent that can be moved to the vector engine."""
+
+    async def estimate(self) -> Estimate:
+        """Return the expected cost of `migrate`."""
+
+    async def migrate(self, progress: Progress | None = None) -> Built:
+        """Build an index and answer from it."""
+
+    async def migration_begun(self) -> bool:
+        """Return True if a migration was begun and has neither ended nor failed."""
+
+    async def note_migration(self, *, begun: bool) -> None:
+        """Record that a migration has begun, or has ended."""

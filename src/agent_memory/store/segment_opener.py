@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder
     from agent_memory.index import DenseIndex, RankingSettings
     from agent_memory.models import Kind
-    from agent_memory.store.change_log import ChangeLog
-    from agent_memory.store.replica import Replica
+    from agent_memory.store.protocols import ChangeLog
+    from agent_memory.store.store import Store
 
 PLACE: Final = "place"
 """In the notes of segments: where in the journal they end."""
@@ -158,7 +158,7 @@ class Opening(Generic[R]):
         if isinstance(log, FileLog):
             drop_purged(self._folder.segments(self._kind.name), log.journal)
 
-    def adopt(self, replica: Replica[R]) -> bool:
+    def adopt(self, replica: Store[R]) -> bool:
         """Let a replica take new segments into use, if it has read as far as they go; tell whether it did."""
         if self._is_in_use(replica):
             return False
@@ -171,7 +171,7 @@ class Opening(Generic[R]):
         replica.adopt(opened.records, opened.index, opened.unembedded)
         return True
 
-    def _is_in_use(self, replica: Replica[R]) -> bool:
+    def _is_in_use(self, replica: Store[R]) -> bool:
         """Tell whether a replica has the segments that are listed, and all of their vectors that there are."""
         sealed = replica.index.corpus.sealed
         if sealed is None:

@@ -231,6 +231,20 @@ def describe_folder(folder: AgentFolder) -> None:
             replace_file(folder.metadata, json.dumps(note, indent=2).encode() + b"\n", durable=False)
 
 
+def roll_back(folder: AgentFolder) -> bool:
+    """Answer from the files alone from now on; return True if searches did not before.
+
+    Raises:
+        StorageError: Nothing has changed.
+    """
+    shards = Shards(folder)
+    if shards.active()[0] != "vector":
+        return False
+    shards.switch("file", None)
+    shards.sweep()
+    return True
+
+
 def _is_name(shard: str) -> bool:
     """Tell whether this can name a shard's folder; the switch is a file, which a person may have edited."""
     return _SHARD.fullmatch(shard) is not None

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.store.recency import Order
-    from agent_memory.store.replica import Replica
     from agent_memory.store.shortlist import Shortlist
+    from agent_memory.store.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +58,20 @@ class Shown(Generic[R]):
         """Whether `keep` has something to keep."""
         return self._asked is not None and self._shortlist is not None
 
-    def recent(self, replica: Replica[R], order: Order) -> list[R]:
+    def recent(self, store: Store[R], order: Order) -> list[R]:
         """Return what a scratchpad is chosen from."""
         self._asked = order
-        looked = replica.log.looks_like()
+        looked = store.log.looks_like()
         found = None
-        if self._shortlist is not None and not replica.log.watermark[1]:
-            known = self._shortlist.read(order, replica.clock())
+        if self._shortlist is not None and not store.log.watermark[1]:
+            known = self._shortlist.read(order, store.clock())
             found = known if known is not None and all(map(order.admits, known)) else None
         if found is None:
-            found = replica.refresh().recent(order, replica.clock())
+            found = store.refresh().recent(order, store.clock())
         self._known = _Known.of(looked, found, found)
         return found
 
-    def is_known_true(self, replica: Replica[R], shown: Sequence[R], now: datetime) -> bool:
+    def is_known_true(self, store: Store[R], shown: Sequence[R], now: datetime) -> bool:
         """Tell whether records may be shown on since nothing was written: for 50 some 5 µs, which each request pays.
 
         That nothing was written since the last look does not suffice: that look may have been another's, such as the
@@ -79,30 +79,30 @@ class Shown(Generic[R]):
         less than 1 µs for each record of which a newer version was read.
         """
         known = self._known
-        if known.looked is None or known.looked != replica.log.looks_like():
+        if known.looked is None or known.looked != store.log.looks_like():
             return False
         if known.until is not None and known.until <= now:
             return False
         records = known.records
         return all((one := records.get(each.id)) is each or _says_the_same(each, one) for each in shown)
 
-    def still_true(self, replica: Replica[R], shown: Sequence[R]) -> bool:
+    def still_true(self, store: Store[R], shown: Sequence[R]) -> bool:
         """Tell whether records may be shown on, whoever changed something meanwhile."""
-        looked, state, now = replica.log.looks_like(), replica.refresh(), replica.clock()
+        looked, state, now = store.log.looks_like(), store.refresh(), store.clock()
         current = [one for each in shown if (one := state.get(each.id)) is not None and state.is_valid(one, now)]
         if len(current) < len(shown) or not all(map(_says_the_same, shown, current)):
             return False
         self._known = _Known.of(looked, shown, current)
         return True
 
-    def keep(self, replica: Replica[R]) -> None:
+    def keep(self, store: Store[R]) -> None:
         """Keep what the next start needs, unless this one read nothing or was asked for nothing."""
         order, self._asked = self._asked, None
-        if order is None or self._shortlist is None or not replica.log.watermark[1]:
+        if order is None or self._shortlist is None or not store.log.watermark[1]:
             return
         with contextlib.suppress(StorageError):
-            state = replica.refresh()
-            self._shortlist.write(order, state, replica.log.watermark[1], replica.clock())
+            state = store.refresh()
+            self._shortlist.write(order, state, store.log.watermark[1], store.clock())
 
     def drop(self) -> None:
         """Remove what is kept: something in it was forgotten or reworded."""

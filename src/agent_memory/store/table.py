@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, cast
 
 import pydantic
 
@@ -102,7 +102,7 @@ class RecordTable(Generic[R]):
 
         A change that would break the data model leaves the record as it was and is noted in `invalid`.
         """
-        changed: dict[str, None] = {}
+        changed: dict[str, R | None] = {}  # the record as its last change knows it
         name, raw = self._kind.name, self._raw
         sealed = self._sealed_among(entries)
         broken_before = {record_id: self.as_in_journal(record_id) for record_id in self.invalid}
@@ -117,9 +117,9 @@ class RecordTable(Generic[R]):
                 elif change.op == "put":
                     self.traces.pop(change.id, None)
                 if apply_change(raw, change, entry.at):
-                    changed[change.id] = None
+                    changed[change.id] = cast("R | None", change.record)
                     self.touched_at[change.id] = entry.seq
-        rebuilt = {record_id: self._rebuild(record_id) for record_id in changed}
+        rebuilt = {record_id: self._rebuild(record_id, record) for record_id, record in changed.items()}
         self._before = ({}, {})
         if broken := rebuilt.keys() & self.invalid.keys():
             rebuilt |= self._last_good(broken, entries, broken_before)
@@ -157,15 +157,22 @@ class RecordTable(Generic[R]):
             else:
                 self.traces[change.id] = trace
 
-    def _rebuild(self, record_id: str) -> R | None:
+    def _rebuild(self, record_id: str, record: R | None = None) -> R | None:
+        """Return a record from what the journal has, None for a deleted or invalid one.
+
+        Args:
+            record_id: ID of the record.
+            record: The record, where it was validated before it was written.
+        """
         raw = self._raw.get(record_id)
         if raw is None:
             self.records.pop(record_id, None)
             self.invalid.pop(record_id, None)
             return None
         old_raw, old_records = self._before
-        record = old_records.get(record_id)
-        if record is None or old_raw.get(record_id) != raw:
+        if record is None and old_raw.get(record_id) == raw:
+            record = old_records.get(record_id)
+        if record is None:
             try:
                 record = self._kind.load(self._agent_id, record_id, raw)
             except pydantic.ValidationError as error:

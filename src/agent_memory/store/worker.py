@@ -1,7 +1,7 @@
-"""Threads of one storage, so that synchronous code below never blocks the event loop and never runs twice at once.
+"""The threads of one storage: an event loop never blocks, and calls of the store run one at a time, in their order.
 
-One thread has the state: all that looks at it or changes it runs there, in the order of the calls. What waits does so
-elsewhere, so that searches go on meanwhile: for the folder's lock, for a sync, for the compaction of a journal.
+All calls of the store run in one thread, the syncs of what they wrote included. Two more threads exist only while they
+are needed: one that waits for another process's lock, so that searches go on meanwhile, and one that compacts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     Hold = Callable[[float], AbstractContextManager[object]]
-    """Returns what holds the lock for the length of a block, after so many seconds of waiting at most."""
+    """Returns a context manager that holds the lock, after at most so many seconds of waiting."""
     Settle = Callable[[], object] | None
     """Returns when what was written is on the disk."""
 
@@ -32,244 +32,308 @@ S = TypeVar("S")
 T = TypeVar("T")
 log = get_logger(__name__)
 
-Thread = Literal["compacting", "writing", "state", "settling"]
-_THREADS: Final[tuple[Thread, ...]] = ("compacting", "writing", "state", "settling")
-"""Each may wait for those behind it."""
+ThreadName = Literal["compacting", "waiting", "store"]
+_THREADS: Final[tuple[ThreadName, ...]] = ("compacting", "waiting", "store")
+"""Each may wait for those after it."""
 _TOGETHER: Final = 16
-"""Writes that take the lock once: searches, and other processes that write, wait for some 3 ms."""
+"""Writes under one lock: searches, and other processes that write, wait for some 3 ms."""
 
 
 @dataclass(slots=True, eq=False)
-class _Write:
+class QueuedWrite:
     """A change that waits for its turn.
 
     Attributes:
-        asked: When it was asked for.
-        prepare, look, function: See `Worker.write`.
-        told: Gets the answer.
-        prepared, answer, settle: What they returned.
+        asked: Time of the request, on the monotonic clock.
+        prepare: As in `Worker.write`.
+        get_hold: As in `Worker.write`.
+        function: As in `Worker.write`.
+        outcome: Receives the answer or the error.
+        prepared: Result of `prepare`.
+        answer: First result of `function`.
+        settle: Second result of `function`.
     """
 
     asked: float
-    prepare: Callable[[], Any]
-    look: Callable[[], Hold]
+    prepare: Callable[[], Any] | None
+    get_hold: Callable[[], Hold]
     function: Callable[[Any], tuple[Any, Settle]]
-    told: Future[Any]
+    outcome: Future[Any]
     prepared: Any = None
     answer: Any = None
     settle: Settle = None
 
-    def is_ready(self) -> bool:
-        """Prepare it; tell whether there is anything left to be written."""
-        return self._goes_well(self._prepare)
+    def is_prepared(self) -> bool:
+        """Prepare the write; return True if something is left to be written."""
+        try:
+            self.prepared = self.prepare() if self.prepare is not None else None
+        except BaseException as error:  # noqa: BLE001 - as an executor does: the caller receives it
+            self.outcome.set_exception(error)
+            return False
+        return True
 
     def is_written(self) -> bool:
-        """Write it; tell whether it is to be acknowledged."""
-        return self._goes_well(self._write)
-
-    def acknowledge(self) -> None:
-        """Make it durable, and answer."""
-        if self._goes_well(self.settle or bool):
-            self.told.set_result(self.answer)
-
-    def _prepare(self) -> None:
-        self.prepared = self.prepare()
-
-    def _write(self) -> None:
-        self.answer, self.settle = self.function(self.prepared)
-
-    def _goes_well(self, function: Callable[[], object]) -> bool:
+        """Write; return True if the write is to be acknowledged."""
         try:
-            function()
-        except BaseException as error:  # noqa: BLE001 - as an executor does: whoever asked is told
-            self.told.set_exception(error)
+            self.answer, self.settle = self.function(self.prepared)
+        except BaseException as error:  # noqa: BLE001 - as above
+            self.outcome.set_exception(error)
             return False
         return True
 
 
 class Worker:
-    """Threads that are started by the first call for them, and run calls in their order.
+    """Threads that start with the first call for them, and run calls in their order.
 
     A forked child starts threads of its own: threads do not survive a fork, and waiting for the parent's would hang.
 
     Args:
-        name: Of the threads.
+        name: First part of the names of the threads.
         patience: Seconds to wait for a lock.
+        follow_up: Called in the thread of the store after writes, once for all that are queued; None for nothing.
     """
 
-    def __init__(self, name: str, patience: float = WAIT_SECONDS) -> None:
+    def __init__(
+        self, name: str, patience: float = WAIT_SECONDS, follow_up: Callable[[], object] | None = None
+    ) -> None:
         self._name = name
         self._patience = patience
-        self._went = 0.0
-        self._pools: dict[Thread, ThreadPoolExecutor] = {}
+        self._follow_up = follow_up
+        self._has_follow_up = False
+        self._last_write = 0.0
+        self._pools: dict[ThreadName, ThreadPoolExecutor] = {}
         self._pid = 0
-        self._writes: deque[_Write] = deque()
+        self._writes: deque[QueuedWrite] = deque()
+        self._is_parked = False
         self._shared: dict[Hashable, Future[Any]] = {}
+        self._latest: Future[Any] = Future()
 
-    async def run(self, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-        """Run `function` in the thread of the state; cancelling the wait does not stop the call."""
-        return await _result(self._start("state", function, *args, **kwargs))
+    async def run(self, function: Callable[..., T], *args: Any) -> T:
+        """Run `function` in the thread of the store; cancelling the wait does not stop the call."""
+        return await _wait_for(self._start("store", function, *args))
 
     async def run_shared(self, key: Hashable, function: Callable[[], T]) -> T:
-        """Do as `run`, once for all who ask before it begins; they have asked for the same if the key is the same."""
-        self._begin_anew_in_a_child()
-        mine: Future[T] = _promise()
-        shared = self._shared.setdefault(key, mine)
-        if shared is mine:
+        """Run as `run`, once for all callers with the same key that ask before it begins."""
+        self._start_again_in_child()
+        own: Future[T] = _make_promise()
+        shared = self._shared.setdefault(key, own)
+        if shared is own:
             try:
-                self._start("state", _run_once, self._shared, key, function, mine)
+                self._start("store", _run_once, self._shared, key, function, own)
             except RuntimeError:
                 self._shared.pop(key, None)
                 raise
-        return await _result(shared)
-
-    def submit_shared(self, key: Hashable, function: Callable[[], object]) -> None:
-        """Do as `submit`, unless the same is queued already and has not begun."""
-        self._begin_anew_in_a_child()
-        mine: Future[object] = _promise()
-        if self._shared.setdefault(key, mine) is mine:
-            try:
-                self._start("state", _run_once, self._shared, key, lambda: _logged(function), mine)
-            except RuntimeError:  # see `submit`
-                self._shared.pop(key, None)
+        return await _wait_for(shared)
 
     async def write(
-        self, prepare: Callable[[], S], look: Callable[[], Hold], function: Callable[[S], tuple[T, Settle]]
+        self,
+        function: Callable[[S], tuple[T, Settle]],
+        get_hold: Callable[[], Hold],
+        prepare: Callable[[], S] | None = None,
     ) -> T:
-        """Change the state with the folder's lock held, and wait until that is on the disk; writes keep their order.
+        """Change the store under the folder's lock and wait until the change is on the disk; writes keep their order.
 
-        A write waits for the lock from when it is its turn, not from when it got in line: writes of this process before
-        it are no reason to give up. Where none gets the lock, all that wait by then give up together. Those that wait
-        when it is had are written under it one after the other, and are told after the sync that all of them share.
+        Writes that are queued when the lock is taken are written under it one after the other, and share a sync. Where
+        another process has the lock, they wait for it in a thread of their own. A write waits from when it is its turn,
+        not from when it was queued: writes of this process before it are no reason to give up. Those that still wait
+        after their time give up together.
 
         Args:
-            prepare: Runs where writes wait: no search waits for it.
-            look: Catches up before the lock is taken, in the thread of the state; returns what takes it.
-            function: Changes what `prepare` returned; returns the answer, and what makes it durable.
+            function: Changes the store with what `prepare` returned; returns the answer, and what makes it durable.
+            get_hold: Returns what takes the lock; called in the thread of the store.
+            prepare: Work of milliseconds that no search waits for; None for nothing to do.
 
         Raises:
             BusyError: No write of this process got the lock for the length of its patience.
         """
-        self._begin_anew_in_a_child()
-        one = _Write(time.monotonic(), prepare, look, function, _promise())
-        self._writes.append(one)
-        # The sync is begun by the thread, not by the caller, who may be gone by then.
+        self._start_again_in_child()
+        write = QueuedWrite(time.monotonic(), prepare, get_hold, function, _make_promise())
+        self._writes.append(write)
+        # The sync is begun by the thread, not by the caller, who may be cancelled by then.
         try:
-            self._start("writing", self._write_waiting)
+            self._start("store", self._write_queued)
         except RuntimeError:  # it is being closed
-            if one in self._writes:
-                self._writes.remove(one)
+            if write in self._writes:
+                self._writes.remove(write)
                 raise
-        return await _result(one.told)
+        return await _wait_for(write.outcome)
 
-    async def aside(self, function: Callable[..., T], *args: Any) -> T:
-        """Run what takes seconds and needs no state, one at a time."""
-        return await _result(self._start("compacting", function, *args))
+    async def run_aside(self, function: Callable[..., T], *args: Any) -> T:
+        """Run what takes seconds and needs no store, one call at a time."""
+        return await _wait_for(self._start("compacting", function, *args))
 
     def ask(self, function: Callable[[], T]) -> T:
-        """Do as `run`, in a thread that `aside` runs in."""
-        return self._start("state", function).result()
+        """Run as `run`; for calls of `run_aside`."""
+        return self._start("store", function).result()
 
-    def change(self, look: Callable[[], Hold], function: Callable[[], T]) -> T:
-        """Do as `write`, by itself, in a thread that `aside` runs in."""
-        one = _Write(time.monotonic(), bool, look, lambda _: (function(), None), _promise())
-        self._start("writing", self._write_together, [one])
-        answer: T = one.told.result()
+    def change(self, get_hold: Callable[[], Hold], function: Callable[[], T]) -> T:
+        """Write as `write`, without others; for calls of `run_aside`."""
+        write = QueuedWrite(time.monotonic(), None, get_hold, lambda _: (function(), None), _make_promise())
+        self._start("waiting", self._write_after_waiting, [write])
+        answer: T = write.outcome.result()
         return answer
 
-    def submit(self, function: Callable[..., object], *args: Any, thread: Thread = "state") -> None:
+    def submit(self, function: Callable[..., object], *args: Any, thread: ThreadName = "store") -> None:
         """Run `function` after what is queued, without waiting for it; an error of the library is logged.
 
-        While another thread closes the worker, nothing is run: the next start does what is left to do.
+        While another thread closes the worker nothing is run: the next start does what is left to do.
         """
         with contextlib.suppress(RuntimeError):  # what `submit` raises once the executor shuts down
-            self._start(thread, _logged, function, *args)
+            self._start(thread, _run_logged, function, *args)
 
     def close(self) -> None:
         """Wait for what is under way and end the threads; a later call starts new ones."""
-        if self._pid == os.getpid():
-            for pool in self._pools.values():
-                pool.shutdown(wait=True)
+        pools = self._pools
+        if self._pid == os.getpid() and pools:
+            pools["compacting"].shutdown()
+            with contextlib.suppress(RuntimeError):  # another thread closes it, too
+                is_busy = True
+                while is_busy:
+                    pools["store"].submit(bool).result()
+                    pools["waiting"].submit(bool).result()
+                    is_busy = self._is_parked or bool(self._writes)
+            pools["store"].shutdown()
+            pools["waiting"].shutdown()
         self._pools = {}
+        self._has_follow_up = False
 
-    def _write_waiting(self) -> None:
-        """Write what waits, up to so much; nothing if an earlier call has done so."""
-        group: list[_Write] = []
-        while self._writes and len(group) < _TOGETHER:
-            group.append(self._writes.popleft())
-        self._write_together([one for one in group if one.is_ready()])
+    def _write_queued(self) -> None:
+        """Write what is queued, up to `_TOGETHER`; nothing where another call did or does it."""
+        if self._is_parked or not self._writes:
+            return
+        group = [self._writes.popleft() for _ in range(min(len(self._writes), _TOGETHER))]
+        if any(write.prepare is not None for write in group):
+            self._park(group)
+            return
+        try:
+            with group[0].get_hold()(0.0):
+                written = self._write_all(group)
+        except BusyError:
+            self._park(group)
+        except BaseException as error:  # noqa: BLE001 - none was written; the callers receive it
+            _fail(group, error)
+        else:
+            if self._latest.running():  # this call is the last one: neither keeps another waiting
+                _acknowledge(written)
+                self._run_follow_up()
+            else:
+                self._start("waiting", self._acknowledge_aside, written)
 
-    def _write_together(self, group: Sequence[_Write]) -> None:
+    def _park(self, group: list[QueuedWrite]) -> None:
+        """Prepare a group and wait for its lock in a thread of its own; later writes stay queued behind it."""
+        self._is_parked = True
+        try:
+            self._start("waiting", self._write_parked, group)
+        except RuntimeError as error:  # it is being closed
+            self._is_parked = False
+            _fail(group, error)
+
+    def _write_parked(self, group: list[QueuedWrite]) -> None:
+        try:
+            self._write_after_waiting([write for write in group if write.is_prepared()])
+        finally:
+            self._is_parked = False
+            with contextlib.suppress(RuntimeError):  # as in `submit`
+                self._start("store", self._write_queued)
+
+    def _write_after_waiting(self, group: Sequence[QueuedWrite]) -> None:
+        """Wait for the lock, have a group written under it, and acknowledge it after the sync."""
         while group:
-            deadlines = [max(one.asked, self._went) + self._patience for one in group]
+            deadlines = [max(write.asked, self._last_write) + self._patience for write in group]
             until = min(deadlines)
             try:
-                hold = self._start("state", group[0].look).result()
+                hold = self._start("store", group[0].get_hold).result()
                 with hold(max(0.0, until - time.monotonic())):
-                    written = self._start("state", self._write_all, group).result()
+                    written = self._start("store", self._write_all, group).result()
             except BusyError as error:
-                _fail([one for one, deadline in zip(group, deadlines, strict=True) if deadline <= until], error)
-                group = [one for one, deadline in zip(group, deadlines, strict=True) if deadline > until]
+                _fail([write for write, deadline in zip(group, deadlines, strict=True) if deadline <= until], error)
+                group = [write for write, deadline in zip(group, deadlines, strict=True) if deadline > until]
                 continue
-            except BaseException as error:  # noqa: BLE001 - none of them was written; whoever asked is told
+            except BaseException as error:  # noqa: BLE001 - none was written; the callers receive it
                 _fail(group, error)
                 return
-            self._start("settling", _acknowledge, written)
+            self._acknowledge_aside(written)
             return
 
-    def _write_all(self, group: Sequence[_Write]) -> list[_Write]:
-        try:
-            return [one for one in group if one.is_written()]
-        finally:
-            self._went = time.monotonic()
+    def _acknowledge_aside(self, written: Sequence[QueuedWrite]) -> None:
+        """Queue what follows from writes before their callers can queue more; then sync and acknowledge."""
+        if not self._has_follow_up:
+            self._has_follow_up = True
+            with contextlib.suppress(RuntimeError):  # as in `submit`
+                self._start("store", self._run_follow_up)
+        _acknowledge(written)
 
-    def _begin_anew_in_a_child(self) -> None:
+    def _run_follow_up(self) -> None:
+        self._has_follow_up = False
+        if self._follow_up is not None:
+            _run_logged(self._follow_up)
+
+    def _write_all(self, group: Sequence[QueuedWrite]) -> list[QueuedWrite]:
+        try:
+            return [write for write in group if write.is_written()]
+        finally:
+            self._last_write = time.monotonic()
+
+    def _start_again_in_child(self) -> None:
         if self._pid != os.getpid():
             self._pools, self._writes, self._shared = {}, deque(), {}
+            self._is_parked = self._has_follow_up = False
             self._pid = os.getpid()
 
-    def _start(self, thread: Thread, function: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
-        self._begin_anew_in_a_child()
+    def _start(self, thread: ThreadName, function: Callable[..., T], *args: Any) -> Future[T]:
+        self._start_again_in_child()
         if not self._pools:
-            self._pools = {each: ThreadPoolExecutor(1, f"{self._name}-{each}") for each in _THREADS}
-        return self._pools[thread].submit(function, *args, **kwargs)
+            self._pools = {name: ThreadPoolExecutor(1, f"{self._name}-{name}") for name in _THREADS}
+        call = self._pools[thread].submit(function, *args)
+        if thread == "store":
+            self._latest = call
+        return call
 
 
-async def _result(work: Future[T]) -> T:
-    # Shielded, or cancelling the wait would take back a call that stands in the queue behind another.
+async def _wait_for(work: Future[T]) -> T:
+    # Shielded, or cancelling the wait would take back a call that is queued behind another.
     return await asyncio.shield(asyncio.wrap_future(work))
 
 
-def _run_once(shared: dict[Hashable, Future[Any]], key: Hashable, function: Callable[[], T], told: Future[T]) -> None:
-    shared.pop(key, None)  # who asks from now on may know of a change that this one does not see
+def _run_once(
+    shared: dict[Hashable, Future[Any]], key: Hashable, function: Callable[[], T], outcome: Future[T]
+) -> None:
+    shared.pop(key, None)  # a later caller may know of a change that this call does not see
     try:
-        told.set_result(function())
-    except BaseException as error:  # noqa: BLE001 - as an executor does: whoever asked is told
-        told.set_exception(error)
+        outcome.set_result(function())
+    except BaseException as error:  # noqa: BLE001 - as an executor does: the caller receives it
+        outcome.set_exception(error)
 
 
-def _acknowledge(written: Sequence[_Write]) -> None:
-    for one in written:
-        one.acknowledge()
+def _acknowledge(written: Sequence[QueuedWrite]) -> None:
+    """Make writes durable and answer their callers."""
+    for write in written:
+        try:
+            if write.settle is not None:
+                write.settle()
+        except BaseException as error:  # noqa: BLE001 - as above
+            write.outcome.set_exception(error)
+        else:
+            write.outcome.set_result(write.answer)
 
 
-def _fail(group: Sequence[_Write], error: BaseException) -> None:
-    for one in group:
-        if not one.told.done():
-            one.told.set_exception(error)
+def _fail(group: Sequence[QueuedWrite], error: BaseException) -> None:
+    for write in group:
+        if not write.outcome.done():
+            write.outcome.set_exception(error)
 
 
-def _promise() -> Future[Any]:
-    """Return a future that no caller who goes away can cancel."""
+def _make_promise() -> Future[Any]:
+    """Return a future that no cancelled caller can cancel."""
     promise: Future[Any] = Future()
     promise.set_running_or_notify_cancel()
     return promise
 
 
-def _logged(function: Callable[..., object], *args: Any) -> None:
+def _run_logged(function: Callable[..., object], *args: Any) -> None:
     try:
         function(*args)
     except AgentMemoryError as error:
         log.warning("background_work_failed", code=error.code, error=error.message)
-    except Exception as error:  # noqa: BLE001 - nobody waits for it, so this is the last to tell; a text may be in its words
+    except Exception as error:  # noqa: BLE001 - no caller waits for it; a text may be in its words
         log.warning("background_work_broke", error=type(error).__name__)

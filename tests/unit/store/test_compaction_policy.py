@@ -17,7 +17,7 @@ from agent_memory.store import compaction_policy
 from agent_memory.store.change_log import FileLog
 from agent_memory.store.changes import to_touch
 from agent_memory.store.compaction_policy import CompactionPolicy
-from agent_memory.store.replica import Replica
+from agent_memory.store.store import Store
 from tests.support import NOON, FrozenClock, header_of, lines_of, memory_of
 
 if TYPE_CHECKING:
@@ -93,10 +93,10 @@ async def test_what_was_just_forgotten_and_cannot_go_yet_does_not_make_every_wri
 
 def test_of_several_sessions_one_compacts(root: Path, clock: FrozenClock) -> None:
     folder = AgentFolder(root / "bob")
-    first, second = (Replica(MEMORY, "bob", FileLog(MEMORY, folder, clock), SearchIndex(), clock) for _ in range(2))
+    first, second = (Store(MEMORY, "bob", FileLog(MEMORY, folder, clock), SearchIndex(), clock) for _ in range(2))
     memory_id = first.store(memory_of("tea"), unique=False)
     for _ in range(11):
-        first.make(lambda state: to_touch(state, [memory_id]))
+        first.change(lambda state: to_touch(state, [memory_id]))
     second.refresh()  # knows that it would pay
     assert second.log.pays_to_compact(second.state)
     with first.log.compacting() as finish:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import threading
 from typing import TYPE_CHECKING
@@ -13,7 +12,6 @@ from agent_memory.journal import Journal
 from tests.support import lines_of, memory_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     import pytest
@@ -42,8 +40,7 @@ async def test_seven_that_come_during_a_sync_share_the_next_one(
     stores = [asyncio.ensure_future(storage.store(memory_of("fact 0")))]
     await asyncio.to_thread(begun.wait, 30)
     stores += [asyncio.ensure_future(storage.store(memory_of(f"fact {number}"))) for number in range(1, CALLERS)]
-    while len(lines_of(journal)) < 1 + CALLERS:
-        await storage.count()
+    await asyncio.sleep(0)  # each of them asks
     assert not any(store.done() for store in stores), "told before it was on the disk"
     all_are_there.set()
     await asyncio.gather(*stores)
@@ -92,7 +89,7 @@ async def test_those_that_wait_for_their_turn_take_the_lock_once_and_share_one_s
     monkeypatch.setattr(os, "fsync", sync)
     monkeypatch.setattr(Journal, "hold", held)
     go_on = threading.Event()
-    before = asyncio.ensure_future(storage.thread.aside(storage.thread.change, lambda: _after(go_on), bool))
+    before = asyncio.ensure_future(storage.worker.run(go_on.wait, 30))
     stores = [asyncio.ensure_future(storage.store(memory_of(f"fact {number}"))) for number in range(CALLERS)]
     await asyncio.sleep(0)  # each of them asks
     go_on.set()
@@ -105,7 +102,7 @@ async def test_those_that_wait_for_their_turn_take_the_lock_once_and_share_one_s
 async def test_one_that_is_refused_costs_those_that_are_written_with_it_nothing(storage: FileStorage) -> None:
     await storage.store(memory_of("the first also makes the files"))
     go_on = threading.Event()
-    before = asyncio.ensure_future(storage.thread.aside(storage.thread.change, lambda: _after(go_on), bool))
+    before = asyncio.ensure_future(storage.worker.run(go_on.wait, 30))
     replacing = memory_of("replaces what is not there", supersedes="mem-00000000000f")
     stores = [storage.store(memory_of("good")), storage.store(replacing), storage.store(memory_of("good, too"))]
     asked = asyncio.gather(*stores, storage.update("mem-00000000000f", {"category": "note"}), return_exceptions=True)
@@ -116,8 +113,3 @@ async def test_one_that_is_refused_costs_those_that_are_written_with_it_nothing(
     assert isinstance(second, UnknownIdError)
     assert isinstance(fourth, UnknownIdError)
     assert [memory.id async for memory in storage.iter_all()][1:] == [first, third]
-
-
-def _after(go_on: threading.Event) -> Callable[[float], AbstractContextManager[None]]:
-    go_on.wait(30)
-    return contextlib.nullcontext

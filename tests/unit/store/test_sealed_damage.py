@@ -58,7 +58,7 @@ async def texts(folder: AgentFolder) -> tuple[list[str], bool]:
     storage = opened(folder)
     found = sorted([memory.content async for memory in storage.iter_all()])
     assert sorted([each.memory.content for each in await storage.search("tea", 50)]) == found
-    sealed = storage.opened.replica.state.sealed
+    sealed = storage.opened.state.sealed
     await storage.close()
     return found, sealed is not None and len(sealed) > 0
 
@@ -105,7 +105,7 @@ async def test_what_is_damaged_is_not_merged_into_a_new_segment(folder: AgentFol
     assert b"tee 7 " not in b"".join(path.read_bytes() for path in place.glob("0*/data.npy"))
     storage = opened(folder)
     assert {memory.content for memory in [each async for each in storage.iter_all()]} >= {*TEXTS, *long}
-    assert storage.opened.replica.state.sealed is not None
+    assert storage.opened.state.sealed is not None
     await storage.close()
 
 
@@ -257,7 +257,7 @@ async def test_a_sealed_record_that_was_purged_leaves_no_vector_behind(folder: A
     assert await storage.prepare(None)
     await storage.store(memory_of("tea number4"))  # what follows a write embeds what is sealed
     assert await storage.prepare(None)
-    vectors = storage.opened.replica.index.vectors
+    vectors = storage.opened.index.vectors
     assert vectors is not None
     assert len(vectors.texts) == 5
     other = opened(folder)
@@ -277,7 +277,7 @@ async def test_segments_that_a_session_does_not_take_into_use_tell_nothing_of_it
     settings = ServiceSettings(embedder="none")
     storage = FileStorage("bob", folder.path.parent, settings=settings, embedder=EMBEDDER)
     await storage.count()
-    replica, upkeep = storage.opened.replica, storage.opened.upkeep
+    replica, upkeep = storage.opened, storage.opened.upkeep
     vectors = replica.index.vectors
     assert vectors is not None
     before = vectors.elsewhere
@@ -285,7 +285,7 @@ async def test_segments_that_a_session_does_not_take_into_use_tell_nothing_of_it
     seal(folder)
 
     assert isinstance(upkeep, Sealing)
-    assert not await storage.thread.run(upkeep.opening().adopt, replica)  # it has not read as far
+    assert not await storage.worker.run(upkeep.opening().adopt, replica)  # it has not read as far
 
     assert vectors.elsewhere is before
     await storage.close()

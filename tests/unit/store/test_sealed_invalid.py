@@ -63,7 +63,7 @@ async def test_all_others_are_sealed_and_what_is_invalid_is_still_reported(folde
     storage = opened(folder)
 
     assert await contents(storage) == ["coffee", "tea"]
-    state = storage.opened.replica.state
+    state = storage.opened.state
     assert state.sealed is not None
     assert len(state.sealed) == 2
     assert state.unsealed == 0
@@ -113,9 +113,9 @@ async def test_a_storage_that_takes_the_segments_into_use_still_reports_it(tmp_p
     assert seal_up(folder, MEMORY, None, least=1)
 
     opening = Opening(MEMORY, folder, EmbeddingService(OFFLINE, folder.vectors, DenseIndex), RankingSettings())
-    assert opening.adopt(storage.opened.replica)
+    assert opening.adopt(storage.opened)
 
-    assert storage.opened.replica.state.unsealed == 0
+    assert storage.opened.state.unsealed == 0
     assert (await storage.health())["problems"] == 1
     await storage.close()
 

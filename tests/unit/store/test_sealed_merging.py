@@ -130,7 +130,7 @@ async def test_accesses_count_as_what_is_to_be_sealed(folder: AgentFolder) -> No
     every = [memory.id async for memory in storage.iter_all()]
     await storage.touch(every[:3])
     await storage.touch(every[:3])
-    assert storage.opened.replica.state.unsealed == 3
+    assert storage.opened.state.unsealed == 3
     await storage.close()
 
     assert not seal_up(folder, MEMORY, None, least=4)
@@ -146,7 +146,7 @@ async def test_more_accesses_than_a_column_counts_do_not_keep_a_record_from_bein
 
     storage = FileStorage("bob", folder.path.parent, settings=ServiceSettings(embedder="none"))
     listed = await storage.browse(Listing("accessed"))
-    assert storage.opened.replica.state.table.records == {}
+    assert storage.opened.state.table.records == {}
     assert [memory.access_count for memory in listed.records] == [2**40, 0]
     await storage.close()
 

@@ -32,7 +32,7 @@ async def texts(folder: AgentFolder) -> tuple[list[str], bool]:
     """Return what is stored, in order, and whether any of it came from segments."""
     storage = opened(folder)
     found = sorted([memory.content async for memory in storage.iter_all()])
-    sealed = storage.opened.replica.state.sealed
+    sealed = storage.opened.state.sealed
     was_used = sealed is not None and len(sealed) > 0
     await storage.close()
     return found, was_used
@@ -180,7 +180,7 @@ async def test_a_compaction_adds_no_accesses_that_are_sealed_to_those_that_are_n
     found = await again.get(memory.id)
     assert found is not None
     assert found.access_count == 2
-    assert again.opened.replica.state.sealed is not None
+    assert again.opened.state.sealed is not None
     await again.close()
 
 

@@ -27,7 +27,7 @@ def opened(root: Path) -> FileStorage:
 
 def neighbours(storage: FileStorage) -> list[tuple[str, ...]]:
     """Return what stands beside each turn."""
-    corpus = storage.opened.replica.index.corpus
+    corpus = storage.opened.index.corpus
     numbers = [corpus.documents[one].number for one in IDS]
     places = corpus.talks.places(numbers)
     return [tuple(map(corpus.id_of, places[number].neighbours)) for number in numbers]

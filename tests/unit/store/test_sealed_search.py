@@ -232,7 +232,7 @@ async def test_memories_whose_vectors_are_sealed_later_are_found_once(tmp_path: 
     assert await storage.prepare(None)
     held = await storage.search("automobile", limit=100)
     assert seal_up(folder, MEMORY, embedder.identity, least=1)
-    assert storage.opened.upkeep.opening().adopt(storage.opened.replica)  # type: ignore[attr-defined]
+    assert storage.opened.upkeep.opening().adopt(storage.opened)  # type: ignore[attr-defined]
     sealed = await storage.search("automobile", limit=100)
     await storage.close()
 

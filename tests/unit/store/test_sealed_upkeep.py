@@ -76,7 +76,7 @@ def opened(folder: AgentFolder, **more: Any) -> FileStorage:
 async def looked_at(storage: FileStorage, times: int) -> None:
     """Let the storage look after its segments so often."""
     for _ in range(times):
-        storage.opened.upkeep.before_search()
+        storage.opened.upkeep.look_after(is_changed=False)
         await storage.count()
 
 
@@ -93,7 +93,7 @@ async def test_a_child_that_could_do_nothing_is_not_started_again_for_the_same(
     await storage.store_many([memory_of(f"coffee {number}") for number in range(ENOUGH)])
     await looked_at(storage, 8)
     assert children.begun == 2
-    assert storage.opened.replica.state.unsealed == 0
+    assert storage.opened.state.unsealed == 0
     await storage.close()
     assert children.begun == 2
 
@@ -160,7 +160,7 @@ async def test_what_comes_while_a_child_works_is_sealed_before_it_ends(
 
     def write_beside(place: Path, **options: bool) -> None:  # once two segments are merged
         if len(open_chain(place, "memory").segments) == 1 and later and len(open_chain(place, "memory")) == 3:
-            storage.opened.replica.store(later.pop(), unique=False)
+            storage.opened.store(later.pop(), unique=False)
         first(place, **options)
 
     monkeypatch.setattr(sealing, "remove_unused", write_beside)
@@ -204,8 +204,8 @@ async def test_a_session_goes_on_with_everything_while_a_compacted_journal_is_se
     seen: list[int] = []
 
     def adopt(*_: object) -> bool:  # what another session may do between two stretches
-        storage.opened.upkeep.opening().adopt(storage.opened.replica)
-        seen.append(len(storage.opened.replica.state.records))
+        storage.opened.upkeep.opening().adopt(storage.opened)
+        seen.append(len(storage.opened.state.records))
         return False
 
     monkeypatch.setattr(sealing, "_add_vectors", adopt)

@@ -15,8 +15,8 @@ from agent_memory.models import MEMORY, to_text
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.store.replica import Replica
 from agent_memory.store.segment_builder import seal_up
+from agent_memory.store.store import Store
 from tests.support import NOON, FrozenClock, memory_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ async def begun(opened: Callable[[], FileStorage], *memories: Memory) -> list[Me
 
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make reading the journal fail."""
-    monkeypatch.setattr(Replica, "refresh", lambda _: pytest.fail("the journal was read"))
+    monkeypatch.setattr(Store, "refresh", lambda _: pytest.fail("the journal was read"))
 
 
 async def test_a_start_shows_the_same_without_reading_the_journal(

@@ -59,7 +59,7 @@ def patient() -> Iterator[Worker]:
 
 async def test_a_write_does_not_give_up_because_of_the_writes_before_it(patient: Worker, lock: Lock) -> None:
     lock.free_after = [4.0] * 20
-    writes = (patient.write(lambda n=number: n, lock.look, lambda n: (n, None)) for number in range(20))
+    writes = (patient.write(lambda n: (n, None), lock.look, lambda n=number: n) for number in range(20))
     assert await asyncio.gather(*writes) == list(range(20))
     assert set(lock.waited) == {5.0}
 
@@ -68,7 +68,7 @@ async def test_writes_that_wait_for_a_lock_nobody_gives_back_give_up_together(pa
     lock.free_after = [60.0] * 4
     all_wait = threading.Event()
     writes = asyncio.gather(
-        *(patient.write(lambda: all_wait.wait(10), lock.look, lambda _: (None, None)) for _ in range(4)),
+        *(patient.write(lambda _: (None, None), lock.look, lambda: all_wait.wait(10)) for _ in range(4)),
         return_exceptions=True,
     )
     await asyncio.sleep(0)  # each of them asks, and none is told anything yet
@@ -85,28 +85,113 @@ async def test_an_error_of_a_write_is_told_and_costs_the_next_one_nothing(patien
         raise KeyError("mine")
 
     first, second = await asyncio.gather(
-        patient.write(bool, lock.look, fails),
-        patient.write(bool, lock.look, lambda _: ("done", None)),
+        patient.write(fails, lock.look, bool),
+        patient.write(lambda _: ("done", None), lock.look, bool),
         return_exceptions=True,
     )
     assert isinstance(first, KeyError)
     assert second == "done"
 
 
-async def test_writes_go_on_while_one_waits_for_its_sync_and_is_told_only_after_it(patient: Worker, lock: Lock) -> None:
+async def test_worker_lock_free_write_takes_it_without_waiting(patient: Worker, lock: Lock) -> None:
+    lock.free_after = [0.0]
+    threads: list[str] = []
+
+    def write(_: object) -> tuple[str, None]:
+        threads.append(threading.current_thread().name)
+        return "done", None
+
+    assert await patient.write(write, lock.look) == "done"
+    assert await patient.run(lambda: threading.current_thread().name) == threads[0]
+    assert lock.waited == [0.0]
+
+
+async def test_worker_lock_busy_reads_do_not_wait(patient: Worker, lock: Lock) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    @contextlib.contextmanager
+    def hold(wait: float) -> Iterator[None]:
+        if not wait:
+            raise BusyError("held")
+        begun.set()
+        go_on.wait(10)
+        yield
+
+    write = asyncio.ensure_future(patient.write(lambda _: ("written", None), lambda: hold))
+    await asyncio.to_thread(begun.wait, 10)
+    later = asyncio.ensure_future(patient.write(lambda _: ("later", None), lambda: contextlib.nullcontext))
+    assert [await patient.run(lambda: "read") for _ in range(3)] == ["read"] * 3
+    assert not write.done()
+    assert not later.done()
+    go_on.set()
+    assert [await write, await later] == ["written", "later"]
+
+
+async def test_worker_queued_read_does_not_wait_for_sync(patient: Worker, lock: Lock) -> None:
+    lock.free_after = [0.0]
+    begun, go_on, synced = threading.Event(), threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        go_on.wait(10)
+
+    before = asyncio.ensure_future(patient.run(wait))
+    await asyncio.to_thread(begun.wait, 10)
+    write = asyncio.ensure_future(patient.write(lambda _: ("written", lambda: synced.wait(10)), lock.look))
+    await asyncio.sleep(0)
+    read = asyncio.ensure_future(patient.run(lambda: "read"))
+    await asyncio.sleep(0)
+    go_on.set()
+    assert await read == "read"
+    assert not write.done()
+    synced.set()
+    assert await write == "written"
+    await before
+
+
+async def test_worker_write_is_answered_after_its_sync(patient: Worker, lock: Lock) -> None:
     lock.free_after = [0.0] * 3
-    synced = threading.Event()
-    first = asyncio.ensure_future(patient.write(bool, lock.look, lambda _: ("first", lambda: synced.wait(10))))
-    while not lock.waited:
-        await patient.run(bool)
-    written: list[str] = []
-    others = [patient.write(bool, lock.look, lambda _: (written.append("other") or "other", None)) for _ in range(2)]
-    waiting = asyncio.gather(*others)
-    while len(written) < 2:
-        await patient.run(bool)
+    begun, synced = threading.Event(), threading.Event()
+    order: list[str] = []
+
+    def sync() -> None:
+        begun.set()
+        synced.wait(10)
+        order.append("synced")
+
+    first = asyncio.ensure_future(patient.write(lambda _: ("first", sync), lock.look))
+    await asyncio.to_thread(begun.wait, 10)
+    later = [asyncio.ensure_future(patient.write(lambda _: ("later", None), lock.look)) for _ in range(2)]
+    await asyncio.sleep(0)
     assert not first.done()
     synced.set()
-    assert [await first, *await waiting] == ["first", "other", "other"]
+    first.add_done_callback(lambda _: order.append("answered"))
+    assert [await first, *[await write for write in later]] == ["first", "later", "later"]
+    assert order == ["synced", "answered"]
+
+
+def test_worker_closed_while_write_waits_for_lock_writes_first() -> None:
+    closing = Worker("closing", patience=5)
+    begun, go_on = threading.Event(), threading.Event()
+
+    @contextlib.contextmanager
+    def hold(wait: float) -> Iterator[None]:
+        if not wait:
+            raise BusyError("held")
+        begun.set()
+        go_on.wait(10)
+        yield
+
+    async def write_and_close() -> str:
+        write = asyncio.ensure_future(closing.write(lambda _: ("written", None), lambda: hold))
+        await asyncio.to_thread(begun.wait, 10)
+        end = asyncio.ensure_future(asyncio.to_thread(closing.close))
+        await asyncio.sleep(0)
+        go_on.set()
+        await end
+        return await write
+
+    assert asyncio.run(write_and_close()) == "written"
 
 
 async def test_who_asked_later_does_not_give_up_with_those_whose_time_is_over(patient: Worker, lock: Lock) -> None:
@@ -117,12 +202,12 @@ async def test_who_asked_later_does_not_give_up_with_those_whose_time_is_over(pa
         begun.set()
         both_wait.wait(10)
 
-    first = asyncio.ensure_future(patient.write(prepare, lock.look, lambda _: (None, None)))
+    first = asyncio.ensure_future(patient.write(lambda _: (None, None), lock.look, prepare))
     await asyncio.to_thread(begun.wait, 10)
-    second = asyncio.ensure_future(patient.write(bool, lock.look, lambda _: (None, None)))
+    second = asyncio.ensure_future(patient.write(lambda _: (None, None), lock.look, bool))
     await asyncio.sleep(0)
     lock.now += 4.0
-    third = asyncio.ensure_future(patient.write(bool, lock.look, lambda _: ("done", None)))
+    third = asyncio.ensure_future(patient.write(lambda _: ("done", None), lock.look, bool))
     await asyncio.sleep(0)
     both_wait.set()
     outcomes = await asyncio.gather(first, second, third, return_exceptions=True)

@@ -22,9 +22,8 @@ from agent_memory.models import check_agent_id
 from agent_memory.models.kind import R
 from agent_memory.settings.installation import advice
 from agent_memory.store.files import ranking_of
-from agent_memory.store.replica import Replica
-from agent_memory.store.threaded import Backend, Opened
-from agent_memory.store.upkeep import NoIndex
+from agent_memory.store.storage_edge import Backend
+from agent_memory.store.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,10 +86,10 @@ class Server(Generic[R]):
     def backend(self) -> Backend[R]:
         """Return what a storage of these records is made of."""
         return Backend(
-            self.kind, self.agent_id, self.clock, self._open, close=self._close, upkeep=NoIndex("server", _immovable)
+            self.kind, self.agent_id, self.clock, self._open, close=self._close, name="server", is_remote=True
         )
 
-    def _open(self, _storage: object) -> Opened[R]:
+    def _open(self, _storage: object) -> Store[R]:
         from agent_memory.engines.qdrant.log import ServerLog
         from agent_memory.engines.qdrant.server_change_log import ServerChangeLog
         from agent_memory.engines.qdrant.server_client import Wire  # the client library takes a second
@@ -112,17 +111,14 @@ class Server(Generic[R]):
             vectors = ServerVectors(wire, server.rows, worker)
         index = SearchIndex(ranking_of(self.settings), vectors)
         log = ServerChangeLog(self.kind, server, self.clock, self.limits.longest_wait)
-        replica = Replica(self.kind, self.agent_id, log, index, self.clock)
-        return Opened(replica, ServerEmbeddings(vectors, worker, absent), NoIndex("server", _immovable))
+        store = Store(self.kind, self.agent_id, log, index, self.clock)
+        store.embeddings = ServerEmbeddings(vectors, worker, absent)
+        return store
 
     def _close(self) -> None:
         line, self._line = self._line, None
         if line is not None and line[0] == os.getpid():
             line[1].close()
-
-
-def _immovable() -> ConfigurationError:
-    return ConfigurationError("This memory cannot be moved to the vector engine.", code="cannot_migrate")
 
 
 def _check_possible(settings: ServiceSettings) -> None:

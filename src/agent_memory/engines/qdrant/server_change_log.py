@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from agent_memory.models import Kind
-    from agent_memory.store.change_log import Absorb, Decide
+    from agent_memory.store.protocols import Absorb, Decide
     from agent_memory.store.state import State
 
 T = TypeVar("T")
@@ -37,8 +37,6 @@ class ServerChangeLog:
         longest_wait: Seconds after a lost race.
     """
 
-    is_near: Final = False
-    grace: Final = None
     rewritten: Final = 0
 
     def __init__(self, kind: Kind[Any], server: ServerLog, clock: Clock, longest_wait: float) -> None:
@@ -62,8 +60,8 @@ class ServerChangeLog:
         reset, changed = self._server.sync()
         return self._update(changed, reset=reset)
 
-    def commit(self, absorb: Absorb, decide: Decide[T]) -> T:
-        """See `ChangeLog`.
+    def commit(self, absorb: Absorb, decide: Decide[T]) -> tuple[T, None]:
+        """See `ChangeLog`; what a server has answered is safe.
 
         Raises:
             BusyError: Every race was lost; nothing was written.
@@ -77,14 +75,11 @@ class ServerChangeLog:
                 self._has_marks = self._has_marks or changes[0].op == "delete"
             return answer
 
-        return self._until_won(attempt)
+        return self._until_won(attempt), None
 
     def hold(self, wait: float) -> AbstractContextManager[None]:  # noqa: ARG002 - nobody is kept out
         """See `ChangeLog`."""
         return contextlib.nullcontext()
-
-    def take_receipt(self) -> None:
-        """See `ChangeLog`; what a server has answered is safe."""
 
     def pays_to_compact(self, state: State[Any]) -> bool:  # noqa: ARG002 - nothing piles up
         """Tell whether something was forgotten since old marks were dropped: no other client does that."""

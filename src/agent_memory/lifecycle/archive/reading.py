@@ -82,9 +82,9 @@ class ArchiveReader:
         self._folder = folder_of(service.agent_id, settings.storage_root)
         self._alone = partial(alone, self._folder.path, settings.lock_timeout)
         files = Files(ARCHIVED, self._folder, settings, clock, None, grace)
-        self._kept = MemoryStorage(files.backend(files.open))  # type: ignore[arg-type]
+        self._kept = MemoryStorage(files.backend())  # type: ignore[arg-type]
         plain = Files(TIDY_RUN, self._folder, settings.model_copy(update={"embedder": "none"}), clock, None, grace)
-        self.runs: RecordStorage[TidyRun] = RecordStorage(plain.backend(plain.open))
+        self.runs: RecordStorage[TidyRun] = RecordStorage(plain.backend())
 
     def exists(self) -> bool:
         """Return True if anything was ever put there, without opening it."""

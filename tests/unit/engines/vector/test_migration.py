@@ -98,7 +98,7 @@ async def test_another_session_follows_the_switch(
     other = VectorStorage("bob", root, clock=clock, embedder=embedder, wanted=False)
     assert other.backend == "vector"
     await other.rollback()
-    storage.index.after_write()
+    storage.index.look_after(is_changed=True)
     await storage.index.settled()
     assert storage.backend == "file"
     assert not storage.index.sync.is_holding

@@ -54,7 +54,7 @@ async def sealed(root: Path, clock: FrozenClock, embedder: HashEmbedder) -> Path
 async def test_it_opens_what_is_sealed(sealed: Path, clock: FrozenClock, embedder: HashEmbedder) -> None:
     storage = MigratableStorage("bob", sealed, clock=clock, embedder=embedder)
     assert await storage.count() == 63
-    assert len(storage.opened.replica.state.table.records) == 3
+    assert len(storage.opened.state.table.records) == 3
     assert (storage.backend, storage.can_migrate) == ("file", True)
     await storage.close()
 
@@ -68,7 +68,7 @@ async def test_moved_in_use_it_finds_the_same_with_the_engine(
     built = await storage.migrate()
     assert (storage.backend, built.memories) == ("vector", 63)
     assert await storage.caught_up(30)
-    assert storage.opened.replica.state.sealed is None
+    assert storage.opened.state.sealed is None
     assert same(await storage.search(QUESTION), before)
     assert engines[-1].asked > 0
     await storage.close()
@@ -85,9 +85,9 @@ async def test_moved_by_another_process_it_goes_on_from_what_is_sealed(
     before = await mine.search(QUESTION)
     await other.migrate()
     await other.close()
-    mine.index.after_write()
+    mine.index.look_after(is_changed=True)
     await mine.index.settled()
-    assert mine.opened.replica.state.sealed is not None
+    assert mine.opened.state.sealed is not None
     assert seen(await mine.search(QUESTION)) == seen(before)
     await mine.close()
 
@@ -102,12 +102,12 @@ async def test_a_session_after_the_move_reads_everything(
     later = MigratableStorage("bob", sealed, clock=clock, embedder=embedder, options=chosen)
     await later.prepare(None)
     assert await later.caught_up(30)
-    assert later.opened.replica.state.sealed is None
+    assert later.opened.state.sealed is None
     assert await later.rollback()
     await later.close()
     back = MigratableStorage("bob", sealed, clock=clock, embedder=embedder, options=chosen)
     assert await back.count() == 63
-    assert back.opened.replica.state.sealed is not None
+    assert back.opened.state.sealed is not None
     await back.close()
 
 
@@ -127,7 +127,7 @@ async def test_search_after_a_move_skips_what_was_forgotten_meanwhile(
     await mine.migrate()  # reads the journal again; the records held so far were never compared with it
 
     assert forgotten not in [hit.memory.id for hit in await mine.search(QUESTION, limit=50)]
-    assert mine.opened.replica.index.vectors.texts.keys() == {memory.id async for memory in mine.iter_all()}
+    assert mine.opened.index.vectors.texts.keys() == {memory.id async for memory in mine.iter_all()}
     await mine.close()
     await other.close()
 
@@ -137,7 +137,7 @@ async def test_a_compaction_that_was_begun_before_a_move_is_finished_with_the_lo
 ) -> None:
     storage = MigratableStorage("bob", sealed, clock=clock, embedder=embedder, options=options(start=engines.start))
     await storage.prepare(None)
-    before = storage.opened.replica.log
+    before = storage.opened.log
     folded, moved = threading.Event(), threading.Event()
 
     @contextlib.contextmanager
@@ -152,7 +152,7 @@ async def test_a_compaction_that_was_begun_before_a_move_is_finished_with_the_lo
     compaction = asyncio.create_task(storage.compact())
     assert await asyncio.to_thread(folded.wait, PATIENCE)
     await storage.migrate()
-    assert storage.opened.replica.log is not before
+    assert storage.opened.log is not before
     moved.set()
 
     await compaction
@@ -165,7 +165,7 @@ async def test_a_log_is_not_exchanged_while_a_write_holds_its_lock(
 ) -> None:
     storage = MigratableStorage("bob", sealed, clock=clock, embedder=embedder, options=options(start=engines.start))
     await storage.prepare(None)
-    before = storage.opened.replica.log
+    before = storage.opened.log
     held, asked = threading.Event(), threading.Event()
 
     @contextlib.contextmanager
@@ -185,7 +185,7 @@ async def test_a_log_is_not_exchanged_while_a_write_holds_its_lock(
     writes = [asyncio.create_task(storage.store(memory_of(f"written meanwhile {at}"))) for at in range(20)]
     assert await asyncio.to_thread(held.wait, PATIENCE)
     move = asyncio.create_task(storage.migrate())
-    while storage.opened.replica.log is before and not asked.is_set():
+    while storage.opened.log is before and not asked.is_set():
         await storage.count()
     asked.set()
 

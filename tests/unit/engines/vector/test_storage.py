@@ -57,9 +57,7 @@ async def test_a_search_finds_what_it_finds_without_an_engine(
     monkeypatch: pytest.MonkeyPatch,
     filters: dict[str, Any],
 ) -> None:
-    monkeypatch.setattr(
-        storage.opened.replica.index, "limits", SearchLimits(few=-1)
-    )  # so few would be looked at one by one
+    monkeypatch.setattr(storage.opened.index, "limits", SearchLimits(few=-1))  # so few would be looked at one by one
     memories = facts(NEAREST + 100)
     await indexed(storage, memories[:-20])
     await stored(storage, memories[-20:])

@@ -1,0 +1,281 @@
+"""`Store`: changes, records and search index of one agent's records of one kind, kept in step. For one thread.
+
+Every write goes through here: read what is new, decide, append, take in. Backends differ in log, index and upkeep.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from agent_memory.errors import StorageError
+from agent_memory.models import Clock, utc_now
+from agent_memory.models.kind import R
+from agent_memory.store.answer import LOOKED_AT, Answer, answer_of, as_it_was, current_first, with_successors
+from agent_memory.store.changes import lost_since, to_forget, to_store, to_store_many, to_update
+from agent_memory.store.state import State, snapshot
+from agent_memory.store.surroundings import surroundings_of
+from agent_memory.times import named_periods
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from agent_memory.embeddings.protocol import TextEmbeddings
+    from agent_memory.index import Hit, Question, SearchIndex
+    from agent_memory.index.sealed_rows import Masks
+    from agent_memory.journal import Change, Update
+    from agent_memory.models import Kind, SearchRequest
+    from agent_memory.store.protocols import Absorb, ChangeLog, IndexUpkeep, Settle
+    from agent_memory.store.sealed_records import SealedRecords
+
+T = TypeVar("T")
+
+WARM_AT_ONCE: Final = 200
+"""Records read in one go in the background: about 10 ms, which is what another call may have to wait."""
+
+
+class Store(Generic[R]):
+    """The records of one kind of an agent, as this process holds them.
+
+    Args:
+        kind: Kind of the records.
+        agent_id: Name of the agent.
+        log: Changes of the records.
+        index: Empty search index that the store owns from now on.
+        clock: Source of the present.
+        sealed: Records before those of the log, which the index has; None where the log has all.
+        unembedded: Sealed records without vectors.
+
+    Attributes:
+        kind: Kind of the records.
+        log: Changes of the records.
+        index: Search index of the records.
+        clock: Source of the present.
+        state: Records as of the last `refresh`.
+        embeddings: Vectors of their texts; set by the backend that opens the store.
+        upkeep: Work on the index between calls, None for none; set by the backend that opens the store.
+        asked_for_vectors: True once the vectors of all sealed records without vectors were asked for.
+    """
+
+    embeddings: TextEmbeddings
+    upkeep: IndexUpkeep | None = None
+
+    def __init__(
+        self,
+        kind: Kind[R],
+        agent_id: str,
+        log: ChangeLog,
+        index: SearchIndex,
+        clock: Clock = utc_now,
+        sealed: SealedRecords[R] | None = None,
+        unembedded: Iterable[R] = (),
+    ) -> None:
+        self.kind = kind
+        self.log = log
+        self.index = index
+        self.clock = clock
+        self.state = State(kind, agent_id, sealed)
+        self._unembedded = iter(unembedded)
+        self._embedded: list[str] = []  # those whose vectors the index holds, or held
+        self.asked_for_vectors = False
+        self._rewritten = 0
+        self._forgotten: list[R] | None = None
+        self._settle: Settle = None
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def refresh(self) -> State[R]:
+        """Read what is new in the log and return the state.
+
+        Raises:
+            StorageError: The log cannot be read.
+        """
+        self._absorb(self.log.poll())
+        return self.state
+
+    def parse_question(self, request: SearchRequest) -> Question:
+        """Return the text of a request, parsed with the names that are known now."""
+        self.refresh()
+        return self.index.parse_question(request)
+
+    def search(
+        self, request: SearchRequest, question: Question | None = None, keeps: Callable[[Hit], bool] | None = None
+    ) -> Answer[R]:
+        """Return the best matches, best first.
+
+        Args:
+            request: Text, filters and limit.
+            question: Text of the request, parsed and embedded; parsed here when omitted.
+            keeps: As in `answer_of`.
+
+        Raises:
+            StorageError: The log cannot be read.
+        """
+        state, now = self.refresh(), request.now
+        periods = named_periods(request.text, now) if state.replacements and not request.include_superseded else ()
+        past = [period for period in periods if period.is_over(now)]
+        superseded = bool(state.replacements) and (request.include_superseded or request.text.strip() != "")
+
+        def replaced_by(record_id: str) -> str | None:
+            return state.replacements.of(record_id, now)
+
+        def hides(record_id: str) -> bool:
+            return state.records[record_id].is_expired(now) or (not superseded and replaced_by(record_id) is not None)
+
+        ranking = self.index.search(
+            replace(request, limit=max(request.limit, LOOKED_AT) if superseded else request.limit),
+            question,
+            hides=hides if state.replacements or state.expiring else None,
+            among=shown_rows(state, now, superseded=superseded),
+        )
+        if past:
+            ranking = as_it_was(ranking, past, replaced_by, lambda one: state.records[one].moment)
+        elif request.include_superseded:
+            ranking = current_first(ranking, replaced_by)
+        elif superseded:
+            admits, explain = request.filters.admits, request.explain
+            ranking = with_successors(
+                ranking, replaced_by, lambda record_id: admits(state.records[record_id]), explain=explain
+            )
+        answer = answer_of(ranking, state.records, request, keeps, looks_back=bool(past))
+        around = tuple([surroundings_of(state, record, now, request.filters.group) for record in answer.records])
+        return replace(answer, surroundings=around)
+
+    def warm(self, at_most: int) -> bool:
+        """Index the words of up to `at_most` records ahead of a search; return True if all are indexed."""
+        records = list(islice(self._unembedded, at_most))
+        for record in records:
+            self._embedded.append(record.id)
+            self.index.embed_sealed(self.kind.document(record))
+        self.asked_for_vectors = len(records) < at_most
+        return self.index.warm(at_most) and not records
+
+    def adopt(self, sealed: SealedRecords[R], index: SearchIndex, unembedded: Iterable[R]) -> None:
+        """Take new segments into use.
+
+        Args:
+            sealed: Records of the segments; all their changes are known here.
+            index: Index of these records alone, with the vectors of the index so far.
+            unembedded: Sealed records without vectors.
+        """
+        vectors, corpus = index.vectors, index.corpus.sealed
+        gone = self.state.adopt(sealed)
+        if vectors is not None and corpus is not None:
+            # The vectors of a record in memory and in a segment would be found as if there were two records.
+            held = [record_id for record_id in self._embedded if record_id not in self.state.table.records]
+            self._embedded = [record_id for record_id in held if not corpus.has_vectors(record_id)]
+            for record_id in [*gone, *set(held).difference(self._embedded)]:
+                vectors.remove(record_id)
+        self._unembedded, self.asked_for_vectors = iter(unembedded), False
+        index.keep_order(self.state.table.records)
+        for _, document in self.state.columns(self.state.table.records):
+            if document is not None:
+                index.put(document)
+        self.index = index
+
+    def health(self) -> dict[str, Any]:
+        """Return what is wrong with the files, after reading them again whole."""
+        self._absorb(self.log.poll(thorough=True))
+        problems, notes = self.log.report()
+        problems += [f"{record_id}: {reason}" for record_id, reason in self.state.table.invalid.items()]
+        problems += self.state.replacements.complaints()
+        report: dict[str, Any] = {"status": "damaged" if problems else "ok"}
+        if problems:
+            report |= {"problems": len(problems), "first_problems": problems[:5]}
+        return {**report, "notes": notes} if notes else report
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    def change(self, decide: Callable[[State[R]], tuple[list[Change], T]]) -> T:
+        """Make the changes that a function of `changes` decides upon, as one; return its answer.
+
+        Raises:
+            StorageError: Nothing was written, unless the message says that this is not known.
+        """
+        answer, self._settle = self.log.commit(self._absorb, lambda: decide(self.state))
+        return answer
+
+    def take_settle(self) -> Settle:
+        """Return what makes the last change durable, once; None where nothing is left to be done.
+
+        Until it has returned, the change must not be acknowledged. It raises `StorageError` (`unknown`) on failure.
+        """
+        settle, self._settle = self._settle, None
+        return settle
+
+    def store(self, record: R, *, unique: bool) -> str:
+        """Store a record; return the ID under which its text is known. See `RecordStorage.store`."""
+        return self.change(lambda state: to_store(state, record, self.clock(), unique=unique))
+
+    def store_many(self, records: Sequence[R]) -> None:
+        """Store records as one change. See `RecordStorage.store_many`."""
+        self.change(lambda state: to_store_many(state, records))
+
+    def update(self, record_id: str, changes: Mapping[str, Any], expect_seq: int | None = None) -> R:
+        """Change fields of a record and return the record. See `RecordStorage.update`."""
+        self.change(lambda state: to_update(state, record_id, changes, expect_seq))
+        return self.state.records[record_id]
+
+    def forget(self, record_ids: Collection[str], reason: str) -> list[R]:
+        """Forget records as one change and return them. See `RecordStorage.forget_many`."""
+        records = self.change(lambda state: to_forget(state, record_ids, reason, self.clock()))
+        if self._forgotten is not None:
+            self._forgotten += records
+        return records
+
+    def finish_compaction(self, finish: Callable[[Absorb], bool]) -> bool:
+        """Finish what `ChangeLog.compacting` prepared; return True if `after_compaction` has to follow.
+
+        Raises:
+            StorageError: The log is as it was.
+        """
+        return finish(self._absorb)
+
+    def after_compaction(self) -> None:
+        """Read the compacted log and drop what is kept of deleted records."""
+        self.refresh()
+        self.index.prune()
+        self._forgotten = []
+
+    def take_forgotten(self) -> list[R]:
+        """Return what was forgotten here since the last call.
+
+        The first call drops the cached vectors of all texts that no record has any more: a vector shows something of
+        its text. Later calls do not, since looking through all of them takes as long as ten searches.
+        """
+        if self._forgotten is None:
+            self.after_compaction()
+        records, self._forgotten = self._forgotten or [], []
+        return records
+
+    def _absorb(self, update: Update) -> None:
+        """Take in what the log brought; keep what another program removed or changed in the log."""
+        if not (update.reset or update.entries):
+            return
+        known: Iterable[R] = ()
+        hidden: list[str] = []
+        if update.reset:
+            known = snapshot(self.state) if self.log.rewritten > self._rewritten else ()
+            self._rewritten = self.log.rewritten
+            hidden = list(self.state.sealed.ids()) if self.state.sealed is not None else []  # some may be deleted
+        changed = self.state.absorb(update)
+        self.index.forget_sealed({*changed, *hidden} if hidden else changed)
+        for record_id, document in self.state.columns(changed):
+            if document is None:
+                self.index.remove(record_id)
+            else:
+                self.index.put(document)
+        if lost := lost_since(known, self.state.records):  # it was acknowledged once
+            with contextlib.suppress(StorageError):  # no room for it: the rewriting is reported all the same
+                self.log.keep_lost(lost)
+
+
+def shown_rows(state: State[Any], now: datetime, *, superseded: bool) -> Masks | None:
+    """Return the sealed rows that a search may find, or None where nothing is sealed."""
+    if state.sealed is None:
+        return None
+    replaced = state.replacements.beside_sealed(now)
+    return state.sealed.replacements.shown(now, replaced, superseded=superseded)
