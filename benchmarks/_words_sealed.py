@@ -11,11 +11,11 @@ import numpy as np
 
 from agent_memory.index.results import Norm, RankingSettings
 from agent_memory.index.row import Row
-from agent_memory.index.sealed_words import SealedWords
 from agent_memory.index.segment import About, Segment
 from agent_memory.index.segment_merge import merge
 from agent_memory.index.segment_writer import seal
-from agent_memory.index.talks import talking
+from agent_memory.index.turns import talking
+from agent_memory.index.word_lists import WordLists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ _AT_ONCE: Final = 20_000
 _SETTINGS: Final = RankingSettings()
 
 
-def sealed(texts: Sequence[Sequence[str]], folder: Path) -> SealedWords:
+def sealed(texts: Sequence[Sequence[str]], folder: Path) -> WordLists:
     """Seal texts in portions, as the product does, and merge them to one segment."""
     parts = []
     for begin in range(0, len(texts), _AT_ONCE):
@@ -40,7 +40,8 @@ def sealed(texts: Sequence[Sequence[str]], folder: Path) -> SealedWords:
     whole = folder / "whole"
     whole.mkdir()
     merge(whole, parts, talking=talking, purged_seq=0, oldest=True)
-    return SealedWords(Segment(whole))
+    segment = Segment(whole)
+    return WordLists(segment.lists("terms").of, segment.columns["length"])
 
 
 def _row(number: int, text: Sequence[str]) -> Row:
@@ -57,7 +58,7 @@ class Asked:
         length: Of each, in words.
     """
 
-    def __init__(self, words: SealedWords, texts: int, length: int) -> None:
+    def __init__(self, words: WordLists, texts: int, length: int) -> None:
         self._words, self._texts = words, texts
         self._every = np.ones(texts, bool)
         self._norm = Norm(_SETTINGS.k1 * (1 - _SETTINGS.b), _SETTINGS.k1 * _SETTINGS.b / length)
@@ -65,14 +66,14 @@ class Asked:
 
     def maxscore(self, words: Sequence[str], count: int) -> list[int]:
         """Return the best texts as the product finds them."""
-        rows: list[int] = self._words.best(dict(self._gains(words)), self._norm, count, self._every).rows.tolist()
-        return rows
+        gains = dict(sorted(self._gains(words), key=lambda pair: -pair[1]))
+        return [row for _, row in self._words.best(gains, self._norm, count, self._every)]
 
     def whole_lists(self, words: Sequence[str], count: int) -> list[int]:
         """Return the best texts by adding up the lists of all words."""
         scores = np.zeros(self._texts)
         for word, gain in self._gains(words):
-            listed = self._words.listed(word)
+            listed = self._words.read(word)
             scores[listed.rows] += gain * (listed.counts / (listed.counts + self._heaviness))
         best: NDArray[Any] = np.argpartition(scores, -count)[-count:]
         rows: list[int] = best[np.lexsort((-best, -scores[best]))].tolist()

@@ -13,17 +13,19 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import sqlite3
 import tempfile
 import time
+from collections import Counter
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.index.postings import Postings
-from agent_memory.index.results import RankingSettings
+from agent_memory.index.results import Norm, RankingSettings
 from benchmarks._words_sealed import Asked, sealed, tantivy_index
 
 if TYPE_CHECKING:
@@ -69,12 +71,18 @@ def measure(count: int) -> dict[str, dict[str, float]]:
 
 
 def _ours(texts: Texts, questions: Texts) -> dict[str, float]:
-    settings = RankingSettings()
-    postings = Postings(settings.k1, settings.b)
-    build = _seconds(lambda: [postings.add(text) for text in texts])
-    more = _seconds(lambda: [postings.add(text) for text in questions])
-    asked = _asked(lambda words: postings.scores(dict.fromkeys(words, 1.0)).best(_BEST), questions)
-    return _row(build, more, asked)
+    settings, postings = RankingSettings(), Postings()
+    build = _seconds(lambda: [postings.add(Counter(text)) for text in texts])
+    more = _seconds(lambda: [postings.add(Counter(text)) for text in questions])
+    count = len(postings.lengths)
+    norm, every = Norm(settings.k1 * (1 - settings.b), settings.k1 * settings.b / _LENGTH), bytearray(b"\x01") * count
+
+    def ask(words: list[str]) -> object:
+        frequencies = {word: frequency for word in words if (frequency := postings.frequency(word))}
+        gains = {word: math.log(1 + (count - held + 0.5) / (held + 0.5)) for word, held in frequencies.items()}
+        return postings.best(dict(sorted(gains.items(), key=lambda pair: -pair[1])), norm, _BEST, every)
+
+    return _row(build, more, _asked(ask, questions))
 
 
 def _fts5(texts: Texts, questions: Texts) -> dict[str, float]:

@@ -1,7 +1,6 @@
 """`Chain`: the segments of one kind of an agent, oldest first, read as one list of rows.
 
-A row's number is its place in that list. Later segments, and whoever holds what is not sealed yet, hide rows of earlier
-ones.
+The number of a row is its place in that list. Later segments, and changes that are not sealed yet, hide earlier rows.
 """
 
 from __future__ import annotations
@@ -30,16 +29,15 @@ class Chain:
     """Segments that follow each other without a gap.
 
     Args:
-        segments: Oldest first.
+        segments: Segments, oldest first.
 
     Attributes:
         segments: As given.
-        firsts: The number of the first row of each, and one more: the number of all rows.
-        alive: For each segment which of its rows still count; `hide` changes it.
-        kept: For each segment None: all its rows belong to the chain, see `Part`.
+        firsts: Number of the first row of each segment, and the number of all rows.
+        alive: For each segment a mask of its rows that are alive; `hide` changes it.
 
     Raises:
-        StorageError: They do not follow each other.
+        StorageError: The segments do not follow each other.
     """
 
     def __init__(self, segments: Sequence[Segment] = ()) -> None:
@@ -52,22 +50,21 @@ class Chain:
         self.last_seq = expected - 1
         self.firsts: list[int] = [0, *accumulate(len(segment) for segment in self.segments)]
         self.alive = [np.ones(len(segment), bool) for segment in self.segments]
-        self.kept: list[NDArray[np.bool_] | None] = [None] * len(self.segments)
         self._hidden = 0
         for at, segment in enumerate(self.segments):
             self._hide(segment.columns["hides"], at)
 
     def __len__(self) -> int:
-        """Return how many rows count."""
+        """Return the number of rows that are alive."""
         return self.firsts[-1] - self._hidden
 
     def place_of(self, number: int) -> tuple[int, int]:
-        """Return in which segment a row is, and its place in there."""
+        """Return the segment of a row, and its place in there."""
         at = bisect_right(self.firsts, number) - 1
         return at, number - self.firsts[at]
 
     def find(self, record_id: str) -> int | None:
-        """Return the number of the row of a record that counts, None if there is none."""
+        """Return the number of the row of a record, or None if no row is alive."""
         for at in range(len(self.segments) - 1, -1, -1):
             row = self.segments[at].row_of(record_id)
             if row is not None and self.alive[at][row]:
@@ -75,7 +72,7 @@ class Chain:
         return None
 
     def numbers_of(self, ids: Sequence[bytes]) -> list[int | None]:
-        """Return the numbers of the rows of some records that count, None for each that has none."""
+        """Return the number of the row of each record, or None if no row is alive."""
         hashes = np.array([hash_of(one) for one in ids], np.uint64)
         found = np.full(len(ids), -1, np.int64)
         for first, segment, alive in zip(self.firsts, self.segments, self.alive, strict=False):
@@ -86,9 +83,9 @@ class Chain:
         return [None if number < 0 else number for number in found.tolist()]
 
     def among(self, ids: Iterable[str]) -> set[str]:
-        """Return those ids that, by their hashes, a segment has a row of, whether it counts or not.
+        """Return the IDs that, by their hashes, have a row in a segment, dead or alive.
 
-        For many, it takes a tenth of the time that asking for each of them takes.
+        Takes a tenth of the time of `find` for each.
         """
         every = list(ids)
         hashes = np.array([hash_of(one.encode("utf-8", "surrogatepass")) for one in every], np.uint64)
@@ -98,42 +95,42 @@ class Chain:
         return set(compress(every, known.tolist()))
 
     def hide(self, hashes: NDArray[np.uint64]) -> None:
-        """Let rows of these ids count no more: what is not sealed yet has replaced or deleted them."""
+        """Hide the rows of IDs by their hashes: later changes replaced or deleted them."""
         self._hide(hashes, len(self.segments))
 
     def hide_all(self) -> None:
-        """Let no row count any more: all is read anew."""
+        """Hide all rows: the journal is read again from its beginning."""
         for alive in self.alive:
-            alive[:] = False  # in place: others hold the same arrays
+            alive[:] = False  # in place, since other objects have the same arrays
         self._hidden = self.firsts[-1]
 
     def saying(self, text_hash: bytes) -> Iterator[int]:
-        """Yield the numbers of the rows that count and whose words probably have this hash, in the order of storing."""
+        """Yield the rows that are alive and whose text probably has this hash."""
         for first, segment, alive in zip(self.firsts, self.segments, self.alive, strict=False):
             yield from (first + row for row in segment.saying(text_hash) if alive[row])
 
     def forgot(self, text_hash: bytes) -> bool:
-        """Tell whether a text of this hash, 32 bytes, was ever forgotten."""
+        """Return True if a text with this hash, 32 bytes, was ever forgotten."""
         return any(segment.forgot(text_hash) for segment in self.segments)
 
     def record(self, number: int) -> tuple[str, dict[str, Any]]:
-        """Return the id of a row, and what the journal has of its record."""
+        """Return the ID of a row, and its record as the journal has it."""
         at, row = self.place_of(number)
         segment = self.segments[at]
         return segment.id(row), segment.record(row)
 
     def numbers(self) -> Iterator[int]:
-        """Yield the numbers of all rows that count, in the order of storing."""
+        """Yield the numbers of all rows that are alive, in the order of storing."""
         for first, alive in zip(self.firsts, self.alive, strict=False):
             yield from (np.flatnonzero(alive) + first).tolist()
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return one column of all rows, those that do not count as well."""
+        """Return one column of all rows, dead or alive."""
         parts = [segment.columns[name] for segment in self.segments]
         return np.concatenate(parts) if parts else np.empty(0)
 
     def counting(self) -> NDArray[np.bool_]:
-        """Return which of all rows count."""
+        """Return a mask of all rows that are alive."""
         return np.concatenate([np.empty(0, bool), *self.alive])
 
     def _hide(self, hashes: NDArray[np.uint64], before: int) -> None:
@@ -145,7 +142,7 @@ class Chain:
 
 
 def arrivals(chain: Chain, ids: Iterable[bytes]) -> NDArray[np.int64]:
-    """Return the place of each id in the order of storing, its row counting or not; -1 where there is none."""
+    """Return the place of each ID in the order of storing, or -1 without a row."""
     hashes = np.array([hash_of(one) for one in ids], np.uint64)
     found = np.full(len(hashes), -1, np.int64)
     for segment in chain.segments:
@@ -155,7 +152,7 @@ def arrivals(chain: Chain, ids: Iterable[bytes]) -> NDArray[np.int64]:
 
 
 def next_arrival(chain: Chain) -> int:
-    """Return the place, in the order of storing, of what is stored next."""
+    """Return the place in the order of storing of the next record."""
     return max((int(segment.arrivals.max()) + 1 for segment in chain.segments if len(segment)), default=0)
 
 

@@ -72,12 +72,12 @@ def get_match_evidence(
     search: Search, evidence: Mapping[str, Evidence], record_ids: Iterable[str]
 ) -> dict[str, MatchEvidence]:
     """Return the raw evidence for each of `record_ids`."""
-    question, postings = search.question, search.corpus.postings
-    numbers = {search.corpus.documents[record_id].number: record_id for record_id in record_ids}
-    frequencies = {term: postings.frequency(term) for term in question.weights if not is_day_term(term)}
-    weights = {term: postings.compute_idf(max(1, frequency)) for term, frequency in frequencies.items()}
+    question, words = search.question, search.corpus.words
+    numbers = {search.corpus.parts[record_id].number: record_id for record_id in record_ids}
+    frequencies = {term: words.frequency(term) for term in question.weights if not is_day_term(term)}
+    weights = {term: words.compute_idf(max(1, frequency)) for term, frequency in frequencies.items()}
     shared: dict[str, set[str]] = {record_id: set() for record_id in numbers.values()}
-    for term, documents in postings.held(weights, numbers).items():
+    for term, documents in words.held(weights, numbers).items():
         for number, _ in documents:
             shared[numbers[number]].add(term)
     total = sum(weights.values()) or 1.0
@@ -103,6 +103,6 @@ def get_answer_match(matches: Sequence[MatchEvidence]) -> Match:
 
 def weigh_words(search: Search) -> dict[str, float]:
     """Return each content word of the question with its inverse document frequency."""
-    full_score = search.corpus.postings.full_score
+    full_score = search.corpus.words.full_score
     weights = search.question.weights.items()
     return {term: full_score({term: weight}) for term, weight in weights if not is_day_term(term)}

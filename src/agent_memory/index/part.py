@@ -1,4 +1,4 @@
-"""`Part`: the rows of a chain that lack a facet, read as if there were no others."""
+"""`Part`: the rows of a chain without a facet, read as if there were no others."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 class Part:
-    """Some rows of a chain, under their numbers there; what is hidden there is hidden here.
+    """Some rows of a chain; a row that is hidden there is hidden here.
 
     Args:
-        chain: All of them.
-        facet: What those that are left out have.
+        chain: All rows.
+        facet: Facet of the rows that are left out.
 
     Attributes:
-        segments, firsts: Those of the chain.
-        kept: For each segment which of its rows belong to the part, whether they count or not; None where all do.
+        segments: Segments of the chain.
+        kept: For each segment a mask of the rows of the part, dead or alive; None if all rows belong to it.
     """
 
     def __init__(self, chain: Chain, facet: tuple[str, str]) -> None:
         self._chain = chain
-        self.segments, self.firsts = chain.segments, chain.firsts
+        self.segments = chain.segments
         self.kept: list[NDArray[np.bool_] | None] = []
         for segment in chain.segments:
             without = segment.lists("facets").of(facet_key(facet)).rows
@@ -43,22 +43,22 @@ class Part:
         return all(kept is None for kept in self.kept)
 
     def __len__(self) -> int:
-        """Return how many rows count."""
-        return self._look()[1]
+        """Return the number of rows that are alive."""
+        return self._count()[1]
 
     @property
     def alive(self) -> list[NDArray[np.bool_]]:
-        """For each segment which of its rows count; not to be changed."""
-        return self._look()[0]
+        """For each segment a mask of its rows that are alive; not to be changed."""
+        return self._count()[0]
 
     def of(self, masks: list[NDArray[np.bool_]]) -> list[NDArray[np.bool_]]:
-        """Return of some rows of the chain those that belong to the part."""
+        """Return masks of the masked rows that belong to the part."""
         return [mask if kept is None else mask & kept for mask, kept in zip(masks, self.kept, strict=True)]
 
-    def _look(self) -> tuple[list[NDArray[np.bool_]], int]:
+    def _count(self) -> tuple[list[NDArray[np.bool_]], int]:
         size, alive, count = self._known
-        if size != len(self._chain):  # rows come to count no more, never the other way round
+        if size != len(self._chain):  # rows die and never come back
             alive = self.of(self._chain.alive)
-            count = sum(int(np.count_nonzero(each)) for each in alive)
+            count = sum(int(np.count_nonzero(mask)) for mask in alive)
             self._known = (len(self._chain), alive, count)
         return alive, count

@@ -17,11 +17,22 @@ if TYPE_CHECKING:
 UNREAD: Final = -1
 """The number of a document whose words are not read yet."""
 
-SEALED_FROM: Final = 1 << 31
-"""From this number on a document is a row of a sealed segment."""
-
 RejectionReason = Literal["below_floor", "filtered", "beyond_limit"]
 """Why a document that was looked at is not in the answer."""
+
+
+class Statistics(NamedTuple):
+    """Sums over the rows of a part that are alive.
+
+    Attributes:
+        documents: Number of rows.
+        length: Terms of all rows, repeats included.
+        asking: Number of rows that hold a question.
+    """
+
+    documents: int
+    length: int
+    asking: int
 
 
 class Norm(NamedTuple):
@@ -84,15 +95,15 @@ class SearchLimits:
         with_neighbours: Best of each list whose neighbours in a talk are looked at too: all of them win nothing.
         in_period: Best of each list of what was stored in a stretch of time that is asked about.
         excerpted: Best hits of which it is told which pieces of their texts are near.
-        doubtful: Best of each list among which those above low trust are looked for, where most are not.
+        doubtful: Nearest among which those above low trust are looked for, if most are not.
         compared: Postings read to find what is like a text, the rarest words' first: ten thousand take one millisecond,
             and a word that more documents hold tells none of them apart.
         rejections: Of each reason, in an explanation: it is read by a person or paid for in tokens.
-        counted: Documents of one list looked at for a count; beyond, it is estimated from these. Five hundred take
-            about half a millisecond, and the error of such a share is below five percent of the list (two standard
+        counted: Documents of one list that are read for a count; a larger count is estimated from these. Five hundred
+            take about half a millisecond, and the error of such a share is below five percent of the list (two standard
             errors).
-        few: Documents up to which looking at each is cheaper than going through lists of hits until enough have passed.
-        sampled: Documents whose cosines are asked for to tell how many of a long list are near, too.
+        few: Documents up to which comparing each is cheaper than reading the nearest until enough have passed.
+        sampled: Documents, about, whose cosines are read to estimate how many of a long list are near as well.
         arrays_from: Postings of a query from which numpy adds them up: half a millisecond without it, a fifth of that
             with it; below, setting up costs more.
     """
@@ -117,7 +128,7 @@ class IndexedDocument:
     Attributes:
         document: What is indexed.
         arrival: Rises from one document to the next; a change does not change it.
-        number: Stands for it in postings and facets; `UNREAD` until its words are read, before any search.
+        number: Number of its row in the parts of the index; `UNREAD` until its words are read, before any search.
         moment: `document.moment` in seconds.
         length_share: How near its length is to that of a full turn, 0..1.
         tells_time: Whether it holds a word of time.

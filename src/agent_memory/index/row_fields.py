@@ -1,4 +1,4 @@
-"""What a segment keeps of a document, for searches in it: read once, when it is sealed."""
+"""Fields of a segment's row that searches read: computed once, when a document is sealed."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.embeddings import text_hash
 from agent_memory.index.document_terms import document_terms
 from agent_memory.index.row import ASKS, TELLS_TIME
-from agent_memory.index.talks import said_by
 from agent_memory.index.text_forms import embedded_texts, tells_time
+from agent_memory.index.turns import said_by
 
 if TYPE_CHECKING:
     from agent_memory.models import Document
 
 
 def searched_fields(document: Document) -> dict[str, Any]:
-    """Return those fields of a `Row` that searches ask for."""
+    """Return the fields of a `Row` that searches read."""
     terms = document_terms(document)
     said = said_by(document)
     return {

@@ -110,6 +110,10 @@ class Segment:
             known = self._lists[name] = Lists(self.columns, name, counted=name == "terms")
         return known
 
+    def rows_with(self, facet: tuple[str, str]) -> NDArray[np.uint32]:
+        """Return the rows that have a facet, ascending."""
+        return self.lists("facets").of(facet_key(facet)).rows
+
     def id(self, row: int) -> str:
         """Return the id of a row."""
         return self.strings("ids")[row].decode()

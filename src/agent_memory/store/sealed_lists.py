@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from agent_memory.index.facets import meeting
 from agent_memory.index.row import PINNED, TRUSTS
-from agent_memory.index.sealed_corpus import meeting
-from agent_memory.index.talks import session_number
+from agent_memory.index.turns import session_number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

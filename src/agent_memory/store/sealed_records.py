@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from agent_memory.index.chain import Chain
-    from agent_memory.index.sealed_rows import Masks
+    from agent_memory.index.parts import Masks
     from agent_memory.models import Kind, Trace
     from agent_memory.store.recency import Order
 

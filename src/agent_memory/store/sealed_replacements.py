@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from agent_memory.index.chain import Chain
-    from agent_memory.index.sealed_rows import Masks
+    from agent_memory.index.parts import Masks
 
 _LOW: Final = TRUSTS.index("low")
 

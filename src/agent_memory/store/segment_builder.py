@@ -42,7 +42,7 @@ from agent_memory.index.segment import About, Segment, hash_of
 from agent_memory.index.segment_merge import merge
 from agent_memory.index.segment_vectors import add_vectors, folder_name, remove_unfinished
 from agent_memory.index.segment_writer import seal
-from agent_memory.index.talks import talking
+from agent_memory.index.turns import talking
 from agent_memory.journal import Journal, Update
 from agent_memory.journal.resumption import place_of
 from agent_memory.logs import get_logger

@@ -173,7 +173,7 @@ class Opening(Generic[R]):
 
     def _is_in_use(self, replica: Store[R]) -> bool:
         """Tell whether a replica has the segments that are listed, and all of their vectors that there are."""
-        sealed = replica.index.corpus.sealed
+        sealed = replica.index.parts.sealed
         if sealed is None:
             return False
         names = [segment.folder.name for segment in sealed.chain.segments]

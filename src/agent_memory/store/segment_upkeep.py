@@ -115,7 +115,7 @@ class Sealing(Generic[R]):
 
         Before they were asked for, they may be in the cache from an earlier session.
         """
-        sealed = self._store.index.corpus.sealed
+        sealed = self._store.index.parts.sealed
         if sealed is None:
             return None
         pairs = zip(sealed.chain.segments, sealed.vectors, strict=True)

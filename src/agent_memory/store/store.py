@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from agent_memory.embeddings.protocol import TextEmbeddings
     from agent_memory.index import Hit, Question, SearchIndex
-    from agent_memory.index.sealed_rows import Masks
+    from agent_memory.index.parts import Masks
     from agent_memory.journal import Change, Update
     from agent_memory.models import Kind, SearchRequest
     from agent_memory.store.protocols import Absorb, ChangeLog, IndexUpkeep, Settle
@@ -122,13 +122,10 @@ class Store(Generic[R]):
         def replaced_by(record_id: str) -> str | None:
             return state.replacements.of(record_id, now)
 
-        def hides(record_id: str) -> bool:
-            return state.records[record_id].is_expired(now) or (not superseded and replaced_by(record_id) is not None)
-
         ranking = self.index.search(
             replace(request, limit=max(request.limit, LOOKED_AT) if superseded else request.limit),
             question,
-            hides=hides if state.replacements or state.expiring else None,
+            hidden=hidden_ids(state, now, superseded=superseded),
             among=shown_rows(state, now, superseded=superseded),
         )
         if past:
@@ -161,7 +158,7 @@ class Store(Generic[R]):
             index: Index of these records alone, with the vectors of the index so far.
             unembedded: Sealed records without vectors.
         """
-        vectors, corpus = index.vectors, index.corpus.sealed
+        vectors, corpus = index.vectors, index.parts.sealed
         gone = self.state.adopt(sealed)
         if vectors is not None and corpus is not None:
             # The vectors of a record in memory and in a segment would be found as if there were two records.
@@ -271,6 +268,19 @@ class Store(Generic[R]):
         if lost := lost_since(known, self.state.records):  # it was acknowledged once
             with contextlib.suppress(StorageError):  # no room for it: the rewriting is reported all the same
                 self.log.keep_lost(lost)
+
+
+def hidden_ids(state: State[Any], now: datetime, *, superseded: bool) -> set[str]:
+    """Return the IDs of the records in memory that a search must not find: expired or, unless asked for, replaced."""
+    records = state.table.records
+    hidden = {
+        record_id
+        for record_id in state.expiring
+        if (record := records.get(record_id)) is not None and record.is_expired(now)
+    }
+    if state.replacements and not superseded:
+        hidden.update(record_id for record_id in records if state.replacements.of(record_id, now) is not None)
+    return hidden
 
 
 def shown_rows(state: State[Any], now: datetime, *, superseded: bool) -> Masks | None:

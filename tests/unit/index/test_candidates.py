@@ -1,6 +1,6 @@
 """Candidates: filters give the same answer whichever way they are applied, and counts hold beyond what is looked at."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent_memory.embeddings import EmbeddingWorker
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.index import DenseIndex, Hit, SearchIndex, SearchLimits, facets
+from agent_memory.index import DenseIndex, Hit, SearchIndex, SearchLimits, buffer_part
 from agent_memory.index.candidates import sift
 from agent_memory.models import CATEGORIES, DateRange, Document, SearchFilters, SearchRequest
 
@@ -28,7 +28,7 @@ def make(number: int) -> Document:
 def with_limits(index: SearchIndex, limits: SearchLimits) -> SearchIndex:
     """Return an index of the same documents and vectors."""
     other = SearchIndex(vectors=index.vectors, limits=limits)
-    for entry in index.corpus.documents.values():
+    for entry in index.parts.buffer.entries.values():
         other.put(entry.document)
     return other
 
@@ -68,16 +68,16 @@ def test_a_shortcut_finds_what_going_through_all_finds(
 ) -> None:
     index = with_limits(index, SearchLimits(few=few, arrays_from=arrays_from))
     if not numpy:
-        monkeypatch.setattr(facets, "numpy_if_there", lambda: None)
+        monkeypatch.setattr(buffer_part, "numpy_if_there", lambda: None)
 
-    def found(request: SearchRequest, hides: Callable[[str], bool] | None = None) -> tuple[list[Hit], int]:
-        ranking = index.search(request, hides=hides)
+    def found(request: SearchRequest, hidden: Collection[str] = ()) -> tuple[list[Hit], int]:
+        ranking = index.search(request, hidden=hidden)
         return list(ranking.hits), ranking.total_found
 
     request = SearchRequest("audit of the ledger", 20, NOW, filters)
-    documents = index.corpus.documents
+    entries = index.parts.buffer.entries
     without = SearchRequest("audit of the ledger", 20, NOW)
-    assert found(request) == found(without, lambda one: not filters.admits(documents[one].document))
+    assert found(request) == found(without, [one for one in entries if not filters.admits(entries[one].document)])
 
 
 @pytest.mark.parametrize("filters", FILTERS, ids=str)
@@ -87,14 +87,11 @@ def test_what_may_meet_a_filter_is_all_that_does_after_changes(index: SearchInde
     for number in range(0, MANY, 6):
         index.put(make(number))
     index.warm()
-    meeting = index.corpus.facets.meeting(filters)
-    passing = {one for one, entry in index.corpus.documents.items() if filters.admits(entry.document)}
-    assert passing == {index.corpus.ids[int(number)] for number in meeting}
-
-
-def test_without_conditions_nothing_is_known(index: SearchIndex) -> None:
-    assert index.corpus.facets.meeting(SearchFilters()) is None
-    assert index.corpus.facets.meeting(SearchFilters(min_access_count=3)) is None
+    buffer = index.parts.buffer
+    passing = {one for one, entry in buffer.entries.items() if filters.admits(entry.document)}
+    mask = buffer.mask(filters)
+    assert passing == {one for row, one in buffer.ids.items() if mask[row]}
+    assert buffer.count(mask) == len(passing)
 
 
 @pytest.mark.parametrize("query", ["audit", "audit ledger", "cart mail backup ledger audit"])
@@ -103,7 +100,8 @@ def test_a_filter_gone_through_in_portions_finds_the_same_and_counts_about_as_ma
     index: SearchIndex, query: str, share: int
 ) -> None:
     def found(index: SearchIndex) -> tuple[list[str], int]:
-        ranking = index.search(SearchRequest(query, 5, NOW), hides=lambda one: int(one[4:], 16) % share > 0)
+        hidden = [one for one in index.parts.buffer.entries if int(one[4:], 16) % share > 0]
+        ranking = index.search(SearchRequest(query, 5, NOW), hidden=hidden)
         return [hit.id for hit in ranking.hits], ranking.total_found
 
     exact = found(index)
@@ -122,9 +120,10 @@ def test_a_count_beyond_what_is_looked_at_is_close(index: SearchIndex) -> None:
 @given(st.lists(st.integers(0, 9), max_size=60), st.integers(1, 12), st.integers(1, 7))
 def test_portions_yield_a_list_once_and_in_order(numbers: list[int], size: int, first: int) -> None:
     """However the portions fall, the first that pass are kept, and a list gone through to its end is counted."""
-    sifted = sift(lambda count: numbers[:count], len(numbers), size, lambda one: one % 3 > 0, first)
-    passing = [one for one in numbers if one % 3 > 0]
-    assert sifted.kept == passing[: len(sifted.kept)]
-    assert len(sifted.kept) >= min(size, len(passing))
-    if len(sifted.kept) + len(sifted.left_out) == len(numbers):
+    pairs = [(str(number), 0.5) for number in numbers]
+    sifted = sift(lambda count: pairs[:count], len(pairs), size, lambda one: int(one) % 3 > 0, first)
+    passing = [pair for pair in pairs if int(pair[0]) % 3 > 0]
+    assert sifted.admitted == passing[: len(sifted.admitted)]
+    assert len(sifted.admitted) >= min(size, len(passing))
+    if len(sifted.admitted) + len(sifted.left_out) == len(numbers):
         assert sifted.total == len(passing)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.index import facets
+from agent_memory.index import buffer_part
 from agent_memory.index.document_terms import document_terms
 from agent_memory.models import GROUP, Document, SearchFilters, SearchRequest, group_facets, sees
 from tests.unit.index.test_items_apart import items, make, mixed
@@ -44,7 +44,7 @@ def test_a_search_sees_its_own_group_and_what_belongs_to_none(
     numpy: bool,
 ) -> None:
     if not numpy:
-        monkeypatch.setattr(facets, "numpy_if_there", lambda: None)
+        monkeypatch.setattr(buffer_part, "numpy_if_there", lambda: None)
     every = grouped()
     by_id = {document.id: document for document in every}
     index = make(every, tmp_path, int(sealed_share * len(every))) if sealed_share else make(every)

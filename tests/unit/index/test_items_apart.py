@@ -11,7 +11,7 @@ import pytest
 from numpy import array, uint64
 
 from agent_memory.embeddings import EmbeddingWorker
-from agent_memory.index import DenseIndex, Ranking, SearchIndex, facets, postings
+from agent_memory.index import DenseIndex, Ranking, SearchIndex, buffer_part
 from agent_memory.index.segment import hash_of
 from agent_memory.models import ITEM, MEMORY, Document, Memory, SearchFilters, SearchRequest
 from tests.unit.index.test_sealed_search import EMBEDDER, NOW, QUESTIONS, WORDS, documents, sealed
@@ -134,8 +134,8 @@ def test_with_items_sealed_and_unsealed_find_the_same(
 def test_notes_weigh_as_before_when_items_and_notes_have_gone(make: Callable[..., SearchIndex], tmp_path: Path) -> None:
     alone, together, split = make(documents()), make(mixed()), make(mixed(), tmp_path, 400)
     gone = [each.id for each in (*documents()[3:40:3], *items()[::2])]
-    assert split.corpus.sealed is not None
-    split.corpus.sealed.chain.hide(array([hash_of(one.encode()) for one in gone], uint64))
+    assert split.parts.sealed is not None
+    split.parts.sealed.chain.hide(array([hash_of(one.encode()) for one in gone], uint64))
     split.forget_sealed(gone)
     for index in (alone, together, split):
         for one in gone:
@@ -183,8 +183,7 @@ def test_items_are_left_out_without_numpy_too(monkeypatch: pytest.MonkeyPatch) -
         for each in every:
             index.put(each)
         index.warm()
-    for module in (facets, postings):
-        monkeypatch.setattr(module, "numpy_if_there", lambda: None)
+    monkeypatch.setattr(buffer_part, "numpy_if_there", lambda: None)
     for question in QUESTIONS:
         one, other = searched(alone, question, tags=["db"]), searched(together, question, tags=["db"])
         assert [hit.id for hit in other.hits] == [hit.id for hit in one.hits]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import UTC, datetime, timedelta
-from itertools import product
+from itertools import count, product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,7 +22,7 @@ from agent_memory.index.sealed_vectors import SealedVectors
 from agent_memory.index.segment import About, Segment, hash_of
 from agent_memory.index.segment_vectors import Vectors, add_vectors, folder_name
 from agent_memory.index.segment_writer import seal
-from agent_memory.index.talks import talking
+from agent_memory.index.turns import talking
 from agent_memory.models import MEMORY, Document, Memory, SearchFilters, SearchRequest
 
 if TYPE_CHECKING:
@@ -68,17 +68,22 @@ def documents() -> list[Document]:
     return found
 
 
-def row_of(document: Document, seq: int) -> Row:
-    return Row(id=document.id, seq=seq, data=b"{}", text_hash=bytes(32), **searched_fields(document))
+def row_of(document: Document, seq: int, arrival: int) -> Row:
+    return Row(id=document.id, seq=seq, data=b"{}", text_hash=bytes(32), arrival=arrival, **searched_fields(document))
 
 
 def sealed(place: Path, parts: Sequence[Sequence[Document]], *, embedded: bool) -> SealedCorpus:
     """Seal a segment of each part."""
-    segments = []
+    segments, arrivals = [], count()
     for at, part in enumerate(parts):
         folder = place / str(at)
         folder.mkdir()
-        seal(folder, [row_of(each, at + 1) for each in part], About("memory", at + 1, at + 1, 0, 0, 0), talking=talking)
+        seal(
+            folder,
+            [row_of(each, at + 1, next(arrivals)) for each in part],
+            About("memory", at + 1, at + 1, 0, 0, 0),
+            talking=talking,
+        )
         segments.append(Segment(folder))
         if embedded:
             add_vectors(folder, "m", EMBEDDER.dimension, [EMBEDDER.embed_documents([each.text for each in part])])
@@ -165,7 +170,7 @@ def test_rows_that_may_not_be_found_are_left_out_and_explained(indexes: tuple[Se
     whole, split = indexes
     request = SearchRequest("ledger", 5, NOW, explain=True)
     best = whole.search(request).hits[0].id
-    corpus = split.corpus.sealed
+    corpus = split.parts.sealed
     assert corpus is not None
     masks = [mask.copy() for mask in corpus.chain.alive]
     number = corpus.chain.find(best)
@@ -193,7 +198,7 @@ def test_a_sealed_document_that_changes_is_found_as_it_is_now(
 ) -> None:
     whole, split = indexes
     document = documents()[10]
-    corpus = split.corpus.sealed
+    corpus = split.parts.sealed
     assert corpus is not None
     for index in (whole, split):
         index.search(SearchRequest("ann ledger", 5, NOW))
@@ -214,7 +219,7 @@ def test_a_sealed_document_that_changes_is_found_as_it_is_now(
 
 def test_what_was_removed_weighs_no_words(indexes: tuple[SearchIndex, SearchIndex]) -> None:
     whole, split = indexes
-    corpus = split.corpus.sealed
+    corpus = split.parts.sealed
     assert corpus is not None
     for index in (whole, split):
         index.search(SearchRequest("ledger audit", 5, NOW))
@@ -231,7 +236,7 @@ def test_what_was_removed_weighs_no_words(indexes: tuple[SearchIndex, SearchInde
 def test_what_was_removed_calls_nobody_and_asks_nothing(indexes: tuple[SearchIndex, SearchIndex]) -> None:
     _, split = indexes
     split.search(SearchRequest("ledger audit", 5, NOW))
-    corpus, talks = split.corpus.sealed, split.corpus.talks
+    corpus, talks = split.parts.sealed, split.corpus.talks
     assert corpus is not None
     assert (talks.is_listener("kate", 20), talks.are_asking(20)) == (True, True)
 

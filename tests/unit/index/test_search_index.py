@@ -117,14 +117,14 @@ class TestChanges:
         index.put(make(1, "Use SQLite instead"))
         assert ids(index, "sqlite") == [1]
         assert ids(index, "postgresql") == []
-        assert len(index.corpus.documents) == 3
+        assert len(index.parts.buffer.entries) == 3
 
     def test_a_removed_memory_is_not_found_and_removing_what_is_not_there_changes_nothing(
         self, index: SearchIndex
     ) -> None:
         index.search(asked("ledger", 5))
         index.remove("mem-ffffffffffff")
-        assert len(index.corpus.documents) == 3
+        assert len(index.parts.buffer.entries) == 3
         index.remove("mem-000000000001")
         assert ids(index, "ledger") == [3]
 
@@ -134,8 +134,8 @@ class TestChanges:
             index.put(
                 make(1, "Use PostgreSQL for the ledger", category="decision", tags=["storage"], access_count=count)
             )
-        assert len(index.corpus.ids) == 3
-        assert max(index.corpus.ids) == 2
+        assert len(index.parts.buffer.ids) == 3
+        assert max(index.parts.buffer.ids) == 2
         hit = next(hit for hit in index.search(asked("ledger", 5)).hits if hit.id.endswith("1"))
         assert hit.parts["access"] == pytest.approx(1.5)
 
@@ -208,7 +208,7 @@ class TestFilters:
 
     def test_what_is_hidden_is_not_found_whatever_the_filters_say(self, index: SearchIndex) -> None:
         for request in (asked("ledger"), asked("ledger", category="note"), asked("")):
-            found = index.search(request, hides=lambda record_id: record_id[-1] != "3")
+            found = index.search(request, hidden=["mem-000000000001", "mem-000000000002"])
             assert [hit.id[-1] for hit in found.hits] == ["3"]
 
     def test_the_latest_are_filtered_too(self, index: SearchIndex) -> None:
@@ -298,7 +298,7 @@ class TestHybrid:
         hybrid.warm()
         assert worker.drain(10)
         plain = hybrid.search(asked("PostgreSQL", 5))
-        filtered = hybrid.search(asked("PostgreSQL", 5), hides=lambda _: False)
+        filtered = hybrid.search(asked("PostgreSQL", 5), hidden=["mem-unknown"])
         assert plain.total_found == filtered.total_found == 301
         assert plain.hits == filtered.hits
 

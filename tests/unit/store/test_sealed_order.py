@@ -28,9 +28,9 @@ def opened(root: Path) -> FileStorage:
 def neighbours(storage: FileStorage) -> list[tuple[str, ...]]:
     """Return what stands beside each turn."""
     corpus = storage.opened.index.corpus
-    numbers = [corpus.documents[one].number for one in IDS]
+    numbers = [corpus.parts[one].number for one in IDS]
     places = corpus.talks.places(numbers)
-    return [tuple(map(corpus.id_of, places[number].neighbours)) for number in numbers]
+    return [tuple(map(corpus.parts.id_of, places[number].neighbours)) for number in numbers]
 
 
 async def order(root: Path) -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""Words of a sealed segment give the scores of a full count, and the best by MaxScore are the best of all."""
+"""Word lists give the scores of a full count, and the best rows by MaxScore are the best of all."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from agent_memory.index.results import Norm
 from agent_memory.index.row import Row
-from agent_memory.index.sealed_words import SealedWords
 from agent_memory.index.segment import About, Segment
 from agent_memory.index.segment_writer import seal
+from agent_memory.index.word_lists import WordLists
 from tests.sealing import everybody
 
 if TYPE_CHECKING:
@@ -30,6 +30,11 @@ def sealed(folder: Path, texts: list[str]) -> Segment:
     rows = [Row(f"mem-{at}", at, b"{}", bytes(32), 0.0, 0.0, Counter(text), len(text)) for at, text in enumerate(texts)]
     seal(folder, rows, About("memory", 1, 2, 0, 0, 0), talking=everybody)
     return Segment(folder)
+
+
+def lists_of(folder: Path, texts: list[str], **limits: int) -> WordLists:
+    segment = sealed(folder, texts)
+    return WordLists(segment.lists("terms").of, segment.columns["length"], **limits)
 
 
 def counted(texts: list[str], gains: dict[str, float]) -> list[float]:
@@ -51,44 +56,43 @@ def test_the_best_are_those_of_a_full_count(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], gains: dict[str, float], count: int, dead: set[int]
 ) -> None:
     alive = np.array([at not in dead for at in range(len(texts))], bool)
-    words = SealedWords(sealed(tmp_path_factory.mktemp("w"), texts))
+    words = lists_of(tmp_path_factory.mktemp("w"), texts)
     scores = counted(texts, gains)
     wanted = sorted((-score for at, score in enumerate(scores) if score > 0 and alive[at]))[:count]
 
     best = words.best(gains, NORM, count, alive)
 
-    assert best.scores.tolist() == pytest.approx([-each for each in wanted])
-    assert best.scores.tolist() == pytest.approx([scores[row] for row in best.rows.tolist()])
-    assert len(set(best.rows.tolist())) == len(best.rows)
-    every = np.arange(len(texts))
-    assert words.scores_of(gains, NORM, every).tolist() == pytest.approx(scores)
+    assert [score for score, _ in best] == pytest.approx([-each for each in wanted])
+    assert [score for score, _ in best] == pytest.approx([scores[row] for _, row in best])
+    assert len({row for _, row in best}) == len(best)
+    assert words.scores_of(gains, NORM, range(len(texts))) == pytest.approx(scores)
     assert words.how_many(gains, alive) == sum(score > 0 for at, score in enumerate(scores) if alive[at])
 
 
 def test_of_equal_scores_the_later_row_comes_first(tmp_path: Path) -> None:
-    words = SealedWords(sealed(tmp_path / "s", ["ab", "ab", "ab"]))
+    words = lists_of(tmp_path / "s", ["ab", "ab", "ab"])
 
-    assert words.best({"a": 1.0}, NORM, 2, np.ones(3, bool)).rows.tolist() == [2, 1]
+    assert [row for _, row in words.best({"a": 1.0}, NORM, 2, np.ones(3, bool))] == [2, 1]
 
 
 def test_frequencies_and_counts_are_those_of_the_texts(tmp_path: Path) -> None:
-    words = SealedWords(sealed(tmp_path / "s", ["aab", "b", "a"]))
+    words = lists_of(tmp_path / "s", ["aab", "b", "a"])
 
     assert [words.frequency(term, np.ones(3, bool)) for term in "abc"] == [2, 2, 0]
     assert [words.frequency(term, np.array([False, True, True])) for term in "abc"] == [1, 1, 0]
-    assert words.counts_of("a", np.array([0, 1, 2])).tolist() == [2, 0, 1]
+    assert list(words.counts_of("a", [0, 1, 2])) == [(0, 2), (2, 1)]
 
 
 def test_many_rows_are_counted_by_a_sample(tmp_path: Path) -> None:
     texts = ["a" if at % 3 else "b" for at in range(3_000)]
-    words = SealedWords(sealed(tmp_path / "s", texts), stripe_rows=20, counted=1_500)
+    words = lists_of(tmp_path / "s", texts, stripe_rows=20, counted=1_500)
 
     assert math.isclose(words.how_many(["a"], np.ones(3_000, bool)), 2_000, rel_tol=0.05)
 
 
 def test_of_few_rows_the_number_is_exact_however_large_the_segment(tmp_path: Path) -> None:
     texts = ["ab" if at in {7, 1_011} else "b" if at % 900 == 0 else "c" for at in range(3_000)]
-    words = SealedWords(sealed(tmp_path / "s", texts), stripe_rows=20)
+    words = lists_of(tmp_path / "s", texts, stripe_rows=20)
     may = np.ones(3_000, bool)
     may[7] = False
 
