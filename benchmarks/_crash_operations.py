@@ -31,7 +31,7 @@ from benchmarks._crash_process import Shim
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from agent_memory.memory.importing import Imported
+    from agent_memory.memory.importer import Imported
     from agent_memory.models import Clock
     from benchmarks._crash_model import Shown
     from benchmarks._crash_process import Say
@@ -341,7 +341,7 @@ class Victim:
             def each(imported: Imported) -> None:
                 self._say(now={imported.memory_id: shown(by_id[imported.memory_id])})
 
-            await service.admin.import_memories(memories, each, CALLER, trusted=True)
+            await service.writer.import_memories(memories, each, CALLER, trusted=True)
             await service.settle()
         else:
             await asyncio.to_thread(run_command, self._job.root, "import", "--trusted", str(file))

@@ -119,7 +119,7 @@ class Product:
             return
         waiting, self._waiting = self._waiting, []
         done: list[Any] = []
-        await self.service.admin.import_memories([memory for _, memory in waiting], done.append, NOBODY, trusted=True)
+        await self.service.writer.import_memories([memory for _, memory in waiting], done.append, NOBODY, trusted=True)
         for key, memory in waiting:
             self._name(key, memory.id)
             self._uncompared.append(memory.id)
@@ -146,10 +146,10 @@ class Product:
         """Wait for background work, vectors too; then compare imported notes."""
         await self._imported()
         await self.service.settle()
-        await self.service.admin.prepare()
+        await self.service.storage.prepare()
         imported, self._uncompared = self._uncompared, []
         for memory_id in imported:
-            similar = await self.service.admin.find_similar(await self.service.get(memory_id), NOBODY)
+            similar = await self.service.searcher.find_similar(await self.service.get(memory_id), NOBODY)
             key = self.key_of(memory_id)
             self._import_pairs += [Pair(key, self.key_of(memory.id), is_similar=True) for memory in similar]
 
@@ -184,7 +184,7 @@ class Product:
 
     async def lineage(self, key: str) -> list[str] | None:
         """Return what a note replaced, as the storage tells it."""
-        older = await self.service.admin.older_versions(self._ids[key])
+        older = await self.service.storage.older_versions(self._ids[key])
         return [self._keys[each] for each in older]
 
     async def suspects(self) -> list[Pair]:

@@ -138,7 +138,7 @@ async def problems_of(root: Path, rounds: Sequence[int]) -> list[str]:
     for page in pages:
         drawn = drawn_from(page, await knowledge.text_of(page))
         expected |= {item["id"]: item["content"] for item in drawn}
-    items = [each for each in await service.admin.everything() if each.is_item]
+    items = [each for each in await service.searcher.list_all() if each.is_item]
     if Counter(each.content for each in items) != Counter(expected.values()) or {x.id for x in items} != set(expected):
         problems.append(f"{len(items)} items, not {len(expected)}")
     problems += await wrong_pages(Pages(knowledge, service), {each.id: each for each in items})

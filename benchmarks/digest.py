@@ -207,7 +207,7 @@ async def digest(folder: Path, statements: Sequence[TrueStatement]) -> DigestRes
             await ingest.resource(ReceivedDocument(_read(folder, name), name))
         asking = Asking(_Script(statements), budget=ModelBudget(_EVERYTHING, _EVERYTHING))
         await runner_of(knowledge, service, asking=asking, permission=ModelPermission(NOBODY, _EVERYTHING)).run()
-        stored = {item.content for item in await service.admin.everything() if item.source.detail == "digest"}
+        stored = {item.content for item in await service.searcher.list_all() if item.source.detail == "digest"}
         use = ModelUse.read(knowledge.folder.path, knowledge.clock())
         await knowledge.close()
         await service.close()

@@ -90,7 +90,7 @@ async def known(root: Path) -> dict[str, str]:
     forget_keys()
     service = opened(root)
     archive = MemoryArchive(service)
-    found = {each.id: each.content for each in [*await service.admin.everything(), *await archive.everything()]}
+    found = {each.id: each.content for each in [*await service.searcher.list_all(), *await archive.everything()]}
     await archive.close()
     await service.close()
     return found

@@ -135,11 +135,11 @@ async def _run_world(world: list[dict[str, Any]], service: MemoryService) -> lis
     for line in world:
         if "memory" in line:
             keys[(await service.store(line["memory"])).memory.id] = line["id"]
-    await service.admin.prepare()
+    await service.storage.prepare()
     outcomes = []
     for line in world:
         if "request" in line:
-            candidates = await service.requests.find_candidates(line["request"])
+            candidates = await service.searcher.find_candidates(line["request"])
             only = candidates.get_only_match()
             outcomes.append(
                 RequestOutcome(
@@ -148,7 +148,7 @@ async def _run_world(world: list[dict[str, Any]], service: MemoryService) -> lis
                     frozenset(line["right"]),
                     tuple(keys[candidate.memory.id] for candidate in candidates.listed),
                     None if only is None else keys[only.id],
-                    len(await service.admin.everything()) == len(keys),
+                    len(await service.searcher.list_all()) == len(keys),
                 )
             )
     return outcomes

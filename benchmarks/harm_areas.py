@@ -71,7 +71,7 @@ class ProductUnderTest:
         """Store texts and return the IDs of their memories."""
         ids = [(await self.service.store(text)).memory.id for text in texts]
         await self.service.settle()
-        await self.service.admin.prepare()
+        await self.service.storage.prepare()
         return ids
 
     async def run_cli(self, *arguments: str) -> Result:
@@ -124,7 +124,7 @@ async def grade_forgotten(product: ProductUnderTest, row: dict[str, Any]) -> Har
     """List candidates of a request, then forget what `--yes` takes."""
     ids = await product.store(row["memories"])
     right = {ids[index] for index in row["right"]}
-    candidates = await product.service.requests.find_candidates(row["request"])
+    candidates = await product.service.searcher.find_candidates(row["request"])
     offered = [candidate.memory.id for candidate in candidates.listed][:_CANDIDATES]
     await product.service.close()
     await product.run_cli("forget", *row["request"].split(), "--yes")

@@ -137,8 +137,8 @@ async def _drawn(settings: ServiceSettings) -> dict[str, Any]:
         started = time.perf_counter()
         ran = await runner.run()
         drawn = time.perf_counter() - started
-        is_embedded = await service.admin.prepare(None)
-        whole, items = time.perf_counter() - started, await service.admin.count()
+        is_embedded = await service.storage.prepare(None)
+        whole, items = time.perf_counter() - started, await service.storage.count()
     finally:
         await service.close()
         await knowledge.close()

@@ -113,7 +113,7 @@ class Asked:
         """Search notes and items, with an explanation of what was left out."""
         filters = {"include_items": True}
         found = await self.service.search(self._query(made), 20, filters, explain=True, caller=self.caller)
-        left_out = [await self.service.admin.get(each["id"]) for each in found.results.rejected]
+        left_out = [await self.service.storage.get(each["id"]) for each in found.results.rejected]
         return "\n".join(map(str, [*found, *left_out]))
 
     async def topics(self, _: random.Random) -> str:
@@ -150,7 +150,7 @@ class Asked:
 
     async def preview(self, made: random.Random) -> str:
         """List the candidates of a request to forget."""
-        found = await self.service.requests.find_candidates(f"everything about {self._query(made)}", self.caller)
+        found = await self.service.searcher.find_candidates(f"everything about {self._query(made)}", self.caller)
         return str(found.listed)
 
     async def suspects(self, _: random.Random) -> str:
@@ -232,7 +232,7 @@ async def opened(agent: str, settings: ServiceSettings, turns: int) -> tuple[Mem
         await runner_of(knowledge, service, config=config, at_once=True).run()
         if at:
             return service, knowledge
-        await service.admin.prepare(None)
+        await service.storage.prepare(None)
         folder = knowledge.folder
         await knowledge.close()
         await service.close()
@@ -243,7 +243,7 @@ async def opened(agent: str, settings: ServiceSettings, turns: int) -> tuple[Mem
 
 async def asking_of(agent: str, service: MemoryService, knowledge: Knowledge) -> list[Asked]:
     """Return who asks an agent: a session of each group."""
-    items = await service.admin.everything()
+    items = await service.searcher.list_all()
     given = [
         *[each async for each in knowledge.resources.iter_all()],
         *[each async for each in knowledge.episodes.iter_all()],
@@ -257,7 +257,9 @@ async def asking_of(agent: str, service: MemoryService, knowledge: Knowledge) ->
 
 async def miscounted(asked: Asked) -> list[str]:
     """Return which counts of a session are not those of a full read."""
-    items = [each for each in await asked.service.admin.everything() if each.is_item and sees(asked.group, each.facets)]
+    items = [
+        each for each in await asked.service.searcher.list_all() if each.is_item and sees(asked.group, each.facets)
+    ]
     status = (await asked.service.status(asked.caller)).counts.get("items", 0)
     wrong = [] if status == len(items) else [f"{asked.group}: {status} items are told in the status, {len(items)} seen"]
     told = await asked.manager.category_layer.count_items()

@@ -269,7 +269,7 @@ class Judged:
         return memory.last_accessed is not None and self._now - memory.last_accessed < _LATELY
 
     async def _live(self) -> dict[str, Memory]:
-        return {memory.id: memory for memory in await self._service.admin.everything()}
+        return {memory.id: memory for memory in await self._service.searcher.list_all()}
 
     async def _answers(self, asked: Sequence[str], known: dict[str, Memory], lately: set[str]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}

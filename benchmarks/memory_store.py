@@ -80,12 +80,12 @@ async def measured(entries: int, asked: int, embedder: str) -> Report:
             for some in range(0, entries, _AT_ONCE):
                 await store.store_entries(list(islice(many, min(_AT_ONCE, entries - some))))
             report: Report = {"bulk": {"per_second": round(entries / (time.perf_counter() - began), 1)}}
-            await store.service.admin.prepare(None)
+            await store.service.storage.prepare(None)
             for storage in store.kept.storages():
                 await storage.prepare(None)
             report["found"] = await _taking(_LISTS, lambda: _stored_and_found(store, next(many)))
             report["store"] = await _taking(asked, lambda: store.store_entry(next(many)))
-            await store.service.admin.prepare(None)
+            await store.service.storage.prepare(None)
             return report | await _retrieving(store, chance, asked)
 
 

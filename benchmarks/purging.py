@@ -49,7 +49,7 @@ async def prepare(root: Path, memories: int) -> tuple[str, dict[str, str]]:
     again = (await service.store(f"{TEXT} So said Kate.")).memory.id
     await service.settle()
     folder = root / AGENT
-    create_backup(service.admin.folder or sys.exit("no folder"))
+    create_backup(service.folder or sys.exit("no folder"))
     (folder / "memories.yaml.before-repair-20260301T120000").write_bytes((folder / "memories.yaml").read_bytes())
     await archive.close()
     await service.close()
@@ -69,7 +69,7 @@ async def look(root: Path, others: dict[str, str]) -> list[str]:
     """Open the agent, which goes on; return what is wrong then."""
     service = await go_on_with_purges(opened(root))
     archive = MemoryArchive(service)
-    known = {each.id: each.content for each in await service.admin.everything()}
+    known = {each.id: each.content for each in await service.searcher.list_all()}
     known |= {each.id: each.content for each in await archive.everything()}
     await archive.close()
     await service.close()

@@ -147,7 +147,7 @@ async def _ask(service: MemoryService, group: Group, answers: Answers, holds: _H
         for item in group.items
     ]
     await service.storage.store_many(memories)
-    await service.admin.prepare()
+    await service.storage.prepare()
     keys = {memory.id: item.key for memory, item in zip(memories, group.items, strict=True)}
     for query in group.queries:
         found = await service.search(query.text)

@@ -46,7 +46,7 @@ async def measure(folder: Path, count: int, forgotten: int) -> dict[str, Any]:
     path.write_text("\n".join(json.dumps({"speaker": "Lea", "text": text}) for text in said), encoding="utf-8")
     await Ingest(knowledge).file(path)
     await runner_of(knowledge, service, at_once=True).run()
-    items = [each for each in await service.admin.everything() if each.is_item]
+    items = [each for each in await service.searcher.list_all() if each.is_item]
     chosen = random.Random(7).sample(items, forgotten + 1)
     await service.forget(chosen.pop().id)  # what is imported and opened once
     journal = knowledge.folder.path / "knowledge.yaml"

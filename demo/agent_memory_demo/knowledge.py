@@ -123,7 +123,7 @@ async def take_in(shelf: Shelf, files: Sequence[Path]) -> None:
         done = await Ingest(shelf.knowledge, shelf.service.report).file(file)
         print(f"  {done.name}: {done.new:,} new, {done.known:,} there already, {done.characters:,} characters")
     ran = await runner_of(shelf.knowledge, shelf.service, at_once=True).run()
-    items = (await shelf.service.admin.tally()).items
+    items = (await shelf.service.storage.tally()).items
     print(f"  {ran.done.get('pages', 0)} pages written; {items:,} items in all")
 
 

@@ -143,6 +143,7 @@ KNOWLEDGE: Final = FeaturePackage(
         "footnotes": "topics.item_removal:cut_edited",
         "records": "records:Knowledge",
         "forgotten_texts": "items.forgotten_texts:ForgottenTexts",
+        "statements": "items.passage_statements:find_statements",
     },
     "pages",
 )

@@ -33,20 +33,20 @@ def kill_one(root: Path, after: int) -> None:
 async def test_a_kill_at_any_moment_loses_nothing_and_undo_brings_all_back(root: Path) -> None:
     known = {memory.id: memory for memory in memories()}
     service, archive = opened(root)
-    await service.moving.back(list(known.values()))
-    valid = set(await service.admin.valid_among(list(known)))
+    await service.writer.put_back(list(known.values()), was="archived")
+    valid = set(await service.storage.valid_among(list(known)))
     await archive.close()
     await service.close()
     choose = random.Random(7)
     for _ in range(KILLS):
         kill_one(root, choose.randint(1, 7))
         service, archive = opened(root)
-        live = {memory.id: memory for memory in await service.admin.everything()}
+        live = {memory.id: memory for memory in await service.searcher.list_all()}
         away = {each.id: each.memory for each in await archive.everything()}
         assert live.keys() | away.keys() == known.keys()
         assert not live.keys() & away.keys()
         assert all(_without_tags(memory) == _without_tags(known[one]) for one, memory in (live | away).items())
-        assert set(await service.admin.valid_among(list(live))) <= valid, "what was replaced counts again"
+        assert set(await service.storage.valid_among(list(live))) <= valid, "what was replaced counts again"
         await archive.close()
         await service.close()
     service, archive = opened(root)
@@ -55,7 +55,7 @@ async def test_a_kill_at_any_moment_loses_nothing_and_undo_brings_all_back(root:
         await tidying.undo()
     if away := {each.id: each.memory for each in await archive.everything()}:
         await archive.restore(away)
-    assert {memory.id: memory for memory in await service.admin.everything()} == known
+    assert {memory.id: memory for memory in await service.searcher.list_all()} == known
     await archive.close()
     await service.close()
 

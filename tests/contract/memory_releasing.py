@@ -53,14 +53,14 @@ class MemoryReleasingContract:
         badge = (await service.store("Ann's badge is K-12.")).memory
         both = (await service.store("Ann has badge K-12 and drives a van.")).memory
         await service.store("Bob drinks peppermint tea.")
-        done = await service.requests.forget([badge.id, both.id])
+        done = await service.writer.deletion.forget([badge.id, both.id])
         assert [memory.id for memory in done.memories] == [badge.id, both.id]
         assert {memory.content async for memory in other.iter_all()} == {"Bob drinks peppermint tea."}
         if done.kept_until is None:
             with pytest.raises(UnsupportedError):
-                await service.past.restore(badge.id)
+                await service.history.restore(badge.id)
         else:
-            restored = await service.past.restore(badge.id)
+            restored = await service.history.restore(badge.id)
             assert {memory.id for memory in restored.memories} == {badge.id, both.id}
             there = {memory.id: memory.content async for memory in other.iter_all()}
             assert (there[badge.id], there[both.id]) == (badge.content, both.content)

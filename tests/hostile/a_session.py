@@ -20,7 +20,7 @@ async def main(root: str, seconds: float) -> None:
         await service.store({"content": f"Use PostgreSQL for ledger {number}", "tags": ["db"]})
     await service.storage.prepare(60)
     found = await service.search("which database did we pick")
-    await service.migration.migrate(Caller("a-session"))
+    await service.monitor.migration.migrate(Caller("a-session"))
     await service.scratchpad()
     status = await service.status()
     sys.stdout.write(f"{found.results.mode} {status.backend} {status.embedder.get('warning')}\n")

@@ -232,7 +232,7 @@ async def by_the_service(root: Path, field: str) -> None:
 
 async def by_restoring(root: Path, field: str) -> None:
     service = service_of(root)
-    await service.admin.import_memories([memory_with(field)], lambda _: None, Caller("cli"))
+    await service.writer.import_memories([memory_with(field)], lambda _: None, Caller("cli"))
     await service.close()
 
 
@@ -280,7 +280,7 @@ async def test_nothing_that_is_pushed_to_a_server_takes_a_secret_along(root: Pat
         put_unchecked(here, [memory_with(field)])
         await there.store(memory_with(field))
     memories = [memory async for memory in here.iter_all()]
-    await MemoryService(here, OFFLINE).admin.transfer(memories, lambda _: None, Caller("cli"), to=there)
+    await MemoryService(here, OFFLINE).writer.transfer(memories, lambda _: None, Caller("cli"), to=there)
     there_now = [memory.model_dump_json() async for memory in there.iter_all()]
     await here.close()
     await there.close()

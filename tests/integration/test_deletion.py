@@ -84,7 +84,7 @@ class Bob:
         service, ways = service or self.service, []
         found = await service.search(QUESTION, include_superseded=True, explain=True)
         ways += ["search"] if any(hit.memory.id == self.memory for hit in found.results) else []
-        ways += ["list"] if any(each.content == SECRET for each in await service.admin.everything()) else []
+        ways += ["list"] if any(each.content == SECRET for each in await service.searcher.list_all()) else []
         ways += ["scratchpad"] if self.memory in await service.scratchpad() else []
         ways += ["recent"] if any(each.id == self.memory for each in await service.list_recent(10)) else []
         try:
@@ -127,14 +127,14 @@ async def test_1_find(bob: Bob, how: How) -> None:
     assert await bob.knows() == ["search", "list", "scratchpad", "recent", "id"]
     await bob.delete(how)
     assert await bob.knows() == []
-    assert [each.id for each in await bob.service.admin.everything()] == [bob.other]
+    assert [each.id for each in await bob.service.searcher.list_all()] == [bob.other]
 
 
 async def test_2_forget(bob: Bob) -> None:
     """The answer says until when the text can be brought back, and until then it can."""
     outcome = await bob.delete("forget")
     assert outcome.kept_until == bob.clock.now + timedelta(days=30)
-    assert (await bob.service.past.restore(bob.memory)).memories[0].content == SECRET
+    assert (await bob.service.history.restore(bob.memory)).memories[0].content == SECRET
 
 
 async def test_2_purge(bob: Bob) -> None:
@@ -142,10 +142,10 @@ async def test_2_purge(bob: Bob) -> None:
     await bob.delete("forget")
     receipt = await bob.delete("purge")
     assert bob.holding() == []
-    assert await bob.service.past.forgotten() == []
+    assert await bob.service.history.forgotten() == []
     assert "swap" in " ".join(receipt.beyond)
     with pytest.raises(UnknownIdError, match="was purged"):
-        await bob.service.past.restore(bob.memory)
+        await bob.service.history.restore(bob.memory)
     assert await Purging(bob.service).verify([SECRET]) == []
 
 
@@ -155,7 +155,7 @@ async def test_3_derived(bob: Bob, how: How) -> None:
     knowledge = Knowledge("bob", bob.settings, clock=bob.clock)
     source = (await Ingest(knowledge).resource(DOCUMENT)).record.id
     await runner_of(knowledge, bob.service, at_once=True).run()
-    assert [each for each in await bob.service.admin.everything() if "Ann Meyer" in each.content]
+    assert [each for each in await bob.service.searcher.list_all() if "Ann Meyer" in each.content]
     if how == "forget":
         await undo(knowledge, bob.service, [source], NOBODY)
     else:
@@ -163,7 +163,7 @@ async def test_3_derived(bob: Bob, how: How) -> None:
         assert (await purging.run(await purging.plan([source]))).is_clean
         assert bob.holding("Ann Meyer") == bob.holding("Initech") == []
     await runner_of(knowledge, bob.service, at_once=True).run()
-    assert [each.content for each in await bob.service.admin.everything() if each.is_item] == []
+    assert [each.content for each in await bob.service.searcher.list_all() if each.is_item] == []
     assert [each async for each in knowledge.entities.iter_all()] == []
     assert await knowledge.resources.get(source) is None
     await knowledge.close()
@@ -172,7 +172,7 @@ async def test_3_derived(bob: Bob, how: How) -> None:
 @each_way
 async def test_4_caches(bob: Bob, how: How) -> None:
     """No short list and no segment brings it up; after a purge no vector of it is left."""
-    await bob.service.admin.vectors_of([bob.memory, bob.other])
+    await bob.service.storage.vectors_of([bob.memory, bob.other])
     assert bob.vectors() == 2
     before = {path.name: path.read_bytes() for path in bob.folder.glob("*shortlist*")}
     await bob.delete(how)
@@ -210,7 +210,7 @@ async def test_6_restart(bob: Bob, how: How) -> None:
 async def test_7_compaction(bob: Bob, how: How) -> None:
     """When the grace time is over, by itself or by order, no text of it is left in any file."""
     await bob.delete(how)
-    await bob.service.admin.compact(timedelta(0))
+    await bob.service.writer.compact(timedelta(0))
     await bob.again()
     assert await bob.knows() == []
     assert bob.holding() == []
@@ -219,12 +219,12 @@ async def test_7_compaction(bob: Bob, how: How) -> None:
 async def test_7_the_grace_time_ends_by_itself(bob: Bob) -> None:
     await bob.delete("forget")
     bob.clock.advance(days=29)
-    await bob.service.admin.compact()
-    assert [each.id for each, _ in await bob.service.past.forgotten()] == [bob.memory]
+    await bob.service.writer.compact()
+    assert [each.id for each, _ in await bob.service.history.forgotten()] == [bob.memory]
     bob.clock.advance(days=2)
     await bob.service.store("Something that is said a month later.")
-    await bob.service.admin.compact()
-    assert await bob.service.past.forgotten() == []
+    await bob.service.writer.compact()
+    assert await bob.service.history.forgotten() == []
     await bob.service.settle()
     assert bob.holding() == []
 
@@ -237,7 +237,7 @@ async def test_7_an_expiry_ends_by_itself(bob: Bob) -> None:
     bob.clock.advance(days=2)
     assert await bob.knows() == ["list", "id"]  # for whoever looks after the memory, as long as the grace time lasts
     bob.clock.advance(days=31)
-    await bob.service.admin.compact()
+    await bob.service.writer.compact()
     await bob.service.settle()
     assert bob.holding() == []
 
@@ -264,7 +264,7 @@ async def test_8_rebuild(bob: Bob, how: How) -> None:
 async def test_9_restore(bob: Bob) -> None:
     """A backup that lies elsewhere, put back: what was purged stays out, within other texts, too."""
     minutes = (await bob.service.store(MINUTES)).memory.id
-    made = create_backup(bob.service.admin.folder, clock=bob.clock)
+    made = create_backup(bob.service.folder, clock=bob.clock)
     elsewhere = bob.root.parent / made.path.name
     elsewhere.write_bytes(made.path.read_bytes())
     await bob.delete("purge")
@@ -283,12 +283,12 @@ async def test_9_restore(bob: Bob) -> None:
 async def test_9_restore_after_forget(bob: Bob) -> None:
     """A person who puts a backup back wants that state; a single memory comes back by `restore` alone."""
     await bob.delete("forget")
-    made = create_backup(bob.service.admin.folder, clock=bob.clock)
+    made = create_backup(bob.service.folder, clock=bob.clock)
     await bob.service.close()
     restore_backup(made.path, bob.root, clock=bob.clock)
     await bob.again()
     assert await bob.knows() == []
-    assert (await bob.service.past.restore(bob.memory)).memories[0].id == bob.memory
+    assert (await bob.service.history.restore(bob.memory)).memories[0].id == bob.memory
 
 
 async def test_9_lost(bob: Bob) -> None:
@@ -310,7 +310,7 @@ async def test_10_import(bob: Bob, how: How) -> None:
     minutes = exported.model_copy(update={"id": "mem-ba9876543210", "content": MINUTES})
     await bob.delete(how)
     outcomes: list[str] = []
-    await bob.service.admin.import_memories(
+    await bob.service.writer.import_memories(
         [exported, renamed, minutes], lambda each: outcomes.append(each.outcome), Caller("s"), trusted=how == "purge"
     )
     assert outcomes == ["forgotten", "forgotten", "stored"]
@@ -325,7 +325,7 @@ async def test_11_recapture(bob: Bob, how: How, words: str) -> None:
     """Capture does not keep it again, however it is written; who stores it on purpose may."""
     await bob.delete(how)
     if how == "purge":
-        await bob.service.admin.compact(timedelta(0))
+        await bob.service.writer.compact(timedelta(0))
     seen = Observation(content=words, category="note", confidence=0.9)
     outcome = await bob.service.capture([seen])
     assert (outcome.stored, dict(outcome.skipped)) == ([], {"forgotten": 1})
@@ -344,7 +344,7 @@ async def test_12_migration(bob: Bob, how: How) -> None:
     assert await storage.caught_up(30)
     assert await bob.knows(MemoryService(storage, bob.settings, clock=bob.clock)) == []
     await storage.close()
-    copied = copy_agent(bob.service.admin.folder, "eve", bob.root)
+    copied = copy_agent(bob.service.folder, "eve", bob.root)
     renamed = rename_agent(copied, "kim", bob.root)
     assert not (how == "purge" and bob.holding())
     service = MemoryService(FileStorage("kim", settings=bob.settings, clock=bob.clock), bob.settings, clock=bob.clock)
@@ -357,11 +357,11 @@ async def test_12_migration(bob: Bob, how: How) -> None:
 
 async def test_13_backup(bob: Bob) -> None:
     """Our backups are made anew without it and stay whole; one that is made later has nothing of it."""
-    old = create_backup(bob.service.admin.folder, clock=bob.clock)
+    old = create_backup(bob.service.folder, clock=bob.clock)
     assert old.path.name in bob.holding()
     await bob.delete("purge")
     bob.clock.advance(hours=1)
-    new = create_backup(bob.service.admin.folder, clock=bob.clock)
+    new = create_backup(bob.service.folder, clock=bob.clock)
     assert bob.holding() == []
     await bob.service.close()
     for made in (old, new):
@@ -376,7 +376,7 @@ async def test_13_backup(bob: Bob) -> None:
 async def test_an_account_for_people_tells_what_is_left(bob: Bob, how: How) -> None:
     """What was forgotten is told as such as long as it is in the files; of what was purged there is nothing to tell."""
     await bob.delete(how)
-    held = {each.id: each.is_gone for each in holdings_in(bob.service.admin.folder)}
+    held = {each.id: each.is_gone for each in holdings_in(bob.service.folder)}
     assert held == {bob.other: False, **({bob.memory: True} if how == "forget" else {})}
 
 
@@ -392,4 +392,4 @@ async def test_nothing_is_deleted_by_a_failure_on_the_way(bob: Bob, monkeypatch:
     with pytest.raises(AgentMemoryError):
         await purging.run(plan)
     assert await bob.knows() == []
-    assert (await bob.service.past.restore(bob.memory)).memories[0].content == SECRET
+    assert (await bob.service.history.restore(bob.memory)).memories[0].content == SECRET

@@ -99,7 +99,7 @@ async def what_a_dead_process_wrote(base: Path, ack: Ack) -> None:
             elif bob.kind is not MEMORY:
                 await bob.records.store_many([known])
             else:
-                await service_of(bob).admin.import_memories([known], lambda _: None, NOBODY, trusted=True)
+                await service_of(bob).writer.import_memories([known], lambda _: None, NOBODY, trusted=True)
         await bob.done(act)
     await bob.close()
 

@@ -32,7 +32,7 @@ from tests.power.sabotage import SABOTAGES, replace
 from tests.support import FrozenClock
 
 if TYPE_CHECKING:
-    from agent_memory.memory.importing import Imported
+    from agent_memory.memory.importer import Imported
     from tests.power.events import State
 
 ROOT = ".amplifier/memory"
@@ -233,7 +233,7 @@ async def bring_back(base: Path, ack: Ack) -> None:
         ack("import", dict(every))  # so few are one change
 
     for _ in range(2):
-        await service.admin.import_memories(memories, each, NOBODY, trusted=True)
+        await service.writer.import_memories(memories, each, NOBODY, trusted=True)
         await bob.done("import")
     await service.close()
 

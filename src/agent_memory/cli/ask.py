@@ -100,13 +100,13 @@ async def list_(
     page, state = run.given(PageOptions), run.given(StateFilters)
     most = page.most
     listing = Listing(sort, await filters_given(run), state.states, state.trust, state.pinned, "", page.offset, most)
-    listed = await (_pad_of(run, listing) if scratchpad else run.service.admin.browse(listing))
-    replaced = await find_current(run.service.admin.replaced_by, [memory.id for memory in listed.records])
+    listed = await (_pad_of(run, listing) if scratchpad else run.service.storage.browse(listing))
+    replaced = await find_current(run.service.storage.replaced_by, [memory.id for memory in listed.records])
     documents = [whole_memory(memory, replaced.get(memory.id)) for memory in listed.records]
     head = {"agent_id": run.service.agent_id, "count": len(documents), "total": listed.total}
     run.screen.rows({**head, "memories": documents}, "memories", _COLUMNS)
     show_memories(run.screen, listed.records, replaced)
-    if not listed.total and not await run.service.admin.count():
+    if not listed.total and not await run.service.storage.count():
         await run.note_nothing()
     else:
         _note_rest(run, listed.total, page.offset, len(documents))
@@ -117,7 +117,7 @@ async def list_(
 async def _pad_of(run: Run, listing: Listing) -> ListPage[Memory]:
     """Return the part of the scratchpad that is asked for, in its own order."""
     known, now = (await run.service.scratchpad(run.caller)).entries, utc_now()
-    replaced = await run.service.admin.replaced_by([memory.id for memory in known])
+    replaced = await run.service.storage.replaced_by([memory.id for memory in known])
     found = [
         memory
         for memory in known
@@ -131,8 +131,8 @@ async def show(run: Run, memory_id: MemoryIds) -> None:
     """Show all that is known about memories."""
     ids = await resolved(run.service, memory_id, read_only=True)
     memories = [await run.service.open(each, run.caller) for each in ids]
-    replaced = await find_current(run.service.admin.replaced_by, [memory.id for memory in memories])
-    around = await run.service.admin.surroundings([memory.id for memory in memories])
+    replaced = await find_current(run.service.storage.replaced_by, [memory.id for memory in memories])
+    around = await run.service.storage.surroundings([memory.id for memory in memories])
     documents = [
         {**whole_memory(memory, replaced.get(memory.id)), **around_whole(around[memory.id], "linked")}
         for memory in memories
@@ -162,7 +162,7 @@ def _note_rest(run: Run, total: int, offset: int, shown: int) -> None:
 
 async def _note_items(run: Run) -> None:
     """Print how many items were left out."""
-    items = 0 if run.given(Filters).items else (await run.service.admin.tally()).items
+    items = 0 if run.given(Filters).items else (await run.service.storage.tally()).items
     if items and run.screen.form in {"text", "table"}:
         left = f"{counted(items, 'item')} drawn from documents and talks {'was' if items == 1 else 'were'} left out"
         run.screen.note(f"{left}; --items lists them, too.")
@@ -281,7 +281,7 @@ async def overview(run: Run) -> None:
 
 
 async def _note_nothing(run: Run, advice: str) -> None:
-    if await run.service.admin.count():
+    if await run.service.storage.count():
         run.screen.note(f"Nothing found.{advice}")
     else:
         await run.note_nothing()
@@ -314,14 +314,14 @@ async def wait_for_embeddings(run: Run) -> None:
     Raises:
         StorageError: The memories cannot be read.
     """
-    admin, most = run.service.admin, 0
-    preparing = asyncio.ensure_future(admin.prepare(None))
+    storage, most = run.service.storage, 0
+    preparing = asyncio.ensure_future(storage.prepare(None))
     try:
         with run.screen.progress() as progress:
             bar = progress.add_task("Reading memories by meaning", total=None, visible=False)
             while not preparing.done():
                 await asyncio.wait({preparing}, timeout=_LOOK_EVERY)
-                pending = int(admin.embedding_status().get("pending", 0))
+                pending = int(storage.embedding_status().get("pending", 0))
                 most = max(most, pending)
                 progress.update(bar, total=most, completed=most - pending, visible=most > AT_THE_END)
         preparing.result()
@@ -336,14 +336,14 @@ async def _answered(run: Run, answering: Awaitable[Found]) -> Found:
         await wait_for_embeddings(run)
     answer = asyncio.ensure_future(answering)
     done, _ = await asyncio.wait({answer}, timeout=_BEFORE_LOADING)
-    if not done and run.service.admin.embedding_status().get("status") == "loading":
+    if not done and run.service.storage.embedding_status().get("status") == "loading":
         run.screen.note("loading model …", style="dim")
     return await answer
 
 
 def _note_degraded(run: Run, found: Found) -> None:
     if found.degraded:
-        left = int(run.service.admin.embedding_status().get("pending", 0)) > AT_THE_END
+        left = int(run.service.storage.embedding_status().get("pending", 0)) > AT_THE_END
         run.screen.hint(found.degraded + (" `agent-memory search --wait` reads all first." if left else ""))
 
 
@@ -378,7 +378,7 @@ def _some_of_each(rejected: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 async def _why(run: Run, rejected: dict[str, Any], replaced: Mapping[str, str]) -> tuple[str, str, str]:
     memory_id, reason = rejected["id"], rejected["reason"]
-    memory = await run.service.admin.get(memory_id)
+    memory = await run.service.storage.get(memory_id)
     parts = [REASONS.get(reason, reason)]
     if reason == "filtered" and memory_id in replaced:
         parts = [f"replaced by {replaced[memory_id]}"]

@@ -6,8 +6,7 @@ import typer
 
 from agent_memory.cli.running import Run, command
 from agent_memory.files.wording import counted
-from agent_memory.memory.briefing import TOKENS
-from agent_memory.memory.session_briefing import SessionBriefing
+from agent_memory.memory.briefing import TOKENS, SessionBriefing
 from agent_memory.models import visible
 
 

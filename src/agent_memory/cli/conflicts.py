@@ -18,7 +18,7 @@ from agent_memory.memory.views import pair
 if TYPE_CHECKING:
     from agent_memory.cli.screen import Screen
     from agent_memory.memory import Suspect
-    from agent_memory.memory.disputes import Decision
+    from agent_memory.memory.conflict_review import Decision
 
 _COLUMNS: Final = ("id", "other", "hint", "evidence")
 _SHOWN: Final = 20
@@ -72,7 +72,7 @@ async def conflicts(
             recovery="One of --replace, --keep, --not-same; without arguments the pairs are listed.",
         )
     if look:
-        count = await run.service.disputes.look(run.caller)
+        count = await run.service.writer.conflicts.find_all(run.caller)
         run.screen.note(f"{counted(count, 'new pair')} found.")
     if ids:
         first_id, second_id = await resolved(run.service, ids)
@@ -86,7 +86,7 @@ async def conflicts(
 
 
 async def _settle(run: Run, memory_id: str, other_id: str, decision: "Decision") -> None:
-    await run.service.disputes.decide(memory_id, other_id, decision, run.caller)
+    await run.service.writer.conflicts.decide(memory_id, other_id, decision, run.caller)
     run.screen.document({"id": memory_id, "other": other_id, "decision": decision})
     said = {
         "replace": f"{memory_id} replaces {other_id} now. `agent-memory undo {other_id}` takes it back.",
@@ -114,7 +114,7 @@ async def _settle_all(run: Run, decision: "Decision", *, yes: bool) -> None:
             show_conflict(run.screen, conflict)
         run.confirm(f"Settle {counted(len(pairs), 'pair')}: {_OUTCOMES[decision]}?", "Nothing was settled.")
     for conflict in pairs:
-        await run.service.disputes.decide(conflict.newer.id, conflict.older.id, decision, run.caller)
+        await run.service.writer.conflicts.decide(conflict.newer.id, conflict.older.id, decision, run.caller)
     rows = [{"id": conflict.newer.id, "other": conflict.older.id} for conflict in pairs]
     run.screen.document({"decision": decision, "settled": rows})
     run.screen.show(f"Settled {counted(len(pairs), 'pair')}: {_OUTCOMES[decision]}.")
@@ -143,7 +143,7 @@ def build_conflict_item(run: Run, conflict: "Suspect") -> ReviewItem:
 
     def decide(decision: "Decision", memory_id: str = newer_id, other_id: str = older_id) -> Act:
         async def settle() -> None:
-            await run.service.disputes.decide(memory_id, other_id, decision, run.caller)
+            await run.service.writer.conflicts.decide(memory_id, other_id, decision, run.caller)
             run.screen.show(f"Settled {memory_id} and {other_id}: {outcomes[decision]}.")
 
         return settle

@@ -91,7 +91,7 @@ async def rekey(
 
 
 def _folder(run: Run) -> "AgentFolder":
-    folder = run.service.admin.folder
+    folder = run.service.folder
     if folder is None:
         raise UnsupportedError(
             "These memories lie on a server; only files can be encrypted.",

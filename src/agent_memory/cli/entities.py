@@ -16,7 +16,7 @@ from agent_memory.ingestion.entities.entity_reader import EntityReader, MergedEn
 from agent_memory.knowledge.facade.printing import describe_passages
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.pages.filing import count_passages
-from agent_memory.memory.said_days import describe_day, describe_said_day
+from agent_memory.memory.views import describe_day, describe_said_day
 from agent_memory.models import EntityType, Episode, to_text, visible
 
 if TYPE_CHECKING:

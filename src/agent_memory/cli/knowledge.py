@@ -278,14 +278,14 @@ async def _show_passages(run: Run, knowledge: Knowledge, documents: list[dict[st
     ids = [resource_id for document in documents for resource_id in document.get("resources", ())]
     records = await knowledge.resources.valid_among(ids)
     texts = [record for record in records.values() if record.resource_type != "conversation"]
-    items = {item.id: item for record in texts for item in await run.service.admin.linked_to(record.id)}
-    shown = await run.service.admin.valid_among([item.id for item in items.values() if is_passage(item)])
+    items = {item.id: item for record in texts for item in await run.service.storage.linked_to(record.id)}
+    shown = await run.service.storage.valid_among([item.id for item in items.values() if is_passage(item)])
     count = len(shown) if len(texts) == len(records) else max(drawn, len(shown))
     if count:
         name = f"the {Path(texts[0].title).stem}" if len(records) == len(texts) == 1 else "what was ingested"
         run.screen.show(f'{counted(count, "passage")}. Ask "digest {one_line(name)}" for statements and pages.')
     older = [record.supersedes for record in texts if record.supersedes]
-    kept = [item for resource_id in older for item in await run.service.admin.linked_to(resource_id)]
+    kept = [item for resource_id in older for item in await run.service.storage.linked_to(resource_id)]
     touched = [item.id for item in kept if PROPOSED in item.metadata]
     if touched:
         verb = "is" if len(touched) == 1 else "are"
@@ -331,7 +331,7 @@ async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict
         knowledge: Records of the agent.
         is_shown: Whether to print how many items and pages there are.
     """
-    runner, before = runner_of(knowledge, run.service, run.caller, at_once=True), await run.service.admin.count()
+    runner, before = runner_of(knowledge, run.service, run.caller, at_once=True), await run.service.storage.count()
     due = sum(each.due for each in await runner.backlog())
     if not due:
         await runner.run()  # new items of pages that wait for more
@@ -341,7 +341,7 @@ async def work(run: Run, knowledge: Knowledge, *, is_shown: bool = True) -> dict
     if ran.is_busy:
         run.screen.note("Another process extracts the items; nothing is left to do here.")
     backlog = await runner.backlog()
-    drawn, left = await run.service.admin.count() - before, sum(each.due for each in backlog)
+    drawn, left = await run.service.storage.count() - before, sum(each.due for each in backlog)
     if is_shown:
         run.screen.show(f"{counted(drawn, 'item')} drawn from it.")
     if ran.failed:
@@ -361,7 +361,7 @@ async def _work_again(run: Run, knowledge: Knowledge, resources: list[str]) -> d
 async def _count_all(run: Run, knowledge: Knowledge, *, is_shown: bool) -> dict[str, Any]:
     """Return counts of items and pages; print them if `is_shown`."""
     topics = await Pages(knowledge, run.service).list_shown()
-    items, unfiled = (await run.service.admin.tally()).items, await unfiled_of(run.service, topics)
+    items, unfiled = (await run.service.storage.tally()).items, await unfiled_of(run.service, topics)
     pages = sum(topic.consolidated_at is not None for topic in topics)
     counts = {"all_items": items, "unfiled": unfiled, "pages": pages}
     if items and is_shown:

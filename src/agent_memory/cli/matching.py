@@ -59,7 +59,7 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
     Raises:
         typer.Exit: Nothing was chosen, or nothing matches.
     """
-    candidates = await run.service.requests.find_candidates(words, run.caller)
+    candidates = await run.service.searcher.find_candidates(words, run.caller)
     views = view_candidates(candidates)
     document: dict[str, Any] = {"forgotten": False, "count": len(views), "candidates": views}
     document |= {"forget": [], "change": []}
@@ -72,7 +72,7 @@ async def forget_matching(run: Run, words: str, *, reason: str, yes: bool, now: 
         if not candidates.listed:
             run.screen.hint("Try other words. `agent-memory forget --all` forgets all memories.")
         raise typer.Exit(FAILED)
-    outcome = await run.service.requests.forget([memory.id for memory in chosen], run.caller, reason=reason)
+    outcome = await run.service.writer.deletion.forget([memory.id for memory in chosen], run.caller, reason=reason)
     until = None if now else outcome.kept_until
     forgotten = [{"memory_id": memory.id, "content": memory.content} for memory in outcome.memories]
     document |= {
@@ -157,7 +157,7 @@ async def forget_all(run: Run, *, reason: str, yes: bool, now: bool) -> "tuple[s
         ValidationError: No terminal is available to ask on.
         typer.Exit: The answer was no, or nothing is remembered.
     """
-    preview = await run.service.requests.preview_all(run.caller)
+    preview = await run.service.searcher.preview_all(run.caller)
     view, memories = preview_all_view(preview), counted(len(preview.memories), "memory", "memories")
     if not preview:
         run.screen.document({"forgotten": False, **view})
@@ -170,7 +170,7 @@ async def forget_all(run: Run, *, reason: str, yes: bool, now: bool) -> "tuple[s
     if not yes:
         run.need_terminal("Nothing was forgotten.", "Forgetting")
         run.confirm(f"Forget all {memories}{' for good' if now else ''}?", "Nothing was forgotten.")
-    outcome = await run.service.requests.forget_all(preview, run.caller, reason=reason)
+    outcome = await run.service.writer.deletion.forget_all(preview, run.caller, reason=reason)
     until = None if now else outcome.kept_until
     run.screen.document({"forgotten": True, **view, **({} if until is None else {"kept_until": until.isoformat()})})
     run.screen.show(f"Forgot {memories}.")

@@ -67,7 +67,7 @@ def complete_id(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
         root = root_given(ctx)
         async with opened(choose_agent(given(ctx, "agent"), root, may_be_new=False), root) as service:
             listing = Listing(filters=EVERYTHING, states=ANY_STATE, beginning=incomplete, limit=_COMPLETED)
-            found = (await service.admin.browse(listing)).records
+            found = (await service.storage.browse(listing)).records
         return [(memory.id, one_line(memory.content)[:60]) for memory in found]
 
     with contextlib.suppress(AgentMemoryError):
@@ -293,7 +293,7 @@ async def resolved(
     gone: Mapping[str, str] = {}
     if forgotten and not all(map(is_memory_id, words)):
         with contextlib.suppress(UnsupportedError):  # what is asked next says so
-            gone = {memory.id: memory.content for memory, _ in await service.past.forgotten()}
+            gone = {memory.id: memory.content for memory, _ in await service.history.forgotten()}
     return list(dict.fromkeys([await _one_of(service, word, gone) for word in words]))
 
 
@@ -318,7 +318,7 @@ async def _one_of(service: "MemoryService", word: str, gone: Mapping[str, str]) 
     listed, texts, total = f"mem-{beginning[1]}" if beginning else "", dict[str, str](), 0
     if listed:
         listing = Listing("oldest", EVERYTHING, ANY_STATE, beginning=listed, limit=_IDS_LISTED)
-        known = await service.admin.browse(listing)
+        known = await service.storage.browse(listing)
         texts = {memory.id: memory.content for memory in known.records}
         more = {one: text for one, text in gone.items() if one.startswith(listed) and one not in texts}
         texts, total = texts | more, known.total + len(more)

@@ -39,7 +39,7 @@ async def history(run: Run, memory_id: MemoryId) -> None:
     As far as the files still know: 30 days at least. Also of one that was forgotten.
     """
     (memory_id,) = await resolved(run.service, [memory_id], forgotten=True, read_only=True)
-    versions = await run.service.past.history(memory_id)
+    versions = await run.service.history.history(memory_id)
     if not versions:
         raise UnknownIdError(f"Nothing is known of {memory_id}.")
     rows = _version_rows(versions)
@@ -79,7 +79,7 @@ async def restore(
     (memory_id,) = await resolved(run.service, [memory_id], forgotten=True)
     if version is None:
         await _confirm_older(run, memory_id)
-    done = await run.service.past.restore(memory_id, run.caller, seq=version)
+    done = await run.service.history.restore(memory_id, run.caller, seq=version)
     ids = [memory.id for memory in done.memories]
     document: dict[str, Any] = {"memory_id": memory_id, "was": done.what, "restored": ids, "fields": list(done.fields)}
     run.screen.document({**document, "replaced_by": done.replaced_by})
@@ -94,7 +94,7 @@ async def restore(
 
 async def _with_it(run: Run, memory_id: str, others: list[str]) -> str:
     """Return what came back with a memory: older versions of it, and what else the same request had taken."""
-    versions = set(await run.service.admin.older_versions(memory_id))
+    versions = set(await run.service.storage.older_versions(memory_id))
     more = [one for one in others if one not in versions]
     parts = [counted(len(others) - len(more), "older version")] if len(others) > len(more) else []
     parts += [", ".join(more)] if len(more) <= _NAMED and more else []
@@ -109,7 +109,7 @@ async def _confirm_older(run: Run, memory_id: str) -> None:
         ValidationError: There is no terminal to ask on.
         typer.Exit: The answer was no.
     """
-    older = await run.service.past.beyond_a_forget(memory_id)
+    older = await run.service.history.find_version_before_forget(memory_id)
     if older is None or older.record is None:
         return
     now = (await run.service.get(memory_id)).content
@@ -121,7 +121,7 @@ async def _confirm_older(run: Run, memory_id: str) -> None:
 
 
 async def _list_forgotten(run: Run) -> None:
-    past = run.service.past
+    past = run.service.history
     traces = {trace.id: trace for trace in await past.traces()}
     try:
         gone = await past.forgotten()
@@ -227,8 +227,8 @@ async def _forget_named(
     memories = [await run.service.get(each) for each in wanted]
     if not yes:
         await _confirm(run, memories, now=now)
-    older = {memory.id: list(await run.service.admin.older_versions(memory.id)) for memory in memories}
-    outcome = await run.service.requests.forget(wanted, run.caller, reason=reason)
+    older = {memory.id: list(await run.service.storage.older_versions(memory.id)) for memory in memories}
+    outcome = await run.service.writer.deletion.forget(wanted, run.caller, reason=reason)
     until = None if now else outcome.kept_until
     documents: list[dict[str, Any]] = [
         {"memory_id": memory.id, "forgotten": True, "older_versions": older[memory.id]} for memory in outcome.memories
@@ -272,7 +272,7 @@ async def compact(
         await _fold_all(run)
     else:
         if before:
-            await run.service.admin.compact()
+            await run.service.writer.compact()
             await compact_archive(run)
         await _compact_knowledge(run, timedelta(0) if now else None)
     after = journal.stat().st_size if before else 0
@@ -301,7 +301,7 @@ def _was_given(run: Run) -> bool:
 async def _fold_all(run: Run) -> None:
     """Take out of the journal what is not known any more, and name the files that were not looked into."""
     await run.service.settle()
-    await run.service.admin.compact(timedelta(0))
+    await run.service.writer.compact(timedelta(0))
     await compact_archive(run, timedelta(0))
     await _compact_knowledge(run, timedelta(0))
     folder = folder_of(run.service.agent_id, run.root)
@@ -321,7 +321,7 @@ def _copies(folder: Path) -> list[str]:
 async def _confirm(run: Run, memories: list[Memory], *, now: bool) -> None:
     run.need_terminal("Nothing was forgotten.", "Forgetting")
     for memory in memories:
-        older = await run.service.admin.older_versions(memory.id)
+        older = await run.service.storage.older_versions(memory.id)
         if len(memories) > 1:
             run.screen.note(f"{memory.id}:", style="dim")
         run.screen.note(memory.content, style="")

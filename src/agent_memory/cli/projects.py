@@ -28,7 +28,7 @@ async def projects(
     if move is not None:
         await _move(run, *move, yes=yes)
         return
-    tally = await run.service.admin.tally()
+    tally = await run.service.storage.tally()
     known: Counter[str] = tally.every_by_facet.get(PROJECT, Counter())
     without = tally.records + tally.items - known.total()
     counts = sorted(known.items(), key=lambda one: (-one[1], one[0]))
@@ -51,9 +51,9 @@ async def _move(run: Run, old: str, new: str, *, yes: bool) -> None:
         StorageError: What was moved before is moved; doing it again does the rest.
     """
     filters = SearchFilters(project=old, include_items=True)
-    memories = (await run.service.admin.browse(Listing("oldest", filters, ANY_STATE))).records
+    memories = (await run.service.storage.browse(Listing("oldest", filters, ANY_STATE))).records
     if not old or not memories:
-        names = ", ".join((await run.service.admin.tally()).every_by_facet.get(PROJECT, Counter())) or "none"
+        names = ", ".join((await run.service.storage.tally()).every_by_facet.get(PROJECT, Counter())) or "none"
         raise UnknownIdError(f"No memory belongs to the project {old!r}.", recovery=f"There are: {names}.")
     to = f"to {new!r}" if new.strip() else "to no project"
     if not yes:

@@ -159,7 +159,7 @@ class Run(CommandPlace):
         """Report an empty memory, and how many memories were forgotten."""
         forgotten = 0
         with contextlib.suppress(UnsupportedError):  # a server keeps no versions
-            forgotten = len(await self.service.past.forgotten())
+            forgotten = len(await self.service.history.forgotten())
         if forgotten:
             were = counted(forgotten, "was", "were")
             self.screen.hint(f"Nothing is remembered. {were} forgotten: `agent-memory undo` lists them.")
@@ -172,7 +172,7 @@ class Run(CommandPlace):
         Raises:
             ValidationError: It is neither built in, nor does a memory have it.
         """
-        return None if name is None else await self.service.admin.known_category(name)
+        return None if name is None else await self.service.searcher.find_category(name)
 
     def begin_import(self) -> None:
         """Start a session for this import, which `undo --import` finds."""

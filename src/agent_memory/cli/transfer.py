@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from agent_memory.engines.server_storage import QdrantServerStorage
     from agent_memory.files.layout import AgentFolder
     from agent_memory.knowledge.intake.carrying import Brought
-    from agent_memory.memory.importing import Imported
+    from agent_memory.memory.importer import Imported
     from agent_memory.privacy.account import Account
     from agent_memory.store.memory_storage import MemoryStorage
 
@@ -243,7 +243,7 @@ async def import_(
         report.refuse(line, problem)
     with report.counting("Importing") as advance:
         memories = [record.memory for record in records if record.memory is not None]
-        await run.service.admin.import_memories(memories, advance, run.caller, trusted=trusted, dry_run=dry_run)
+        await run.service.writer.import_memories(memories, advance, run.caller, trusted=trusted, dry_run=dry_run)
     if report.given is not None and not dry_run:
         await work(run)
     put_away = [record.archived for record in records if record.archived is not None]
@@ -253,7 +253,7 @@ async def import_(
     await bring_waiting(run, waiting, trusted=trusted, dry_run=dry_run)
     traces = [record.trace for record in records if record.trace is not None]
     if trusted and not dry_run:
-        await run.service.admin.import_traces(traces)
+        await run.service.writer.import_traces(traces)
     elif traces and not trusted:
         run.screen.note(f"Left aside {counted(len(traces), 'trace')} of what was forgotten: only with --trusted.")
     if report.counts["stored"] and not dry_run:
@@ -301,10 +301,10 @@ def _check_target(path: Path, root: Path, *, force: bool) -> None:
 async def _write_all(run: Run, form: Format, write: "Callable[[str], object]") -> tuple[int, Counter[str]]:
     """Write what was given and all memories, some hundred at a time; return how many memories and others there are."""
     given = await write_given(run, form, write)
-    admin, done, texts = run.service.admin, 0, list[str]()
+    storage, done, texts = run.service.storage, 0, list[str]()
     with run.screen.progress() as progress:
-        bar = progress.add_task("Exporting", total=await admin.count())
-        async for memory in admin.iter_all():
+        bar = progress.add_task("Exporting", total=await storage.count())
+        async for memory in storage.iter_all():
             texts.append(encode(memory, form))
             if len(texts) == _WRITTEN_AT_ONCE:
                 write("".join(texts))
@@ -316,7 +316,7 @@ async def _write_all(run: Run, form: Format, write: "Callable[[str], object]") -
         given[ARCHIVED.name] = archived
     if waiting := await write_waiting(run, form, write):
         given[CANDIDATE.name] = waiting
-    write("".join([encode_trace(trace, form) for trace in await run.service.past.traces()]))
+    write("".join([encode_trace(trace, form) for trace in await run.service.history.traces()]))
     return done + len(texts), given
 
 
@@ -341,7 +341,7 @@ def _read(file: str) -> bytes:
 
 
 async def _note_damage(run: Run) -> None:
-    health = await run.service.admin.health()
+    health = await run.service.storage.health()
     if health.get("problems"):
         run.screen.hint(
             f"{health['problems']} damaged places of the journal are not in it; `agent-memory status` names them."
@@ -368,8 +368,8 @@ async def push(
 ) -> None:
     """Bring what is missing there to the server; nothing there is changed. May be broken off and repeated."""
     async with _server(run, url, collection, embedder) as server:
-        report = await _transfer(run, "Push", await run.service.admin.everything(), server)
-        await server.add_traces(await run.service.past.traces())
+        report = await _transfer(run, "Push", await run.service.searcher.list_all(), server)
+        await server.add_traces(await run.service.history.traces())
         await server.prepare()
     report.end()
 
@@ -379,7 +379,7 @@ async def pull(run: Run, url: Url = None, collection: Collection = "agent_memory
     """Bring what is missing here from the server; nothing here is changed. May be broken off and repeated."""
     async with _server(run, url, collection, embedder) as server:
         report = await _transfer(run, "Pull", [memory async for memory in server.iter_all()], None)
-        await run.service.admin.import_traces(await server.traces())
+        await run.service.writer.import_traces(await server.traces())
     report.end()
 
 
@@ -389,7 +389,7 @@ async def _transfer(run: Run, doing: str, memories: list[Memory], target: "Memor
     report = TransferTally(run.screen, f"{doing}ed", [{"id": memory.id} for memory in memories], there)
     report.counts["forgotten"] = 0
     with report.counting(f"{doing}ing") as each:
-        await run.service.admin.transfer(memories, each, run.caller, to=target)
+        await run.service.writer.transfer(memories, each, run.caller, to=target)
     return report
 
 
@@ -421,7 +421,7 @@ _AT_ONCE: Final = 1 << 20
 
 async def export_account(run: Run, path: Path, about: str | None) -> None:
     """Write what is held about a name, or all of the agent, to a zip file; say what is in it."""
-    folder = run.service.admin.folder
+    folder = run.service.folder
     if folder is None:
         raise UnsupportedError(
             "These memories lie on a server; an account is made of files.",
@@ -490,7 +490,7 @@ async def write_given(run: Run, form: Format, write: Callable[[str], object]) ->
     if not was_given(run):
         return counts
     async with opened_knowledge(run) as knowledge:
-        async for entry in entries_of(knowledge, await run.service.admin.derived.forgotten()):
+        async for entry in entries_of(knowledge, await run.service.writer.list_forgotten_items()):
             counts[entry["kind"]] += 1
             texts.append(encode_entry(entry, form))
             if len(texts) == _ENTRIES_AT_ONCE:

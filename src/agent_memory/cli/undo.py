@@ -13,11 +13,10 @@ from agent_memory.cli.past import restore
 from agent_memory.cli.running import FAILED, Run, command
 from agent_memory.cli.text import brief, minute, one_line
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.knowledge.intake.undoing import is_withdrawal, undo_version
 from agent_memory.knowledge.items.replaced_passages import find_version_change, show_documents
-from agent_memory.memory.recent_changes import DECISION, MemoryChange, RecentChanges, UndoneChange
+from agent_memory.memory.history import DECISION, History, MemoryChange, UndoneChange
 from agent_memory.models import RESOURCE, to_text
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ async def undo(
     if sum(chosen is not None for chosen in (change, session, import_id)) > 1:
         raise typer.BadParameter("name a change, --session or --import, not several", param_hint="CHANGE")
     _check_named(run, session=session, import_id=import_id, change=change)
-    recent = RecentChanges(run.service, folder_of(run.service.agent_id, run.root).audit)
+    recent = run.service.history
     if change is None and session is None and import_id is None:
         await _show_list(run, await recent.list_changes(_LISTED_CHANGES))
         return
@@ -80,7 +79,7 @@ async def undo(
     _show_outcome(run, undone)
 
 
-async def _take_back(run: Run, recent: RecentChanges, change: MemoryChange) -> UndoneChange:
+async def _take_back(run: Run, recent: History, change: MemoryChange) -> UndoneChange:
     """Take a change back, a new document version as a whole."""
     version = _find_version(change)
     is_forgotten = change.verb == "forgotten" and _has_document(change)
@@ -129,7 +128,7 @@ def _check_named(run: Run, **values: str | None) -> None:
             )
 
 
-async def _undo_memory(run: Run, recent: RecentChanges, word: str) -> None:
+async def _undo_memory(run: Run, recent: History, word: str) -> None:
     """Revert the last change of a memory.
 
     Unlike `restore`, this also reverts storing.
@@ -146,14 +145,14 @@ async def _undo_memory(run: Run, recent: RecentChanges, word: str) -> None:
     single = replace(last, parts=tuple(part for part in last.parts if part.record_id == memory_id))
     sentence = ""
     if last.verb == "stored":
-        was_forgotten = any(version.op == "delete" for version in await run.service.past.history(memory_id))
+        was_forgotten = any(version.op == "delete" for version in await run.service.history.history(memory_id))
         reason = " again; it had been brought back" if was_forgotten else "; its last change was that it was stored"
         sentence = f"Forgot {memory_id}{reason}."
     _show_outcome(run, [await _take_back(run, recent, single)], sentence)
 
 
 async def _find_changes(
-    recent: RecentChanges, change: str | None, session: str | None, import_id: str | None
+    recent: History, change: str | None, session: str | None, import_id: str | None
 ) -> list[MemoryChange]:
     """Return the changes to take back, newest first.
 
@@ -163,7 +162,7 @@ async def _find_changes(
     hint = "Run agent-memory undo to list the last changes; older ones are in agent-memory history ID."
     if change is not None:
         number = int(change.lstrip("#"))
-        if (single := await recent.find(number)) is None:
+        if (single := await recent.find_change(number)) is None:
             raise UnknownIdError(f"No change has the number {number}.", recovery=hint)
         return [single]
     if not (changes := await recent.list_session(session or import_id or "")):

@@ -156,7 +156,7 @@ _STAGES: Final = {
 
 async def migrate(run: Run) -> None:
     """Find memories by the vector engine: faster with many; the files stay the truth."""
-    if run.service.admin.backend == "vector":
+    if run.service.storage.backend == "vector":
         run.screen.document({"backend": "vector", "changed": False})
         hint = "This memory uses the vector engine already; `agent-memory reindex` builds its index anew."
         run.screen.show(run.screen.complete(hint))
@@ -166,7 +166,7 @@ async def migrate(run: Run) -> None:
 
 async def reindex(run: Run) -> None:
     """Build the vector engine's index anew, from the files."""
-    if run.service.admin.backend != "vector":
+    if run.service.storage.backend != "vector":
         raise ValidationError(
             "This memory answers from its files and has no index.",
             code="usage",
@@ -177,7 +177,7 @@ async def reindex(run: Run) -> None:
 
 async def rollback(run: Run) -> None:
     """Find memories from the files alone again; nothing stored since a migration is lost."""
-    changed = await run.service.migration.rollback(run.caller)
+    changed = await run.service.monitor.migration.rollback(run.caller)
     run.screen.document({"backend": "file", "changed": changed})
     run.screen.show(
         "Memories are found from the files alone again; the index is removed."
@@ -205,4 +205,4 @@ async def _watched(run: Run) -> "Built":
                 bars[stage] = progress.add_task(_STAGES.get(stage, stage))
             progress.update(bars[stage], completed=done, total=total)
 
-        return await run.service.migration.migrate(run.caller, show)
+        return await run.service.monitor.migration.migrate(run.caller, show)

@@ -20,8 +20,7 @@ from agent_memory.files.entries import described, kind_of, names_of, size_of
 from agent_memory.files.wording import counted, few
 from agent_memory.lifecycle.backups import list_backups
 from agent_memory.memory.audit import audit_files, inspect_audit
-from agent_memory.memory.scratchpad_facts import inspect_pad
-from agent_memory.memory.scratchpad_saves import of_kept
+from agent_memory.memory.scratchpad_saves import inspect_pad, of_kept
 from agent_memory.settings.installation import advice
 from agent_memory.store.blobs import files_naming
 from agent_memory.store.index_facts import inspect_index

@@ -64,11 +64,11 @@ async def rebuild(
             mark = await marks.of(stage)
             await marks.keep(mark.model_copy(update={"version": 1, "through": 0}))
         await marks.keep(own.model_copy(update={"through": 1}))  # a rebuild is under way
-    before, due = await service.admin.count(), sum(backlog.due for backlog in await runner.backlog())
+    before, due = await service.storage.count(), sum(backlog.due for backlog in await runner.backlog())
     ran = await runner.run(progress=lambda so_far: progress(sum(so_far.done.values()), due))
     if ran.is_busy:
         return RebuildResult(is_busy=True)
-    new = await service.admin.count() - before
+    new = await service.storage.count() - before
     await marks.keep(own)
     totals = [(await storage.browse(Listing(limit=0))).total for storage in (knowledge.resources, knowledge.episodes)]
     return RebuildResult(sum(totals), new, ran.failed)

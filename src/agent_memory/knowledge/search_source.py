@@ -17,7 +17,7 @@ from agent_memory.knowledge.facade.shapes import is_local
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.memory.overview import NAME_CHARS
 from agent_memory.memory.search_sources import SearchSource, build_hit
-from agent_memory.memory.shortening import shorten_line
+from agent_memory.memory.short_texts import shorten_line
 from agent_memory.models import (
     ENTITY,
     EPISODE,
@@ -64,7 +64,7 @@ _RULE: Final = "\n---\n"
 def add_knowledge(service: MemoryService) -> MemoryService:
     """Add the agent's knowledge as a search source; return the service."""
     if service.settings.backend != "server":
-        service.sources.add(KnowledgeSource(service))
+        service.searcher.add_source(KnowledgeSource(service))
     return service
 
 

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from agent_memory.lifecycle.facade.world import MemoryStoreWorldModelIntegration, WorldModel
     from agent_memory.lifecycle.importance import ImportanceCalculator, importance_of
     from agent_memory.lifecycle.tidying import LifecycleSettings, Tidying, TidyingPlan
-    from agent_memory.memory.briefing import Briefer
+    from agent_memory.memory.briefing import Briefer, SessionBriefing
     from agent_memory.memory.briefing_result import Briefing
-    from agent_memory.memory.session_briefing import SessionBriefing
 
 __all__ = [
     "ArchivalConfig",

@@ -190,7 +190,7 @@ class Sources:
 
     def _storage(self, kind: Kind[Any]) -> Any:
         if kind is MEMORY or self._knowledge is None:
-            return self._service.admin
+            return self._service.storage
         return self._knowledge.of(kind.name)
 
     async def _found(self, kind: Kind[Any], record_id: str) -> tuple[Record | None, State]:
@@ -211,7 +211,7 @@ class Sources:
         return (versions[-1], "forgotten") if versions else (None, "gone")
 
     async def _history(self, kind: Kind[Any], record_id: str) -> list[RecordVersion[Any]]:
-        past: Any = self._service.past if kind is MEMORY else self._storage(kind)
+        past: Any = self._service.history if kind is MEMORY else self._storage(kind)
         versions: list[RecordVersion[Any]] = await past.history(record_id)
         return versions
 
@@ -260,7 +260,7 @@ class Sources:
     async def _used_by(self, record_id: str) -> list[ProvenanceStep]:
         """Return what rests on a record: what is drawn from it, covers it, or has it on a page."""
         found: dict[str, ProvenanceStep] = {}
-        memories: Any = self._service.admin
+        memories: Any = self._service.storage
         for storage in (memories, *(self._knowledge.storages if self._knowledge is not None else ())):
             kind: Kind[Any] = MEMORY if storage is memories else storage.kind
             for each in await storage.linked_to(record_id):
@@ -294,7 +294,7 @@ class Sources:
 
     def _audited(self, record_id: str) -> list[tuple[str, datetime, str]]:
         """Return what the audit says of a memory: what was done, when, and by which session."""
-        folder = self._service.admin.folder
+        folder = self._service.folder
         found: list[tuple[str, datetime, str]] = []
         if folder is None:
             return found

@@ -1,6 +1,6 @@
-"""The memory service: one write path, one way to ask, and the events of both.
+"""The memory service: one write path, one search, and the events of both.
 
-Each name loads what it needs when it is first asked for: the views alone are of use without the layers below.
+Each name is loaded when it is first used.
 """
 
 from typing import TYPE_CHECKING
@@ -10,11 +10,21 @@ from agent_memory.late import offer as _offer
 if TYPE_CHECKING:
     from agent_memory.memory.audit import AuditLog
     from agent_memory.memory.caller import NOBODY, Caller
+    from agent_memory.memory.client import Memory, MemorySync
     from agent_memory.memory.events import EVENTS, EventSpec
-    from agent_memory.memory.factory import open_service
-    from agent_memory.memory.requests import ForgetCandidate, ForgetCandidates, ForgottenMany, Preview
-    from agent_memory.memory.results import CaptureOutcome, Forgotten, Found, Promoted, Status, Stored, Suspect, Updated
-    from agent_memory.memory.service import MemoryService
+    from agent_memory.memory.forget_candidates import ForgetCandidate, ForgetCandidates, Preview
+    from agent_memory.memory.results import (
+        CaptureOutcome,
+        Forgotten,
+        ForgottenMany,
+        Found,
+        Promoted,
+        Status,
+        Stored,
+        Suspect,
+        Updated,
+    )
+    from agent_memory.memory.service import MemoryService, open_service
 
 __all__ = [
     "EVENTS",
@@ -28,7 +38,9 @@ __all__ = [
     "Forgotten",
     "ForgottenMany",
     "Found",
+    "Memory",
     "MemoryService",
+    "MemorySync",
     "Preview",
     "Promoted",
     "Status",

@@ -1,4 +1,4 @@
-"""`events.jsonl`: which memory was changed when, by which session. Ids and kinds; no content, no query, no tags."""
+"""`events.jsonl`: log of changes with IDs, kinds and sessions; without content, queries and tags."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KEPT: Final = frozenset(
 
 
 class AuditLog:
-    """Appends a line for each event; keeps one older file once the limit is reached. Blocking: call it in a thread."""
+    """Log of changes in a file and an older one. Blocks; call it in a thread."""
 
     def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
         self._path = path
@@ -39,13 +39,13 @@ class AuditLog:
         self.append_all([(event, data)])
 
     def append_all(self, events: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        """Write events, each by name and payload. Not synced: the journal is the truth, this is a log of it.
+        """Write events without sync: the journal is the truth.
 
         Raises:
             StorageError: The lines could not be written.
         """
         lines = b"".join(_line(event, data) for event, data in events)
-        if not self._begun:  # later on, a folder that is gone was moved: another in its place would be in the way
+        if not self._begun:  # a missing folder was moved later: a new one would be in the way
             make_private_folder(self._path.parent)
             self._begun = True
         with translated(self._path, "write"):
@@ -74,33 +74,33 @@ def _line(event: str, data: Mapping[str, Any]) -> bytes:
 
 
 def audit_files(path: Path) -> list[Path]:
-    """Return where changes are logged: the file, and the one before it."""
+    """Return the paths of the log and the older file."""
     return [path, path.with_name(OLDER_AUDIT)]
 
 
 def read_audit(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield what is logged, the oldest first; lines that cannot be read are left out.
+    """Yield logged changes, oldest first; unreadable lines are left out.
 
     Raises:
         OSError: A file is there and cannot be read.
     """
-    for each in reversed(audit_files(path)):
+    for file in reversed(audit_files(path)):
         with contextlib.suppress(FileNotFoundError):
-            for line in read_regular(each, follow=False).split(b"\n"):
+            for line in read_regular(file, follow=False).split(b"\n"):
                 with contextlib.suppress(ValueError, RecursionError):
                     if isinstance(entry := json.loads(line), dict):
                         yield entry
 
 
 def latest_audit(path: Path, since: str) -> Iterator[dict[str, Any]]:
-    """Yield what is logged since a moment, UTC as ISO text, the latest first; reads of the rest no line.
+    """Yield changes since a moment in UTC as ISO text, latest first.
 
     Raises:
         OSError: A file is there and cannot be read.
     """
-    for each in audit_files(path):
+    for file in audit_files(path):
         with contextlib.suppress(FileNotFoundError):
-            data = read_regular(each, follow=False)
+            data = read_regular(file, follow=False)
             end = len(data)
             while end > 0:
                 begin = data.rfind(b"\n", 0, end) + 1
@@ -113,11 +113,11 @@ def latest_audit(path: Path, since: str) -> Iterator[dict[str, Any]]:
 
 
 def inspect_audit(path: Path) -> tuple[int, int]:
-    """Return how many changes are logged, and how many lines cannot be read; a file that cannot be read has none."""
+    """Return the numbers of logged changes and of unreadable lines."""
     lines: list[bytes] = []
-    for each in audit_files(path):
+    for file in audit_files(path):
         with contextlib.suppress(OSError):
-            lines += [line for line in read_regular(each, follow=False).split(b"\n") if line.strip()]
+            lines += [line for line in read_regular(file, follow=False).split(b"\n") if line.strip()]
     good = bad = 0
     for line in lines:
         try:
@@ -128,9 +128,10 @@ def inspect_audit(path: Path) -> tuple[int, int]:
 
 
 def _try_to_lock(descriptor: int) -> None:
-    """Lock the file until it is closed, so that the incomplete line of a process that dies is seen; or give up soon.
+    """Lock the file until it is closed, or give up soon.
 
-    A process that was stopped may hold the lock without end; a line joined to an incomplete one is the lesser harm.
+    The lock shows the incomplete line of a process that died. A stopped process may hold it without end, and a joined
+    line is less harm.
     """
     for _ in range(_TRIES):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Choose the most telling sentences within a budget. Pure."""
+"""Choice of the most telling sentences within a budget. No I/O."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 _CODE: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _WORD: Final = re.compile(r"\w{3,}")
 _NOTE_CHARS: Final = 300
-"""A note of so many characters is shown whole: its sentences were written to stand together."""
+"""Characters of a note that is shown whole: its sentences were written together."""
 _NOTE_WORTH: Final = 3.0
-"""What a note counts that somebody wrote down; a sentence of talk counts 1 to 8."""
+"""Weight of a note; that of a sentence of talk is 1 to 8."""
 _KNOWN: Final = 0.7
-"""What a sentence loses whose words were all read already, in the prompt or in what was chosen before."""
+"""Share of the weight that a sentence loses if the prompt or chosen sentences have all its words."""
 _SHORTEST: Final = 15
-"""Characters added to a length: what is very short says little by itself."""
+"""Characters added to a length: a very short sentence says little by itself."""
 _LEAST_TOKENS: Final = 5
 
 
@@ -34,11 +34,11 @@ class Passage:
     """Text of a record, its place in a conversation and its relevance.
 
     Attributes:
-        record: It.
-        text: Its words, without who speaks.
-        at: When they were said.
-        talk: The conversation; empty for a note of its own.
-        by_person: Whether a person said it.
+        record: Record of the text.
+        text: Words without the speaker.
+        at: Time of saying.
+        talk: ID of the conversation; empty for a note.
+        by_person: True if a person said it.
         speaker: Name of another speaker than the user and the agent; empty for these two.
         nearness: 0 to 1, best 1.
     """
@@ -53,7 +53,7 @@ class Passage:
 
     @property
     def id(self) -> str:
-        """The record's."""
+        """ID of the record."""
         return self.record.id
 
 
@@ -62,9 +62,9 @@ class Chosen:
     """A sentence, or a short note, that is shown.
 
     Attributes:
-        passage: Where it stands.
-        number: The place of its passage among all, and of the sentence in it: the order of reading.
-        text: It.
+        passage: Passage of the sentence.
+        number: Position of the passage, and of the sentence in it: the order of reading.
+        text: Text of the sentence.
     """
 
     passage: Passage
@@ -73,29 +73,29 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class _Weighed:
+class _WeighedSentence:
     chosen: Chosen
     weight: float
     words: frozenset[str]
 
 
 def choose(passages: Sequence[Passage], asked: str, room: int) -> list[Chosen]:
-    """Return what is shown, in the order of reading.
+    """Return the chosen sentences, in the order of reading.
 
     Args:
-        passages: What was found, in that order: talks one after the other, turns as they were said.
-        asked: What the reader knows already: their own prompt.
-        room: Tokens at most, see `estimate_tokens`; each piece costs two more for what stands around it.
+        passages: Passages by talk, turns in their order.
+        asked: Prompt of the user, whose words are known.
+        room: Maximum tokens, see `estimate_tokens`; each sentence costs two more.
     """
-    every = list(_weighed(passages))
-    seen = set(_words(asked))
-    waiting = [(-_gain(each, seen), number) for number, each in enumerate(every)]
+    sentences = list(_weigh_all(passages))
+    seen = set(_find_words(asked))
+    waiting = [(-_get_gain(sentence, seen), number) for number, sentence in enumerate(sentences)]
     heapq.heapify(waiting)
     chosen: list[Chosen] = []
     while waiting and room >= _LEAST_TOKENS:
         number = heapq.heappop(waiting)[1]
-        best = every[number]
-        now = (-_gain(best, seen), number)  # a gain only falls as more is told: the others need no second look
+        best = sentences[number]
+        now = (-_get_gain(best, seen), number)  # gains only fall, so those of the others are upper bounds
         if waiting and now > waiting[0]:
             heapq.heappush(waiting, now)
             continue
@@ -104,51 +104,51 @@ def choose(passages: Sequence[Passage], asked: str, room: int) -> list[Chosen]:
             room -= cost
             chosen.append(best.chosen)
             seen |= best.words
-    return sorted(chosen, key=lambda each: each.number)
+    return sorted(chosen, key=lambda sentence: sentence.number)
 
 
-def _gain(each: _Weighed, seen: set[str]) -> float:
+def _get_gain(sentence: _WeighedSentence, seen: set[str]) -> float:
     """Return the gain of a sentence for the root of its length."""
-    known = len(each.words & seen) / max(1, len(each.words))
-    return float(each.weight * (1 - _KNOWN * known) / (len(each.chosen.text) + _SHORTEST) ** 0.5)
+    known = len(sentence.words & seen) / max(1, len(sentence.words))
+    return float(sentence.weight * (1 - _KNOWN * known) / (len(sentence.chosen.text) + _SHORTEST) ** 0.5)
 
 
-def _weighed(passages: Sequence[Passage]) -> Iterator[_Weighed]:
+def _weigh_all(passages: Sequence[Passage]) -> Iterator[_WeighedSentence]:
     sizes: dict[str, int] = {}
-    for each in passages:
-        sizes[each.talk] = sizes.get(each.talk, 0) + 1
+    for passage in passages:
+        sizes[passage.talk] = sizes.get(passage.talk, 0) + 1
     turns: dict[str, int] = {}
     for number, passage in enumerate(passages):
         turn = turns[passage.talk] = turns.get(passage.talk, -1) + 1
         if not passage.talk:
-            yield from _of_note(passage, number)
+            yield from _weigh_note(passage, number)
             continue
         after = passages[number + 1].text if turn + 1 < sizes[passage.talk] else ""
         place = Place(turn, sizes[passage.talk], passage.by_person, after.lstrip())
-        for at, sentence in enumerate(_sentences(passage.text)):
-            weight = worth(sentence, place) * passage.nearness
+        for position, sentence in enumerate(_split(passage.text)):
+            weight = get_worth(sentence, place) * passage.nearness
             if weight:
-                yield _Weighed(Chosen(passage, (number, at), sentence), weight, _words(sentence))
+                yield _WeighedSentence(Chosen(passage, (number, position), sentence), weight, _find_words(sentence))
 
 
-def _of_note(passage: Passage, number: int) -> Iterator[_Weighed]:
+def _weigh_note(passage: Passage, number: int) -> Iterator[_WeighedSentence]:
     whole = " ".join(passage.text.split())
     if len(whole) <= _NOTE_CHARS:
-        yield _Weighed(Chosen(passage, (number, 0), whole), _NOTE_WORTH * passage.nearness, _words(whole))
+        yield _WeighedSentence(Chosen(passage, (number, 0), whole), _NOTE_WORTH * passage.nearness, _find_words(whole))
         return
-    for at, sentence in enumerate(_sentences(passage.text)):
-        weight = worth(sentence, Place()) * passage.nearness
+    for position, sentence in enumerate(_split(passage.text)):
+        weight = get_worth(sentence, Place()) * passage.nearness
         if weight:
-            yield _Weighed(Chosen(passage, (number, at), sentence), weight, _words(sentence))
+            yield _WeighedSentence(Chosen(passage, (number, position), sentence), weight, _find_words(sentence))
 
 
-def _sentences(text: str) -> Iterable[str]:
+def _split(text: str) -> Iterable[str]:
     """Return the sentences of a text, one a line, without fenced code."""
     bare = _CODE.sub("\n", text)
     return (" ".join(bare[start:end].split()) for start, end in find_sentences(bare))
 
 
-def _words(text: str) -> frozenset[str]:
+def _find_words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
 
 
@@ -182,30 +182,30 @@ _ANSWERS: Final = re.compile(
     re.IGNORECASE,
 )
 _MOST: Final = 4
-"""Words of one kind that count, at most: a sentence that has all of them is a list, not a decision."""
+"""Words of one kind that count: a sentence with more of them is a list, not a decision."""
 _SETTLING, _NAMING = 0.6, 0.3
 _PERSON, _ANSWER = 1.6, 1.2
 _OPENING: Final = 0.4
-"""Of a first turn: it says what is asked, and the prompt says that too."""
+"""Factor of a first turn, which says the same as the prompt."""
 _SUMMING: Final = 2.0
 _SUMMING_PERSON: Final = 1.3
 _BESIDES: Final = 0.2
 _INTENDED: Final = 0.35
 _EMPTY: Final = 0.4
-"""Of what a model says without a word that settles or names anything: "Understood."."""
+"""Factor of a model's sentence without a decision or a name: "Understood."."""
 _PROPOSED, _CORRECTED = 0.5, 0.3
 _LAST_TURNS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a sentence stands.
+    """Position of a sentence in a conversation.
 
     Attributes:
-        turn: The number of its turn in the conversation, from 0.
-        turns: How many there are.
-        by_person: Whether a person said it, and no model.
-        answered: The beginning of the next turn.
+        turn: Number of its turn, from 0.
+        turns: Number of turns.
+        by_person: True if a person said it, and not a model.
+        answered: Beginning of the next turn.
     """
 
     turn: int = 0
@@ -214,12 +214,12 @@ class Place:
     answered: str = ""
 
 
-def worth(sentence: str, place: Place) -> float:
+def get_worth(sentence: str, place: Place) -> float:
     """Return the factor of a sentence about decisions: 0 for a question.
 
     Args:
-        sentence: It.
-        place: Where it stands; in a conversation of one turn nothing is an opening or a proposal.
+        sentence: Text of the sentence.
+        place: Position of the sentence; a conversation of one turn has no opening and no proposal.
     """
     if sentence.endswith(("?", "\uff1f")):
         return 0.0
@@ -234,13 +234,13 @@ def worth(sentence: str, place: Place) -> float:
     if place.by_person:
         weight *= (_PERSON if place.turn else 1.0) * (_SUMMING_PERSON if sums_up else 1.0)
     else:
-        weight *= _of_a_model(sentence, place, sums_up=sums_up, settles=settles + names > 0)
+        weight *= _get_model_factor(sentence, place, sums_up=sums_up, settles=settles + names > 0)
     if place.turn == 0:
         return weight * _OPENING
     return weight * _ANSWER if _ANSWERS.match(sentence) else weight
 
 
-def _of_a_model(sentence: str, place: Place, *, sums_up: bool, settles: bool) -> float:
+def _get_model_factor(sentence: str, place: Place, *, sums_up: bool, settles: bool) -> float:
     """Return the factor of a model's sentence: proposals and recaps count less."""
     factor = _SUMMING if sums_up else 1.0
     if not settles:

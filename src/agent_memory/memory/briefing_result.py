@@ -1,4 +1,4 @@
-"""`Briefing`: what a session is told before its first answer."""
+"""`Briefing`: result of a briefing, apart from the code that builds it, which few sessions need at their start."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """What is put before the model.
+    """Text for a model, with its sources.
 
     Attributes:
-        text: Empty where there is nothing to tell.
-        tokens: An estimate that overshoots.
-        memories, turns: What is shown, in part or whole: once one of them was forgotten, the text is void.
+        text: Text in a fence; empty for none.
+        tokens: Estimated tokens, at least the real number.
+        memories: Memories in the text; it is void once one of them is forgotten.
+        turns: Turns of conversations in the text; as for memories.
     """
 
     text: str = ""

@@ -29,9 +29,9 @@ def attach_features(service: MemoryService) -> MemoryService:
         for feature in FEATURES:
             if "watcher" in feature.handlers:
                 watcher = LateWatcher(feature, service)
-                service.watchers.add(feature.watcher_name, watcher.withdraw, watcher.close)
+                service.monitor.add_watcher(feature.watcher_name, watcher.withdraw, watcher.close)
             if "source" in feature.handlers:
-                service.sources.add(LateSource(feature, service))
+                service.searcher.add_source(LateSource(feature, service))
     return service
 
 

@@ -21,7 +21,7 @@ from agent_memory.index.match_grades import STRONG_SHARE
 from agent_memory.journal import PurgeList
 from agent_memory.language.words import index_terms, query_terms
 from agent_memory.memory import NOBODY
-from agent_memory.memory.path import said_in
+from agent_memory.memory.drafts import get_observed_fields
 from agent_memory.models import CANDIDATE, Candidate, may_stand_for, to_text, utc_now
 from agent_memory.redaction import quoted
 from agent_memory.store.cleaning import redact_record
@@ -188,7 +188,7 @@ class Inbox(InboxReader):
         """
         held = Held()
         for each in observations:
-            drafted = await self._service.admin.considered(said_in(each), caller, each.session_id)
+            drafted = await self._service.writer.draft_capture(get_observed_fields(each), caller, each.session_id)
             await self._hold_one(drafted, held, caller, via="capture", rule=each.rule[:100], is_note=as_notes)
         for reason, count in held.skipped.items():
             await self._service.report("memory:capture_skipped", caller, reason=reason, count=count)
@@ -202,7 +202,7 @@ class Inbox(InboxReader):
             StorageError: It is not held.
         """
         held = Held()
-        drafted = await self._service.admin.considered(values, caller, is_callers=True)
+        drafted = await self._service.writer.draft_capture(values, caller, is_callers=True)
         await self._hold_one(drafted, held, caller, via="tool")
         return held
 

@@ -67,11 +67,11 @@ def keep_inbox(service: MemoryService) -> MemoryService:
         if not inbox_exists(service.agent_id, service.settings):
             return
         texts: list[str] = []
-        for one in set(memory_ids) - await service.moving.there(memory_ids):
+        for one in set(memory_ids) - (await service.storage.texts_of(memory_ids)).keys():
             with contextlib.suppress(UnknownIdError):
-                texts += [each.content for each in await service.admin.forgotten_with(one)]
+                texts += [each.content for each in await service.storage.forgotten_with(one)]
         async with opened_inbox(service) as inbox:
             await inbox.drop_saying(texts, caller)
 
-    service.watchers.add(INBOX, forget)
+    service.monitor.add_watcher(INBOX, forget)
     return service

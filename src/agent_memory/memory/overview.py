@@ -7,11 +7,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.language.question_wording import is_without_topic
-from agent_memory.memory.shortening import shorten_line
+from agent_memory.memory.short_texts import shorten_line
 from agent_memory.models import HIT_KINDS, PROJECT, Listing, MemorySearchResult, SearchFilters, SearchResults, visible
 
 if TYPE_CHECKING:
-    from agent_memory.memory.search_sources import SearchSources, WideRequest
+    from collections.abc import Mapping
+
+    from agent_memory.memory.search_sources import WideRequest
     from agent_memory.models import Memory, RecordCounts
     from agent_memory.store.memory_storage import MemoryStorage
 
@@ -35,9 +37,14 @@ def is_overview_asked(asked: WideRequest, agent_id: str) -> bool:
 
 
 async def make_overview(
-    storage: MemoryStorage, sources: SearchSources, asked: WideRequest
+    storage: MemoryStorage, source_counts: Mapping[str, Any], asked: WideRequest
 ) -> tuple[dict[str, Any], SearchResults]:
     """Return counts, and the pinned, open and newest memories.
+
+    Args:
+        storage: Storage of the memories.
+        source_counts: Facts of other sources, by name.
+        asked: Request that has no topic.
 
     Raises:
         StorageError: The memories cannot be read.
@@ -58,7 +65,7 @@ async def make_overview(
         "pinned": pinned.total,
         "open_tasks": tasks.total,
         "passages": items,
-        **await sources.count(asked),
+        **source_counts,
     }
     memories = {memory.id: memory for memory in (*pinned.records, *tasks.records, *newest.records)}
     results = SearchResults([_show(memory) for memory in islice(memories.values(), _RESULTS)], total_found=newest.total)

@@ -1,7 +1,6 @@
-"""The lock under which scratchpad.yaml is looked at and rendered: held by one thread of one process at a time.
+"""`RenderLock`: lock of scratchpad.yaml for threads, event loops and processes.
 
-So an edit is taken over once. What a person saves is safe without it, and it is not waited for without end: a process
-that was stopped may hold it.
+It makes sure that an edit is applied once. Waits are bounded, because a stopped process may hold it.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ _BETWEEN_TRIES: Final = 0.005
 
 
 class RenderLock:
-    """The right to handle one folder's scratchpad. For any number of threads, event loops and processes.
+    """Lock of one folder's scratchpad.
 
     Args:
-        folder: The agent's folder; it is locked itself, so there is no file to be left over.
+        folder: Agent folder; it is locked itself, so no lock file is left over.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -40,10 +39,14 @@ class RenderLock:
 
     @contextlib.asynccontextmanager
     async def taken(self, patience: float) -> AsyncIterator[bool]:
-        """Hold the lock for the length of the block; yields False if it was not to be had within so many seconds."""
+        """Hold the lock in a `with` block; yield False if it was not free in time.
+
+        Args:
+            patience: Seconds to wait.
+        """
         deadline = time.monotonic() + patience
-        # Asked for without a thread, some 20 µs each time: a wait that is cancelled cannot be given it afterwards.
-        # Another process, which may hold it, could set no event.
+        # Polling takes 20 µs and no thread: a thread could get the lock after its waiter was cancelled. Another process
+        # cannot set an event.
         while not (is_held := self._acquire()) and time.monotonic() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(_BETWEEN_TRIES)
         try:
@@ -54,7 +57,7 @@ class RenderLock:
 
     def _acquire(self) -> bool:
         if self._pid != os.getpid():
-            self._begin()  # in a forked child: what its parent holds is not ours, and was closed
+            self._begin()  # a forked child: its parent's lock was closed
         if not self._mutex.acquire(blocking=False):
             return False
         try:

@@ -1,4 +1,4 @@
-"""What the service answers. Plain values; modules and the command line shape them for their readers."""
+"""Results of the service: plain values that modules and the command line render."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ class Suspect:
     """Two memories that conflict.
 
     Attributes:
-        newer, older: Which; `newer` was stored or happened later.
-        kind: What differs: see `agent_memory.language.conflicts.TextConflict`.
-        hint: `replace` when the newer looks like an update of the older, else `conflict`.
-        evidence: A short text for whoever decides.
+        newer: Memory that was stored or happened later.
+        older: Memory that it conflicts with.
+        kind: Kind of the difference, see `agent_memory.language.conflicts.TextConflict`.
+        hint: `replace` if the newer looks like an update of the older, else `conflict`.
+        evidence: Short text for the decision.
     """
 
     newer: Memory
@@ -34,15 +35,20 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Outcome of a store: the memory that now holds the text, and whether it was there before.
+    """Outcome of a store.
 
-    `degraded` says, in a sentence, what did not work after it was stored, or that it will be found by its words alone.
-    When what was shown could not be read, `in_scratchpad` is not known and False. `trace` is that of a memory with the
-    same text which was forgotten for a reason.
-    `similar` are up to three existing memories to compare with it; store again with `supersedes` if it replaces one.
-    `suspects` are older memories that conflict with it, as far as they were found at once. `replaced` is the id of the
-    memory that it supersedes. `proposal` is the id under which superseding what the user stated waits for a yes; until
-    then both stay.
+    Attributes:
+        memory: Memory that has the text now.
+        in_scratchpad: True if it is in the scratchpad; False also if that is unknown.
+        backend: Name of the backend.
+        duplicate: True if the text was stored before.
+        redacted: Kinds of secrets that were removed.
+        degraded: Sentence about what did not work after the store.
+        trace: Trace of a memory with the same text that was forgotten for a reason.
+        suspects: Conflicts that were found at once.
+        replaced: ID of the memory that it supersedes.
+        similar: Up to three existing memories to compare; store again with `supersedes` if it replaces one.
+        proposal: ID of a replacement that waits for the user's yes; until then both stay.
     """
 
     memory: Memory
@@ -59,17 +65,58 @@ class Stored:
 
     @property
     def released(self) -> bool:
-        """True if this text was released before: forgotten for a reason."""
+        """True if this text was forgotten for a reason before."""
         return self.trace is not None
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenMemory:
+    """Outcome of a write.
+
+    Attributes:
+        memory: Memory that has the text now.
+        outcome: `new`; `known`: it existed; `taken_over`: one of low trust became the caller's.
+        redacted: Kinds of secrets that were removed.
+        suspects: Conflicts that were found at once.
+        is_compared: False if the comparison is due after the write.
+        proposal: ID of the replacement that waits for the user's yes.
+    """
+
+    memory: Memory
+    outcome: Literal["new", "known", "taken_over"]
+    redacted: tuple[str, ...] = ()
+    suspects: tuple[Suspect, ...] = ()
+    is_compared: bool = True
+    proposal: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredItems:
+    """Outcome of storing items that background work drew from texts.
+
+    Attributes:
+        stored: New items.
+        known: IDs of items that existed, in whatever version.
+        forgotten: IDs of items whose text was forgotten, which stays so.
+        refused: By ID, the code of the reason.
+    """
+
+    stored: list[Memory] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
+    refused: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
     """Outcome of a search.
 
-    `degraded` says, in a sentence or two, what did not work, once while that lasts. `replaced` says which memories are
-    replaced by which, if they were asked for, too, or why others were left out. `overview` has counts by name if the
-    query has no topic; the hits are then what is pinned, open tasks and the newest.
+    Attributes:
+        results: Hits, best first.
+        latency_ms: Duration of the search.
+        degraded: What did not work, in a sentence or two, once while that lasts.
+        replaced: IDs of the replacements of superseded hits, by ID.
+        overview: Counts by name if the query has no topic; the hits are then pinned, open and newest memories.
     """
 
     results: SearchResults
@@ -80,12 +127,12 @@ class Found:
 
     @property
     def near(self) -> list[MemorySearchResult]:
-        """The hits near the best: what tools and commands show."""
+        """Hits near the best, which tools and commands show."""
         return [hit for hit in self.results if hit.is_near]
 
     @property
     def match(self) -> Match | None:
-        """Best grade of the hits, "none" without a match; None if nothing was asked."""
+        """Best grade of the hits, "none" without a match; None for a listing."""
         return self.results.match
 
     @property
@@ -100,7 +147,7 @@ class Found:
 
     @property
     def mode(self) -> str:
-        """How it was searched: by words, by embeddings or both."""
+        """Search by words, by embeddings or by both."""
         return self.results.mode
 
     def __len__(self) -> int:
@@ -115,9 +162,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Promoted:
-    """Outcome of a promotion; `promoted` is False if the memory was in the scratchpad before.
+    """Outcome of a promotion.
 
-    `degraded` says, in a sentence, what did not work after the promotion was stored.
+    Attributes:
+        memory_id: ID of the memory.
+        promoted: False if it was in the scratchpad before.
+        evicted: ID of the entry that left the scratchpad.
+        scratchpad_size: Number of entries.
+        degraded: Sentence about what did not work after the promotion.
     """
 
     memory_id: str
@@ -129,7 +181,16 @@ class Promoted:
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """Outcome of an update: the memory as it is now, when, the names of changed fields, kinds of secrets removed."""
+    """Outcome of an update.
+
+    Attributes:
+        memory: Memory as it is now.
+        at: Time of the update.
+        fields: Names of changed fields.
+        redacted: Kinds of secrets that were removed.
+        suspects: Conflicts of a new text that were found at once.
+        similar: Up to three existing memories to compare with a new text.
+    """
 
     memory: Memory
     at: datetime
@@ -161,10 +222,41 @@ class Forgotten:
 
 
 @dataclass(frozen=True, slots=True)
-class CaptureOutcome:
-    """What became of candidates: ids stored, and how many were skipped for which reason.
+class ForgottenMany:
+    """Outcome of a request.
 
-    `uncompared` are those stored that are to be compared with others yet.
+    Attributes:
+        memories: What was forgotten, as it was.
+        older: Older versions that went with them.
+        talk: Items of talk with the same words that went with them.
+        similar: Similar memories that stay, at most three.
+        statements: Statements that an agent had made of forgotten passages, which went with them.
+        kept_until: How long the texts can be restored at least; None if they cannot.
+        reason: Reason that is kept as a trace; empty for none.
+    """
+
+    memories: tuple[Memory, ...]
+    older: tuple[Memory, ...] = ()
+    talk: tuple[Memory, ...] = ()
+    similar: tuple[Memory, ...] = ()
+    kept_until: datetime | None = None
+    statements: tuple[Memory, ...] = ()
+    reason: str = ""
+
+    @property
+    def older_versions(self) -> tuple[str, ...]:
+        """IDs of the older versions that went with them."""
+        return tuple(memory.id for memory in self.older)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOutcome:
+    """Outcome of a capture.
+
+    Attributes:
+        stored: IDs of stored memories.
+        skipped: Number of skipped observations by reason.
+        uncompared: IDs of stored memories whose comparison is due.
     """
 
     stored: list[str] = field(default_factory=list)
@@ -174,7 +266,7 @@ class CaptureOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """State of one agent's memory, as far as it is known without a search."""
+    """Status of one agent's memory."""
 
     agent_id: str
     backend: str
@@ -188,7 +280,7 @@ class Status:
 
 
 def answer_of(memory: Memory, around: Surroundings) -> SearchResults:
-    """Return what a search answers that asked for one memory by its id, with what is told besides."""
+    """Return a memory found by its ID as the results of a search."""
     hit = MemorySearchResult(
         memory=memory, relevance_score=1, match_type="keyword", match="strong", answer_confidence=1, surroundings=around
     )

@@ -1,8 +1,7 @@
-"""`scratchpad.yaml`: the scratchpad as a person reads and edits it. Text to edits and back; touches no disk.
+"""Text of `scratchpad.yaml`, as a person reads and edits it. No I/O.
 
-Its last lines are comments: for each entry its id and a checksum of what was rendered, and a checksum of all the text.
-Enough to see, from the file alone, whether a person changed it and what. They are known by how they begin, wherever an
-editor puts them.
+Its last lines are comments with the ID and checksum of each rendered entry, and a checksum of the whole text. They show
+which entries a person changed. An editor may move them.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _HEADER: Final = """\
 
 @dataclass(frozen=True, slots=True)
 class PadEdits:
-    """What a person did to the file."""
+    """Edits of a person."""
 
     changed: dict[str, dict[str, Any]] = field(default_factory=dict)
     added: list[dict[str, Any]] = field(default_factory=list)
@@ -56,65 +55,70 @@ class PadEdits:
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
-    """An entry as it stands in the file: what it says, its lines, and its word in the index."""
+class RenderedEntry:
+    """Entry of the file: its fields, its lines, and its word in the index."""
 
     item: dict[str, Any]
     text: str
     packed: str
 
 
-def render_file(entries: Sequence[Memory], agent_id: str, known: dict[str, Rendered] | None = None) -> str:
+def render_file(entries: Sequence[Memory], agent_id: str, known: dict[str, RenderedEntry] | None = None) -> str:
     """Return the whole file for `entries`.
 
     Args:
-        entries: What is in it.
-        agent_id: Whose they are.
-        known: What the last call rendered, by id: that is not rendered again. Holds what this one did afterwards.
+        entries: Entries in their order.
+        agent_id: Name of the agent.
+        known: Rendered entries of the last call by ID, which are used again; updated by this call.
     """
     known = {} if known is None else known
-    items = [_item(entry) for entry in entries]
-    new = [item for item in items if (one := known.get(item["id"])) is None or one.item != item]
-    known |= {item["id"]: Rendered(item, text, _packed(item)) for item, text in zip(new, _dump(new), strict=True)}
+    items = [_build_item(entry) for entry in entries]
+    new = [item for item in items if (rendered := known.get(item["id"])) is None or rendered.item != item]
+    known |= {item["id"]: RenderedEntry(item, text, _pack(item)) for item, text in zip(new, _dump(new), strict=True)}
     shown = [known[item["id"]] for item in items]
-    for gone in known.keys() - {item["id"] for item in items}:
-        del known[gone]
-    body = _HEADER.format(agent_id=agent_id) + ("".join(one.text for one in shown) or "[]\n")
-    body += "".join(f"#:{line}\n" for line in _index(shown))
-    return f"{body}# rendered {_text_hash(body)}\n"
+    for removed_id in known.keys() - {item["id"] for item in items}:
+        del known[removed_id]
+    body = _HEADER.format(agent_id=agent_id) + ("".join(entry.text for entry in shown) or "[]\n")
+    body += "".join(f"#:{line}\n" for line in _build_index(shown))
+    return f"{body}# rendered {_hash_text(body)}\n"
 
 
 def read_edits(text: str) -> PadEdits:
-    """Return what a person changed since `text` was rendered; nothing, if it is as it was.
+    """Return what a person changed since `text` was rendered.
 
-    Without its last line (a person deleted it) entries that are missing are not taken for removed.
+    Without its last line, missing entries do not count as removed.
 
     Raises:
-        ValidationError: It is no YAML list of entries any more, or it ends in the middle of one.
+        ValidationError: It is not a YAML list of entries, or it ends in the middle of one.
     """
     footer = next(reversed(list(_FOOTER.finditer(text))), None)
-    if footer and _text_hash(text[: footer.start()]) == footer[1] and not text[footer.end() :].strip():
+    if footer and _hash_text(text[: footer.start()]) == footer[1] and not text[footer.end() :].strip():
         return PadEdits()
-    rendered = _rendered(text, footer) if footer else {}
+    rendered = _read_index(text, footer) if footer else {}
     edits, seen = PadEdits(), set()
-    items = _parse(text)
+    items = parse_entries(text)
     if footer is None and items and items[-1].get("id") is not None and "stored" not in items[-1]:
         # The file is rendered without a sync. What a power cut left of a text must not replace the text.
         raise ValidationError("scratchpad.yaml ends in the middle of an entry.")
     for item in items:
         memory_id = item.get("id")
-        if memory_id is None or memory_id in seen:  # an entry copied to be changed is a new one
-            edits.added.append(_editable(item))
+        if memory_id is None or memory_id in seen:  # a copied entry is a new one
+            edits.added.append(_pick_editable(item))
             continue
         seen.add(memory_id)
-        if not _hash(item).startswith(rendered.get(memory_id, "none")):
-            # What a person took out of an entry is to go, too.
-            edits.changed[memory_id] = {"tags": [], "pinned": False, **_editable(item)}
+        if not _hash_item(item).startswith(rendered.get(memory_id, "none")):
+            # Fields that a person deleted are removed, too.
+            edits.changed[memory_id] = {"tags": [], "pinned": False, **_pick_editable(item)}
     edits.removed.extend(memory_id for memory_id in rendered if memory_id not in seen)
     return edits
 
 
-def _parse(text: str) -> list[dict[str, Any]]:
+def parse_entries(text: str) -> list[dict[str, Any]]:
+    """Return the entries of a scratchpad file.
+
+    Raises:
+        ValidationError: It is not a YAML list of entries.
+    """
     import yaml  # 10 ms that most sessions need not spend at their start
 
     from agent_memory.files.yaml_loader import load_yaml
@@ -135,11 +139,11 @@ def _parse(text: str) -> list[dict[str, Any]]:
     return items
 
 
-def _editable(item: dict[str, Any]) -> dict[str, Any]:
+def _pick_editable(item: dict[str, Any]) -> dict[str, Any]:
     return {key: item[key] for key in _EDITABLE if key in item}
 
 
-def _item(entry: Memory) -> dict[str, Any]:
+def _build_item(entry: Memory) -> dict[str, Any]:
     item: dict[str, Any] = {"id": entry.id, "content": entry.content, "category": entry.category}
     if entry.tags:
         item["tags"] = list(entry.tags)
@@ -149,7 +153,7 @@ def _item(entry: Memory) -> dict[str, Any]:
 
 
 def _dump(items: list[dict[str, Any]]) -> list[str]:
-    """Return the lines of each."""
+    """Return the lines of each entry."""
     if not items:
         return []
     import yaml
@@ -157,39 +161,41 @@ def _dump(items: list[dict[str, Any]]) -> list[str]:
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
         pass
 
-    stands_for = _stand_ins(items)
-    there, back = str.maketrans(stands_for), str.maketrans({ord(own): each for each, own in stands_for.items()})
+    stands_for = _choose_stand_ins(items)
+    encode = str.maketrans(stands_for)
+    decode = str.maketrans({ord(stand_in): emoji for emoji, stand_in in stands_for.items()})
 
     def represent_text(dumper: Any, text: str) -> Any:
         style = '"' if _ODD_BREAKS.search(text) else None
-        return dumper.represent_scalar("tag:yaml.org,2002:str", text.translate(there), style=style)
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text.translate(encode), style=style)
 
     Dumper.add_representer(str, represent_text)
-    text = str(yaml.dump(items, Dumper=Dumper, allow_unicode=True, sort_keys=False, width=100)).translate(back)
+    text = str(yaml.dump(items, Dumper=Dumper, allow_unicode=True, sort_keys=False, width=100)).translate(decode)
     return _ENTRY.split(text)[1:]
 
 
-def _stand_ins(items: list[dict[str, Any]]) -> dict[str, str]:
-    """Return a character of private use that occurs nowhere for each one that libyaml would write as a code: emoji."""
+def _choose_stand_ins(items: list[dict[str, Any]]) -> dict[str, str]:
+    """Return an unused private-use character for each emoji, which libyaml would escape."""
     texts = [text for item in items for text in (item["content"], *item.get("tags", ()))]
     used = set().union(*texts)
-    emoji = sorted(each for each in used if each > "\uffff" and visible(each))
-    return dict(zip(emoji, (own for own in map(chr, _PRIVATE_USE) if own not in used), strict=False))
+    emoji = sorted(character for character in used if character > "\uffff" and visible(character))
+    unused = (character for character in map(chr, _PRIVATE_USE) if character not in used)
+    return dict(zip(emoji, unused, strict=False))
 
 
-def _packed(item: dict[str, Any]) -> str:
-    packed = bytes.fromhex(item["id"].removeprefix("mem-") + _hash(item)[:_HASH_DIGITS])
+def _pack(item: dict[str, Any]) -> str:
+    packed = bytes.fromhex(item["id"].removeprefix("mem-") + _hash_item(item)[:_HASH_DIGITS])
     return base64.urlsafe_b64encode(packed).decode()
 
 
-def _index(shown: list[Rendered]) -> list[str]:
-    """Return the lines that say what was rendered, without the mark they begin with."""
-    words = [f" {one.packed}" for one in shown]
-    return ["".join(words[at : at + _A_LINE]) for at in range(0, len(words), _A_LINE)]
+def _build_index(shown: list[RenderedEntry]) -> list[str]:
+    """Return the lines of the index without their first characters."""
+    words = [f" {entry.packed}" for entry in shown]
+    return ["".join(words[start : start + _A_LINE]) for start in range(0, len(words), _A_LINE)]
 
 
-def _rendered(text: str, footer: re.Match[str]) -> dict[str, str]:
-    """Return what was rendered: id to the beginning of the entry's checksum."""
+def _read_index(text: str, footer: re.Match[str]) -> dict[str, str]:
+    """Return the beginning of each rendered entry's checksum by ID."""
     known = dict(pair.split(":") for pair in footer[2].split())
     for line in _INDEX.findall(text):
         for word in line.split():
@@ -199,10 +205,10 @@ def _rendered(text: str, footer: re.Match[str]) -> dict[str, str]:
     return known
 
 
-def _hash(item: dict[str, Any]) -> str:
+def _hash_item(item: dict[str, Any]) -> str:
     shown = repr([item.get("content"), item.get("category"), item.get("tags") or [], item.get("pinned") or False])
     return hashlib.sha256(shown.encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def _text_hash(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""`ScratchpadManager`: load, extend and show one agent's scratchpad. A view over storage; keeps no state of its own."""
+"""`ScratchpadManager`: one agent's scratchpad, a view of its storage."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.errors import BusyError, StorageError, UnknownIdError, ValidationError
 from agent_memory.files.layout import folder_of
 from agent_memory.memory.render_lock import RenderLock
-from agent_memory.memory.scratchpad_file import Rendered, render_file
+from agent_memory.memory.scratchpad_file import RenderedEntry, render_file
 from agent_memory.memory.scratchpad_render import render
 from agent_memory.memory.scratchpad_saves import PadFile
 from agent_memory.memory.selection import Selection
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
     from agent_memory.store.memory_storage import MemoryStorage
 
 MAX_ENTRIES: Final = 100
-"""Of a scratchpad; what does not fit into a prompt is better searched for."""
+"""Entries of a scratchpad; a prompt has no room for more."""
 
 
 _PATIENCE: Final = 10.0
-"""Seconds that a rendering waits for its turn."""
+"""Seconds that a rendering waits for the lock."""
 
 
 class ScratchpadManager:
-    """The hot list of one agent.
+    """Scratchpad of one agent.
 
     Args:
-        agent_id: Whose scratchpad.
-        max_size: Entries at most; 1 to 100.
-        storage: Where the memories are; opened by agent and root when omitted.
-        storage_root: Folder of all agents; the default one when omitted.
-        promotion_threshold: From this many accesses on, an access counts as a promotion.
+        agent_id: Name of the agent.
+        max_size: Maximum number of entries, from 1 to 100.
+        storage: Storage of the memories; opened by agent and root if omitted.
+        storage_root: Folder of all agents; the default one if omitted.
+        promotion_threshold: Number of accesses from which an access counts as a promotion.
         clock: Source of the present.
-        redactor: Takes secrets out of what is set aside; the built-in one when omitted.
+        redactor: Removes secrets from copies of refused edits; the built-in one if omitted.
 
     Attributes:
-        pad_file: The file it is rendered to, and what people saved there.
-        lock: To be held while edits are taken over, and while the file is rendered.
+        pad_file: Rendered file, with the saves of people.
+        lock: Lock to hold while edits are applied and the file is rendered.
 
     Raises:
         ValidationError: `agent_id` cannot name a folder, or `max_size` is out of range.
@@ -69,18 +69,18 @@ class ScratchpadManager:
         self.max_size = max_size
         self.promotion_threshold = promotion_threshold
         self._clock = clock
-        self._rendered: dict[str, Rendered] = {}
+        self._rendered: dict[str, RenderedEntry] = {}
         folder = getattr(self.storage, "folder", None) or folder_of(agent_id, storage_root or DEFAULT_ROOT)
         self.lock = RenderLock(folder.path)
         self.pad_file = PadFile(folder.scratchpad, clock, redactor)
 
     @property
     def file(self) -> Path:
-        """Where the scratchpad is rendered to, for people."""
+        """Path of scratchpad.yaml."""
         return self.pad_file.path
 
     async def load(self) -> Scratchpad:
-        """Return the scratchpad as the journal has it now.
+        """Return the present scratchpad.
 
         Raises:
             StorageError: The memories cannot be read.
@@ -90,11 +90,11 @@ class ScratchpadManager:
         return Scratchpad(agent_id=self.agent_id, entries=selection.choose(known))
 
     async def save(self, scratchpad: Scratchpad) -> None:
-        """Render `scratchpad` to scratchpad.yaml, whole and atomically. It is a view: losing it loses nothing.
+        """Render a scratchpad to scratchpad.yaml atomically.
 
         Raises:
-            BusyError: Another process is at the file.
-            StorageError: The file cannot be written, or (code `edited`) it has edits that were not taken over.
+            BusyError: Another process has the lock.
+            StorageError: The file cannot be written, or (code `edited`) it has edits that were not applied.
         """
         async with self.lock.taken(_PATIENCE) as is_mine:
             if not is_mine:
@@ -109,7 +109,7 @@ class ScratchpadManager:
             )
 
     async def render_over(self, scratchpad: Scratchpad, absorbed: bytes | None) -> bool:
-        """Render `scratchpad` in the place of `absorbed`; tell whether the file held that. See `PadFile.replace`.
+        """Render a scratchpad in place of known content; see `PadFile.replace`.
 
         Raises:
             StorageError: The file cannot be written.
@@ -120,7 +120,10 @@ class ScratchpadManager:
         return rendered
 
     async def add_memory(self, memory: Memory) -> str | None:
-        """Put `memory` into the scratchpad, storing it first if it is new; return the id that had to leave, if any."""
+        """Bring a memory into the scratchpad; return the ID that was removed, or None.
+
+        A new memory is stored first.
+        """
         before = await self.load()
         if await self.storage.get(memory.id) is None:
             await self.storage.store(memory)
@@ -129,7 +132,7 @@ class ScratchpadManager:
         return next((memory_id for memory_id in before.ids() if memory_id not in after), None)
 
     async def promote(self, memory_id: str) -> bool:
-        """Bring a memory into the scratchpad; False if it was there already.
+        """Bring a memory into the scratchpad; return False if it was there.
 
         Raises:
             UnknownIdError: There is no such memory.
@@ -142,6 +145,6 @@ class ScratchpadManager:
         return not present
 
     async def format_for_context(self, token_budget: int = DEFAULT_TOKEN_BUDGET) -> str:
-        """Return the block a model is shown, at most `token_budget` estimated tokens; empty if there is nothing."""
+        """Return the block for a model within `token_budget` estimated tokens."""
         pad = await self.load()
         return render(pad.entries, self.agent_id, ScratchpadSettings(token_budget=token_budget)).text

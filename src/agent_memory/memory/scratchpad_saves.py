@@ -1,8 +1,7 @@
-"""The scratchpad's file as a thing on the disk: what a person saved there is looked at, replaced and set aside.
+"""`PadFile`: scratchpad.yaml on disk, with the saves of people. Blocks; call it in a thread.
 
-A rendering takes the file's place; what was in it comes out under a hidden name and goes only once it is known to hold
-nothing that was not taken over. So a save is never overwritten, however close it comes, and after a crash what came out
-is still there for the next look. Blocking: call it in a thread.
+A rendering swaps the new file with the old one, which gets a hidden name. The old file is deleted once all its edits
+are known to be applied. So a save is never overwritten, and after a crash the next look finds it.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import re
 import secrets
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from agent_memory.encryption import is_encrypted, key_for
 from agent_memory.errors import BusyError, ValidationError
@@ -21,43 +20,44 @@ from agent_memory.files.aside import set_aside
 from agent_memory.files.atomic import (
     make_private_folder,
     replace_file,
+    signature,
     translated,
 )
 from agent_memory.files.concerns import Concern
-from agent_memory.files.entries import names_of, size_of
+from agent_memory.files.entries import kind_of, names_of, read_regular, size_of
 from agent_memory.files.exchange import put_in_place
 from agent_memory.files.names import STAMP, aside_path, moment_of, sort_of
 from agent_memory.files.settled import read_settled
 from agent_memory.files.wording import counted
-from agent_memory.memory.scratchpad_file import PadEdits, read_edits
+from agent_memory.memory.scratchpad_file import PadEdits, parse_entries, read_edits
 from agent_memory.redaction import Redactor, SecretRedactor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from datetime import datetime
     from pathlib import Path
 
     from agent_memory.models import Clock
 
 MAX_BYTES: Final = 4 * 1024 * 1024
-"""Of a file that is read; a larger one is left alone. A hundred of the longest entries take a quarter."""
+"""Size of a file that is read. A hundred of the longest entries take a quarter of it."""
 KEPT: Final = timedelta(days=30)
-"""How long a file set aside stays, as replaced and deleted memories do in the journal."""
+"""Time for which a copy of refused edits stays, equal to that of deleted memories in the journal."""
 _REDACTED_AT_ONCE: Final = 20_000
-"""Characters; entries are kept whole as long as one is not longer."""
+"""Characters; shorter entries are not split."""
 _ENTRY: Final = re.compile(r"^(?=- )", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Save:
-    """What was saved by hand.
+    """A file that a person saved.
 
     Attributes:
-        path: Where it lies.
-        content: What is in it.
-        changed_at: When it was, in seconds since 1970.
-        edits: What it changes.
-        problem: Why it is no scratchpad, or None.
+        path: Path of the file.
+        content: Content of the file.
+        changed_at: Time of the save, in seconds since 1970.
+        edits: Edits since the rendering.
+        problem: Why it is not a scratchpad, or None.
     """
 
     path: Path
@@ -67,14 +67,14 @@ class Save:
     problem: ValidationError | None = None
 
     @property
-    def says_something(self) -> bool:
-        """Whether there is anything to take over or to set aside."""
+    def has_edits(self) -> bool:
+        """True if there are edits to apply or to refuse."""
         return self.problem is not None or bool(self.edits)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What one look at the folder found: saves to be taken over, the oldest first, and the file's content, if any."""
+class FolderLook:
+    """Saves to apply, oldest first, and the content of the file, if any."""
 
     saves: tuple[Save, ...] = ()
     content: bytes | None = None
@@ -84,10 +84,13 @@ class PadFile:
     """scratchpad.yaml of one agent.
 
     Args:
-        path: The file.
-        clock: Source of the present, for the names of what is set aside.
-        redactor: Takes secrets out of what is set aside; the built-in one when omitted.
-        patience: Seconds to wait for a program that is in the middle of writing the file.
+        path: Path of the file.
+        clock: Source of the present, for the names of copies.
+        redactor: Removes secrets from copies of refused edits; the built-in one if omitted.
+        patience: Seconds to wait for a program that is writing the file.
+
+    Attributes:
+        rendered: Signature of the file as this object rendered it last; None before.
     """
 
     def __init__(self, path: Path, clock: Clock, redactor: Redactor | None = None, *, patience: float = 0.5) -> None:
@@ -95,139 +98,146 @@ class PadFile:
         self._clock = clock
         self._redactor = redactor or SecretRedactor()
         self._patience = patience
+        self.rendered: tuple[int, int, int] | None = None
 
-    def look(self, *, patience: float | None = None, remove: bool = False) -> Look:
-        """Return what waits to be taken over.
+    def look(self, *, patience: float | None = None, remove: bool = False) -> FolderLook:
+        """Return saves with edits that were not applied.
 
         Args:
-            patience: Seconds to wait for a program that is in the middle of writing; that of the object if omitted.
-            remove: Remove what came out of the file's place and says nothing. Only for who holds the turn: a rendering
-                that is about to take its place lies under such a name, too.
+            patience: Seconds to wait for a program that is writing; that of the object if omitted.
+            remove: True to delete replaced files without edits. The caller must hold the lock: a new rendering has such
+                a name, too.
 
         Raises:
             BusyError: A program is writing the file at this moment.
             StorageError: The file is there but cannot be read.
         """
-        found: list[Save] = []
+        saves: list[Save] = []
         with translated(self.path, "read"):
-            for old in self._olds():
+            for old in self._list_replaced():
                 # Another process is faster, or one still writes.
                 with contextlib.suppress(FileNotFoundError, BusyError):
                     save = self._read(old, patience)
-                    if save.says_something:
-                        found.append(save)
+                    if save.has_edits:
+                        saves.append(save)
                     elif remove:
                         old.unlink()
             try:
                 current = self._read(self.path, patience)
             except FileNotFoundError:
-                return Look(tuple(found))
-        return Look((*found, current) if current.says_something else tuple(found), current.content)
+                return FolderLook(tuple(saves))
+        return FolderLook((*saves, current) if current.has_edits else tuple(saves), current.content)
 
     def replace(self, text: str, absorbed: bytes | None) -> bool:
-        """Render `text` in the place of `absorbed`; tell whether nothing else was there.
+        """Replace known content with a new text.
 
         Args:
-            text: The new content.
-            absorbed: What the file is known to hold, all of it taken over; None if there is no file.
+            text: New text of the file.
+            absorbed: Content whose edits were applied; None if there is no file.
 
         Returns:
-            False if something else was there: look again, take it over, and render what is true then.
+            False if the file had other content: apply its edits, and render again.
 
         Raises:
-            StorageError: It could not be written; what was there is there.
+            StorageError: It could not be written; the old file is in its place.
         """
-        if is_encrypted(self.path.parent):  # shown to the agent, and in no file
+        if is_encrypted(self.path.parent):  # plain text is not written
             if absorbed is not None:
                 self.withdraw(absorbed)
             return True
         content = text.encode()
         make_private_folder(self.path.parent)
         with translated(self.path, "write"):
+            before = signature(self.path)
             try:
-                current, _ = self._settled(self.path)
+                current, _ = self._read_settled(self.path)
             except FileNotFoundError:
                 current = None
             if current == content:
+                self.rendered = before
                 return True
             if current != absorbed:
                 return False
-            new = self._free_old()
+            new = self._choose_free_path()
             replace_file(new, content, durable=False)
+            rendered = signature(new)  # taken before others can write to the file
             try:
-                put_in_place(new, self.path, self._free_old)
+                put_in_place(new, self.path, self._choose_free_path)
             except BaseException:
                 new.unlink(missing_ok=True)
                 raise
-            return self._came_out(absorbed)
+            if not self._delete_replaced(absorbed):
+                return False
+            self.rendered = rendered
+            return True
 
-    def _came_out(self, absorbed: bytes | None) -> bool:
-        """Remove what came out, as far as it was taken over."""
-        nothing_else = True
-        for old in self._olds():
+    def _delete_replaced(self, absorbed: bytes | None) -> bool:
+        """Delete replaced files with known content; return False if others remain."""
+        is_all_known = True
+        for old in self._list_replaced():
             try:
-                known = self._settled(old)[0] == absorbed
+                known = self._read_settled(old)[0] == absorbed
             except FileNotFoundError:
                 continue
             except BusyError:
                 known = False
             if known:
                 old.unlink(missing_ok=True)
-            nothing_else = nothing_else and known
-        return nothing_else
+            is_all_known = is_all_known and known
+        return is_all_known
 
     def withdraw(self, absorbed: bytes) -> None:
-        """Take a file away whose edits were all taken over and that could not be rendered anew: that needs no room.
+        """Remove a file with applied edits that could not be rendered again, as on a full disk.
 
-        Left in its place they would be taken over once more, and bring back what is forgotten in between. A save that
-        comes at this moment stays under a hidden name, for the next look.
+        Its edits would be applied twice, and restore what is forgotten in between. A save at this moment gets a hidden
+        name, for the next look.
 
         Raises:
-            StorageError: It is where it was.
+            StorageError: It is still in its place.
         """
         with translated(self.path, "remove"), contextlib.suppress(FileNotFoundError):
-            if self._settled(self.path)[0] == absorbed:
-                self.path.rename(self._free_old())
-                self._came_out(absorbed)
+            if self._read_settled(self.path)[0] == absorbed:
+                self.path.rename(self._choose_free_path())
+                self._delete_replaced(absorbed)
 
     def discard(self, save: Save) -> None:
-        """Remove what came out of the file's place and was taken over; the file itself stays until it is replaced."""
+        """Delete a replaced file whose edits were applied; the file itself stays."""
         if save.path != self.path:
             with translated(save.path, "remove"):
                 save.path.unlink(missing_ok=True)
 
     def take_out(self) -> Save:
-        """Move the file to a hidden name, so that it is not rendered over, and return what is in it.
+        """Move the file to a hidden name, so that it is not overwritten; return it.
 
         Raises:
-            StorageError: There is none, or it cannot be moved.
+            StorageError: There is no file, or it cannot be moved.
         """
-        old = self._free_old()
+        old = self._choose_free_path()
         with translated(self.path, "set aside"):
             self.path.rename(old)
             return self._read(old)
 
     def keep_aside(self, content: bytes) -> str:
-        """Write down, without secrets, what could not be taken over, and return the name; synced.
+        """Write a synced copy of refused edits without secrets; return its name.
 
         Raises:
             StorageError: It could not be written.
         """
-        kept = self._without_secrets(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        kept = self._remove_secrets(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         aside, key = aside_path(self.path, "broken", f"{self._clock():{STAMP}}"), key_for(self.path.parent)
         with translated(self.path, "set aside"):
             return set_aside(self.path, aside, kept if key is None else key.encrypted(aside.name, kept)).name
 
     def remove_expired(self) -> None:
-        """Remove what was set aside more than 30 days ago: it holds words that may have been forgotten since."""
+        """Delete copies older than 30 days: their words may have been forgotten since."""
         now = self._clock()
-        with contextlib.suppress(OSError):  # what cannot be removed now may be the next time
+        with contextlib.suppress(OSError):  # the next call tries again
             for name in names_of(self.path.parent, "broken_pad"):
                 if (moment := moment_of(name)) and moment < now - KEPT:
                     self.path.with_name(name).unlink()
 
     def _read(self, path: Path, patience: float | None = None) -> Save:
-        content, changed_at = self._settled(path, patience)
+        content, changed_at = self._read_settled(path, patience)
         text = content.decode("utf-8", "surrogateescape")
         text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Windows and old Macs end lines
         try:
@@ -235,34 +245,34 @@ class PadFile:
         except ValidationError as error:
             return Save(path, content, changed_at, PadEdits(), error)
 
-    def _settled(self, path: Path, patience: float | None = None) -> tuple[bytes, float]:
-        """Return what is in a file that no program is writing, and when it was changed.
+    def _read_settled(self, path: Path, patience: float | None = None) -> tuple[bytes, float]:
+        """Return the content of a file and the time of its last change.
 
         Raises:
             BusyError: A program has it open for writing all the time.
-            StorageError: It is so large that it is not read.
+            StorageError: It is too large.
         """
         return read_settled(path, self._patience if patience is None else patience, MAX_BYTES)
 
-    def _olds(self) -> list[Path]:
-        """Return what came out of the file's place, the oldest first."""
-        found = []
+    def _list_replaced(self) -> list[Path]:
+        """Return the replaced files, oldest first."""
+        replaced = []
         with contextlib.suppress(FileNotFoundError), os.scandir(self.path.parent) as entries:
             for entry in entries:
                 if sort_of(entry.name) == "taken_out":
                     with contextlib.suppress(FileNotFoundError):
-                        found.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
-        return [self.path.with_name(name) for _, name in sorted(found)]
+                        replaced.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
+        return [self.path.with_name(name) for _, name in sorted(replaced)]
 
-    def _free_old(self) -> Path:
+    def _choose_free_path(self) -> Path:
         return self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.old")
 
-    def _without_secrets(self, text: str) -> str:
-        return "".join(self._redactor.redact(part).text for part in _parts(text))
+    def _remove_secrets(self, text: str) -> str:
+        return "".join(self._redactor.redact(part).text for part in _split_parts(text))
 
 
 def of_kept(path: Path, now: datetime) -> Iterator[Concern]:
-    """Yield the copies of scratchpad.yaml that were set aside; costs a look at the folder."""
+    """Yield concerns about copies of refused edits."""
     sizes = {name: size_of(path.with_name(name)) for name in names_of(path.parent, "broken_pad")}
     recent = [name for name in sizes if (moment := moment_of(name)) and now - moment < KEPT]
     if recent:
@@ -283,8 +293,8 @@ def of_kept(path: Path, now: datetime) -> Iterator[Concern]:
         )
 
 
-def _parts(text: str) -> Iterator[str]:
-    """Yield the text in parts that begin with an entry: looking for secrets in all of it at once takes far longer."""
+def _split_parts(text: str) -> Iterator[str]:
+    """Yield parts of a text that begin with an entry: redacting the whole takes far longer."""
     part = ""
     for entry in _ENTRY.split(text):
         if part and len(part) + len(entry) > _REDACTED_AT_ONCE:
@@ -292,3 +302,43 @@ def _parts(text: str) -> Iterator[str]:
             part = ""
         part += entry
     yield part
+
+
+@dataclass(frozen=True, slots=True)
+class PadFacts:
+    """State of scratchpad.yaml.
+
+    Attributes:
+        state: `broken`: unreadable; `edited`: has edits that were not applied yet.
+        entries: Number of entries in the file.
+        problem: Why it cannot be read.
+    """
+
+    state: Literal["missing", "broken", "edited", "stale", "current"]
+    entries: int = 0
+    problem: str = ""
+
+
+def inspect_pad(path: Path, size: int, rendered: Callable[[int], str], *, is_empty: bool) -> PadFacts:
+    """Compare a scratchpad file with what it should show; takes no lock.
+
+    Args:
+        path: Path of the file.
+        size: Maximum number of entries.
+        rendered: Returns the right text of the file for a number of entries.
+        is_empty: True if there is no memory, so that no entry is right.
+    """
+    if kind_of(path, follow=True) == "missing":
+        return PadFacts("missing")
+    try:
+        text = read_regular(path).decode("utf-8", "surrogateescape")
+        if read_edits(text):
+            return PadFacts("edited")
+    except ValidationError as error:
+        return PadFacts("broken", problem=error.message)
+    except OSError as error:
+        return PadFacts("broken", problem=f"{path.name} cannot be read: {error}.")
+    shown = len(parse_entries(text))
+    # A session may have other limits than ours: a full pad is compared with as many entries as it has.
+    is_current = text in {rendered(size), rendered(max(1, shown))} or (not shown and is_empty)
+    return PadFacts("current" if is_current else "stale", shown)

@@ -1,4 +1,4 @@
-"""`Selection`: which memories are in a scratchpad, and in which order. The one place that says so; pure."""
+"""`Selection`: rule for the entries of a scratchpad and their order. No I/O."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The rule of one scratchpad. A storage is handed it to keep an order, and to narrow what is chosen from.
+    """Rule of one scratchpad; a storage uses it to keep a shortlist.
 
     Attributes:
-        size: Entries at most, pinned ones included.
-        promotion_threshold: From this many accesses on, an access counts as a promotion.
+        size: Maximum number of entries, pinned ones included.
+        promotion_threshold: Number of accesses from which an access counts as a promotion.
     """
 
     size: int
     promotion_threshold: int
 
     def moment(self, record: Record) -> datetime:
-        """Return the moment that gives a record its place: stored, promoted, or accessed once it is accessed often."""
+        """Return the time of a record's store, promotion or last access, if that is frequent."""
         moment = record.timestamp
         if record.promoted_at is not None and record.promoted_at > moment:
             moment = record.promoted_at
@@ -37,7 +37,7 @@ class Selection:
         return moment
 
     def admits(self, record: Record) -> bool:
-        """Tell whether a valid record can be shown: it is trusted, no item, and was not taken out since its moment."""
+        """Return True if a valid record can be an entry."""
         if record.trust == "low" or record.is_item:
             return False
         return record.evicted_at is None or record.pinned or record.evicted_at < self.moment(record)
@@ -49,7 +49,7 @@ class Selection:
             records: Valid ones (neither expired nor superseded), in the order of storing.
         """
         known = list(records)
-        # The newest first: the heap then fills with what stays, instead of replacing its least with each record.
+        # Newest first, so that the heap is rarely changed.
         candidates = (
             (record.pinned, self.moment(record), order, record)
             for order, record in zip(range(len(known), 0, -1), reversed(known), strict=True)

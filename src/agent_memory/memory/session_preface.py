@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.memory.session_briefing import SessionBriefing
+    from agent_memory.memory.briefing import SessionBriefing
     from agent_memory.models import Scratchpad
     from agent_memory.settings import ScratchpadSettings
 
@@ -77,11 +77,11 @@ class SessionPreface:
         if not await self._is_current(service):
             generation, caller = self._generation, self._get_caller()
             scratchpad = await service.scratchpad(caller)
-            total = (await service.admin.tally()).count_current(caller.group)
+            total = (await service.storage.tally()).count_current(caller.group)
             self._rendered = render(scratchpad.entries, scratchpad.agent_id, self._settings, total)
             self._scratchpad, self._built_generation = scratchpad, generation
         if self._needs_briefing:
-            from agent_memory.memory.session_briefing import SessionBriefing  # reads and ranks, for the first prompt
+            from agent_memory.memory.briefing import SessionBriefing  # reads and ranks, for the first prompt
 
             self._needs_briefing = False  # also after an error: the work has begun
             shown_ids = [memory.id for memory in self._scratchpad.entries] if self._scratchpad else []

@@ -1,8 +1,9 @@
-"""What `memory_status` answers: counts, health, the last write, and what could be done better."""
+"""Status of one agent's memory: counts, health, last write and suggestions."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.encryption import is_encrypted, of_encryption
 from agent_memory.errors import StorageError
 from agent_memory.files.concerns import of_lock, of_place
+from agent_memory.files.entries import kind_of
 from agent_memory.journal import of_purges, of_rejected
 from agent_memory.memory.results import Status
 from agent_memory.memory.scratchpad_saves import of_kept
 from agent_memory.models import PROJECT
+from agent_memory.registry import load_handler
 from agent_memory.settings import ENGINE_PAYS
-from agent_memory.store.index_facts import of_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -36,6 +38,7 @@ ATTENTION: Final = (
     *("permissions_open", "foreign_owner", "disk_low", "synced_folder", "scratchpad_kept", "metadata_broken"),
 )
 """Codes, the most severe first. Notes are left to the doctor."""
+_INDEX_FACTS: Final = "agent_memory.store.index_facts:of_metadata"
 
 
 async def describe_status(  # noqa: PLR0913 - each by its name
@@ -50,20 +53,20 @@ async def describe_status(  # noqa: PLR0913 - each by its name
     group: str | None = None,
     alerts: Sequence[Mapping[str, str]] = (),
 ) -> Status:
-    """Return the state of one agent's memory; what cannot be read is reported in `health`.
+    """Return the status of one agent's memory; `health` reports unreadable parts.
 
     Args:
-        storage: The memories.
-        manager: Their scratchpad.
-        settings: Thresholds.
+        storage: Storage of the memories.
+        manager: Manager of the scratchpad.
+        settings: Threshold of a migration.
         now: The present.
-        troubles: What else does not work as it could.
-        is_moving: Whether an index is being built, which is not suggested then.
-        suspects: Returns how many conflicts wait for a decision.
-        group: Whose items are counted, with those of none; None for all.
-        alerts: What turned bad in this session: check, level, message and advice of each.
+        troubles: Parts that do not work.
+        is_moving: True if an index is being built; none is suggested then.
+        suspects: Returns the number of conflicts that wait for a decision.
+        group: Group whose items are counted, with those of none; None for all.
+        alerts: Check, level, message and advice of each alert of the session.
     """
-    folder = getattr(storage, "folder", None)  # where the memories lie, if they lie in files here
+    folder = getattr(storage, "folder", None)  # None if the memories are on a server
     answer = partial(
         Status,
         storage.agent_id,
@@ -91,7 +94,7 @@ async def describe_status(  # noqa: PLR0913 - each by its name
         "by_trust": dict(tally.by_trust.most_common()),
         **({"by_project": dict(projects)} if (projects := tally.by_facet.get(PROJECT)) else {}),
     }
-    backend = "vector" if is_moving else storage.backend  # what is being done is not suggested
+    backend = "vector" if is_moving else storage.backend
     advice = [
         *_suggestions(tally.records, health, settings, backend),
         *_to_decide(waiting),
@@ -107,12 +110,12 @@ async def _health(
     troubles: Sequence[Trouble],
     alerts: Sequence[Mapping[str, str]],
 ) -> dict[str, Any]:
-    """Return the storage's health with what else wants a person's attention; `ok` if all parts work."""
+    """Return the storage's health with everything that needs a person's attention."""
     health, more = await storage.health(), dict[str, Any]()
-    found = await asyncio.to_thread(_attention, folder, now) if folder is not None else []
-    if found:
-        others = f" And {len(found) - 1} more:" if len(found) > 1 else ""
-        more["message"] = f"{found[0].sentence}{others} `agent-memory doctor` tells what to do."
+    concerns = await asyncio.to_thread(_attention, folder, now) if folder is not None else []
+    if concerns:
+        others = f" And {len(concerns) - 1} more:" if len(concerns) > 1 else ""
+        more["message"] = f"{concerns[0].sentence}{others} `agent-memory doctor` tells what to do."
     if troubles:
         more["degraded"] = {trouble.component: trouble.message for trouble in troubles}
     if alerts:
@@ -124,20 +127,20 @@ async def _health(
 def _is_encrypted(folder: AgentFolder) -> bool:
     try:
         return is_encrypted(folder.path)
-    except StorageError:  # the file with the key is there, and cannot be used
+    except StorageError:  # the file with the key cannot be used
         return True
 
 
 def _suggestions(memories: int, health: dict[str, object], settings: ServiceSettings, backend: str) -> list[str]:
-    found = []
+    concerns = []
     if health.get("problems"):
-        found.append(
+        concerns.append(
             "Some lines of the journal are damaged; they are kept, and everything else works. `agent-memory doctor` "
             "explains them."
         )
     if backend == "file" and memories >= settings.migration_threshold and settings.backend == "auto":
-        found.append(f"There are {memories:,} memories, and {ENGINE_PAYS}: `agent-memory migrate` builds its index.")
-    return found
+        concerns.append(f"There are {memories:,} memories, and {ENGINE_PAYS}: `agent-memory migrate` builds its index.")
+    return concerns
 
 
 def _to_decide(suspects: int) -> list[str]:
@@ -148,21 +151,24 @@ def _to_decide(suspects: int) -> list[str]:
 
 
 def _attention(folder: AgentFolder, now: datetime) -> list[Concern]:
-    """Return what wants attention, the most severe first; takes a few milliseconds.
+    """Return concerns, the most severe first; takes a few milliseconds.
 
     The journal and its copies are checked by the code that reads it anyway (`MemoryStorage.health`).
     """
     if not folder.path.is_dir():
         return []
-    found = [
+    concerns = [
         *of_place(folder),
         *of_rejected(folder.journal),
         *of_purges(folder.path),
         *of_encryption(folder.path),
         *of_lock(folder),
-        *of_metadata(folder),
     ]
-    found += of_kept(folder.scratchpad, now)
+    if kind_of(folder.metadata) != "missing":  # the engines package writes it
+        with contextlib.suppress(StorageError):  # absent: nothing reads the file
+            concerns += load_handler(_INDEX_FACTS)(folder)
+    concerns += of_kept(folder.scratchpad, now)
     return sorted(
-        (concern for concern in found if concern.code in ATTENTION), key=lambda concern: ATTENTION.index(concern.code)
+        (concern for concern in concerns if concern.code in ATTENTION),
+        key=lambda concern: ATTENTION.index(concern.code),
     )

@@ -43,7 +43,7 @@ _COMMANDS: Final[Mapping[_ActName, str]] = {
     "replace": "replace|update|correct",
     "unpin": "unpin",
 }
-"""Verbs that are a command with the id of a memory; a change of text is bound by no id, and needs a proposal."""
+"""Verbs that are a command with the ID of a memory; a change of text needs a proposal."""
 _MAX_NAMED: Final = 20
 """IDs of memories in one message."""
 _REDUCING: Final = frozenset({"expire", "replace", "reword", "unpin"})
@@ -54,16 +54,16 @@ ASK: Final = (
 )
 
 SAID: Final = tuple(name for name in Memory.model_fields if name not in {*IDENTITY, *ACCESS, "content"})
-"""What a statement brings along, in the model's order; the rest is the memory's own history."""
+"""Fields of a statement, in the model's order; the others are the memory's own history."""
 
 
 def statement_of(memory: Memory) -> dict[str, Any]:
-    """Return what makes a memory its author's, to put in place of what a stranger gave one with the same text."""
+    """Return the fields that replace those of an untrusted memory with the same text."""
     return {name: getattr(memory, name) for name in SAID}
 
 
 def lowest(*trusts: Trust) -> Trust:
-    """Return the lowest of some trusts."""
+    """Return the lowest of several levels of trust."""
     return min(trusts, key=TRUST_ORDER.index)
 
 
@@ -138,7 +138,7 @@ class TrustGate:
     async def change(
         self, before: Memory, changes: Redacted[dict[str, Any]], caller: Caller
     ) -> Redacted[dict[str, Any]]:
-        """Return what an update is to change: where the words are new, trust and source, too.
+        """Return the changes of an update, with trust and source for new words.
 
         Raises:
             ValidationError: A value is wrong; or the user did not agree to this (`needs_user`).
@@ -255,9 +255,9 @@ class TrustGate:
         return all([await self._is_commanded("forget", memory, caller) for memory in memories])
 
     async def reason(self, reason: str, caller: Caller) -> str:
-        """Return why something is forgotten, as far as it may be kept: nothing of a stranger's, empty then.
+        """Return a reason that may be kept; empty for one of an untrusted source.
 
-        It is told to whoever stores the same text again, without being asked for.
+        Storing the same text again shows it.
         """
         return "" if reason and await self._trust_of(reason, caller) == "low" else reason
 
@@ -331,10 +331,10 @@ class TrustGate:
         return False
 
     async def _of_sources(self, memory: Memory, caller: Caller) -> list[Trust]:
-        """Return the trust of each memory that one is derived from; a person may trust more than these."""
+        """Return the trust of each source of a memory; none for a person, who may trust more."""
         ends = [link.id for link in memory.links if rests_on(link.rel) and is_memory_id(link.id)]
-        found = [await self._storage.get(one) for one in ends] if caller.trust != "high" else []
-        return [source.trust for source in found if source is not None]
+        sources = [await self._storage.get(end) for end in ends] if caller.trust != "high" else []
+        return [source.trust for source in sources if source is not None]
 
     @staticmethod
     async def _trust_of(content: str, caller: Caller) -> Trust:

@@ -1,7 +1,6 @@
-"""The JSON shape of memories, hits and answers, for tools, commands and whatever else shows them.
+"""JSON of memories, hits and answers, for tools, commands and the page.
 
-In two widths: whole, for programs, and brief, for a model: id, content and date, and the fields that differ from their
-default. Plain values, explicit counts, nothing that JSON cannot carry.
+Whole for programs, or brief for a model: ID, content, date, and the fields that differ from their default.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.files.wording import counted
-from agent_memory.memory.said_days import describe_said_day
-from agent_memory.memory.shortening import shorten_line, shown_links, title_of
+from agent_memory.memory.short_texts import shorten_line, shown_links, title_of
 from agent_memory.models import MEMORY, to_text, visible
+from agent_memory.models.clock import FILE_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from agent_memory.memory.requests import ForgetCandidate, ForgetCandidates, ForgottenMany, Preview
-    from agent_memory.memory.results import Found, Promoted, Suspect
-    from agent_memory.models import LinkedRecord, Memory, MemorySearchResult, Surroundings, Trace
+    from agent_memory.memory.forget_candidates import ForgetCandidate, ForgetCandidates, Preview
+    from agent_memory.memory.results import ForgottenMany, Found, Promoted, Suspect
+    from agent_memory.models import LinkedRecord, Memory, MemorySearchResult, Record, Surroundings, Trace
 
 _SIMILAR_CHARS: Final = (300, 110, 50)
 """Characters of each similar memory where there are one, two or three."""
@@ -42,7 +41,7 @@ _COMMON_SOURCE: Final = "assistant"
 """Kind of source of most memories: stored by the model."""
 
 MAX_CHARS: Final = 40_000
-"""Of the memories in one brief answer, some 10,000 tokens: a hundred hits may hold a million characters."""
+"""Characters of the memories in one brief answer, some 10,000 tokens: a hundred hits may have a million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +67,7 @@ def whole_memory(memory: Memory, superseded_by: str | None = None) -> dict[str, 
 
 
 def brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> dict[str, Any]:
-    """Return the id, content and date of a memory, and the fields that differ from their default.
+    """Return a memory for a model: ID, content, date and unusual fields.
 
     Args:
         memory: Memory to show.
@@ -92,7 +91,7 @@ def brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> di
 
 
 def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
-    """Return one hit of a search, with the parts of its score if asked to explain."""
+    """Return every field of a hit, with the parts of its score if asked."""
     memory = hit.memory
     replaced_by = superseded_by or hit.origin.replaced_by or None
     more = {"pinned": memory.pinned, "trust": memory.trust, "superseded_by": replaced_by}
@@ -117,7 +116,7 @@ def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | No
 def brief_hit(
     hit: MemorySearchResult, width: HitWidth = HitWidth(), superseded_by: str | None = None
 ) -> dict[str, Any]:
-    """Return one hit of a search: of a long text an excerpt, unless the whole is asked for."""
+    """Return a hit for a model, with an excerpt of a long text."""
     replaced_by = superseded_by or hit.origin.replaced_by
     replaced = {"superseded_by": replaced_by} if replaced_by else {}
     view = brief_memory(hit.memory, full=width.full, project=width.project) | _origin(hit)
@@ -128,7 +127,7 @@ def brief_hit(
 
 
 def _origin(hit: MemorySearchResult) -> dict[str, Any]:
-    """Return kind, source, speaker and status of a hit where they differ from those of a note."""
+    """Return unusual kind, source, speaker and status of a hit."""
     origin, memory = hit.origin, hit.memory
     shown: dict[str, Any] = {}
     if origin.kind != "note":
@@ -145,7 +144,7 @@ def _get_status(hit: MemorySearchResult) -> str:
 
 
 def around_whole(surroundings: Surroundings, name: str = "links") -> dict[str, Any]:
-    """Return what a memory is linked with, in both directions, by a name, and why it may no longer hold."""
+    """Return the links of a memory in both directions, and its doubts."""
     links = [_link(link, title_of(link.text)) for link in surroundings.links]
     return {name: links, "doubtful": surroundings.doubt, "disputed": surroundings.disputed}
 
@@ -163,7 +162,7 @@ def _link(link: LinkedRecord, title: str) -> dict[str, Any]:
 
 
 def brief_answer(found: Found, results: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-    """Return the answer of a search for a model; `more` comes right after the hits."""
+    """Return the answer of a search for a model, with `more` after the hits."""
     view = answer(found, results, explain=False, **more)
     del view["search_latency_ms"], view["mode"]
     if found.overview is not None:  # its texts are cut with an ellipsis, and there are counts by source
@@ -174,7 +173,7 @@ def brief_answer(found: Found, results: list[dict[str, Any]], **more: Any) -> di
 
 
 def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more: Any) -> dict[str, Any]:
-    """Return the answer of a search around its hits; `more` comes right after them."""
+    """Return the answer of a search, with `more` after the hits."""
     view = {
         **({"match": found.match} if found.match is not None else {}),
         **({"overview": dict(found.overview)} if found.overview is not None else {}),
@@ -192,7 +191,7 @@ def answer(found: Found, results: list[dict[str, Any]], *, explain: bool, **more
 
 
 def view_candidates(candidates: ForgetCandidates, project: str = "") -> list[dict[str, Any]]:
-    """Return what a request to forget may mean: id, content, date and owner, best first.
+    """Return candidates for forgetting: ID, content, date and owner, best first.
 
     Args:
         candidates: Candidates of the request.
@@ -210,7 +209,7 @@ def _view_candidate(candidate: ForgetCandidate, project: str) -> dict[str, Any]:
 
 
 def view_forgotten(outcome: ForgottenMany) -> dict[str, Any]:
-    """Return what was forgotten and which similar memories stay, with texts."""
+    """Return forgotten memories, and similar ones that stay, with texts."""
     return {
         "count": len(outcome.memories),
         "memories": [
@@ -225,7 +224,7 @@ def view_forgotten(outcome: ForgottenMany) -> dict[str, Any]:
 
 
 def render_forgotten(outcome: ForgottenMany) -> str:
-    """Return the sentence for the user: what was forgotten, what similar stays, how to undo it."""
+    """Return the sentence for the user about a deletion and its undo."""
     line = f"Forgot {_quote(outcome.memories)}."
     if outcome.older:
         line += f" Also forgot {counted(len(outcome.older), 'older version')}: {_quote(outcome.older)}."
@@ -253,12 +252,12 @@ def preview_all(preview: Preview) -> dict[str, Any]:
 
 
 def trace(left: Trace) -> dict[str, Any]:
-    """Return what stays of a memory that was released."""
+    """Return the trace of a memory that was forgotten for a reason."""
     return {"memory_id": left.id, "at": brief_moment(left.at), "reason": visible(left.reason)}
 
 
 def similar_view(memories: Sequence[Memory]) -> list[dict[str, Any]]:
-    """Return memories to compare with a new one: id, content, date; together some 120 tokens."""
+    """Return memories to compare with a new one, some 120 tokens in all."""
     room = _SIMILAR_CHARS[len(memories) - 1] if memories else 0
     return [
         {
@@ -271,29 +270,29 @@ def similar_view(memories: Sequence[Memory]) -> list[dict[str, Any]]:
     ]
 
 
-def suspects(found: Iterable[Suspect]) -> list[dict[str, Any]]:
+def suspects(pairs: Iterable[Suspect]) -> list[dict[str, Any]]:
     """Return the older memories that conflict with a written one."""
     return [
         {
-            "id": each.older.id,
-            "title": title_of(each.older.content),
-            "hint": each.hint,
-            "evidence": visible(each.evidence),
+            "id": suspect.older.id,
+            "title": title_of(suspect.older.content),
+            "hint": suspect.hint,
+            "evidence": visible(suspect.evidence),
         }
-        for each in found
+        for suspect in pairs
     ]
 
 
-def pair(each: Suspect) -> dict[str, Any]:
+def pair(suspect: Suspect) -> dict[str, Any]:
     """Return a pair that waits for a decision, with both texts."""
     return {
-        "id": each.newer.id,
-        "other": each.older.id,
-        "hint": each.hint,
-        "kind": each.kind,
-        "evidence": visible(each.evidence),
-        "newer": {"content": visible(each.newer.content), "timestamp": brief_moment(each.newer.timestamp)},
-        "older": {"content": visible(each.older.content), "timestamp": brief_moment(each.older.timestamp)},
+        "id": suspect.newer.id,
+        "other": suspect.older.id,
+        "hint": suspect.hint,
+        "kind": suspect.kind,
+        "evidence": visible(suspect.evidence),
+        "newer": {"content": visible(suspect.newer.content), "timestamp": brief_moment(suspect.newer.timestamp)},
+        "older": {"content": visible(suspect.older.content), "timestamp": brief_moment(suspect.older.timestamp)},
     }
 
 
@@ -304,20 +303,36 @@ def promotion(promoted: Promoted) -> dict[str, Any]:
     return {name: getattr(promoted, name) for name in fields} | degraded
 
 
+def describe_said_day(record: Record, text: str) -> str:
+    """Return the day of saying if dates depend on it.
+
+    If only the time of the record's file is known, the day is marked as that.
+    """
+    from agent_memory.times import describe_saying  # reads dates
+
+    said_day = describe_saying(text, record.said_at)
+    return f"unknown; {describe_day(record, record.said_at)}" if said_day and FILE_TIME in record.metadata else said_day
+
+
+def describe_day(record: Record, moment: datetime) -> str:
+    """Return the day of a moment, marking a file time."""
+    return f"file of {moment:%Y-%m-%d}" if FILE_TIME in record.metadata else f"{moment:%Y-%m-%d}"
+
+
 def brief_moment(moment: datetime) -> str:
-    """Return a moment as ISO 8601 text, to the second: more is of no use to a model."""
+    """Return a moment as ISO 8601 text, to the second."""
     return to_text(moment.replace(microsecond=0))
 
 
 def fitting(views: Iterable[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return the first of these brief memories, at least one, whose texts fit into an answer.
+    """Return the first memories that fit into an answer, at least one.
 
     The second value joins the answer: empty, or how many were left out, and what to do.
     """
-    every = list(views)
-    sizes = accumulate(len(view["content"]) for view in every)
-    shown = every[: max(1, sum(size <= MAX_CHARS for size in sizes))]
-    left = len(every) - len(shown)
+    memories = list(views)
+    sizes = accumulate(len(view["content"]) for view in memories)
+    shown = memories[: max(1, sum(size <= MAX_CHARS for size in sizes))]
+    left = len(memories) - len(shown)
     note = f"{left} more would make this answer too long; ask for fewer, or more narrowly."
     return shown, {"left_out": note} if left else {}
 

@@ -19,7 +19,7 @@ _UNCONFIRMED = HitOrigin(is_confirmed=False)
 
 def add_waiting_notes(service: MemoryService, *, clock: Clock = utc_now) -> MemoryService:
     """Add the agent's inbox as a search source; return the service."""
-    service.sources.add(WaitingNotes(service, clock))
+    service.searcher.add_source(WaitingNotes(service, clock))
     return service
 
 

@@ -131,7 +131,7 @@ class Purging:
     """
 
     def __init__(self, service: MemoryService, *, clock: Clock = utc_now) -> None:
-        folder = service.admin.folder
+        folder = service.folder
         if folder is None:
             raise UnsupportedError(
                 "These memories lie on a server; only files can be purged.",
@@ -180,7 +180,9 @@ class Purging:
             StorageError: It was begun and is not done: doing it again goes on.
         """
         self.check_caller(caller)
-        await self._service.requests.many([one for one in plan.ids if one.startswith(MEMORY.prefix)], caller)
+        await self._service.writer.deletion.forget_many(
+            [one for one in plan.ids if one.startswith(MEMORY.prefix)], caller
+        )
         for feature in FEATURES:
             if "withdrawal" in feature.handlers and feature.is_installed and feature.has_files(self._folder.path):
                 await feature.load("withdrawal")(self._service, plan.ids, caller)
@@ -209,9 +211,9 @@ class Purging:
         return await asyncio.to_thread(search, self._folder, texts, ids, self.list.stretches(), short=True)
 
     async def _older(self, memory_id: str) -> list[str]:
-        if await self._service.admin.get(memory_id) is None:
+        if await self._service.storage.get(memory_id) is None:
             return []
-        return await self._service.admin.older_versions(memory_id)
+        return await self._service.storage.older_versions(memory_id)
 
     def _plan(self, wanted: list[str], older: list[str]) -> PurgePlan:
         survey, named = PurgeSurvey(self._folder), dict.fromkeys([*wanted, *older])
@@ -241,7 +243,7 @@ class Purging:
         done = Erased()
         await self._service.pad.notice(caller)  # what a person wrote there is taken over before it is made anew
         await asyncio.to_thread(self._erase, purge, known, done)
-        await self._service.admin.compact()  # also drops vectors of texts that no record has any more
+        await self._service.writer.compact()  # also drops vectors of texts that no record has any more
         self._service.pad.schedule(caller)
         await self._service.settle()
         await asyncio.to_thread(self._erase_derived, done)

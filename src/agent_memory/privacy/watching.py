@@ -20,7 +20,7 @@ async def go_on_with_purges(service: MemoryService) -> MemoryService:
     What cannot be finished now, as beside a process that writes all the time, is logged, told by `health` and the
     doctor, and tried again by the next.
     """
-    folder = service.admin.folder
+    folder = service.folder
     if folder is None:
         return service
     try:

@@ -8,10 +8,19 @@ if TYPE_CHECKING:
     from agent_memory.memory.audit import AuditLog
     from agent_memory.memory.caller import NOBODY, Caller
     from agent_memory.memory.events import EVENTS, EventSpec
-    from agent_memory.memory.factory import open_service
-    from agent_memory.memory.requests import ForgetCandidate, ForgetCandidates, ForgottenMany, Preview
-    from agent_memory.memory.results import CaptureOutcome, Forgotten, Found, Promoted, Status, Stored, Suspect, Updated
-    from agent_memory.memory.service import MemoryService
+    from agent_memory.memory.forget_candidates import ForgetCandidate, ForgetCandidates, Preview
+    from agent_memory.memory.results import (
+        CaptureOutcome,
+        Forgotten,
+        ForgottenMany,
+        Found,
+        Promoted,
+        Status,
+        Stored,
+        Suspect,
+        Updated,
+    )
+    from agent_memory.memory.service import MemoryService, open_service
 
 __all__ = [
     "EVENTS",

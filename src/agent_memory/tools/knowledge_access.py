@@ -54,7 +54,7 @@ class KnowledgeAccess:
     async def note_items(self, items: list[MemoryItem]) -> None:
         """Note items that an answer shows."""
         service = await self.session.require()
-        shown = [await service.admin.get(item.item_id) for item in items]
+        shown = [await service.storage.get(item.item_id) for item in items]
         self.session.note_returned(memory for memory in shown if memory is not None)
 
     def note_untrusted(self) -> None:
@@ -70,7 +70,7 @@ class KnowledgeAccess:
 
         service = await self.session.require()
         topic = parse(page)
-        items = await service.admin.valid_among(topic.items)
+        items = await service.storage.valid_among(topic.items)
         self.session.note_returned(item for item in items.values() if item.trust == "low")
         if any(claim.is_untrusted for claim in topic.claims):
             self.note_untrusted()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError, ValidationError
 from agent_memory.memory import views
-from agent_memory.memory.seeing import is_seen
+from agent_memory.memory.caller import is_seen
 from agent_memory.models import (
     CANDIDATE,
     HIT_KINDS,
@@ -204,7 +204,7 @@ class ListRecentTool(AgentTool[ListRecentInput]):
         if args.scratchpad:
             memories = pad.entries[: args.limit]
         elif filters or args.pinned:
-            memories = (await service.admin.browse(listing)).records
+            memories = (await service.storage.browse(listing)).records
         else:
             memories = await service.list_recent(args.limit)
         self.session.note_returned(memories)
@@ -214,7 +214,7 @@ class ListRecentTool(AgentTool[ListRecentInput]):
             "count": len(shown),
             **left_out,
             "scratchpad_size": len(pad),
-            "backend": service.admin.backend,
+            "backend": service.storage.backend,
             **_drop_empty(warnings=warnings),
         }
 
@@ -324,7 +324,7 @@ class ForgetTool(AgentTool[ForgetInput]):
             return await purge(self.session, ids, args.query or "")
         if not ids:
             return await list_candidates(self.session, args.query or "")
-        outcome = await service.requests.forget(ids, self.session.caller, reason=args.reason)
+        outcome = await service.writer.deletion.forget(ids, self.session.caller, reason=args.reason)
         self.session.note_returned([*outcome.memories, *outcome.similar])
         single = {"memory_id": outcome.memories[0].id} if len(outcome.memories) == 1 else {}
         until = _drop_empty(text_kept_until=_format_day(outcome.kept_until))
@@ -334,17 +334,17 @@ class ForgetTool(AgentTool[ForgetInput]):
     async def _forget_all(self, service: MemoryService, args: ForgetInput) -> dict[str, Any]:
         """Forget everything after the user's yes; before that, return the number."""
         caller, for_good = self.session.caller, f"`agent-memory agents delete {service.agent_id}`"
-        preview = await service.requests.preview_all(caller)
+        preview = await service.searcher.preview_all(caller)
         view = views.preview_all(preview)
         if not preview:
             return {"forgotten": False, **view, "note": "Nothing is remembered."}
         if args.permanently or not caller.proposals.is_agreed(preview.confirm):
             proposal = caller.proposals.add(preview.confirm, caller.session_id)
-            end = service.requests.get_restore_end()
+            end = service.writer.deletion.get_restore_end()
             restorable = "" if end is None else f", which can be restored until {_format_day(end)}"
             ask = _ASK_ALL.format(count=view["count"], restorable=restorable, proposal=proposal, for_good=for_good)
             return {"forgotten": False, **view, "confirm": proposal, "ask": ask}
-        outcome = await service.requests.forget_all(preview, caller, reason=args.reason)
+        outcome = await service.writer.deletion.forget_all(preview, caller, reason=args.reason)
         caller.proposals.close(preview.confirm)
         undo = None if outcome.kept_until is None else f"`agent-memory undo {preview.memories[0].id}` brings all back."
         undo_fields = _drop_empty(text_kept_until=_format_day(outcome.kept_until), undo=undo)
@@ -396,7 +396,7 @@ class ActivateTool(AgentTool[ActivateInput]):
         activated = await self.session.activate(args.agent_id.strip())
         name, previous = activated.agent_id, activated.previous
         service = await self.session.require()
-        own = (await service.admin.tally()).records  # without records from documents and talks
+        own = (await service.storage.tally()).records  # without what was drawn from documents and talks
         output: dict[str, Any] = {"agent_id": name, "enabled": True, "memories": own}
         announce = []
         if previous and previous.lower() != name.lower():
@@ -415,7 +415,7 @@ async def _drop_unknown_ids(service: MemoryService, values: dict[str, Any], grou
     """Remove references to unknown memories from new values; return warnings."""
     links = values.get("links", [])
     ends = [str(link["id"]) for link in links if is_told(link["rel"])] + [str(values.get("supersedes"))]
-    memories = {end: await service.admin.get(end) for end in ends if is_memory_id(end)}
+    memories = {end: await service.storage.get(end) for end in ends if is_memory_id(end)}
     missing = {end for end, memory in memories.items() if memory is None or not sees(group, memory.facets)}
     values["links"] = [link for link in links if link["id"] not in missing]
     if values.get("supersedes") in missing:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import UnknownIdError
 from agent_memory.memory import views
-from agent_memory.memory.seeing import is_seen
+from agent_memory.memory.caller import is_seen
 from agent_memory.models import DIGEST, visible
 from agent_memory.redaction import quoted
 from agent_memory.tools.consent import is_purge_ordered, propose_purge
@@ -41,7 +41,7 @@ async def list_candidates(session: HostSession, query: str) -> dict[str, Any]:
         ValidationError, StorageError: As `Requests.find_candidates`.
     """
     service = await session.require()
-    candidates = await service.requests.find_candidates(query, session.caller)
+    candidates = await service.searcher.find_candidates(query, session.caller)
     session.note_returned(candidate.memory for candidate in candidates.listed)
     shown = views.view_candidates(candidates, session.caller.project)
     note = _CHOOSE if shown else _NO_CANDIDATE
@@ -71,7 +71,7 @@ async def purge(session: HostSession, memory_ids: Sequence[str], query: str) -> 
     plan = await purging.plan([memory.id for memory in named])
     if not await is_purge_ordered(session, named):
         session.note_returned(named)
-        derived = [await service.admin.get(record_id) for record_id in plan.resting]
+        derived = [await service.storage.get(record_id) for record_id in plan.resting]
         listed = [*named, *(item for item in derived if item is not None and item.source.detail == DIGEST)]
         rest = len(plan.ids) - len(listed)
         return {
@@ -85,9 +85,9 @@ async def purge(session: HostSession, memory_ids: Sequence[str], query: str) -> 
 
 async def _find_memory(service: MemoryService, memory_id: str, caller: Caller) -> Memory:
     """Return a memory that the caller sees, which may be forgotten already."""
-    memory = await service.admin.get(memory_id)
+    memory = await service.storage.get(memory_id)
     if memory is None:
-        memory = next((item for item, _ in await service.past.forgotten() if item.id == memory_id), None)
+        memory = next((item for item, _ in await service.history.forgotten() if item.id == memory_id), None)
     if memory is None or not is_seen(memory, caller):
         raise UnknownIdError(f"There is no memory {quoted(memory_id)}; nothing was purged.")
     return memory

@@ -114,7 +114,7 @@ async def test_fresh_copied_and_deleted_agents_miss_nothing(bobs: House) -> None
 async def test_emptied_memory_misses_nothing(bobs: House) -> None:
     only = await bobs.keep(OTHER)
     await bobs.service.forget(only)
-    await bobs.service.admin.compact()
+    await bobs.service.writer.compact()
     await bobs.again()
     assert await bobs.service.list_recent() == []
     assert (bobs.folder / MEMORY.journal).exists()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-    from agent_memory.memory.importing import Imported
+    from agent_memory.memory.importer import Imported
     from agent_memory.models import Memory
     from agent_memory.store.cleaning import Redacted
 
@@ -45,7 +45,7 @@ def open_service(root: Path) -> MemoryService:
 
 async def restore(service: MemoryService, *several: Memory) -> list[Imported]:
     outcomes: list[Imported] = []
-    await service.admin.import_memories(several, outcomes.append, CLI, trusted=True)
+    await service.writer.import_memories(several, outcomes.append, CLI, trusted=True)
     return outcomes
 
 
@@ -163,7 +163,7 @@ async def test_after_a_failure_the_rest_is_done_by_doing_it_again(
     with monkeypatch.context() as broken:
         broken.setattr(service.storage, "store_many", fails_at_the_second)
         with pytest.raises(StorageError):
-            await service.admin.import_memories(several, told.append, CLI, trusted=True)
+            await service.writer.import_memories(several, told.append, CLI, trusted=True)
     assert [each.memory_id for each in told] == [each.id for each in before]
     assert [each.outcome for each in await restore(service, *several)] == ["present"] * 100 + ["stored"] * 2
 

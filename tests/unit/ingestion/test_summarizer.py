@@ -142,10 +142,10 @@ async def test_a_summary_goes_with_an_item_of_its_turns_and_comes_again_without_
     summarizer = ConversationSummarizer(knowledge, SMALL)
     await summarizer.check_and_summarize_if_needed(GROUP)
     keep_pages(service)
-    items = [each for each in await service.admin.everything() if said[0].id in {link.id for link in each.links}]
+    items = [each for each in await service.searcher.list_all() if said[0].id in {link.id for link in each.links}]
     before = {each.id: each for each in await knowledge.summaries.valid()}
     first = next(each for each in before.values() if said[0].id in each.covers)
-    await service.requests.many([each.id for each in items], NOBODY)
+    await service.writer.deletion.forget_many([each.id for each in items], NOBODY)
     left = {each.id for each in await knowledge.summaries.valid()}
     assert first.id not in left
     assert all(each.id not in left for each in before.values() if first.id in each.covers)

@@ -39,7 +39,7 @@ async def test_rebuild_stopped_goes_on_with_what_is_left(
     for number in range(120):
         await ingest.resource(ReceivedDocument(f"The shed {number} holds {number + 7} red ladders.", f"shed {number}"))
     await runner_of(knowledge, service, at_once=True).run()
-    before = {item.id for item in await service.admin.everything()}
+    before = {item.id for item in await service.searcher.list_all()}
     dues: list[int] = []
 
     def stop(done: int, due: int) -> None:
@@ -54,5 +54,5 @@ async def test_rebuild_stopped_goes_on_with_what_is_left(
 
     assert (dues[0], dues[-1]) == (240, 140)
     assert (result.records, result.new, result.failed) == (120, 0, 0)
-    assert {item.id for item in await service.admin.everything()} == before
-    assert (await service.admin.tally()).items == 120
+    assert {item.id for item in await service.searcher.list_all()} == before
+    assert (await service.storage.tally()).items == 120

@@ -202,7 +202,7 @@ async def test_search_finds_no_turn_of_a_forgotten_item(
     assert [hit.memory.content for hit in await search(service, "moved to Bern") if "Bern" in hit.memory.content] == []
     assert list(await search(service, turn)) == []
     clock.advance(days=40)
-    await service.admin.compact()
+    await service.writer.compact()
     assert [hit.memory.content for hit in await search(service, "moved to Bern") if "Bern" in hit.memory.content] == []
 
 
@@ -215,7 +215,7 @@ async def test_search_finds_no_turn_that_says_a_forgotten_note(
     await service.forget(note.id)
     assert list(await search(service, "what is my address")) == []
     clock.advance(days=40)
-    await service.admin.compact()
+    await service.writer.compact()
     assert list(await search(service, "what is my address")) == []
 
 
@@ -241,7 +241,7 @@ async def test_document_by_id_has_no_forgotten_passage(
     assert "zanzibar" not in await read(service, again)
     assert "Tea is at four." in await read(service, again)
     clock.advance(days=40)
-    await service.admin.compact()
+    await service.writer.compact()
     assert "zanzibar" not in await read(service, document) + await read(service, again)
 
 
@@ -254,7 +254,7 @@ async def test_document_by_id_shows_its_title_when_all_is_forgotten(
         await service.forget(hit.memory.id)
     assert await read(service, document) == "vault.md"
     clock.advance(days=40)
-    await service.admin.compact()
+    await service.writer.compact()
     assert await read(service, document) == "vault.md"
 
 
@@ -278,7 +278,7 @@ async def test_search_finds_no_item_that_says_a_forgotten_note(
     await service.forget(note.id)
     assert [hit.memory.content for hit in await search(service, "my address") if "Lime" in hit.memory.content] == []
     assert [hit.memory.is_item for hit in await search(service, "allergic to walnuts")][:1] == [True]
-    await service.past.restore(note.id)
+    await service.history.restore(note.id)
     found = [hit for hit in await search(service, "my address") if "Lime" in hit.memory.content]
     assert [hit.origin.kind for hit in found] == ["note", "talk"]
 

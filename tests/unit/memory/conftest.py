@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.memory import AuditLog, Caller, MemoryService
-from agent_memory.memory.limits import ServiceLimits
+from agent_memory.memory.scratchpad import ServiceLimits
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 

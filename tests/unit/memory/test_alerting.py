@@ -6,8 +6,6 @@ from enum import IntEnum
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.memory.alerting import Alerts
-
 if TYPE_CHECKING:
     from agent_memory.memory import Caller, MemoryService
     from tests.support import FrozenClock
@@ -50,7 +48,7 @@ async def test_it_is_told_once_and_again_when_it_has_been_well_in_between(
     service: MemoryService, listener: Listener, clock: FrozenClock
 ) -> None:
     looks = Looks(disk=Level.WARNING, files=Level.OK)
-    service.alerts.look_by(looks)
+    service.monitor.set_checks(looks)
     assert await _act(service, listener) == ["disk warning"]
     clock.advance(minutes=10)
     assert await _act(service, listener) == ["disk warning"]
@@ -66,7 +64,7 @@ async def test_what_gets_worse_is_told_and_what_gets_better_or_is_unknown_is_not
     service: MemoryService, listener: Listener, clock: FrozenClock
 ) -> None:
     looks = Looks()
-    service.alerts.look_by(looks)
+    service.monitor.set_checks(looks)
     for level in (Level.WARNING, Level.CRITICAL, Level.WARNING, Level.UNKNOWN):
         looks.levels = {"disk": level}
         clock.advance(minutes=10)
@@ -78,7 +76,7 @@ async def test_a_look_is_ten_minutes_apart_from_the_next(
     service: MemoryService, listener: Listener, clock: FrozenClock
 ) -> None:
     looks = Looks(disk=Level.WARNING)
-    service.alerts.look_by(looks)
+    service.monitor.set_checks(looks)
     for minutes, count in ((0, 1), (9, 1), (1, 2), (-30, 3)):
         clock.advance(minutes=minutes)
         await _act(service, listener)
@@ -88,7 +86,7 @@ async def test_a_look_is_ten_minutes_apart_from_the_next(
 
 
 async def test_the_status_tells_what_is_bad_with_what_to_do(service: MemoryService, listener: Listener) -> None:
-    service.alerts.look_by(Looks(disk=Level.CRITICAL))
+    service.monitor.set_checks(Looks(disk=Level.CRITICAL))
     health = (await service.status(listener.caller)).health
     assert health["status"] == "attention"
     assert health["alerts"] == [
@@ -100,20 +98,16 @@ async def test_the_status_tells_what_is_bad_with_what_to_do(service: MemoryServi
 async def test_times_of_twenty_calls_are_known_and_of_fewer_not(service: MemoryService, listener: Listener) -> None:
     for _ in range(19):
         await service.search("ledger", caller=listener.caller)
-    assert service.alerts.times() == {}
+    assert service.monitor.list_durations() == {}
     await service.search("ledger", caller=listener.caller)
     await service.store("One store is not enough.", listener.caller)
-    times = service.alerts.times()
+    times = service.monitor.list_durations()
     assert list(times) == ["searches"]
     assert len(times["searches"]) == 20
     assert all(each > 0 for each in times["searches"])
 
 
-async def test_only_the_last_two_hundred_times_are_kept(clock: FrozenClock, listener: Listener) -> None:
-    async def report(event: str, caller: Caller, **fields: Any) -> None:
-        raise AssertionError(event)
-
-    alerts = Alerts(report, lambda work: work.close(), clock)
+async def test_only_the_last_two_hundred_times_are_kept(service: MemoryService, listener: Listener) -> None:
     for place in range(300):
-        alerts.note("searches", float(place), listener.caller)
-    assert alerts.times() == {"searches": [float(place) for place in range(100, 300)]}
+        service.monitor.note_duration("searches", float(place), listener.caller)
+    assert service.monitor.list_durations() == {"searches": [float(place) for place in range(100, 300)]}

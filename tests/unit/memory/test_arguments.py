@@ -67,10 +67,10 @@ async def test_ids_are_a_list_of_texts(service: MemoryService, wrong: object) ->
 
 
 async def test_an_id_that_can_be_none_is_unknown(service: MemoryService) -> None:
-    for ask in (service.get, service.past.restore):
+    for ask in (service.get, service.history.restore):
         with pytest.raises(UnknownIdError):
             await ask("mem-\ud800")
-    assert await service.past.history("mem-\ud800") == []
+    assert await service.history.history("mem-\ud800") == []
     assert not await service.storage.was_forgotten("\ud800")
     with pytest.raises(ValidationError, match="grace is a timedelta, got int"):
         await service.storage.compact(5)  # type: ignore[arg-type]

@@ -104,7 +104,7 @@ async def test_what_is_told_at_the_same_moment_is_noted_with_one_look_at_the_fil
 
     monkeypatch.setattr(AuditLog, "append_all", append_all)
     memories = [Memory(agent_id="bob", content=f"fact {number} of day {number}") for number in range(250)]
-    await service.admin.import_memories(memories, lambda _: None, NOBODY)
+    await service.writer.import_memories(memories, lambda _: None, NOBODY)
     await service.settle()
     noted = [json.loads(line)["memory_id"] for line in lines(storage.folder.audit)]
     assert sorted(noted) == sorted(memory.id for memory in memories)

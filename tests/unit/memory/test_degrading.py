@@ -10,7 +10,7 @@ from agent_memory.embeddings import WorkerLimits, worker
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import EmbeddingError, StorageError
 from agent_memory.memory import AuditLog, MemoryService
-from agent_memory.memory.limits import ServiceLimits
+from agent_memory.memory.scratchpad import ServiceLimits
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, MigratableStorage

@@ -14,7 +14,7 @@ from agent_memory.models import BESIDE, DISTINCT, REPLACES, SUSPECT, Link
 from tests.support import memory_of, raises
 
 if TYPE_CHECKING:
-    from agent_memory.memory.importing import Imported
+    from agent_memory.memory.importer import Imported
     from agent_memory.models import Memory
     from tests.unit.memory.conftest import Listener, Services
 
@@ -43,7 +43,7 @@ async def test_a_store_tells_which_older_memory_it_disputes(service: MemoryServi
 
 async def test_a_pair_is_in_the_line_of_the_journal_that_stores_the_newer(service: MemoryService) -> None:
     _, new = await two(service)
-    versions = await service.past.history(new.id)
+    versions = await service.history.history(new.id)
     assert [version.op for version in versions] == ["put"]
 
 
@@ -61,12 +61,12 @@ async def test_undecided_pair_of_removed_rule_hidden(make_service: Services) -> 
     service = make_service(suspects=False)
     old, new = memory_of("Olga leads the desk."), memory_of("The desk is led by Omar now.")
     new.links.append(Link(rel=SUSPECT, id=old.id))
-    await service.admin.import_memories([old, new], lambda _: None, NOBODY, trusted=True)
+    await service.writer.import_memories([old, new], lambda _: None, NOBODY, trusted=True)
     assert await service.suspects() == []
-    assert await service.disputes.how_many() == 0
+    assert await service.writer.conflicts.count() == 0
     assert {hit.surroundings.disputed for hit in await service.search("desk")} == {None}
     assert (await service.get(new.id)).links == new.links
-    await service.disputes.decide(new.id, old.id, "replace")
+    await service.writer.conflicts.decide(new.id, old.id, "replace")
     assert [hit.memory.id for hit in await service.search("desk")] == [new.id]
 
 
@@ -86,10 +86,10 @@ async def test_what_replaced_the_newer_of_a_pair_disputes_the_older_in_its_place
     assert fly.id in waiting.evidence
     disputed = {hit.memory.id: hit.surroundings.disputed for hit in await service.search("daily backup")}
     assert disputed == {now.id: None, old.id: now.id}
-    await service.disputes.decide(now.id, old.id, "replace")
-    assert await service.admin.older_versions(now.id) == [fly.id, old.id]
-    await service.past.restore(old.id)
-    await service.disputes.decide(now.id, old.id, "keep")
+    await service.writer.conflicts.decide(now.id, old.id, "replace")
+    assert await service.storage.older_versions(now.id) == [fly.id, old.id]
+    await service.history.restore(old.id)
+    await service.writer.conflicts.decide(now.id, old.id, "keep")
     assert await service.suspects() == []
     assert {hit.surroundings.disputed for hit in await service.search("daily backup")} == {None}
 
@@ -104,54 +104,54 @@ async def test_the_older_that_replaced_the_newer_is_disputed_by_nothing(service:
 @pytest.mark.parametrize("decision", ["keep", "not_same"])
 async def test_what_both_hold_is_neither_marked_nor_asked_again(service: MemoryService, decision: Any) -> None:
     old, new = await two(service)
-    await service.disputes.decide(old.id, new.id, decision)
+    await service.writer.conflicts.decide(old.id, new.id, decision)
     assert await service.suspects() == []
-    assert await service.disputes.look() == 0
+    assert await service.writer.conflicts.find_all() == 0
     assert {hit.surroundings.disputed for hit in await service.search("daily backup")} == {None}
     await service.update(new.id, {"links": []})
-    assert await service.disputes.look() == 0
+    assert await service.writer.conflicts.find_all() == 0
 
 
 async def test_a_replacement_hides_the_older_and_can_be_restored(service: MemoryService, listener: Listener) -> None:
     old, new = await two(service)
-    await service.disputes.decide(new.id, old.id, "replace", listener.caller)
+    await service.writer.conflicts.decide(new.id, old.id, "replace", listener.caller)
     assert [hit.memory.id for hit in await service.search("daily backup")] == [new.id]
     assert await service.suspects() == []
     assert listener.of("memory:suspect")[0]["outcome"] == "replaced"
-    restored = await service.past.restore(old.id)
+    restored = await service.history.restore(old.id)
     assert restored.what == "replaced"
     assert {hit.memory.id for hit in await service.search("daily backup")} == {old.id, new.id}
 
 
 async def test_a_replacement_is_one_change_which_restoring_the_other_takes_back(service: MemoryService) -> None:
     old, new = await two(service)
-    await service.disputes.decide(new.id, old.id, "replace")
-    assert [version.op for version in await service.past.history(new.id)] == ["put", "patch"]
-    await service.past.restore(old.id)
+    await service.writer.conflicts.decide(new.id, old.id, "replace")
+    assert [version.op for version in await service.history.history(new.id)] == ["put", "patch"]
+    await service.history.restore(old.id)
     assert await ids(service) == [(new.id, old.id)]
 
 
 @pytest.mark.parametrize("decision", ["replace", "keep", "not_same"])
 async def test_what_was_replaced_decides_nothing_until_it_is_restored(service: MemoryService, decision: Any) -> None:
     old, new = await two(service)
-    await service.disputes.decide(new.id, old.id, "replace")
-    before = await service.past.history(new.id)
+    await service.writer.conflicts.decide(new.id, old.id, "replace")
+    before = await service.history.history(new.id)
     with pytest.raises(ValidationError) as refused:
-        await service.disputes.decide(old.id, new.id, decision)
+        await service.writer.conflicts.decide(old.id, new.id, decision)
     assert refused.value.code == "replaced_already"
     assert f"{new.id} has replaced {old.id}" in refused.value.message
     assert f"agent-memory undo {old.id}" in (refused.value.recovery or "")
-    assert await service.past.history(new.id) == before
-    await service.disputes.decide(new.id, old.id, "replace")  # as it is: nothing to do
-    assert await service.past.history(new.id) == before
-    await service.past.restore(old.id)
-    await service.disputes.decide(old.id, new.id, decision)
+    assert await service.history.history(new.id) == before
+    await service.writer.conflicts.decide(new.id, old.id, "replace")  # as it is: nothing to do
+    assert await service.history.history(new.id) == before
+    await service.history.restore(old.id)
+    await service.writer.conflicts.decide(old.id, new.id, decision)
     assert await service.suspects() == []
 
 
 async def test_the_older_may_turn_out_to_be_right(service: MemoryService) -> None:
     old, new = await two(service)
-    await service.disputes.decide(old.id, new.id, "replace")
+    await service.writer.conflicts.decide(old.id, new.id, "replace")
     assert [hit.memory.id for hit in await service.search("daily backup")] == [old.id]
 
 
@@ -159,14 +159,14 @@ async def test_what_replaces_something_already_replaces_one_more(service: Memory
     first = (await service.store("The backup tapes are in the cellar.")).memory
     old = (await service.store(OLD)).memory
     new = (await service.store({"content": NEW, "supersedes": first.id})).memory
-    await service.disputes.decide(new.id, old.id, "replace")
-    assert await service.admin.older_versions(new.id) == [first.id, old.id]
+    await service.writer.conflicts.decide(new.id, old.id, "replace")
+    assert await service.storage.older_versions(new.id) == [first.id, old.id]
 
 
 async def test_two_memories_that_are_no_pair_are_not_settled(service: MemoryService) -> None:
     tea, mug = await two(service, ("Bob drinks tea.", "The archive has nine rooms."))
     with raises(ValidationError, "no_such_pair"):
-        await service.disputes.decide(tea.id, mug.id, "replace")
+        await service.writer.conflicts.decide(tea.id, mug.id, "replace")
 
 
 async def test_a_forgotten_or_corrected_memory_leaves_the_list(service: MemoryService) -> None:
@@ -224,7 +224,7 @@ async def test_an_import_is_compared_behind_it_whichever_way_round(service: Memo
         memory_of(OLD, timestamp=earlier),
         memory_of(NEW, timestamp=earlier.replace(year=2002)),
     ]
-    await service.admin.import_memories(brought, lambda _: None, NOBODY, trusted=True)
+    await service.writer.import_memories(brought, lambda _: None, NOBODY, trusted=True)
     await service.settle()
     assert set(await ids(service)) == {(there.id, brought[0].id), (brought[2].id, brought[1].id)}
 
@@ -232,20 +232,20 @@ async def test_an_import_is_compared_behind_it_whichever_way_round(service: Memo
 @pytest.mark.parametrize(("count", "pairs"), [(3, 3), (4, 0), (30, 0)])
 async def test_import_series_of_texts_raises_no_pairs(service: MemoryService, count: int, pairs: int) -> None:
     tickets = [memory_of(f"The import wrote ticket {number}.") for number in range(count)]
-    await service.admin.import_memories(tickets, lambda _: None, NOBODY, trusted=True)
+    await service.writer.import_memories(tickets, lambda _: None, NOBODY, trusted=True)
     await service.settle()
     assert len(await service.suspects()) == pairs
-    assert await service.disputes.look() == 0
+    assert await service.writer.conflicts.find_all() == 0
 
 
 async def test_pairs_come_along_with_an_export(service: MemoryService, make_service: Services) -> None:
     old, new = await two(service)
-    everything = await service.admin.everything()
+    everything = await service.searcher.list_all()
     for each in (new.id, old.id):
         await service.forget(each)
     off = make_service(suspects=False)
     fresh = [each.model_copy(update={"content": each.content}) for each in everything]
-    await off.admin.import_memories(fresh, lambda _: None, NOBODY, trusted=True)
+    await off.writer.import_memories(fresh, lambda _: None, NOBODY, trusted=True)
     assert await ids(off) == [(new.id, old.id)]
 
 
@@ -253,13 +253,13 @@ async def test_nothing_is_compared_where_the_setting_says_so(make_service: Servi
     service = make_service(suspects=False)
     await two(service)
     assert await service.suspects() == []
-    assert await service.disputes.look() == 0
+    assert await service.writer.conflicts.find_all() == 0
 
 
 async def test_what_was_not_compared_before_is_found_by_looking_at_all(make_service: Services) -> None:
     off, service = make_service(suspects=False), make_service()
     old, new = await two(off)
-    assert await service.disputes.look() == 1
+    assert await service.writer.conflicts.find_all() == 1
     assert await ids(service) == [(new.id, old.id)]
     (shown,) = [views.pair(each) for each in await service.suspects()]
     assert (shown["newer"]["content"], shown["older"]["content"]) == (NEW, OLD)
@@ -268,7 +268,7 @@ async def test_what_was_not_compared_before_is_found_by_looking_at_all(make_serv
 async def test_taking_back_a_change_leaves_pairs_as_they_are(service: MemoryService) -> None:
     old, new = await two(service)
     await service.update(new.id, {"tags": ["night"]})
-    assert (await service.past.restore(new.id)).fields == ("tags",)
+    assert (await service.history.restore(new.id)).fields == ("tags",)
     assert await ids(service) == [(new.id, old.id)]
 
 
@@ -292,13 +292,13 @@ async def test_a_file_nobody_vouches_for_raises_and_settles_no_pair(service: Mem
     brought = memory_of(NEW, timestamp=old.timestamp - timedelta(days=1), links=links)
     other = memory_of("Bob drinks peppermint tea.", links=[Link(rel=rel, id=old.id)])
     outcomes: list[Imported] = []
-    await service.admin.import_memories([brought, other], outcomes.append, NOBODY)
+    await service.writer.import_memories([brought, other], outcomes.append, NOBODY)
     await service.settle()
     assert ["links" in each.lowered for each in outcomes] == [True, True]
     assert (await service.get(other.id)).links == []
     assert told in (await service.get(brought.id)).links
     assert await ids(service) == [(old.id, brought.id)]  # its own words raise what the link would have settled
-    await service.admin.import_memories([other], outcomes.append, NOBODY, trusted=True)
+    await service.writer.import_memories([other], outcomes.append, NOBODY, trusted=True)
     assert outcomes[-1].raised == ("links",)
     assert (await service.get(other.id)).links == other.links
 
@@ -307,9 +307,9 @@ async def test_pairs_among_some_memories_are_those_that_have_one_of_them(service
     old, new = await two(service)
     await two(service, ("The boat has 3 masts.", "The boat has 4 masts."))
     for one in (old.id, new.id):
-        (pair,) = await service.disputes.undecided(among=[one])
+        (pair,) = await service.writer.conflicts.list_pairs(among=[one])
         assert (pair.newer.id, pair.older.id) == (new.id, old.id)
-    assert await service.disputes.undecided(among=[]) == []
+    assert await service.writer.conflicts.list_pairs(among=[]) == []
 
 
 async def test_the_status_counts_the_pairs_that_wait(service: MemoryService) -> None:
@@ -317,7 +317,7 @@ async def test_the_status_counts_the_pairs_that_wait(service: MemoryService) -> 
     status = await service.status()
     assert status.counts["suspects"] == 1
     assert any("agent-memory conflicts" in each for each in status.suggestions)
-    await service.disputes.decide(new.id, old.id, "keep")
+    await service.writer.conflicts.decide(new.id, old.id, "keep")
     status = await service.status()
     assert "suspects" not in status.counts
     assert not any("agent-memory conflicts" in each for each in status.suggestions)

@@ -51,7 +51,7 @@ async def live(service: MemoryService, listener: Listener, folder: Path, clock: 
     pad.write_text(f"- id: {SPOKEN}\n  content: {SPOKEN}\n")
     await service.scratchpad(caller)
     await service.forget(second.id, caller)
-    await service.past.restore(second.id, caller)
+    await service.history.restore(second.id, caller)
     await service.settle()
     pad.write_text(pad.read_text() + f"- {{content: {SPOKEN}, category: 'No {SPOKEN}'}}\n")
     await service.scratchpad(caller)

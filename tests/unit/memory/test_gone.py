@@ -62,7 +62,7 @@ async def test_what_is_forgotten_or_has_expired_once_it_is_compacted(
         await service.forget(memory_id)
     else:
         clock.advance(days=2)
-    await service.admin.compact(timedelta(0))
+    await service.writer.compact(timedelta(0))
     assert holding(folder) == []
     await service.close()
     assert holding(folder) == []

@@ -53,7 +53,7 @@ async def test_an_item_of_another_group_is_not_there_by_its_id(service: MemorySe
         service.promote(hers, BOB),
         service.store({"content": "Bob: no, in July.", "supersedes": hers}, BOB),
         service.store({"content": "Bob: as she said.", "links": [link]}, BOB),
-        service.disputes.decide(his, hers, "replace", BOB),
+        service.writer.conflicts.decide(his, hers, "replace", BOB),
     ):
         with pytest.raises(UnknownIdError, match=f"There is no memory .{hers}"):
             await attempt
@@ -73,7 +73,7 @@ async def test_the_error_is_that_of_an_id_that_was_never_given(service: MemorySe
 async def test_candidates_for_forgetting_are_of_the_own_group(service: MemoryService) -> None:
     await item(service, SALARY, ADA)
     his = await item(service, "Bob: my salary at Acme is paid in June.", BOB)
-    candidates = await service.requests.find_candidates("everything about Acme", BOB)
+    candidates = await service.searcher.find_candidates("everything about Acme", BOB)
     assert [candidate.memory.id for candidate in candidates.listed] == [his]
 
 
@@ -109,7 +109,7 @@ async def test_a_pair_is_told_to_who_sees_both(service: MemoryService) -> None:
     await service.storage.store_many([older, newer])
     assert [each.newer.id for each in await service.suspects(ADA)] == [newer.id]
     assert await service.suspects(BOB) == []
-    assert [await service.disputes.how_many(caller) for caller in (NOBODY, ADA, BOB)] == [1, 1, 0]
+    assert [await service.writer.conflicts.count(caller) for caller in (NOBODY, ADA, BOB)] == [1, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ async def test_conflicts_two_owners_none(
     await service.store({"content": "The office is in Berlin.", **owner})
     stored = await service.store({"content": "The office is in Lyon.", **others})
     assert len(stored.suspects) == len(await service.suspects()) == count
-    assert await service.disputes.look() == 0
+    assert await service.writer.conflicts.find_all() == 0
     assert sum(hit.surroundings.disputed is not None for hit in await service.search("office")) == count
 
 

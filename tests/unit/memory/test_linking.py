@@ -32,7 +32,7 @@ async def test_a_link_to_nothing_is_refused_and_nothing_is_stored(service: Memor
         await service.store({"content": "Bob needs a mug.", "links": links})
     with raises(UnknownIdError, "unknown_id"):
         await service.update(tea.id, {"links": links})
-    assert await service.admin.count() == 1
+    assert await service.storage.count() == 1
     assert (await service.get(tea.id)).links == []
 
 

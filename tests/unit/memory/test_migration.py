@@ -178,7 +178,7 @@ async def test_a_failure_is_told_with_what_is_true_now(
     await stored(service, listener, 1)
     builds.append("fail")
     with pytest.raises(MigrationError):
-        await service.migration.migrate(listener.caller)
+        await service.monitor.migration.migrate(listener.caller)
     (failed,) = listener.of("memory:migration_failed")
     assert (failed["code"], failed["error"], failed["rolled_back"]) == ("migration", "No room.", True)
     (back,) = listener.of("memory:migration_rolled_back")
@@ -203,14 +203,14 @@ async def test_a_migration_is_in_the_audit_log_and_going_back_is_told_once(
 ) -> None:
     service = growing()
     await stored(service, listener, 1)
-    await service.migration.migrate(listener.caller)
+    await service.monitor.migration.migrate(listener.caller)
     await service.settle()
     log = (folder / "events.jsonl").read_text()
     assert "memory:migration_started" in log
     assert "memory:migration_completed" in log
     assert "memory:migration_progress" not in log
-    assert await service.migration.rollback(listener.caller)
-    assert not await service.migration.rollback(listener.caller)
+    assert await service.monitor.migration.rollback(listener.caller)
+    assert not await service.monitor.migration.rollback(listener.caller)
     (back,) = listener.of("memory:migration_rolled_back")
     assert (back["from_backend"], back["to_backend"], back["reason"]) == ("vector", "file", "requested")
 
@@ -221,10 +221,10 @@ async def test_the_status_suggests_it_until_it_is_done(
     service = growing()
     await stored(service, listener, THRESHOLD)
     assert any("migrate" in line for line in (await service.status()).suggestions)
-    await service.migration.migrate(listener.caller)
+    await service.monitor.migration.migrate(listener.caller)
     assert not any("migrate" in line for line in (await service.status()).suggestions)
 
 
 async def test_a_memory_that_cannot_be_moved_says_why(service: MemoryService, listener: Listener) -> None:
     with raises(ConfigurationError, "cannot_migrate"):
-        await service.migration.migrate(listener.caller)
+        await service.monitor.migration.migrate(listener.caller)

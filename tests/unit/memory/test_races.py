@@ -63,7 +63,7 @@ async def test_a_forked_child_does_not_wait_for_what_its_parent_was_at(
     service = make_service()
     await service.store({"content": "tea", "category": "note"})
     await service.settle()
-    assert service._manager.lock._acquire()  # noqa: SLF001 - somebody in the parent renders the scratchpad
+    assert service.pad.manager.lock._acquire()  # noqa: SLF001 - somebody in the parent renders the scratchpad
     child = os.getpid() + 1
     monkeypatch.setattr(os, "getpid", lambda: child)
     assert len(await service.scratchpad()) == 1

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.memory import MemoryService
-    from agent_memory.memory.importing import Imported
+    from agent_memory.memory.importer import Imported
     from agent_memory.store.cleaning import Redacted
     from tests.unit.memory.conftest import Listener, Services
 
@@ -27,7 +27,7 @@ async def restored(
     service: MemoryService, listener: Listener, *memories: Memory, trusted: bool = True
 ) -> list[Imported]:
     told: list[Imported] = []
-    await service.admin.import_memories(memories, told.append, listener.caller, trusted=trusted)
+    await service.writer.import_memories(memories, told.append, listener.caller, trusted=trusted)
     await service.settle()
     return told
 
@@ -93,7 +93,7 @@ async def test_a_file_that_is_not_trusted_replaces_only_what_it_brings_along(ser
     await service.forget(gone.id)
     first = memory_of("The office is in Bonn", supersedes=gone.id)
     second = memory_of("The office is in Lyon", supersedes=first.id)
-    await service.admin.import_memories([first, second], lambda _: None, NOBODY)
+    await service.writer.import_memories([first, second], lambda _: None, NOBODY)
     assert (await service.get(first.id)).supersedes is None
     assert (await service.get(second.id)).supersedes == first.id
 
@@ -137,7 +137,7 @@ async def test_what_was_told_of_before_a_failure_is_on_disk(
     with monkeypatch.context() as patch:
         patch.setattr(service.storage, "store_many", failing)
         with pytest.raises(BusyError):
-            await service.admin.import_memories(memories, told.append, listener.caller, trusted=True)
+            await service.writer.import_memories(memories, told.append, listener.caller, trusted=True)
     assert [each.memory_id for each in told] == [each.id for each in before]
     assert await service.get(before[-1].id)
     again = [each.outcome for each in await restored(service, listener, *memories)]
@@ -239,7 +239,7 @@ async def test_the_scratchpad_file_shows_what_was_imported_and_nothing_of_a_rehe
     service: MemoryService, listener: Listener, folder: Path
 ) -> None:
     memory = memory_of("Deploys need a review.", pinned=True)
-    await service.admin.import_memories([memory], lambda _: None, listener.caller, trusted=True, dry_run=True)
+    await service.writer.import_memories([memory], lambda _: None, listener.caller, trusted=True, dry_run=True)
     await service.settle()
     assert not (folder / "scratchpad.yaml").exists()
     await restored(service, listener, memory)
@@ -269,7 +269,7 @@ async def test_a_rehearsal_tells_the_same_and_stores_nothing(
     ]
     memories.append(memories[0])
     rehearsed: list[Imported] = []
-    await service.admin.import_memories(memories, rehearsed.append, listener.caller, dry_run=True)
+    await service.writer.import_memories(memories, rehearsed.append, listener.caller, dry_run=True)
     await service.settle()
     assert (folder / "memories.yaml").read_bytes() == journal
     done = await restored(service, listener, *memories, trusted=False)

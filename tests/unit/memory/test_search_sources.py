@@ -72,7 +72,7 @@ async def test_search_item_of_a_turn_is_talk(service: MemoryService) -> None:
 
 
 async def test_search_other_sources_come_before_the_first_weak_match(service: MemoryService) -> None:
-    service.sources.add(FixedSource(turn(1, "strong"), turn(2, "weak"), turn(3, "strong", is_confirmed=False)))
+    service.searcher.add_source(FixedSource(turn(1, "strong"), turn(2, "weak"), turn(3, "strong", is_confirmed=False)))
     await service.store("The ferry to the northern harbour leaves at nine.")
     await service.store("A ferry needs a permit.")
     found = await search(service, "when does the ferry leave for the northern harbour", limit=10)
@@ -89,14 +89,14 @@ async def test_search_other_sources_come_before_the_first_weak_match(service: Me
 
 
 async def test_search_text_of_a_found_item_is_not_repeated(service: MemoryService) -> None:
-    service.sources.add(FixedSource(turn(1, "strong"), turn(2, "strong")))
+    service.searcher.add_source(FixedSource(turn(1, "strong"), turn(2, "strong")))
     link = {"rel": "from", "id": "epi-000000000001"}
     await service.store({"content": "Ann: the harbour is open.", "source": EXTRACTION, "links": [link]})
     assert texts(await search(service, "harbour")) == ["Ann: the harbour is open.", "turn 2"]
 
 
 async def test_search_unreadable_source_is_reported_and_the_rest_found(service: MemoryService) -> None:
-    service.sources.add(BrokenSource())
+    service.searcher.add_source(BrokenSource())
     await service.store("The harbour opens at six.")
     found = await search(service, "harbour")
     assert texts(found) == ["The harbour opens at six."]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.memories import QdrantServerStorage
-    from agent_memory.memory.importing import Imported
+    from agent_memory.memory.importer import Imported
     from agent_memory.models import Memory
     from tests.unit.memory.conftest import Listener
 
@@ -59,7 +59,7 @@ async def pushed(
     """Push what is missing there; return what became of each memory."""
     told: list[Imported] = []
     service = MemoryService(here, ServiceSettings(embedder="none"))
-    await service.admin.transfer(await everything(here), lambda one: (told.append(one), each(one)), NOBODY, to=there)
+    await service.writer.transfer(await everything(here), lambda one: (told.append(one), each(one)), NOBODY, to=there)
     await service.settle()
     return told
 
@@ -70,7 +70,7 @@ async def pulled(
     """Pull what is missing here; return what became of each memory."""
     told: list[Imported] = []
     service = MemoryService(here, ServiceSettings(embedder="none"))
-    await service.admin.transfer(await everything(there), lambda one: (told.append(one), each(one)), NOBODY)
+    await service.writer.transfer(await everything(there), lambda one: (told.append(one), each(one)), NOBODY)
     await service.settle()
     return told
 
@@ -122,7 +122,7 @@ async def test_a_push_is_told_as_events_and_noted_in_the_audit_log(
 ) -> None:
     await here.store(memory_of("tea"))
     service = MemoryService(here, ServiceSettings(embedder="none"), audit=AuditLog(here.folder.audit))
-    await service.admin.transfer(await everything(here), lambda _: None, listener.caller, to=there)
+    await service.writer.transfer(await everything(here), lambda _: None, listener.caller, to=there)
     await service.settle()
     [event] = listener.of("memory:stored")
     assert event["backend"] == "server"
@@ -249,7 +249,7 @@ async def main(root, url):
     there = QdrantServerStorage("bob", settings=ServiceSettings(embedder="none", qdrant_url=url))
     told = []
     memories = [memory async for memory in here.iter_all()]
-    await MemoryService(here).admin.transfer(memories, told.append, NOBODY, to=there)
+    await MemoryService(here).writer.transfer(memories, told.append, NOBODY, to=there)
     print(sum(one.outcome == "stored" for one in told))
 
 asyncio.run(main(*sys.argv[1:]))

@@ -61,7 +61,7 @@ class House:
 
     async def texts(self) -> set[str]:
         service = self.service()
-        found = {each.content for each in await service.admin.everything()}
+        found = {each.content for each in await service.searcher.list_all()}
         await service.settle()
         await service.close()
         return found
@@ -147,7 +147,7 @@ async def test_plain_again_it_is_as_it_was(house: House) -> None:
 
 async def test_history_and_what_was_forgotten_stay(house: House) -> None:
     service = house.service()
-    first, second = (each.id for each in (await service.admin.everything())[:2])
+    first, second = (each.id for each in (await service.searcher.list_all())[:2])
     await service.update(first, {"content": "The harbour of Kiel has a lighthouse."})
     await service.forget(second)
     before = [each.record.content for each in await service.storage.history(first)]
@@ -161,10 +161,10 @@ async def test_history_and_what_was_forgotten_stay(house: House) -> None:
 
 async def test_another_open_session_goes_on_while_it_is_encrypted_and_plain_again(house: House) -> None:
     service = house.service()
-    assert len(await service.admin.everything()) == len(TEXTS)
+    assert len(await service.searcher.list_all()) == len(TEXTS)
     encrypt(house.folder)
     await service.store("It rains at the harbour.")
-    assert len(await service.admin.everything()) == len(TEXTS) + 1
+    assert len(await service.searcher.list_all()) == len(TEXTS) + 1
     await service.settle()
     assert house.holding() == []
     decrypt(house.folder)
@@ -183,7 +183,7 @@ async def test_without_the_key_nothing_is_read_or_changed(
     before = {path: path.read_bytes() for path in (house.root / "bob").rglob("*") if path.is_file()}
     service = house.service()
     with raises(StorageError, code):
-        await service.admin.everything()
+        await service.searcher.list_all()
     with raises(StorageError, code):
         await service.store("This must not be stored.")
     await service.close()
@@ -340,7 +340,7 @@ async def test_what_another_program_removed_is_kept_encrypted(house: House) -> N
 async def test_archive_and_other_journals_are_encrypted(house: House) -> None:
     service = house.service()
     archive = MemoryArchive(service)
-    first = (await service.admin.everything())[0].id
+    first = (await service.searcher.list_all())[0].id
     await archive.add([first])
     await archive.close()
     await service.close()
@@ -358,7 +358,7 @@ async def test_a_purge_works_on_encrypted_files(house: House) -> None:
     encrypt(house.folder)
     service = house.service()
     purging = Purging(service, clock=house.clock)
-    one = (await service.admin.everything())[0]
+    one = (await service.searcher.list_all())[0]
     receipt = await purging.run(await purging.plan([one.id]))
     assert receipt.is_clean
     await service.close()
@@ -377,7 +377,7 @@ async def test_a_purge_reaches_what_is_packed_and_what_was_kept_encrypted(house:
     PadFile(house.folder.scratchpad, house.clock).keep_aside(f"- content: {TEXTS[0]}\n".encode())
     service = house.service()
     purging = Purging(service, clock=house.clock)
-    one = next(each for each in await service.admin.everything() if each.content == TEXTS[0])
+    one = next(each for each in await service.searcher.list_all() if each.content == TEXTS[0])
     assert {each.path.name for each in await purging.verify([TEXTS[0]])} >= {"kept.encrypted"}
     receipt = await purging.run(await purging.plan([one.id]))
     assert receipt.is_clean
@@ -425,8 +425,8 @@ async def test_earlier_encrypted_journal_put_back_shows_nothing_purged(house: Ho
     forget_keys()
     assert not [text for text in await house.texts() if "seventy-two" in text]
     service = house.service()
-    await service.admin.compact()
+    await service.writer.compact()
     await service.close()
     decrypt(house.folder)
     assert house.holding(b"seventy-two") == []
-    assert secret not in {memory.id for memory in await house.service().admin.everything()}
+    assert secret not in {memory.id for memory in await house.service().searcher.list_all()}

@@ -53,12 +53,12 @@ async def test_who_is_killed_between_two_journals_still_knows_the_words(
     purging, real = Purging(bobs.service, clock=bobs.clock), Journal.purged
 
     def killed(*given: Any, **options: Any) -> Any:
-        if not given or SECRET not in bobs.service.admin.folder.journal.read_text():
+        if not given or SECRET not in bobs.service.folder.journal.read_text():
             raise KeyboardInterrupt
         return real(*given, **options)
 
     monkeypatch.setattr(Journal, "purged", killed)
-    monkeypatch.setattr(bobs.service.admin, "compact", killed)
+    monkeypatch.setattr(bobs.service.writer, "compact", killed)
     with pytest.raises(KeyboardInterrupt):
         await purging.run(await purging.plan([purged]))
     monkeypatch.undo()
@@ -95,7 +95,7 @@ async def test_words_that_are_taken_out_of_the_pad_are_no_edit_of_a_persons(bobs
 
 async def test_what_lies_among_the_backups_and_is_none_is_searched_and_named(bobs: House) -> None:
     purged = await bobs.keep(SECRET)
-    made = create_backup(bobs.service.admin.folder, clock=bobs.clock)
+    made = create_backup(bobs.service.folder, clock=bobs.clock)
     (made.path.parent / "old copy.zip").write_bytes(made.path.read_bytes())
     (made.path.parent / "sent.jsonl").write_text(f'{{"content": "{SECRET}"}}')
     elsewhere = bobs.root.parent / "elsewhere.zip"
@@ -109,7 +109,7 @@ async def test_what_lies_among_the_backups_and_is_none_is_searched_and_named(bob
 
 async def test_a_backup_of_another_agent_is_none_of_this_ones_concern(bobs: House, tmp_path: Path) -> None:
     purged = await bobs.keep(SECRET)
-    made = create_backup(bobs.service.admin.folder, clock=bobs.clock)
+    made = create_backup(bobs.service.folder, clock=bobs.clock)
     other = made.path.with_name(made.path.name.replace("bob-", "eve-"))
     other.symlink_to(tmp_path / "gone.zip")
     assert (await bobs.purge(purged)).is_clean
@@ -135,7 +135,7 @@ async def test_a_long_text_that_has_the_words_is_written_anew_in_backups_too(bob
     knowledge = Knowledge("bob", bobs.settings, clock=bobs.clock)
     document = (await Ingest(knowledge).resource(f"{LONG}\n\n{SECRET}\n")).record
     purged = await bobs.keep(SECRET)
-    create_backup(bobs.service.admin.folder, clock=bobs.clock)
+    create_backup(bobs.service.folder, clock=bobs.clock)
     (before,) = (bobs.folder / "blobs").iterdir()
     assert (await bobs.purge(purged)).is_clean
     assert bobs.holding() == []
@@ -154,7 +154,7 @@ async def test_an_older_backup_brings_neither_pages_nor_long_texts_nor_words_bac
     secret = await bobs.keep(SECRET)
     (bobs.folder / "topics").mkdir(exist_ok=True)
     (bobs.folder / "topics" / "clara.md").write_text(f"# Clara\n\n{SECRET}\n")
-    made = create_backup(bobs.service.admin.folder, clock=bobs.clock)
+    made = create_backup(bobs.service.folder, clock=bobs.clock)
     elsewhere = bobs.root.parent / made.path.name
     elsewhere.write_bytes(made.path.read_bytes())
     await bobs.purge(purged, secret)
@@ -193,10 +193,10 @@ async def test_what_could_not_be_done_is_done_by_purging_the_same_id_again(
     bobs: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     purged = await bobs.keep(SECRET)
-    create_backup(bobs.service.admin.folder, clock=bobs.clock)
+    create_backup(bobs.service.folder, clock=bobs.clock)
     await bobs.keep(f"Minutes. {SECRET} The crane is repaired.")
     bobs.clock.advance(hours=1)
-    create_backup(bobs.service.admin.folder, clock=bobs.clock)
+    create_backup(bobs.service.folder, clock=bobs.clock)
 
     def no_room(*_: object) -> None:
         raise StorageError("No room for it.")

@@ -74,7 +74,12 @@ async def test_lost_purge_list_refuses_to_open(bobs: House, name: str, lose: Cal
     (bobs.folder / "memories.yaml").write_bytes(earlier)
     await bobs.again()
     service = bobs.service
-    for question in (service.list_recent(), service.search("salary"), service.scratchpad(), service.past.forgotten()):
+    for question in (
+        service.list_recent(),
+        service.search("salary"),
+        service.scratchpad(),
+        service.history.forgotten(),
+    ):
         with pytest.raises(StorageError) as caught:
             await question
         assert caught.value.code in {"purge_list", "purge_key"}
@@ -101,8 +106,8 @@ async def test_doctor_restores_a_lost_purge_list_from_a_backup(
     actions = repair_all(bobs.root, ["bob"], now=bobs.clock())
     assert [action.done for action in actions if action.code == "purges_unusable"] == [True]
     await bobs.again()
-    assert [memory.content for memory in await bobs.service.admin.everything()] == [OTHER]
-    await bobs.service.admin.compact()
+    assert [memory.content for memory in await bobs.service.searcher.list_all()] == [OTHER]
+    await bobs.service.writer.compact()
     assert bobs.holding() == []
 
 
@@ -124,7 +129,7 @@ async def test_doctor_without_a_whole_list_names_the_reset(bobs: House) -> None:
     made = next((bobs.root / "_backups").glob("bob-*.zip"))
     restore_backup(made, bobs.root, clock=bobs.clock)
     await bobs.again()
-    assert [memory.id for memory in await bobs.service.admin.everything()] == [second]
+    assert [memory.id for memory in await bobs.service.searcher.list_all()] == [second]
     assert PurgeList(bobs.folder).names(first)
 
 
@@ -135,7 +140,7 @@ async def test_restore_brings_a_lost_purge_list_back(bobs: House) -> None:
     restore_backup(made.path, bobs.root, clock=bobs.clock)
     (bobs.folder / "memories.yaml").write_bytes(earlier)
     await bobs.again()
-    assert [memory.content for memory in await bobs.service.admin.everything()] == [OTHER]
+    assert [memory.content for memory in await bobs.service.searcher.list_all()] == [OTHER]
 
 
 @pytest.mark.parametrize("new", [None, "eve"])
@@ -181,7 +186,7 @@ async def test_older_folder_without_the_field_opens_and_gets_it(bobs: House) -> 
     (bobs.folder / AGENT).write_text(f"--- {json.dumps(value)}\n")
     assert read_purge_state(bobs.folder) is None
     await bobs.again()
-    assert len(await bobs.service.admin.everything()) == 1
+    assert len(await bobs.service.searcher.list_all()) == 1
     await bobs.service.close()
     assert PurgeList(bobs.folder).is_noted
 
@@ -196,7 +201,7 @@ async def test_earlier_agent_file_with_a_longer_list_opens(bobs: House) -> None:
     await bobs.service.close()
     (bobs.folder / AGENT).write_bytes(earlier)
     await bobs.again()
-    assert len(await bobs.service.admin.everything()) == 1
+    assert len(await bobs.service.searcher.list_all()) == 1
     await bobs.service.close()
     assert PurgeList(bobs.folder).is_noted
 
@@ -225,7 +230,7 @@ async def test_process_killed_between_list_and_agent_file_is_taken_up(
 async def test_open_session_notices_a_lost_list(bobs: House) -> None:
     earlier = await purged_twice(bobs)
     await bobs.again()
-    assert len(await bobs.service.admin.everything()) == 1
+    assert len(await bobs.service.searcher.list_all()) == 1
     (bobs.folder / PURGED).unlink()
     (bobs.folder / "memories.yaml").write_bytes(earlier)
     with pytest.raises(StorageError):

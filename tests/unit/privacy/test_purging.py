@@ -36,7 +36,7 @@ async def test_a_purged_memory_is_in_no_file_any_more(bobs: House) -> None:
     receipt = await bobs.purge(secret)
     assert receipt.is_clean
     assert bobs.holding() == []
-    assert [memory.id for memory in await bobs.service.admin.everything()] == [other]
+    assert [memory.id for memory in await bobs.service.searcher.list_all()] == [other]
     assert "bob/memories.yaml" not in receipt.files
     assert "memories.yaml" in receipt.files
 
@@ -45,8 +45,8 @@ async def test_what_else_was_forgotten_can_still_be_brought_back(bobs: House) ->
     secret, other = await bobs.keep(SECRET), await bobs.keep(OTHER)
     await bobs.service.forget(other)
     await bobs.purge(secret)
-    assert [memory.id for memory, _ in await bobs.service.past.forgotten()] == [other]
-    assert (await bobs.service.past.restore(other)).memories[0].content == OTHER
+    assert [memory.id for memory, _ in await bobs.service.history.forgotten()] == [other]
+    assert (await bobs.service.history.restore(other)).memories[0].content == OTHER
 
 
 async def test_every_wording_of_a_memory_goes_and_so_do_the_older_versions(bobs: House) -> None:
@@ -94,7 +94,7 @@ async def test_another_record_that_says_just_the_same_goes_with_it(bobs: House) 
 
 async def test_backups_are_made_anew_without_it_and_stay_whole(bobs: House) -> None:
     secret, other = await bobs.keep(SECRET), await bobs.keep(OTHER)
-    made = create_backup(bobs.service.admin.folder, clock=bobs.clock)
+    made = create_backup(bobs.service.folder, clock=bobs.clock)
     untouched = made.path.stat().st_ino
     receipt = await bobs.purge(secret)
     assert receipt.is_clean
@@ -104,19 +104,19 @@ async def test_backups_are_made_anew_without_it_and_stay_whole(bobs: House) -> N
     await bobs.service.close()
     restore_backup(made.path, bobs.root, clock=bobs.clock)
     await bobs.again()
-    assert [memory.id for memory in await bobs.service.admin.everything()] == [other]
+    assert [memory.id for memory in await bobs.service.searcher.list_all()] == [other]
 
 
 async def test_a_copy_of_an_older_backup_does_not_bring_it_back(bobs: House, tmp_path: Path) -> None:
     secret, other = await bobs.keep(SECRET), await bobs.keep(OTHER)
-    made = create_backup(bobs.service.admin.folder, clock=bobs.clock)
+    made = create_backup(bobs.service.folder, clock=bobs.clock)
     carried = tmp_path / made.path.name
     carried.write_bytes(made.path.read_bytes())
     await bobs.purge(secret)
     await bobs.service.close()
     restore_backup(carried, bobs.root, clock=bobs.clock)
     await bobs.again()
-    assert [memory.id for memory in await bobs.service.admin.everything()] == [other]
+    assert [memory.id for memory in await bobs.service.searcher.list_all()] == [other]
     assert bobs.holding() == []
 
 
@@ -126,7 +126,7 @@ async def test_an_import_and_a_capture_do_not_bring_it_back_but_a_person_may_sto
     await bobs.purge(secret)
     outcomes: list[str] = []
     other_id = exported.model_copy(update={"id": "mem-0123456789ab"})
-    await bobs.service.admin.import_memories(
+    await bobs.service.writer.import_memories(
         [exported, other_id], lambda each: outcomes.append(each.outcome), Caller("s"), trusted=True
     )
     assert outcomes == ["forgotten", "forgotten"]
@@ -186,10 +186,10 @@ async def test_what_a_killed_process_left_the_next_one_finishes(bobs: House) -> 
     PurgeList(bobs.folder).begin(plan.ids, plan.texts, "2026-01-01T00:00:00+00:00")
     assert bobs.holding()  # it was killed here
     await bobs.again()
-    assert await bobs.service.past.forgotten() == []
-    assert await bobs.service.past.history(secret) == []
+    assert await bobs.service.history.forgotten() == []
+    assert await bobs.service.history.history(secret) == []
     with pytest.raises(UnknownIdError, match="purged"):
-        await bobs.service.past.restore(secret)
+        await bobs.service.history.restore(secret)
     (receipt,) = await Purging(bobs.service, clock=bobs.clock).finish()
     assert receipt.is_clean
     assert bobs.holding() == []
@@ -259,7 +259,7 @@ async def test_a_backup_of_another_agent_does_not_bring_it_back_either(bobs: Hou
     await bobs.service.close()
     restore_backup(made.path, bobs.root, agent="bob", clock=bobs.clock)
     await bobs.again()
-    assert [memory.id for memory in await bobs.service.admin.everything()] == [other]
+    assert [memory.id for memory in await bobs.service.searcher.list_all()] == [other]
 
 
 def test_searching_leaves_the_locks_of_this_process_alone(tmp_path: Path) -> None:
@@ -290,7 +290,7 @@ async def test_a_text_that_is_too_short_to_be_searched_for_is_told(bobs: House) 
     short, other = await bobs.keep("Tea at 4"), await bobs.keep("Tea at 4 in the kitchen.")
     receipt = await bobs.purge(short)
     assert (receipt.searched, receipt.unsearched, receipt.is_clean) == (0, 1, True)
-    assert [memory.id for memory in await bobs.service.admin.everything()] == [other]
+    assert [memory.id for memory in await bobs.service.searcher.list_all()] == [other]
     assert (await bobs.purge(other)).searched == 1
 
 
@@ -298,5 +298,5 @@ async def test_a_text_of_signs_alone_is_purged_and_others_stay(bobs: House) -> N
     signs, other = await bobs.keep("'" * 20), await bobs.keep(OTHER)
     receipt = await bobs.purge(signs)
     assert (receipt.is_clean, receipt.unsearched) == (True, 1)
-    assert [memory.content for memory in await bobs.service.admin.everything()] == [OTHER]
+    assert [memory.content for memory in await bobs.service.searcher.list_all()] == [OTHER]
     assert (await bobs.service.get(other)).content == OTHER

@@ -93,7 +93,7 @@ async def given(root: Path, clock: FrozenClock) -> AsyncIterator[Given]:
 
 
 async def test_with_a_document_goes_all_that_was_made_of_it(given: Given) -> None:
-    made = create_backup(given.service.admin.folder, clock=given.clock)
+    made = create_backup(given.service.folder, clock=given.clock)
     words = "seventy-two", "Meyer", "Initech", "crane", "Kiel"
     assert set(given.holding(*words)) == set(words)
     receipt = await given.purge(given.document)
@@ -104,7 +104,7 @@ async def test_with_a_document_goes_all_that_was_made_of_it(given: Given) -> Non
 
 
 async def test_with_a_talk_go_its_turns_items_names_summaries_and_pages(given: Given) -> None:
-    made = create_backup(given.service.admin.folder, clock=given.clock)
+    made = create_backup(given.service.folder, clock=given.clock)
     words = "ninety-one", "Contoso", "Hamburg", "Clara"
     assert "bob.md" in given.holding("Clara")["Clara"]
     receipt = await given.purge(given.talk)

@@ -45,9 +45,9 @@ async def shown(bobs: House) -> str:
     service = bobs.service
     pad = await service.scratchpad()
     found = await service.search("salary of Ann")
-    everything = await service.admin.everything()
+    everything = await service.searcher.list_all()
     listed = await service.list_recent(50)
-    forgotten = await service.past.forgotten()
+    forgotten = await service.history.forgotten()
     return repr([pad, found, everything, listed, forgotten])
 
 
@@ -61,7 +61,7 @@ async def test_earlier_journal_put_back_shows_nothing_purged(bobs: House, replac
 async def test_earlier_journal_put_back_is_clean_after_compaction(bobs: House) -> None:
     await purged_and_put_back(bobs)
     assert bobs.holding() == ["bob/memories.yaml"]
-    await bobs.service.admin.compact()
+    await bobs.service.writer.compact()
     assert bobs.holding() == []
     assert "seventy-two" not in await shown(bobs)
 
@@ -83,7 +83,7 @@ async def test_open_session_with_journal_put_back_shows_nothing_purged(bobs: Hou
     (bobs.folder / "memories.yaml").write_bytes(earlier)
     assert "seventy-two" not in await shown(bobs)
     assert (await bobs.service.get(minutes)).content.startswith("Minutes. █")
-    await bobs.service.admin.compact()
+    await bobs.service.writer.compact()
     await bobs.service.close()
     assert bobs.holding() == []
     assert [path for path in bobs.folder.glob("memories.lost-*") if other in path.read_text()]
@@ -93,13 +93,13 @@ async def test_journal_unpacked_by_hand_shows_nothing_purged(bobs: House) -> Non
     await purged_and_put_back(bobs)
     made = create_backup(folder_of("bob", bobs.root), clock=bobs.clock)
     moved = made.path.rename(bobs.root.parent / "kept.zip")  # no purge reaches it there
-    await bobs.service.admin.compact()
+    await bobs.service.writer.compact()
     await bobs.service.close()
     with zipfile.ZipFile(moved) as archive:
         (bobs.folder / "memories.yaml").write_bytes(archive.read("memories.yaml"))
     await bobs.again()
     assert "seventy-two" not in await shown(bobs)
-    await bobs.service.admin.compact()
+    await bobs.service.writer.compact()
     assert bobs.holding() == []
 
 
@@ -109,7 +109,7 @@ async def test_text_stored_again_after_a_purge_stays_everywhere(bobs: House) -> 
     await bobs.service.settle()
     await bobs.again()
     assert (await bobs.service.get(again)).content == SECRET
-    await bobs.service.admin.compact()
+    await bobs.service.writer.compact()
     await bobs.again()
     assert (await bobs.service.get(again)).content == SECRET
 
@@ -169,7 +169,7 @@ async def test_older_folder_with_purges_is_read_through_once(bobs: House) -> Non
     await bobs.service.close()
     (bobs.folder / "agent.yaml").unlink()
     await bobs.again()
-    assert [memory.id for memory in await bobs.service.admin.everything()] == [other]
+    assert [memory.id for memory in await bobs.service.searcher.list_all()] == [other]
     await bobs.service.close()
     journal = Journal(bobs.folder / "memories.yaml", {"memory"})
     journal.poll()
@@ -180,6 +180,6 @@ async def test_purge_verifies_a_returned_journal(bobs: House) -> None:
     await purged_and_put_back(bobs)
     purging = Purging(bobs.service, clock=bobs.clock)
     assert [each.path.name for each in await purging.verify()] == ["memories.yaml"]
-    await bobs.service.admin.compact()
+    await bobs.service.writer.compact()
     assert await purging.verify() == []
     assert PurgeList(bobs.folder).unfinished() == []

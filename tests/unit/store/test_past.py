@@ -97,7 +97,7 @@ async def test_without_grace_a_compaction_erases_at_once(storage: FileStorage, c
     kept = (await service.store({"content": "likes tea"})).memory
     await service.update(kept.id, {"content": "likes green tea"})
     await service.forget(stored.id)
-    await service.admin.compact(timedelta(0))
+    await service.writer.compact(timedelta(0))
     await service.settle()
     journal = storage.folder.journal.read_text()
     assert "Lyon" not in journal

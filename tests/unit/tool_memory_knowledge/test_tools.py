@@ -276,7 +276,7 @@ async def test_remember_stores_nothing_without_the_user(mounted: Mount, root: Pa
         async with opened_inbox(await session.require()) as inbox:
             assert [(note.topic, note.importance) for note in await inbox.waiting()] == [("tea", 0.8)]
         assert await done(tools, "remember", content="Ann prefers tea.") == "Not stored: it waits in the inbox already."
-    assert await (await session.require()).admin.everything() == []
+    assert await (await session.require()).searcher.list_all() == []
     session.conversation.turn.begin("Remember that Ann prefers tea.")
     assert (await done(tools, "remember", content="Ann prefers tea.")).startswith("Remembered: ")
 

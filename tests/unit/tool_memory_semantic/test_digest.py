@@ -55,7 +55,7 @@ async def test_digest_stores_nothing_without_the_user(mounted: Any, root: Path, 
     statement = {"passage": passage[0] if passage else "", "quote": text, "text": f"{text}."}
     answer = await tools["digest"].execute({"document": "", "statements": [statement]})
     service = await MemorySession.of(coordinator).require()
-    assert [memory.source.detail for memory in await service.admin.everything()] == ["passage"]
+    assert [memory.source.detail for memory in await service.searcher.list_all()] == ["passage"]
     if mode == "manual":
         assert answer.error["code"] == "needs_user"
         return

@@ -147,9 +147,9 @@ async def test_forget_everything_asks_then_does_and_can_be_undone(mounted: Mount
     done = (await tools["memory_forget"].execute({"all": True})).output
     assert (done["forgotten"], done["count"]) == (True, 12)
     service = await tools["memory_forget"].session.require()
-    assert await service.admin.everything() == []
-    await service.past.restore(done["undo"].split()[2].strip("`"))
-    assert len(await service.admin.everything()) == 12
+    assert await service.searcher.list_all() == []
+    await service.history.restore(done["undo"].split()[2].strip("`"))
+    assert len(await service.searcher.list_all()) == 12
 
 
 async def test_forget_everything_for_good_names_the_command(tools: dict[str, Any]) -> None:

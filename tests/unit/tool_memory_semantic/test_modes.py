@@ -178,10 +178,10 @@ async def test_what_would_replace_a_memory_does_so_when_it_is_accepted(tools_in:
     await tools.say("What is new?")
     answer = await tools.store("The user prefers spaces now.", supersedes=old)
     service = await tools.session.require()
-    assert (await service.admin.replaced_by([old])) == {}
+    assert (await service.storage.replaced_by([old])) == {}
     async with opened_inbox(service) as inbox:
         stored = await inbox.accept(answer["inbox_id"])
-    assert (await service.admin.replaced_by([old])) == {old: stored.memory.id}
+    assert (await service.storage.replaced_by([old])) == {old: stored.memory.id}
 
 
 async def test_a_wrong_argument_is_an_error_and_not_a_candidate(tools_in: Any) -> None:

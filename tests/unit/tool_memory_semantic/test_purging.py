@@ -104,7 +104,7 @@ async def test_ids_are_purged_in_the_turn_of_the_yes(talk: Talk) -> None:
     assert (done["purged"], done["memory_ids"]) == (True, [memory])
     assert talk.holding() == []
     service = await MemorySession.of(talk.coordinator).require()
-    assert [each.id for each in await service.admin.everything()] == [other]
+    assert [each.id for each in await service.searcher.list_all()] == [other]
 
 
 @pytest.mark.parametrize(

@@ -467,7 +467,7 @@ async def test_what_was_drawn_from_talks_counts_for_no_memory_at_an_activation(t
     await stored(tools, "Prefers tea")
     service = await tools["memory_status"].session.require()
     drawn = {"id": "mem-00000000000a", "content": "The kettle is blue.", "source": {"kind": "extraction"}}
-    assert len((await service.admin.derived.store([drawn], Caller("s-1"))).stored) == 1
+    assert len((await service.writer.store_items([drawn], Caller("s-1"))).stored) == 1
     assert (await done(tools, "activate", agent_id="bob"))["memories"] == 1
 
 

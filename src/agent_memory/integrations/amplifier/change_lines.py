@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from agent_memory.capture.rules import any_of
 from agent_memory.capture.spoken import own_sentences
 from agent_memory.errors import AgentMemoryError
-from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, describe_waiting
 from agent_memory.integrations.amplifier.display import AFTER_CAPTURE, has_display, show_line
 from agent_memory.memory.background import Background
-from agent_memory.memory.shortening import shorten_line
+from agent_memory.memory.short_texts import shorten_line
 from agent_memory.models import sees, to_text, utc_now, visible
 from agent_memory.privacy import count_waiting, opened_inbox
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
     from agent_memory.integrations.amplifier.identity import SessionIdentity
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.memory.recent_changes import MemoryChange, RecentChanges, UndoneChange
+    from agent_memory.memory.history import History, MemoryChange, UndoneChange
     from agent_memory.models import Memory
     from agent_memory.settings import ServiceSettings
 
@@ -217,7 +216,7 @@ class ChangeLines:
         """Return events without those of memories deleted meanwhile."""
         ids = [event.memory_id for event in events if event.memory is not None]
         service = await self._session.service() if ids else None
-        texts = await service.admin.texts_of(ids) if service is not None else {}
+        texts = await service.storage.texts_of(ids) if service is not None else {}
         return [event for event in events if event.memory is None or event.memory_id in texts]
 
     async def _render(self, events: Sequence[MemoryEvent]) -> None:
@@ -240,28 +239,28 @@ class ChangeLines:
         if service is None:
             return
         if verb == "Forgot":
-            for memory in (await service.admin.forgotten_with(event.memory_id))[:1]:
+            for memory in (await service.storage.forgotten_with(event.memory_id))[:1]:
                 await self._render_forgotten(service, memory)
         elif event.memory is not None:
             if event.name == "memory:captured":
                 await self._note_similar(service, event.memory)
             older_id = event.memory.supersedes
-            older = await service.admin.get(older_id) if older_id else None
+            older = await service.storage.get(older_id) if older_id else None
             if older is not None:
                 self.add(f"Replaced {_quote(older)} ({_format_day(older)}) with {_quote(event.memory)}. {_UNDO}")
             else:
                 self.add(f"{verb}: {_quote(event.memory)} {_UNDO}")
 
     async def _render_forgotten(self, service: MemoryService, memory: Memory) -> None:
-        similar = await service.admin.find_similar(memory, self._session.caller)
+        similar = await service.searcher.find_similar(memory, self._session.caller)
         stays = f" Kept: {', '.join(map(_quote, similar[:2]))}." if similar else ""
-        end = service.requests.get_restore_end()
+        end = service.writer.deletion.get_restore_end()
         undo = "" if end is None else f' (say "undo that", until {end:%Y-%m-%d})'
         self.add(f"Forgot {_quote(memory)}.{stays}{undo}")
 
     async def _note_similar(self, service: MemoryService, memory: Memory) -> None:
         """Inform the model of memories similar to a captured one."""
-        similar = await service.admin.find_similar(memory, self._session.caller)
+        similar = await service.searcher.find_similar(memory, self._session.caller)
         if not similar:
             return
         self._session.note_returned(similar)
@@ -274,9 +273,7 @@ class ChangeLines:
     async def _undo(self, service: MemoryService) -> None:
         """Take back the changes of the last turn that had some."""
         changed_at, self._changed_before = self._changed_before, {}
-        from agent_memory.memory.recent_changes import RecentChanges  # for those who undo
-
-        recent = RecentChanges(service, folder_of(service.agent_id, service.settings.storage_root).audit)
+        recent = service.history
         self._is_undoing, has_undone = True, False
         try:  # all are read first: one restore brings back all that was forgotten with a memory
             ids = reversed(changed_at)
@@ -290,13 +287,13 @@ class ChangeLines:
         if not has_undone:
             self.add("Nothing to undo.")
 
-    async def _take_back(self, recent: RecentChanges, change: MemoryChange, event_at: str) -> UndoneChange:
+    async def _take_back(self, recent: History, change: MemoryChange, event_at: str) -> UndoneChange:
         """Take a change back unless another session made it."""
         if to_text(change.at) <= event_at:
             return await recent.take_back(change, self._session.caller)
         memory_id = change.parts[0].record_id
         reason = f"another session changed it since; run agent-memory history {memory_id}"
-        from agent_memory.memory.recent_changes import UndoneChange  # for those who undo
+        from agent_memory.memory.history import UndoneChange  # as above
 
         return UndoneChange(change, (), {memory_id: reason})
 

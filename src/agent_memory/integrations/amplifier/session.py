@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.memory.alerting import Seen
+    from agent_memory.memory.monitor import HealthCheck
     from agent_memory.settings import ServiceSettings
 
 log = get_logger(__name__)
@@ -321,7 +321,7 @@ class MemorySession:
         """Connect this session with a service that it did not have before."""
         self._coordinator.register_capability(SERVICE_CAPABILITY, service)
         service.pad.attribute_edits(self.conversation.model_at)
-        service.alerts.look_by(partial(_find_checks, service))
+        service.monitor.set_checks(partial(_find_checks, service))
         service.warm_up()
         days, project = self.current_identity.consent.retain_days, self.project()
         if days is not None and project and self._root is None:
@@ -436,11 +436,11 @@ class MemorySession:
         await self.lines.hear(prompt)
 
 
-async def _find_checks(service: MemoryService, caller: Caller) -> Sequence[Seen]:
+async def _find_checks(service: MemoryService, caller: Caller) -> Sequence[HealthCheck]:
     """Return the checks of a session; none without their package."""
     if not HEALTH.is_installed:
         return []
-    checks: Sequence[Seen] = await HEALTH.load("checks")(service, utc_now, caller)
+    checks: Sequence[HealthCheck] = await HEALTH.load("checks")(service, utc_now, caller)
     return checks
 
 

@@ -223,7 +223,7 @@ class ModelDigest:
         """See `Whole.portions`."""
         folder, mark = self._knowledge.folder.path, await self._marks.of(self)
         use = await asyncio.to_thread(ModelUse.read, folder, self._knowledge.clock())
-        last = (await self._service.admin.changed_after(mark.through)).last
+        last = (await self._service.storage.changed_after(mark.through)).last
         is_whole = self._permission.caller.group is None
         if is_whole and last == mark.through and not self._has_retries(mark):
             return

@@ -25,8 +25,8 @@ from agent_memory.knowledge.passages.exchanges import SpokenTurn, split_turns
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.relation_rows import RELATIONS, read_relations
 from agent_memory.language.budget import estimate_tokens
-from agent_memory.memory.seeing import is_seen
-from agent_memory.memory.shortening import shorten_line
+from agent_memory.memory.caller import is_seen
+from agent_memory.memory.short_texts import shorten_line
 from agent_memory.memory.trust import lowest
 from agent_memory.models import (
     DIGEST,
@@ -235,7 +235,7 @@ class PassageDigest:
             if item["content"] != " ".join(statement.text.split()):
                 outcome.verbatim.add(item["id"])
         if items:
-            outcome.stored = (await self._service.admin.derived.store(list(items.values()), caller)).stored
+            outcome.stored = (await self._service.writer.store_items(list(items.values()), caller)).stored
             await note_entities(self._knowledge, items.values())
         await self._note_digested(finished, caller)
         return outcome
@@ -278,10 +278,10 @@ class PassageDigest:
         turns = sorted(await self._knowledge.episodes.linked_to(record.id), key=lambda turn: turn.order)
         passages: dict[str, Memory] = {}
         for source in (record.id, *(turn.id for turn in turns)):
-            linked = [item for item in await self._service.admin.linked_to(source) if is_passage(item)]
+            linked = [item for item in await self._service.storage.linked_to(source) if is_passage(item)]
             linked.sort(key=lambda item: place_of(item, source) or (0, 0))
             passages |= {item.id: item for item in linked if is_seen(item, caller)}
-        current = await self._service.admin.valid_among([*passages])
+        current = await self._service.storage.valid_among([*passages])
         return [item for item in passages.values() if item.id in current]
 
     async def _name_files(self, passages: Iterable[Memory]) -> dict[str, str]:
@@ -305,7 +305,7 @@ class PassageDigest:
 
         Texts of sources are added to `texts`, so that several statements read them once.
         """
-        passage = await self._service.admin.get(statement.passage)
+        passage = await self._service.storage.get(statement.passage)
         if passage is None or not is_passage(passage) or not is_seen(passage, caller):
             return {}, "its passage does not exist"
         for source in list_source_ids(passage):
@@ -343,10 +343,10 @@ class PassageDigest:
     async def _note_digested(self, ids: Iterable[str], caller: Caller) -> None:
         changes: dict[str, dict[str, Any]] = {}
         for passage_id in ids:
-            passage = await self._service.admin.get(passage_id)
+            passage = await self._service.storage.get(passage_id)
             if passage is not None and is_passage(passage) and is_seen(passage, caller):
                 changes[passage_id] = {"metadata": {**passage.metadata, DIGESTED_AT: self._now()}}
-        await self._service.admin.derived.update_many(changes, caller)
+        await self._service.writer.update_items(changes, caller)
 
     def _now(self) -> str:
         return to_text(self._knowledge.clock())
@@ -358,10 +358,10 @@ async def list_passages(service: MemoryService, caller: Caller) -> list[Memory]:
     Raises:
         StorageError: They cannot be read.
     """
-    if not (await service.admin.tally()).items:
+    if not (await service.storage.tally()).items:
         return []
     listing = Listing("oldest", SearchFilters(include_items=True, only_items=True))
-    records = (await service.admin.browse(listing)).records
+    records = (await service.storage.browse(listing)).records
     return [record for record in records if is_passage(record) and is_seen(record, caller)]
 
 

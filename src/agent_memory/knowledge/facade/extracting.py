@@ -133,7 +133,7 @@ class Extraction:
 
     async def _digest(self, items: Items) -> None:
         """Add a model's statements about the passages of a resource."""
-        found = [await self._items.service.admin.get(item.item_id) for item in items]
+        found = [await self._items.service.storage.get(item.item_id) for item in items]
         passages = [memory for memory in found if memory is not None and is_passage(memory)]
         for batch in split_batches(passages):
             outcome = await ask_statements(self._passage_digest, self._asking, batch, self._items.caller)

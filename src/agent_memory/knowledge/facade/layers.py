@@ -23,7 +23,7 @@ from agent_memory.knowledge.items.drawn import drawn_from, leave_answered, with_
 from agent_memory.knowledge.items.preceding import Preceding
 from agent_memory.knowledge.pages.sources import load_texts
 from agent_memory.memory import NOBODY
-from agent_memory.memory.seeing import is_seen
+from agent_memory.memory.caller import is_seen
 from agent_memory.memory.trust import lowest
 from agent_memory.models import (
     EVERYTHING,
@@ -243,7 +243,7 @@ class ItemLayer:
 
     async def get(self, item_id: str) -> MemoryItem | None:
         """Return one, None if there is none of that id."""
-        memory = await self.service.admin.get(item_id)
+        memory = await self.service.storage.get(item_id)
         return item_of(memory) if memory is not None and is_seen(memory, self.caller) else None
 
     async def get_by_resource(self, resource_id: str) -> list[MemoryItem]:
@@ -253,7 +253,7 @@ class ItemLayer:
     async def _drawn(self, resource_id: str) -> list[Memory]:
         """Return the memories that were drawn from a resource, or from a turn of it, in the order of storing."""
         sources = [resource_id, *await self._resources.turns_of(resource_id)]
-        found = [one for source in sources for one in reversed(await self.service.admin.linked_to(source))]
+        found = [one for source in sources for one in reversed(await self.service.storage.linked_to(source))]
         return list({one.id: one for one in found if one.is_item and is_seen(one, self.caller)}.values())
 
     async def get_by_category(self, category: str) -> list[MemoryItem]:
@@ -263,8 +263,8 @@ class ItemLayer:
     async def of_topic(self, name: str) -> list[Memory]:
         """Return the memories that name a topic or are filed under it, the oldest first."""
         filters = SearchFilters(topic=name, include_items=True, group=self.caller.group)
-        named = (await self.service.admin.browse(Listing("oldest", filters))).records
-        filed = await self.service.admin.valid_among(await self.filed_under(name))
+        named = (await self.service.storage.browse(Listing("oldest", filters))).records
+        filed = await self.service.storage.valid_among(await self.filed_under(name))
         every = filed | {each.id: each for each in named}
         return sorted(every.values(), key=lambda each: each.timestamp)
 
@@ -285,7 +285,7 @@ class ItemLayer:
 
         vector = np.asarray(embedding, np.float32)
         request = SearchRequest("", k, utc_now(), EVERYTHING.within(self.caller.group))
-        return [(item_of(one), cosine) for one, cosine in await self.service.admin.nearest(vector, request)]
+        return [(item_of(one), cosine) for one, cosine in await self.service.storage.nearest(vector, request)]
 
     async def delete(self, item_id: str) -> bool:
         """Forget one, with its vector; tell whether there was one."""
@@ -309,11 +309,11 @@ class ItemLayer:
 
     async def rebuild_index(self) -> int:
         """Have everything found by meaning again; return how many memories there are."""
-        if self.service.admin.backend == "vector":
-            await self.service.migration.migrate(self.caller)
+        if self.service.storage.backend == "vector":
+            await self.service.monitor.migration.migrate(self.caller)
         else:
-            await self.service.admin.prepare()
-        return await self.service.admin.count()
+            await self.service.storage.prepare()
+        return await self.service.storage.count()
 
 
 MOST: Final = 100

@@ -133,7 +133,7 @@ class MemoryManager:
         drawing = asking(retry.extraction_max_retries, retry.extraction_backoff_base)
         choosing = asking(retry.retrieval_max_retries, retry.retrieval_backoff_base)
         self._consolidation = Consolidation(self._pages, self._events, self._caller)
-        self._is_told = self._service.watchers.add(PAGES, self._consolidation.withdraw)
+        self._is_told = self._service.monitor.add_watcher(PAGES, self._consolidation.withdraw)
         self._extraction = Extraction(*layers, self._consolidation, self._events, drawing, self.digest)
         rules = RAGRetriever(self.item_layer)
         chooser = LLMRetriever(self.item_layer, choosing)
@@ -337,7 +337,7 @@ class MemoryManager:
             turns = await self.resource_layer.turns_of(resource_id)
             drawn = await drawn_from_alone(self._service, [resource_id, *turns], self._caller())
             items = [item_of(each) for each in drawn]
-            await self._service.requests.many([item.item_id for item in items], self._caller())
+            await self._service.writer.deletion.forget_many([item.item_id for item in items], self._caller())
             for item in items:
                 await self._events.send(MemoryEventType.ITEM_DELETED, ItemDeletedPayload(item.item_id), self._caller())
             await forget_known([resource_id, *turns], self._knowledge)
@@ -361,7 +361,7 @@ class MemoryManager:
     async def close(self) -> None:
         """Finish what is under way and close the files; a service that was given stays open."""
         if self._is_told:
-            self._service.watchers.remove(PAGES)
+            self._service.monitor.remove_watcher(PAGES)
         await self._knowledge.close()
         if self._owns_service:
             await self._service.close()

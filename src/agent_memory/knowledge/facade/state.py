@@ -37,11 +37,11 @@ async def look(service: MemoryService, knowledge: Knowledge, seen: SeenTopics) -
     """Count and check each storage; unreadable ones are not healthy."""
     try:
         stats = await counted(service, knowledge, seen, await asyncio.to_thread(_bytes_in, knowledge.folder.path))
-        reports = [await service.admin.health(), *[await each.health() for each in knowledge.storages]]
+        reports = [await service.storage.health(), *[await each.health() for each in knowledge.storages]]
     except StorageError:
         return Standing(is_healthy=False)
     works = all(report.get("status") == "ok" for report in reports)
-    return Standing(stats, works and service.admin.embedding_status().get("status") != "failing")
+    return Standing(stats, works and service.storage.embedding_status().get("status") != "failing")
 
 
 async def counted(service: MemoryService, knowledge: Knowledge, seen: SeenTopics, size: int) -> MemoryStats:
@@ -56,8 +56,8 @@ async def counted(service: MemoryService, knowledge: Knowledge, seen: SeenTopics
     Raises:
         StorageError: Something cannot be read.
     """
-    resources, memories, group = await knowledge.resources.tally(), await service.admin.tally(), seen.group
-    topics, pending = await seen.topics(), service.admin.embedding_status()
+    resources, memories, group = await knowledge.resources.tally(), await service.storage.tally(), seen.group
+    topics, pending = await seen.topics(), service.storage.embedding_status()
     total, items = memories.count_records(group) + memories.count_items(group), memories.count_items(group)
     waiting = int(pending.get("pending", 0))
     return MemoryStats(

@@ -75,7 +75,7 @@ async def undo(knowledge: Knowledge, service: MemoryService, resources: Iterable
         await _show_older(knowledge, service, resource_id, caller)
         items = await drawn_from_alone(service, [resource_id, *episodes], caller)
         gone = [item for item in items if not item.pinned]
-        await service.requests.many([item.id for item in gone], caller)
+        await service.writer.deletion.forget_many([item.id for item in gone], caller)
         await _note_withdrawn(knowledge, service, resource_id, gone)
         if not gone:  # who forgot them may have died before their pages were made anew
             for made in await Pages(knowledge, service).catch_up():
@@ -126,7 +126,9 @@ async def _note_withdrawn(
     """Note on a resource which changes forgot its items with it."""
     record = await knowledge.resources.get(resource_id)
     if record is not None and items:
-        last = {change.record_id: change.seq for change in await service.past.load_changes([item.id for item in items])}
+        last = {
+            change.record_id: change.seq for change in await service.history.load_changes([item.id for item in items])
+        }
         metadata = {**record.metadata, WITHDRAWN_IN: sorted(set(last.values()))}
         await knowledge.resources.update(resource_id, redact_fields(RESOURCE, {"metadata": metadata}))
 
@@ -157,9 +159,9 @@ async def restore_withdrawn(
     noted = [record.metadata.get(WITHDRAWN_IN) for record in withdrawn]
     changes = {seq for seqs in noted if isinstance(seqs, list) for seq in seqs}
     items = await find_forgotten(knowledge, service, resource_ids) if changes else []
-    last = {change.record_id: change.seq for change in await service.past.load_changes([item.id for item in items])}
+    last = {change.record_id: change.seq for change in await service.history.load_changes([item.id for item in items])}
     restored = [item for item in items if last.get(item.id) in changes]
-    await service.past.restore_many([item.id for item in restored], caller)
+    await service.history.restore_many([item.id for item in restored], caller)
     if restored:
         await _note_restored(knowledge, service, restored)
     return [item.id for item in restored]
@@ -170,7 +172,7 @@ async def _note_restored(knowledge: Knowledge, service: MemoryService, items: Se
 
     A source that says what is still forgotten stays as it is.
     """
-    forgotten = [memory for memory, _ in await service.past.forgotten()]
+    forgotten = [memory for memory, _ in await service.history.forgotten()]
     texts = [set(query_terms(memory.content)) for memory in forgotten]
     sources = {source for item in items for source in list_source_ids(item)}
     sources -= {source for memory in forgotten for source in list_source_ids(memory)}
@@ -188,7 +190,7 @@ async def find_forgotten(knowledge: Knowledge, service: MemoryService, resource_
     Raises:
         StorageError: They cannot be read.
     """
-    items = [memory for memory, _ in await service.past.forgotten() if memory.is_item]
+    items = [memory for memory, _ in await service.history.forgotten() if memory.is_item]
     if not items:
         return []
     records = (await knowledge.resources.valid_among([*resource_ids])).values()
@@ -233,7 +235,7 @@ async def drawn_from_alone(service: MemoryService, sources: Sequence[str], calle
     Raises:
         StorageError: Some may have lost a source; doing it again does the rest.
     """
-    found = [item for source in sources for item in reversed(await service.admin.linked_to(source)) if item.is_item]
+    found = [item for source in sources for item in reversed(await service.storage.linked_to(source)) if item.is_item]
     alone: list[Memory] = []
     others: list[str] = []
     for item in {one.id: one for one in found}.values():
@@ -244,7 +246,7 @@ async def drawn_from_alone(service: MemoryService, sources: Sequence[str], calle
             await service.update(item.id, changes, caller)
             others.append(item.id)
     if others:
-        await service.watchers.tell(others, caller)  # pages quote these sources
+        await service.monitor.notify_watchers(others, caller)  # pages quote these sources
     return alone
 
 

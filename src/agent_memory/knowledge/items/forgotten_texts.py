@@ -59,8 +59,8 @@ class ForgottenTexts:
             record: Document of the agent, of any version.
             text: Text of the document.
         """
-        linked = [item.id for item in await self._service.admin.linked_to(record.id)]
-        current = (await self._service.admin.valid_among(linked)).values()
+        linked = [item.id for item in await self._service.storage.linked_to(record.id)]
+        current = (await self._service.storage.valid_among(linked)).values()
         places = {item.id: place_of(item, record.id) or (0, 0) for item in current if _is_of_document(item)}
         passages = [item for item in current if item.id in places]
         if passages:
@@ -98,7 +98,7 @@ class ForgottenTexts:
         for memory in self._forgotten:
             words = set(query_terms(memory.content))
             new = {text for text in terms if words and words <= terms[text]} - saying
-            if new and await self._service.admin.get(memory.id) is None:
+            if new and await self._service.storage.get(memory.id) is None:
                 saying |= new
         return saying
 
@@ -115,7 +115,7 @@ class ForgottenTexts:
         return "\n".join(line for line in lines if line not in saying) if saying else text
 
     async def _list_forgotten(self) -> list[Memory]:
-        return [memory for memory, _ in await self._service.past.forgotten()]
+        return [memory for memory, _ in await self._service.history.forgotten()]
 
     async def _list_sources(self, forgotten: Sequence[Memory]) -> set[str]:
         sources = {source for memory in forgotten for source in list_source_ids(memory)}

@@ -49,7 +49,7 @@ async def hide_replaced(
     older = await knowledge.resources.get(record.supersedes) if record.supersedes else None
     if older is None:
         return []
-    items = [item for item in await service.admin.linked_to(older.id) if item.is_item]
+    items = [item for item in await service.storage.linked_to(older.id) if item.is_item]
     older_text = await knowledge.text_of(older)
     changes = await _find_shown_statements(knowledge, service, record, text)
     for item in items:
@@ -75,7 +75,7 @@ async def hide_missing(
     for resource in resources:
         for version in reversed(await _list_versions(knowledge, resource)):
             await knowledge.resources.update(version.id, {"expires_at": knowledge.clock()})
-        items = [item for item in await service.admin.linked_to(resource.id) if item.is_item]
+        items = [item for item in await service.storage.linked_to(resource.id) if item.is_item]
         hidden += await _hide(knowledge, service, items, resource.id, resource.id, caller)
     return hidden
 
@@ -106,11 +106,11 @@ async def prefer_current(knowledge: Knowledge, service: MemoryService, item_ids:
     """
     changes: dict[str, dict[str, Any]] = {}
     for item_id in item_ids:
-        item = await service.admin.get(item_id)
+        item = await service.storage.get(item_id)
         live = await _list_current(knowledge, item) if item is not None else []
         if item is not None and live:
             changes[item_id] = await _prefer(knowledge, item, live, "")
-    await service.admin.derived.update_many({key: change for key, change in changes.items() if change}, caller)
+    await service.writer.update_items({key: change for key, change in changes.items() if change}, caller)
 
 
 async def note_missing_source(knowledge: Knowledge, service: MemoryService, record: Resource, caller: Caller) -> None:
@@ -121,13 +121,13 @@ async def note_missing_source(knowledge: Knowledge, service: MemoryService, reco
     """
     since = record.metadata.get(MISSING_SINCE)
     changes: dict[str, dict[str, Any]] = {}
-    for item in await service.admin.linked_to(record.id):
+    for item in await service.storage.linked_to(record.id):
         if not item.is_item or item.metadata.get(MISSING_SINCE) == since:
             continue
         if (await _list_current(knowledge, item))[:1] == [record.id]:
             more = {} if since is None else {MISSING_SINCE: since}
             changes[item.id] = {"metadata": without_key(item.metadata, MISSING_SINCE) | more}
-    await service.admin.derived.update_many(changes, caller)
+    await service.writer.update_items(changes, caller)
 
 
 async def show_again(
@@ -140,13 +140,13 @@ async def show_again(
     Raises:
         StorageError: Nothing was changed.
     """
-    items = await service.admin.linked_to(older_id)
+    items = await service.storage.linked_to(older_id)
     hidden = [item for item in items if item.metadata.get(REPLACED_IN) == resource_id]
     changes = {
         item.id: {"metadata": {**item.metadata, REPLACED_IN: newer_id}} if newer_id else shown_again(item)
         for item in hidden
     }
-    await service.admin.derived.update_many(changes, caller)
+    await service.writer.update_items(changes, caller)
 
 
 def find_version_change(before: Memory | None, after: Memory | None) -> str:
@@ -182,11 +182,11 @@ async def _find_shown_statements(
     knowledge: Knowledge, service: MemoryService, record: Resource, text: str
 ) -> dict[str, dict[str, Any]]:
     """Return the changes that show hidden statements of passages again."""
-    passages = {item.id: item for item in await service.admin.linked_to(record.id) if is_passage(item)}
+    passages = {item.id: item for item in await service.storage.linked_to(record.id) if is_passage(item)}
     sources = {source for passage in passages.values() for source in list_source_ids(passage)} - {record.id}
     changes: dict[str, dict[str, Any]] = {}
     for source in sorted(sources):
-        items = [item for item in await service.admin.linked_to(source) if item.source.detail == DIGEST]
+        items = [item for item in await service.storage.linked_to(source) if item.source.detail == DIGEST]
         hidden = [item for item in items if REPLACED_IN in item.metadata and item.metadata.get(PASSAGE) in passages]
         resource = await knowledge.resources.get(source) if hidden else None
         older_text = await knowledge.text_of(resource) if resource is not None else ""
@@ -224,9 +224,9 @@ async def _hide(
                 hidden.append(item.id)
         elif PROPOSED not in item.metadata:
             changes[item.id] = {"metadata": {**item.metadata, PROPOSED: to_text(now)}}
-    await service.admin.derived.update_many({key: change for key, change in changes.items() if change}, caller)
+    await service.writer.update_items({key: change for key, change in changes.items() if change}, caller)
     if hidden:
-        await service.watchers.tell(hidden, caller)  # pages quote them
+        await service.monitor.notify_watchers(hidden, caller)  # pages quote them
     return hidden
 
 
@@ -254,7 +254,7 @@ async def _list_versions(knowledge: Knowledge, resource: Resource) -> list[Resou
 
 async def _has_shown_item(knowledge: Knowledge, service: MemoryService, resource_id: str) -> bool:
     """Return True if an untouched item of a withdrawn document is shown."""
-    items = [item for item in await service.admin.linked_to(resource_id) if item.is_item and item.expires_at is None]
+    items = [item for item in await service.storage.linked_to(resource_id) if item.is_item and item.expires_at is None]
     untouched = [item for item in items if PROPOSED not in item.metadata]
     return any(
         [list_source_ids(item)[0] == resource_id and not await _list_current(knowledge, item) for item in untouched]

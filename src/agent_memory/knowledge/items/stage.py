@@ -60,7 +60,7 @@ class ItemStage:
 
     async def gone(self) -> Collection[str]:
         """See `Stage.gone`."""
-        return await self._service.admin.derived.forgotten()
+        return await self._service.writer.list_forgotten_items()
 
     async def do(self, batch: Batch) -> Mapping[str, str]:
         """See `Stage.do`."""
@@ -68,14 +68,14 @@ class ItemStage:
         preceding = Preceding(self._knowledge, [*batch.before, *batch.records])
         texts = await self._texts(batch.records, failed)
         has_documents = any(isinstance(each, Resource) for each in batch.records)
-        gone = [memory for memory, _ in await self._service.past.forgotten()] if has_documents else []
+        gone = [memory for memory, _ in await self._service.history.forgotten()] if has_documents else []
         sources = [
             (record, texts[record.id], await preceding.of(record) if isinstance(record, Episode) else [])
             for record in batch.records
             if record.id in texts
         ]
         items = await batch.run(_draw_each, sources, list_forgotten_words(gone))
-        linked = await self._service.admin.linked_to_each([record.id for record, *_ in sources])
+        linked = await self._service.storage.linked_to_each([record.id for record, *_ in sources])
         statements = {(record_id, memory.content) for record_id, memories in linked.items() for memory in memories}
         drawn = await asyncio.to_thread(_leave_known, items, statements, batch.never)
         drawn = await self._replace_questions(leave_answered(drawn, _list_answered(items, statements)))
@@ -108,7 +108,7 @@ class ItemStage:
             if asked is None or asked in seen:
                 continue
             seen.add(asked)
-            stored = await self._service.admin.linked_to(asked)
+            stored = await self._service.storage.linked_to(asked)
             older = [memory for memory in stored if is_passage(memory) and REPLACES not in memory.metadata]
             if len(older) == 1 and _may_replace(item, older[0], asked):
                 item["supersedes"] = older[0].id
@@ -120,12 +120,12 @@ class ItemStage:
         new = await self._with_more(drawn, never)
         plain = [each for each in new if "supersedes" not in each]
         if plain:
-            stored += (await self._service.admin.derived.store(plain, self._caller)).stored
+            stored += (await self._service.writer.store_items(plain, self._caller)).stored
         for each in new:
             if "supersedes" in each:
-                older = await self._service.admin.get(each["supersedes"])
+                older = await self._service.storage.get(each["supersedes"])
                 own = {**each, "supersedes": older.id if older is not None else None}
-                stored += (await self._service.admin.derived.store([own], self._caller)).stored
+                stored += (await self._service.writer.store_items([own], self._caller)).stored
         return stored
 
     async def _with_more(self, drawn: Sequence[dict[str, Any]], never: Collection[str]) -> list[dict[str, Any]]:
@@ -136,9 +136,9 @@ class ItemStage:
         while waiting:
             left: list[dict[str, Any]] = []
             changes: dict[str, dict[str, Any]] = {}
-            stored = await self._service.admin.texts_of([item["id"] for item in waiting])
+            stored = await self._service.storage.texts_of([item["id"] for item in waiting])
             for each in waiting:
-                known = await self._service.admin.get(each["id"]) if each["id"] in stored else None
+                known = await self._service.storage.get(each["id"]) if each["id"] in stored else None
                 if known is None:
                     new.append(each)
                 elif is_as_drawn(known):
@@ -149,7 +149,7 @@ class ItemStage:
                     if rest:
                         full.add(known.id)
                         left += rest
-            await self._service.admin.derived.update_many(changes, self._caller)
+            await self._service.writer.update_items(changes, self._caller)
             waiting = joined(left, never, full)
         return joined(new, never)
 

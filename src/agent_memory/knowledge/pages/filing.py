@@ -53,7 +53,7 @@ async def file_all(knowledge: Knowledge, service: MemoryService, topics: Sequenc
     Raises:
         StorageError: They cannot be read.
     """
-    memories = (await service.admin.browse(Listing("oldest", EVERYTHING))).records
+    memories = (await service.storage.browse(Listing("oldest", EVERYTHING))).records
     by_name = {topic.name: topic.id for topic in topics if topic.source.detail != HIDDEN}
     named = {memory.id: by_name[memory.topic] for memory in memories if memory.topic in by_name}
     free = [memory for memory in memories if memory.is_item and memory.id not in named]
@@ -94,9 +94,9 @@ async def unfiled_of(service: MemoryService, topics: Sequence[Topic]) -> int:
         StorageError: They cannot be read.
     """
     filed = {item_id for topic in topics for item_id in topic.item_ids}
-    live = await service.admin.valid_among(filed)
-    total = (await service.admin.browse(Listing(filters=EVERYTHING, limit=0))).total
-    notes = (await service.admin.browse(Listing(limit=0))).total
+    live = await service.storage.valid_among(filed)
+    total = (await service.storage.browse(Listing(filters=EVERYTHING, limit=0))).total
+    notes = (await service.storage.browse(Listing(limit=0))).total
     return max(0, total - notes - sum(memory.is_item for memory in live.values()))
 
 
@@ -107,7 +107,7 @@ async def count_passages(service: MemoryService, name: str, group: str | None = 
         return 0
     pattern = re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
     filters = SearchFilters(include_items=True, group=group)
-    memories = (await service.admin.browse(Listing(filters=filters))).records
+    memories = (await service.storage.browse(Listing(filters=filters))).records
     return sum(memory.is_item and pattern.search(memory.content) is not None for memory in memories)
 
 
@@ -128,7 +128,7 @@ async def guessed(service: MemoryService, texts: Sequence[str], topics: Sequence
 async def embed_of(service: MemoryService, texts: Sequence[str], declared: Sequence[Declared]) -> Embed | None:
     """Return a function for vectors of these texts, or None."""
     every = list(dict.fromkeys([*texts, *(phrase for topic in declared for phrase in topic.phrases)]))
-    matrix = await service.admin.vectors_of(every)
+    matrix = await service.storage.vectors_of(every)
     if matrix is None:
         return None
     rows = {text: row for row, text in enumerate(every)}

@@ -150,16 +150,16 @@ class Pages:
         Raises:
             StorageError: It is as it was.
         """
-        live = await self.service.admin.valid_among(topic.item_ids)
+        live = await self.service.storage.valid_among(topic.item_ids)
         is_kept = topic.edited_by or (await self.kept(topic)).is_edited or any(item.pinned for item in live.values())
         source = topic.source.model_copy(update={"detail": KEPT if is_kept else HIDDEN})
         await self._knowledge.topics.update(topic.id, {"source": source})
 
     async def members_of(self, topic: Topic) -> list[Memory]:
         """Return what a topic's page would be made of now: what it was made of and lives, and what names the topic."""
-        live = await self.service.admin.valid_among(topic.item_ids)
+        live = await self.service.storage.valid_among(topic.item_ids)
         filters = SearchFilters(topic=topic.name, include_items=True)
-        named = (await self.service.admin.browse(Listing("oldest", filters))).records
+        named = (await self.service.storage.browse(Listing("oldest", filters))).records
         found = live | {each.id: each for each in named}
         return sorted(found.values(), key=lambda each: each.timestamp)
 
@@ -202,7 +202,7 @@ class Pages:
         async with self._making:
             for _ in range(_TRIES):
                 topic, body, saved = await self._written(topic, members)
-                live = await self.service.admin.valid_among([each.id for each in members])
+                live = await self.service.storage.valid_among([each.id for each in members])
                 if saved.done and len(live) == len(members):
                     break
                 # Somebody saved the file meanwhile, or forgot something that stands on the page now.
@@ -250,7 +250,7 @@ class Pages:
             StorageError: As for `withdraw`.
         """
         filed = {item_id for topic in await self.list_all() for item_id in topic.item_ids}
-        gone = filed.difference(await self.service.admin.valid_among(filed))
+        gone = filed.difference(await self.service.storage.valid_among(filed))
         return await self.withdraw(gone) if gone else []
 
     async def withdraw(self, gone: Collection[str]) -> list[Made]:
@@ -262,7 +262,7 @@ class Pages:
             StorageError: Some were not made; the next background work makes them.
         """
         gone, made = set(gone), list[Made]()
-        short = PageShortener(self._knowledge, gone, await self.service.admin.valid_among(gone))
+        short = PageShortener(self._knowledge, gone, await self.service.storage.valid_among(gone))
         await short.begin()
         topics = [topic for topic in await self.list_all() if not topic.edited_by]
         touched = await asyncio.to_thread(self._files.withdraw, gone, partial(_claims_of, topics))

@@ -72,7 +72,7 @@ class Publishing:
         mark, is_older = await self._mark(), (await self._marks.of(self)).version < self.version
         if last == mark.through and not self._at_once:  # else some may wait for more
             return
-        is_soon = bool(waiting) and not self._at_once and _RARELY * len(waiting) < await self._service.admin.count()
+        is_soon = bool(waiting) and not self._at_once and _RARELY * len(waiting) < await self._service.storage.count()
         for made in await self._without_gone(mark.through, waiting, is_soon=is_soon):
             await tell(self._service, made, self._caller)
             yield 1, 0
@@ -96,17 +96,19 @@ class Publishing:
         """Rebuild pages with forgotten items."""
         if not is_soon:
             return await self._pages.catch_up()
-        gone = await self._service.admin.gone_after(through) | {each.supersedes for each in waiting if each.supersedes}
+        gone = await self._service.storage.gone_after(through) | {
+            each.supersedes for each in waiting if each.supersedes
+        }
         filed = {item_id for topic in await self._pages.list_all() for item_id in topic.item_ids}
         return await self._pages.withdraw(gone & filed) if gone & filed else []
 
     async def _waiting(self) -> tuple[list[Memory], int]:
         """Return items changed since the last filing, and the last change."""
         mark = await self._mark()
-        changed = await self._service.admin.changed_after(mark.through)
+        changed = await self._service.storage.changed_after(mark.through)
         if mark.through > changed.last:  # an older copy of the journal
-            changed = await self._service.admin.changed_after(0)
-        found = await self._service.admin.valid_among([one for _, one in changed.records])
+            changed = await self._service.storage.changed_after(0)
+        found = await self._service.storage.valid_among([one for _, one in changed.records])
         return [each for each in found.values() if each.is_item], changed.last
 
     async def _every(self, *, is_older: bool) -> AsyncGenerator[bool, None]:
@@ -161,7 +163,7 @@ async def told_of(service: MemoryService, made: Made, caller: Caller) -> tuple[i
     """
     if caller.may_hear is None:
         return made.items, len(made.body)
-    members = (await service.admin.valid_among(made.topic.item_ids)).values()
+    members = (await service.storage.valid_among(made.topic.item_ids)).values()
     own = sum(sees(caller.may_hear, each.facets) for each in members)
     if not own and made.topic.group != caller.may_hear:
         return None

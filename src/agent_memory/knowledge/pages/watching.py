@@ -23,7 +23,7 @@ PAGES: Final = "pages"
 def keep_pages(service: MemoryService) -> MemoryService:
     """Add a `PageWatcher` to a service; return the service."""
     watcher = PageWatcher(service)
-    service.watchers.add(PAGES, watcher.withdraw, watcher.close)
+    service.monitor.add_watcher(PAGES, watcher.withdraw, watcher.close)
     return service
 
 
@@ -70,7 +70,7 @@ class PageWatcher:
         memories: list[Memory] = []
         for memory_id in memory_ids:
             with contextlib.suppress(UnknownIdError):
-                memories += await self._service.admin.forgotten_with(memory_id)
+                memories += await self._service.storage.forgotten_with(memory_id)
         return memories
 
     async def close(self) -> None:

@@ -65,11 +65,11 @@ class MemoryArchive(ArchiveReader):
                 (`needs_user`). None was put away.
             StorageError: What was put away before is safe.
         """
-        admin = self.service.admin
+        storage = self.service.storage
         chains: dict[str, Memory] = {}
         for one in dict.fromkeys(memory_ids):
             await self.service.get(one)
-            if newer := (await admin.replaced_by([one])).get(one):
+            if newer := (await storage.replaced_by([one])).get(one):
                 raise ValidationError(
                     f"{one} is replaced by {newer}; nothing was archived.",
                     code="replaced",
@@ -77,7 +77,7 @@ class MemoryArchive(ArchiveReader):
                 )
             replaced = await _with_older(self.service, one)
             chains |= {memory.id: memory for memory in replaced}
-        await self.service.moving.check(list(chains), caller)
+        await self.service.writer.check_moving(list(chains), caller)
         now = self.clock()
         records = [ArchivedMemory.of(each, archived_at=now, rule=ASKED, why=why) for each in chains.values()]
         return await self.put(records, caller)
@@ -97,13 +97,13 @@ class MemoryArchive(ArchiveReader):
             return await self._put(records, caller)
 
     async def _put(self, records: Sequence[ArchivedMemory], caller: Caller) -> list[ArchivedMemory]:
-        here = await self.service.moving.there([each.id for each in records])
+        here = await self.service.storage.texts_of([each.id for each in records])
         done: list[ArchivedMemory] = []
         for some in _portions([each for each in records if each.id in here]):
             await self._kept.store_many(some)
             memories = [each.memory for each in some]
             rules = {each.id: each.rule for each in some}
-            out = await self.service.moving.out(memories, ARCHIVED.journal, caller, rules=rules, run=some[0].run)
+            out = await self.service.writer.move_out(memories, ARCHIVED.journal, caller, rules=rules, run=some[0].run)
             gone = set(out)
             await self._drop(each.id for each in some if each.id not in gone)
             done += [each for each in some if each.id in gone]
@@ -122,7 +122,7 @@ class MemoryArchive(ArchiveReader):
         if not self.exists():
             return []
         listed = await self._everything()
-        both = await self.service.moving.there([each.id for each in listed])
+        both = await self.service.storage.texts_of([each.id for each in listed])
         return await self._drop(each.id for each in listed if each.id in both)
 
     # -- taking back --------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class MemoryArchive(ArchiveReader):
                     )
             back = [here[one].memory for one in whole_chains(wanted, here)]
             for some in _portions(back):
-                await self.service.moving.back(some, caller)
+                await self.service.writer.put_back(some, caller, was="archived")
                 await self._drop(each.id for each in some)
             return sorted(back, key=lambda each: each.id not in wanted)
 
@@ -184,9 +184,10 @@ class MemoryArchive(ArchiveReader):
         """
         async with self._alone():
             await self._mend()
-            here = {each.id for each in await self._everything()}
-            known = here | await self.service.moving.known({each.id: each.content for each in records})
-            new = {each.id: each for each in records if each.id not in known}
+            known = {each.id for each in await self._everything()}
+            known |= (await self.service.storage.texts_of([each.id for each in records])).keys()
+            forgotten = await self.service.storage.forgotten_among([each.content for each in records])
+            new = {each.id: each for each in records if each.id not in known and each.content not in forgotten}
             if new and not dry_run:
                 await self._kept.store_many(list(new.values()))
             return len(new)
@@ -239,9 +240,9 @@ class MemoryArchive(ArchiveReader):
 
 async def _with_older(service: MemoryService, memory_id: str) -> list[Memory]:
     head = await service.get(memory_id)
-    older = [await service.admin.get(one) for one in await service.admin.older_versions(memory_id)]
+    older = [await service.storage.get(one) for one in await service.storage.older_versions(memory_id)]
     known = [each for each in older if each is not None]
-    replaced = await service.admin.replaced_by([each.id for each in known])
+    replaced = await service.storage.replaced_by([each.id for each in known])
     return [head, *(each for each in known if each.id in replaced)]
 
 

@@ -110,14 +110,14 @@ class ArchiveReader:
         """
         conditions = filters_of(filters).within(caller.group)
         found = await self._kept.search(query, limit, conditions)
-        both = await self.service.moving.there([hit.memory.id for hit in found])
+        both = await self.service.storage.texts_of([hit.memory.id for hit in found])
         for hit in [hit for hit in found if hit.memory.id in both]:
             found.remove(hit)
         return found
 
     async def get(self, memory_id: str) -> ArchivedMemory | None:
         """Return the archived memory of an ID; None if live."""
-        if not self.exists() or await self.service.moving.there([memory_id]):
+        if not self.exists() or await self.service.storage.texts_of([memory_id]):
             return None
         found = await self._kept.get(memory_id)
         return found if isinstance(found, ArchivedMemory) else None
@@ -125,7 +125,7 @@ class ArchiveReader:
     async def everything(self) -> list[ArchivedMemory]:
         """Return all archived memories that are not live, oldest entry first."""
         listed = await self._everything()
-        both = await self.service.moving.there([each.id for each in listed])
+        both = await self.service.storage.texts_of([each.id for each in listed])
         return [each for each in listed if each.id not in both]
 
     async def browse(self, offset: int = 0, limit: int | None = None) -> list[ArchivedMemory]:
@@ -139,7 +139,7 @@ class ArchiveReader:
             return []
         listing = Listing("oldest", EVERYTHING, ANY_STATE, beginning=beginning)
         found = [each.id for each in (await self._kept.browse(listing)).records]
-        both = await self.service.moving.there(found)
+        both = await self.service.storage.texts_of(found)
         return [one for one in found if one not in both]
 
     async def stats(self) -> ArchiveStats:

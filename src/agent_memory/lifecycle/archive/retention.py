@@ -29,7 +29,7 @@ async def archive_expired(
     Raises:
         AgentMemoryError: What was put away before is safe.
     """
-    listed = (await service.admin.browse(Listing("oldest", SearchFilters(project=project)))).records
+    listed = (await service.storage.browse(Listing("oldest", SearchFilters(project=project)))).records
     limit = now - timedelta(days=days)
     expired = [memory.id for memory in listed if memory.timestamp < limit and not memory.pinned]
     if not expired:

@@ -27,7 +27,7 @@ class ArchiveWatcher:
         """Delete archived memories that were merged into forgotten ones."""
         if not archive_exists(self._service.agent_id, self._service.settings):
             return
-        forgotten = set(memory_ids) - await self._service.moving.there(memory_ids)
+        forgotten = set(memory_ids) - (await self._service.storage.texts_of(memory_ids)).keys()
         archive = MemoryArchive(self._service)
         try:
             merged = [archived.id for archived in await archive.everything() if archived.merged_into in forgotten]

@@ -132,7 +132,7 @@ class Kept:
         kind = next((each for each in (EPISODE, RESOURCE, SUMMARY) if entry_id.startswith(each.prefix)), None)
         if is_record_id(entry_id) and kind is not None:
             return self._seen(await self.knowledge.of(kind.name).get(entry_id))
-        memory = await self.service.admin.get(record_id_of(entry_id, self._caller().group or ""))
+        memory = await self.service.storage.get(record_id_of(entry_id, self._caller().group or ""))
         if memory is not None or is_record_id(entry_id):
             return self._seen(memory)
         return self._seen(await self._names.find(entry_id, self.storages()))
@@ -168,14 +168,14 @@ class Kept:
             await self.service.forget(record.id, caller)
             return
         items = await drawn_from_alone(self.service, [record.id], caller)
-        await self.service.requests.many([item.id for item in items if not item.pinned], caller)
+        await self.service.writer.deletion.forget_many([item.id for item in items if not item.pinned], caller)
         await forget_known([record.id], self.knowledge)
         await self.knowledge.of(_kind_of(record).name).delete(record.id)
 
     async def memories(self, filters: SearchFilters | None = None) -> list[Record]:
         """Return valid memories and items that meet the filters, newest first."""
         wanted = (filters or SearchFilters()).with_items.within(self._caller().group)
-        return [*(await self.service.admin.browse(Listing(filters=wanted))).records]
+        return [*(await self.service.storage.browse(Listing(filters=wanted))).records]
 
     async def others(self, kind: Kind[Any] | None = None) -> AsyncIterator[Record]:
         """Yield turns, documents and summaries, the newest of each kind first."""

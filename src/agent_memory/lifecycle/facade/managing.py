@@ -153,7 +153,7 @@ class ArchivalManager:
             StorageError: What was archived before is safe.
         """
         meant = await self.matching(criteria)
-        most = Budget.of(await self.kept.service.admin.count(), budget).most
+        most = Budget.of(await self.kept.service.storage.count(), budget).most
         ids = [memory.id for memory in meant[:most]]
         if not apply or not ids:
             return len(ids)

@@ -190,8 +190,8 @@ async def statistics_of(kept: Kept, config: MemoryStoreConfig, performance: Memo
 
 
 async def _embedded(kept: Kept) -> float | None:
-    status = kept.service.admin.embedding_status()
-    total = await kept.service.admin.count()
+    status = kept.service.storage.embedding_status()
+    total = await kept.service.storage.count()
     if status.get("status") != "ready":
         return None
     return 1.0 if not total else max(0.0, 1 - int(status.get("pending", 0)) / total)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from agent_memory.embeddings import Embedder
     from agent_memory.lifecycle.facade.entries import MemoryEntry
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.memory.importing import Imported
+    from agent_memory.memory.importer import Imported
     from agent_memory.models import Clock, Record
     from agent_memory.settings import ServiceSettings
 
@@ -149,7 +149,7 @@ class MemoryStore(EntryReader):
         return True
 
     async def delete_entry(self, entry_id: str) -> bool:
-        """Forget an entry; tell whether there was one. Memories can be brought back for a time (`service.past`).
+        """Forget an entry; tell whether there was one. Memories can be brought back for a time (`service.history`).
 
         Raises:
             ValidationError: The caller may not forget it.
@@ -389,5 +389,5 @@ async def _imported(kept: Kept, entries: dict[int, MemoryEntry], clock: Clock, c
             stored.add(imported.memory_id)
 
     if drafts:
-        await kept.service.admin.import_memories(list(drafts.values()), noted, caller, trusted=True)
+        await kept.service.writer.import_memories(list(drafts.values()), noted, caller, trusted=True)
     return {at: draft.id for at, draft in drafts.items() if draft.id in stored}

@@ -43,12 +43,12 @@ async def health_of(
         now: The present, UTC.
         timer: Seconds, for the speed of searches.
     """
-    folder = service.admin.folder
+    folder = service.folder
     checks = [] if folder is None else await asyncio.to_thread(of_files, folder, settings, now)
     path = None if folder is None else folder.path
     try:
-        memories = (await service.admin.tally()).records
-        report, waiting = await service.admin.health(), await service.disputes.how_many()
+        memories = (await service.storage.tally()).records
+        report, waiting = await service.storage.health(), await service.writer.conflicts.count()
         times = await _timed(service, timer)
     except StorageError as error:
         checks.append(looks.unreadable(error.message, error.recovery))
@@ -57,7 +57,7 @@ async def health_of(
         checks.append(looks.look_at_journal(folder, report))
         checks.append(await asyncio.to_thread(of_activity, folder, memories, settings, now))
         checks.append(await asyncio.to_thread(_of_backup, folder, settings, now))
-    checks.append(looks.look_at_search(service.admin.troubles()))
+    checks.append(looks.look_at_search(service.storage.troubles()))
     checks.append(looks.look_at_speed({"searches by words": times} if times else {}, settings))
     checks.append(looks.look_at_suspects(waiting, settings))
     try:
@@ -73,12 +73,12 @@ def _health(service: MemoryService, folder: Path | None, checks: Sequence[Check]
 
 async def _timed(service: MemoryService, timer: Callable[[], float]) -> list[float]:
     """Return the milliseconds that searches by words take now: for the beginnings of what was stored last."""
-    newest = (await service.admin.browse(Listing(limit=_SEARCHES))).records
+    newest = (await service.storage.browse(Listing(limit=_SEARCHES))).records
     queries = [" ".join(memory.content.split()[:_QUERY_WORDS]) for memory in newest]
     times = []
     for place in range(_SEARCHES if queries else 0):
         begun = timer()
-        await service.admin.search(queries[place % len(queries)], patience=0)
+        await service.storage.search(queries[place % len(queries)], patience=0)
         times.append((timer() - begun) * 1000)
     return times[1:]  # the first one makes what all of them use
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def watch(service: MemoryService, clock: Clock) -> None:
     """Report new problems to sessions once (`memory:alert`)."""
-    service.alerts.look_by(partial(find_checks, service, clock))
+    service.monitor.set_checks(partial(find_checks, service, clock))
 
 
 async def find_checks(service: MemoryService, clock: Clock, caller: Caller) -> list[Check]:
@@ -34,8 +34,8 @@ async def find_checks(service: MemoryService, clock: Clock, caller: Caller) -> l
         clock: Source of the present.
         caller: Session that is told.
     """
-    folder, settings = service.admin.folder, service.settings.health
-    speed = look_at_speed(service.alerts.times(), settings)
+    folder, settings = service.folder, service.settings.health
+    speed = look_at_speed(service.monitor.list_durations(), settings)
     if folder is None or not folder.path.is_dir():
         return [speed]
     checks = await asyncio.to_thread(_look, folder, settings, clock(), is_alone=caller.group is None)

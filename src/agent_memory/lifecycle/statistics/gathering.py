@@ -50,10 +50,10 @@ async def statistics_of(service: MemoryService, now: datetime, *, most_used: int
     Raises:
         StorageError: The memories cannot be read.
     """
-    tally, counted = await service.admin.tally(), _Counting(most_used)
-    async for memory in service.admin.iter_all():
+    tally, counted = await service.storage.tally(), _Counting(most_used)
+    async for memory in service.storage.iter_all():
         counted.add(memory)
-    folder, settings = service.admin.folder, service.settings
+    folder, settings = service.folder, service.settings
     log = _Log() if folder is None else await asyncio.to_thread(_read_log, folder)
     of_files: dict[str, Any] = {}
     if folder is not None:

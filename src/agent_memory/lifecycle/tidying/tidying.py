@@ -109,7 +109,7 @@ class Tidying:
         if budget is not None and budget < 1:
             raise ValidationError(f"A budget is a number from 1 on, got {budget}; nothing was changed.", code="usage")
         now = self._archive.clock() if now is None else now
-        memories, archived = await self._service.admin.everything(), await self._archive.everything()
+        memories, archived = await self._service.searcher.list_all(), await self._archive.everything()
         suggested = (await self._suggesting(memories, now)).all(archived)
         most = Budget.of(len(memories), self._settings.budget if budget is None else budget)
         taken, waiting = within(suggested, most)
@@ -130,7 +130,7 @@ class Tidying:
         await self._archive.mend()
         wanted = [each for each in plan.suggestions if delete or each.action != "delete"]
         live = [one.id for each in wanted if each.action != "delete" for one in (each.memory, *each.older)]
-        await self._service.moving.check(live, caller)
+        await self._service.writer.check_moving(live, caller)
         todo, left = await self._rechecked(wanted, plan.made_at)
         if not todo:
             return Applied(None, (), tuple(left))
@@ -168,7 +168,7 @@ class Tidying:
         here = {each.id: each for each in await self._archive.everything()}
         moved = [each for each in run.entries if each.action != "delete"]
         back = [each.id for each in moved if each.id in here and here[each.id].run == run.id]
-        there = await self._service.moving.there([each.id for each in moved])
+        there = await self._service.storage.texts_of([each.id for each in moved])
         restored = await self._archive.restore(back, caller) if back else []
         await self._untag(moved, caller)
         left = [LeftOut(each.id, _GONE) for each in moved if each.id not in here and each.id not in there]
@@ -197,21 +197,21 @@ class Tidying:
     # -- planning -----------------------------------------------------------------------------------------------------
 
     async def _suggesting(self, memories: Sequence[Memory], now: datetime) -> Suggesting:
-        replaced = await self._service.admin.replaced_by([memory.id for memory in memories])
+        replaced = await self._service.storage.replaced_by([memory.id for memory in memories])
         return Suggesting(memories, replaced, self._settings, now, self._importance)
 
     async def _rechecked(
         self, wanted: Sequence[Suggestion], made_at: datetime
     ) -> tuple[list[Suggestion], list[LeftOut]]:
         """Return what may still be done, and what may not, with the reason."""
-        suggesting = await self._suggesting(await self._service.admin.everything(), made_at)
+        suggesting = await self._suggesting(await self._service.searcher.list_all(), made_at)
         todo: list[Suggestion] = []
         left: list[LeftOut] = []
         for each in wanted:
             chain = [each.memory, *each.older]
-            of = self._archive.get if each.action == "delete" else self._service.admin.get
+            of = self._archive.get if each.action == "delete" else self._service.storage.get
             now_there = [await of(memory.id) for memory in chain]
-            keeper = await self._service.admin.get(each.into.id) if each.into is not None else None
+            keeper = await self._service.storage.get(each.into.id) if each.into is not None else None
             if now_there != chain or (
                 each.into is not None and (keeper is None or keeper.content != each.into.content)
             ):
@@ -271,7 +271,7 @@ class Tidying:
         for each in entries:
             if each.into is None or not each.tags:
                 continue
-            keeper = await self._service.admin.get(each.into)
+            keeper = await self._service.storage.get(each.into)
             if keeper is None:  # it was archived by a later run
                 await self._archive.untag(each.into, each.tags)
             else:

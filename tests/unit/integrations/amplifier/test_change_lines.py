@@ -11,7 +11,7 @@ from amplifier_core.testing import MockContextManager, MockCoordinator
 from agent_memory.errors import StorageError
 from agent_memory.integrations.amplifier import MemorySession
 from agent_memory.memory import Caller
-from agent_memory.memory.recent_changes import RecentChanges
+from agent_memory.memory.history import History
 from agent_memory.models import Observation, Source, utc_now
 from agent_memory.privacy import opened_inbox
 from amplifier_module_context_memory_scratchpad import mount as mount_context
@@ -178,7 +178,7 @@ async def test_undo_that_brings_back_all_of_one_forget(begin: Begin) -> None:
     texts = [f"Fact {number} of the roof {number}." for number in range(3)]
     ids = [(await service.store(text, chat.session.caller)).memory.id for text in texts]
     await chat.say("Which facts of the roof do you know?")
-    await service.requests.forget(ids[:2], chat.session.caller)
+    await service.writer.deletion.forget(ids[:2], chat.session.caller)
     await chat.session.lines.settle()
     assert await chat.list_contents() == texts[2:]
     await chat.say("undo that")
@@ -232,7 +232,7 @@ async def test_request_that_fails_shows_its_recovery(begin: Begin, monkeypatch: 
         raise StorageError("The journal cannot be read.", recovery="Run agent-memory doctor.")
 
     chat = await begin()
-    monkeypatch.setattr(RecentChanges, "find_last", fail)
+    monkeypatch.setattr(History, "find_last", fail)
     await chat.say(FACT)
     assert "Memory: The journal cannot be read. Run agent-memory doctor." in await chat.say("undo that")
 

@@ -27,7 +27,7 @@ async def test_what_a_session_forgets_is_on_no_page(tmp_path: Path) -> None:
     await runner_of(knowledge, service).run()
     pages = [tmp_path / "bob" / "topics" / f"{name}.md" for name in ("lea", "sales")]
     assert all("kettle" in page.read_text() for page in pages)
-    item = next(each for each in await service.admin.everything() if "kettle" in each.content)
+    item = next(each for each in await service.searcher.list_all() if "kettle" in each.content)
     await service.forget(item.id)
     assert not any("kettle" in page.read_text() for page in pages)
     await knowledge.close()

@@ -74,7 +74,7 @@ async def work(
     """Do all background work; return the statements."""
     asking = Asking(model, retries=0)
     await runner_of(knowledge, service, asking=asking, permission=permission).run()
-    return sorted(item.content for item in await service.admin.everything() if item.source.detail == "digest")
+    return sorted(item.content for item in await service.searcher.list_all() if item.source.detail == "digest")
 
 
 async def get_mark(knowledge: Knowledge) -> StageCheckpoint:
@@ -89,7 +89,7 @@ async def test_digest_adds_statements_next_to_passages(
     await ingest.resource(ReceivedDocument(RUNBOOK, "runbook.md"))
     model = ScriptedModel()
     assert await work(knowledge, service, model) == sorted(QUOTES, key=str)
-    assert sum(item.source.detail == "passage" for item in await service.admin.everything()) == 2
+    assert sum(item.source.detail == "passage" for item in await service.searcher.list_all()) == 2
     await work(knowledge, service, model)
     assert len(model.prompts) == 1
 

@@ -49,7 +49,7 @@ async def digest(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -
 
 
 async def statements_of(service: MemoryService) -> dict[str, Memory]:
-    every = await service.admin.everything()
+    every = await service.searcher.list_all()
     return {memory.content: memory for memory in every if memory.source.detail == DIGEST}
 
 
@@ -224,12 +224,12 @@ async def test_statement_is_forgotten_and_restored_with_its_passage(
 ) -> None:
     statement = await make_statement(digest)
     passage_id = str(statement.metadata["passage"])
-    outcome = await service.requests.forget([passage_id])
+    outcome = await service.writer.deletion.forget([passage_id])
     assert [memory.id for memory in outcome.statements] == [statement.id]
     assert views.view_forgotten(outcome)["statements"] == [statement.id]
     assert "Also forgot what an agent made of it" in views.render_forgotten(outcome)
     assert await statements_of(service) == {}
-    await service.past.restore(passage_id)
+    await service.history.restore(passage_id)
     assert set(await statements_of(service)) == {"Ada owns the database."}
     assert (await service.forget(passage_id)).statements == (statement.id,)
 
@@ -240,9 +240,9 @@ async def test_statement_that_a_person_touched_outlives_its_passage(
 ) -> None:
     statement = await make_statement(digest)
     await service.update(statement.id, changes)
-    outcome = await service.requests.forget([str(statement.metadata["passage"])])
+    outcome = await service.writer.deletion.forget([str(statement.metadata["passage"])])
     assert outcome.statements == ()
-    assert await service.admin.get(statement.id) is not None
+    assert await service.storage.get(statement.id) is not None
 
 
 async def ingest_version(ingest: Ingest, knowledge: Knowledge, service: MemoryService, path: Path, text: str) -> None:
@@ -286,9 +286,9 @@ async def test_statement_of_an_earlier_version_follows_its_passage(
     source = statement.links[0].id
     own_id = derived_id("mem-", "digest", "", "medium", source, get_duplicate_key("Ada is the database's owner."))
     values = statement.model_dump(mode="json", include={"source", "trust", "links", "metadata"})
-    await service.admin.derived.store([{**values, "id": own_id, "content": "Ada is the database's owner."}], NOBODY)
+    await service.writer.store_items([{**values, "id": own_id, "content": "Ada is the database's owner."}], NOBODY)
     assert is_as_drawn(await service.get(own_id))
-    outcome = await service.requests.forget([str(statement.metadata["passage"])])
+    outcome = await service.writer.deletion.forget([str(statement.metadata["passage"])])
     assert {memory.id for memory in outcome.statements} == {statement.id, own_id}
 
 
@@ -300,7 +300,7 @@ async def test_statement_is_purged_with_its_passage(digest: PassageDigest, servi
     assert statement.id in plan.resting
     receipt = await purging.run(plan)
     assert statement.id in receipt.records["ids"]
-    assert await service.admin.get(statement.id) is None
+    assert await service.storage.get(statement.id) is None
 
 
 async def test_passages_are_named_by_file_and_low_trust(

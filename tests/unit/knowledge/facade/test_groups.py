@@ -146,7 +146,7 @@ async def test_a_session_of_one_group_works_on_what_another_one_gave(service: Me
         await Ingest(knowledge).resource(text, group=ADA)
         ran = await runner_of(knowledge, service, replace(NOBODY, group=BOB)).run()
         assert ran.failed == 0
-    [item] = [each for each in await service.admin.everything() if each.content == said]
+    [item] = [each for each in await service.searcher.list_all() if each.content == said]
     assert (len(item.links), item.group) == (2, ADA)
     await knowledge.close()
 

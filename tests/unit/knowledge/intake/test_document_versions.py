@@ -18,8 +18,7 @@ from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.search_source import add_knowledge
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memory import NOBODY, open_service
-from agent_memory.memory.said_days import describe_said_day
-from agent_memory.memory.views import brief_memory
+from agent_memory.memory.views import brief_memory, describe_said_day
 from agent_memory.models import SearchFilters
 from agent_memory.settings import ServiceSettings
 
@@ -60,8 +59,8 @@ class Library:
 
     async def shown(self) -> dict[str, Memory]:
         """Return the current items by their text."""
-        every = [memory.id for memory in await self.service.admin.everything()]
-        return {memory.content: memory for memory in (await self.service.admin.valid_among(every)).values()}
+        every = [memory.id for memory in await self.service.searcher.list_all()]
+        return {memory.content: memory for memory in (await self.service.storage.valid_among(every)).values()}
 
     async def found(self, query: str) -> list[str]:
         """Return the texts that a search finds."""

@@ -35,8 +35,8 @@ async def test_a_page_says_nothing_of_items_whose_forgetting_was_cut_short(tmp_p
     await runner_of(knowledge, service, at_once=True).run()
     pages = Pages(knowledge, service)
     assert {topic.name for topic in await pages.list_shown()} >= {"ada", "talk"}
-    items = [each.id for each in await service.admin.everything()]
-    await service.requests.many(items)  # as of a process that died before it told anybody
+    items = [each.id for each in await service.searcher.list_all()]
+    await service.writer.deletion.forget_many(items)  # as of a process that died before it told anybody
     [resource] = await taken_from(knowledge, file.name)
     await undo(knowledge, service, [resource.id], NOBODY)
     assert [topic.name for topic in await pages.list_shown() if topic.item_ids] == []
@@ -159,15 +159,15 @@ async def test_what_more_sources_say_than_an_item_has_links_for_stays_when_the_f
             text = f"The router stands upstairs in the study.\n\n{'=' * (len(sources) + 3)}"
             sources.append((await ingest.resource(text)).record.id)
         await runner_of(knowledge, service).run()
-    items = [each for each in await service.admin.everything() if each.content.startswith("The router")]
+    items = [each for each in await service.searcher.list_all() if each.content.startswith("The router")]
     assert sorted(link.id for each in items for link in each.links) == sorted(sources)
     assert sorted(len(each.links) for each in items) == [7, MOST_LINKS]
     [first] = [each for each in items if len(each.links) == MOST_LINKS]
     await undo(knowledge, service, [link.id for link in first.links], NOBODY)
-    [left] = [each for each in await service.admin.everything() if each.content.startswith("The router")]
+    [left] = [each for each in await service.searcher.list_all() if each.content.startswith("The router")]
     assert len(left.links) == len(sources) - MOST_LINKS
     await undo(knowledge, service, [link.id for link in left.links], NOBODY)
-    assert await service.admin.everything() == []
+    assert await service.searcher.list_all() == []
     await knowledge.close()
     await service.close()
 
@@ -183,7 +183,7 @@ async def test_a_title_with_words_of_what_was_forgotten_goes_with_them(tmp_path:
             said = f"Shelf {key}{order} in Lyon holds {'walnut oil' if not order else 'green tea'}."
             await ingest.turn(ReceivedTurn(said, speaker="Ada"), conversation=talks[-1], order=order)
     await runner_of(knowledge, service, at_once=True).run()
-    walnuts = next(each for each in await service.admin.everything() if "s-10" in each.content)
+    walnuts = next(each for each in await service.searcher.list_all() if "s-10" in each.content)
     await service.forget(walnuts.id)
     titles = [(await knowledge.resources.valid_among(talks))[one].title for one in talks]
     assert titles == ["2026-01-02 09:30", "Moving to Lyon"]

@@ -11,7 +11,7 @@ from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.working import runner_of
-from agent_memory.memory.factory import open_service
+from agent_memory.memory.service import open_service
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -62,7 +62,7 @@ async def test_no_door_shows_what_says_a_forgotten_note(
     await service.forget(note.id)
     assert [text for text in await list_shown(manager) if "push to main" in text] == []
     assert any("canoe" in text for text in await list_shown(manager))
-    await service.past.restore(note.id)
+    await service.history.restore(note.id)
     assert await list_shown(manager) == before
     await manager.close()
 

@@ -42,7 +42,7 @@ async def service(knowledge: Knowledge, root: Path, clock: FrozenClock) -> Async
 
 
 async def items_of(service: MemoryService) -> list[Memory]:
-    return [each for each in await service.admin.everything() if each.is_item]
+    return [each for each in await service.searcher.list_all() if each.is_item]
 
 
 async def test_what_was_said_and_written_becomes_items_that_lead_back_to_the_very_words(
@@ -108,7 +108,7 @@ async def test_what_a_person_edited_or_forgot_is_not_made_again(
     await service.forget(cable)
     await knowledge.resources.update(page.record.id, {"title": "Network"})
     await runner_of(knowledge, service).run()
-    await service.admin.compact(timedelta(0))  # nothing else knows now that it was there
+    await service.writer.compact(timedelta(0))  # nothing else knows now that it was there
     monkeypatch.setattr(ItemStage, "version", 2)
     await runner_of(knowledge, service).run()
     assert [(each.id, each.content) for each in await items_of(service)] == [
@@ -123,7 +123,7 @@ async def test_statements_of_an_earlier_version_stay_next_to_passages(
     of_version_1 = derived_id("mem-", "items", page.record.id, hashlib.sha256(ROUTER.encode()).hexdigest())
     values = {"id": of_version_1, "content": ROUTER, "timestamp": to_text(SAID), "metadata": {"at": [0, len(ROUTER)]}}
     values |= {"source": {"kind": "extraction", "detail": "sentence"}, "links": [{"rel": "from", "id": page.record.id}]}
-    await service.admin.derived.store([values], Caller("s-1"))
+    await service.writer.store_items([values], Caller("s-1"))
     mark = StageCheckpoint(
         agent_id="bob", id=derived_id("mrk-", "items", "resource"), stage="items", source_kind="resource"
     )
@@ -163,7 +163,7 @@ async def test_an_answer_is_one_passage_with_its_question(
         if portion == 1:
             await runner_of(knowledge, service).run()
     await runner_of(knowledge, service).run()
-    [item] = (await service.admin.valid_among([each.id for each in await items_of(service)])).values()
+    [item] = (await service.storage.valid_among([each.id for each in await items_of(service)])).values()
     asker, name = speakers[0] or "Assistant", speakers[1] or "User"
     assert item.content == f"{asker}: How long have you had the flat?\n{name}: Yes, since May."
     assert item.metadata["speaker"] == (speakers[1] or "the user")

@@ -66,7 +66,7 @@ async def talk_of(ingest: Ingest, *said: str, speaker: str = "Lea", key: str = "
 
 
 async def item_with(service: MemoryService, words: str) -> Memory:
-    return next(each for each in await service.admin.everything() if words in each.content)
+    return next(each for each in await service.searcher.list_all() if words in each.content)
 
 
 def all_text(folder: Path) -> str:
@@ -160,7 +160,7 @@ async def test_what_is_forgotten_is_on_no_page_at_once_and_after_a_purge_in_no_f
     (topic,) = await Pages(knowledge, service).list_shown()
     assert WALNUTS not in topic.body
     await knowledge.episodes.delete(item.links[0].id)
-    await service.admin.compact(timedelta(0))
+    await service.writer.compact(timedelta(0))
     await knowledge.compact(timedelta(0))
     await service.close()
     kept = [path for path, content in read_files(root / "bob") if WALNUTS.encode() in content]
@@ -275,8 +275,8 @@ async def test_a_topic_of_which_nothing_is_left_goes_unless_somebody_declared_it
 ) -> None:
     await talk_of(ingest, *SAID)
     await runner_of(knowledge, service).run()
-    items = [each.id for each in await service.admin.everything() if each.is_item]
-    assert await service.requests.many(items) == len(SAID)
+    items = [each.id for each in await service.searcher.list_all() if each.is_item]
+    assert await service.writer.deletion.forget_many(items) == len(SAID)
     assert await Pages(knowledge, service).list_shown() == []
     assert sorted(path.name for path in folder.iterdir()) == ["index.md"]
 

@@ -75,9 +75,9 @@ async def test_a_stranger_rewords_nobody_on_a_page_and_is_marked(
         (True, False),
     }
     assert [claim.text for claim in page.claims if "Alice" in claim.text] == [f"User: {words.format('Alice')}"]
-    await service.forget(next(each.id for each in await service.admin.everything() if "Maloree" in each.content))
+    await service.forget(next(each.id for each in await service.searcher.list_all() if "Maloree" in each.content))
     page = read_page_file((folder / "reports.md").read_text()).page
     assert [claim.is_untrusted for claim in page.claims] == [True, True, True, False]
-    await service.forget(next(each.id for each in await service.admin.everything() if "Alice" in each.content))
+    await service.forget(next(each.id for each in await service.searcher.list_all() if "Alice" in each.content))
     claims = read_page_file((folder / "reports.md").read_text()).page.claims
     assert [claim.is_untrusted for claim in claims] == [True, True, True]

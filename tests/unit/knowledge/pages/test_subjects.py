@@ -90,7 +90,7 @@ async def test_document_page_has_its_outline(ingest: Ingest, knowledge: Knowledg
 async def test_statement_is_below_its_passage(ingest: Ingest, knowledge: Knowledge, service: MemoryService) -> None:
     resource = (await ingest.resource(ReceivedDocument(GUIDE, "client.md", said_at=WRITTEN))).record
     await make_topics(knowledge, service)
-    passage = next(item for item in await service.admin.everything() if "Read this first" in item.content)
+    passage = next(item for item in await service.searcher.list_all() if "Read this first" in item.content)
     values = {
         "content": "The guide is to be read first.",
         "category": "decision",
@@ -144,7 +144,7 @@ async def test_forgotten_section_leaves_the_description(
 ) -> None:
     await ingest.resource(ReceivedDocument(GUIDE, "client.md", said_at=WRITTEN))
     await make_topics(knowledge, service)
-    passage = next(item for item in await service.admin.everything() if "429" in item.content)
+    passage = next(item for item in await service.searcher.list_all() if "429" in item.content)
     await service.forget(passage.id)
     (topic,) = await Pages(knowledge, service).list_shown()
     assert "timeouts" not in f"{topic.description}{topic.body}"

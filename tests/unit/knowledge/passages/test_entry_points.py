@@ -62,8 +62,8 @@ def open_agent(folder: Path):  # noqa: ANN201 - a pair
 
 async def read_passages(folder: Path) -> Passages:
     service = open_service("bob", settings_of(folder))
-    every = await service.admin.everything()
-    current = (await service.admin.valid_among([memory.id for memory in every])).values()
+    every = await service.searcher.list_all()
+    current = (await service.storage.valid_among([memory.id for memory in every])).values()
     found = {
         memory.content: (memory.source.detail, memory.metadata.get("speaker"), str(memory.metadata.get("heading", "")))
         for memory in current

@@ -74,11 +74,11 @@ async def test_it_is_no_forgetting(house: House) -> None:
     memory = await house.keep("Maria likes tea.")
     await house.archive.add([memory.id])
     assert not await house.storage.was_forgotten("Maria likes tea.")
-    assert await house.service.past.forgotten() == []
-    assert await house.service.past.traces() == []
-    assert [version.op for version in await house.service.past.history(memory.id)] == ["put", "move"]
+    assert await house.service.history.forgotten() == []
+    assert await house.service.history.traces() == []
+    assert [version.op for version in await house.service.history.history(memory.id)] == ["put", "move"]
     with pytest.raises(UnknownIdError):
-        await house.service.past.restore(memory.id)
+        await house.service.history.restore(memory.id)
     again = await house.service.store("Maria likes tea.")
     assert (again.memory.id != memory.id, await house.put_away()) == (True, {memory.id})
 
@@ -88,12 +88,12 @@ async def test_it_is_no_forgetting_after_a_compaction_and_in_another_process(
 ) -> None:
     memory = await house.keep("Maria likes tea.")
     await house.archive.add([memory.id])
-    await house.service.admin.compact()
+    await house.service.writer.compact()
     await house.close()
     other = House(root, clock)
     assert not await other.storage.was_forgotten("Maria likes tea.")
-    assert await other.service.past.forgotten() == []
-    await other.service.admin.compact(timedelta(0))
+    assert await other.service.history.forgotten() == []
+    await other.service.writer.compact(timedelta(0))
     assert b"Maria" not in (root / "bob" / "memories.yaml").read_bytes()
     assert (await other.archive.restore([memory.id])) == [memory]
     await other.close()
@@ -139,13 +139,13 @@ async def test_what_counts_again_since_the_newer_one_expired_stays(house: House)
 
 async def test_one_that_was_used_meanwhile_stays(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     memory, other = await house.keep("Maria likes tea."), await house.keep("The mug is blue.")
-    moving = house.service.moving.out
+    moving = house.service.writer.move_out
 
     async def used_first(*arguments: Any, **named: Any) -> list[str]:
         await house.storage.touch([memory.id])
         return await moving(*arguments, **named)
 
-    monkeypatch.setattr(house.service.moving, "out", used_first)
+    monkeypatch.setattr(house.service.writer, "move_out", used_first)
     assert [each.id for each in await house.archive.add([memory.id, other.id])] == [other.id]
     assert (await house.live()).keys() == {memory.id}
     assert await house.put_away() == {other.id}
@@ -153,13 +153,13 @@ async def test_one_that_was_used_meanwhile_stays(house: House, monkeypatch: pyte
 
 async def test_a_chain_of_which_one_was_used_stays_whole(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second, third = await chain(house)
-    moving = house.service.moving.out
+    moving = house.service.writer.move_out
 
     async def used_first(*arguments: Any, **named: Any) -> list[str]:
         await house.storage.touch([third.id])
         return await moving(*arguments, **named)
 
-    monkeypatch.setattr(house.service.moving, "out", used_first)
+    monkeypatch.setattr(house.service.writer, "move_out", used_first)
     assert await house.archive.add([third.id]) == []
     assert (await house.live()).keys() == {first.id, second.id, third.id}
     assert await house.put_away() == set()
@@ -174,7 +174,7 @@ async def test_what_a_killed_process_leaves_in_both_is_live_and_the_next_change_
         raise StorageError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(house.service.moving, "out", killed)
+        patch.setattr(house.service.writer, "move_out", killed)
         with pytest.raises(StorageError):
             await house.archive.add([memory.id])
     assert memory.id in await house.live()
@@ -192,14 +192,14 @@ async def test_a_restore_that_is_killed_between_its_two_writes_has_brought_it_ba
 ) -> None:
     memory = await house.keep("Maria likes tea.")
     await house.archive.add([memory.id])
-    moving = house.service.moving.back
+    moving = house.service.writer.put_back
 
     async def killed(*arguments: Any, **named: Any) -> None:
         await moving(*arguments, **named)
         raise StorageError("killed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(house.service.moving, "back", killed)
+        patch.setattr(house.service.writer, "put_back", killed)
         with pytest.raises(StorageError):
             await house.archive.restore([memory.id])
     assert await house.live() == {memory.id: memory}
@@ -214,10 +214,10 @@ async def test_forgetting_it_is_forgetting(house: House) -> None:
     await house.archive.forget(memory.id, reason="she asked")
     assert (await house.live(), await house.put_away()) == ({}, set())
     assert await house.storage.was_forgotten("Maria likes tea.")
-    assert [trace.reason for trace in await house.service.past.traces()] == ["she asked"]
-    assert [each.id for each, _ in await house.service.past.forgotten()] == [memory.id]
+    assert [trace.reason for trace in await house.service.history.traces()] == ["she asked"]
+    assert [each.id for each, _ in await house.service.history.forgotten()] == [memory.id]
     await house.archive.compact(timedelta(0))
-    await house.service.admin.compact(timedelta(0))
+    await house.service.writer.compact(timedelta(0))
     for name in ("memories.yaml", "archive.yaml"):
         assert b"Maria" not in (house.folder / name).read_bytes()
 

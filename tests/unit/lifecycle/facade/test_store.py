@@ -375,7 +375,7 @@ async def test_a_memory_that_was_deleted_can_be_brought_back(store: MemoryStore)
     assert await store.delete_entry(stored)
     assert not await store.delete_entry(stored)
     assert await texts(store, "what does Maria like") == []
-    await store.service.past.restore(stored)
+    await store.service.history.restore(stored)
     assert await texts(store, "what does Maria like") == ["Maria likes tea."]
 
 

@@ -137,13 +137,13 @@ async def test_one_that_is_used_while_the_run_is_under_way_is_left_out(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used, plain = await many(house, 2)
-    tidying, moving = house.tidying(), house.service.moving.out
+    tidying, moving = house.tidying(), house.service.writer.move_out
 
     async def used_first(*arguments: Any, **named: Any) -> list[str]:
         await house.storage.touch([used.id])
         return await moving(*arguments, **named)
 
-    monkeypatch.setattr(house.service.moving, "out", used_first)
+    monkeypatch.setattr(house.service.writer, "move_out", used_first)
     done = await tidying.apply(await tidying.plan())
     assert ([each.memory.id for each in done.done], [each.id for each in done.left_out]) == ([plain.id], [used.id])
     assert done.run is not None
@@ -259,8 +259,8 @@ async def test_a_run_that_is_killed_loses_nothing_and_can_be_taken_back_or_done_
         raise StorageError("killed")
 
     with monkeypatch.context() as patch:
-        where = {"put": house.archive, "out": house.service.moving, "close": house.archive.runs}[step]
-        patch.setattr(where, {"put": "put", "out": "out", "close": "update"}[step], killed)
+        where = {"put": house.archive, "out": house.service.writer, "close": house.archive.runs}[step]
+        patch.setattr(where, {"put": "put", "out": "move_out", "close": "update"}[step], killed)
         with pytest.raises(StorageError):
             await tidying.apply(await tidying.plan())
     gone = await house.put_away()

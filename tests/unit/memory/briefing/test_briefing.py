@@ -130,7 +130,7 @@ async def test_what_is_out_of_date_is_never_told_alone(service: MemoryService, c
 async def test_a_pair_of_strangers_is_neither_told_nor_counted(service: MemoryService, clock: FrozenClock) -> None:
     await service.store({"content": "The build of Kestrel takes 12 minutes.", "source": {"kind": "tool"}}, STRANGER)
     await service.store({"content": "The build of Kestrel takes 40 minutes."}, STRANGER)
-    assert await service.disputes.how_many() == 1
+    assert await service.writer.conflicts.count() == 1
     assert (await briefer(service, clock).brief("How long does the build of Kestrel take?")).text == ""
 
 

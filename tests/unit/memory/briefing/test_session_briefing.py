@@ -9,7 +9,7 @@ from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of
-from agent_memory.memory.session_briefing import SessionBriefing
+from agent_memory.memory.briefing import SessionBriefing
 from agent_memory.models import SearchFilters
 from tests.unit.memory.briefing.test_briefing import ASKED, TALK
 from tests.unit.memory.conftest import Listener

@@ -1,10 +1,10 @@
-"""`worth`: which sentences say what was decided."""
+"""`get_worth`: which sentences say what was decided."""
 
 from __future__ import annotations
 
 import pytest
 
-from agent_memory.memory.briefing_choice import Place, worth
+from agent_memory.memory.briefing_choice import Place, get_worth
 
 MIDDLE = Place(turn=2, turns=10, by_person=True)
 MODEL = Place(turn=2, turns=10)
@@ -20,30 +20,30 @@ MODEL = Place(turn=2, turns=10)
     ],
 )
 def test_what_settles_something_says_more(more: str, less: str) -> None:
-    assert worth(more, MIDDLE) > worth(less, MIDDLE)
+    assert get_worth(more, MIDDLE) > get_worth(less, MIDDLE)
 
 
 @pytest.mark.parametrize("question", ["Should we cap it at 30?", "\u4e0a\u9650\u306f30\u3067\u3059\u304b\uff1f"])
 def test_a_question_says_nothing(question: str) -> None:
-    assert worth(question, MIDDLE) == 0
+    assert get_worth(question, MIDDLE) == 0
 
 
 def test_what_a_person_says_weighs_more_than_what_a_model_proposes() -> None:
     said = "The cap is 30 seconds, always."
-    assert worth(said, MIDDLE) > worth(said, MODEL) > worth(f"I'll say that {said}", MODEL)
+    assert get_worth(said, MIDDLE) > get_worth(said, MODEL) > get_worth(f"I'll say that {said}", MODEL)
     turned_down = Place(turn=2, turns=10, answered="No - the other way round.")
-    assert worth(said, turned_down) < worth(said, MODEL)
+    assert get_worth(said, turned_down) < get_worth(said, MODEL)
 
 
 def test_what_a_model_sums_up_is_no_proposal() -> None:
-    assert worth("The rule: the cap is 30 seconds.", MODEL) > 2 * worth("So: the cap is 30 seconds.", MODEL)
+    assert get_worth("The rule: the cap is 30 seconds.", MODEL) > 2 * get_worth("So: the cap is 30 seconds.", MODEL)
 
 
 def test_the_first_turn_asks_and_a_note_of_its_own_does_not() -> None:
     said = "Never retry a 401."
-    assert worth(said, Place(turn=0, turns=10, by_person=True)) < worth(said, MIDDLE)
-    assert worth(said, Place()) > worth(said, Place(turn=0, turns=10))
+    assert get_worth(said, Place(turn=0, turns=10, by_person=True)) < get_worth(said, MIDDLE)
+    assert get_worth(said, Place()) > get_worth(said, Place(turn=0, turns=10))
 
 
 def test_an_empty_word_of_a_model_weighs_little() -> None:
-    assert worth("Understood.", MODEL) < worth("Seven.", MIDDLE)
+    assert get_worth("Understood.", MODEL) < get_worth("Seven.", MIDDLE)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import ValidationError
-from agent_memory.memory.scratchpad_file import Rendered, read_edits, render_file
+from agent_memory.memory.scratchpad_file import RenderedEntry, read_edits, render_file
 from agent_memory.models import Memory, new_memory_id
 from tests.support import memory_of
 
@@ -67,14 +67,14 @@ def test_what_was_rendered_before_makes_no_difference(first: list[Memory], secon
     new = [data.draw(st.none() | contents) for _ in stay]
     now = [one.model_copy(update={"content": text} if text else {}) for one, text in zip(stay, new, strict=True)]
     now += second
-    known: dict[str, Rendered] = {}
+    known: dict[str, RenderedEntry] = {}
     assert render_file(first, "bob", known) == render_file(first, "bob")
     assert render_file(now, "bob", known) == render_file(now, "bob")
     assert known.keys() == {memory.id for memory in now}, "what left is still in memory"
 
 
 def test_only_what_is_new_is_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    known: dict[str, Rendered] = {}
+    known: dict[str, RenderedEntry] = {}
     pad = [memory_of(f"fact {number}") for number in range(50)]
     render_file(pad, "bob", known)
     dumped: list[str] = []

@@ -25,7 +25,7 @@ async def test_times_tags_links_and_sources_are_told_in_words(bobs: House) -> No
         metadata={"page": 7},
     )
     target = io.BytesIO()
-    write_account(bobs.service.admin.folder, target, "2026-03-01T12:00:00.000000Z")
+    write_account(bobs.service.folder, target, "2026-03-01T12:00:00.000000Z")
     with zipfile.ZipFile(target) as archive:
         page, readme = archive.read("memories.md").decode(), archive.read("README.md").decode()
         records = [json.loads(line) for line in archive.read("records.jsonl").splitlines()]
@@ -44,5 +44,5 @@ async def test_what_is_being_purged_is_not_told(bobs: House) -> None:
     await bobs.service.forget(purged)
     PurgeList(bobs.folder).begin([purged], [SECRET], "2026-03-01T12:00:00Z")
     target = io.BytesIO()
-    account = write_account(bobs.service.admin.folder, target, "2026-03-01T12:00:00Z")
+    account = write_account(bobs.service.folder, target, "2026-03-01T12:00:00Z")
     assert account.by_kind.total() == 0

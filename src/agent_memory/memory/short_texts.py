@@ -1,4 +1,4 @@
-"""What a reader is shown of an answer: the hits near the best, each in the sentences that matter. Pure functions."""
+"""Short texts of an answer: excerpts of its near hits, titles and lines. No I/O."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from agent_memory.models import LinkedRecord, MemorySearchResult, SearchResults
 
 ROOM: Final = 820
-"""Characters of the texts in one answer, at most about: sentences that say little are left out, so most take less."""
+"""Characters of the texts in one answer; most take less."""
 WHOLE: Final = 160
-"""A text up to this length is shown whole in any case."""
+"""Length of a text that is shown whole."""
 TITLE: Final = 40
-"""Characters of a linked memory that are shown, at most."""
+"""Characters of a linked memory."""
 LINKS: Final = 3
-"""Links of one hit that are shown, at most."""
+"""Links of one hit."""
 
 _LEAST_ROOM: Final = 100
 _LESS: Final = 0.55
@@ -30,18 +30,18 @@ _NEAR, _NEAR_IF_STRONG, _NEAR_BEHIND, _AS_STRONG = 0.3, 0.6, 0.9, 0.8
 
 
 def shorten(results: SearchResults, *, explain: bool = False) -> None:
-    """Tell of each hit whether it is near the best one, and give those that are, if they are long, an excerpt.
+    """Mark hits near the best one; add excerpts to long ones.
 
-    What was found without evidence, such as the latest, is all near, and so are three short ones or fewer where no more
-    was found. The stronger the best match is, the nearer the others have to be, unless they match as strongly.
+    All hits of a listing are near, and so are up to three short ones without others. The stronger the best match is,
+    the nearer the others have to be, unless they match as strongly.
     """
     if results and results.match is not None and not _are_few(results):
-        _tell_near(results, explain=explain)
+        _mark_near(results, explain=explain)
     near = [rank for rank, hit in enumerate(results) if hit.is_near]
     from agent_memory.index import excerpt  # reads dates and words, for long texts
 
-    spare = 0  # what the excerpts before have left
-    for rank, room in zip(near, _rooms([results[rank] for rank in near]), strict=True):
+    spare = 0  # characters that earlier excerpts did not use
+    for rank, room in zip(near, _divide_room([results[rank] for rank in near]), strict=True):
         hit, text = results[rank], results[rank].memory.content
         if len(text) <= room:
             continue
@@ -51,11 +51,11 @@ def shorten(results: SearchResults, *, explain: bool = False) -> None:
 
 
 def _are_few(results: SearchResults) -> bool:
-    """Whether all that was found is so little that leaving any of it out saves nothing: a young memory, as a rule."""
+    """Return True if all hits together are short, as in a young memory."""
     return results.total_found <= _FEW and sum(len(hit.memory.content) for hit in results) <= _LEAST_FOR_TEXTS
 
 
-def _tell_near(results: SearchResults, *, explain: bool) -> None:
+def _mark_near(results: SearchResults, *, explain: bool) -> None:
     best, strongest = results[0].relevance_score, max(hit.answer_confidence or 0.0 for hit in results)
     for rank, hit in enumerate(results):
         if rank < _FIRST:
@@ -73,7 +73,7 @@ def _tell_near(results: SearchResults, *, explain: bool) -> None:
 
 
 def shown_links(hit: MemorySearchResult) -> list[LinkedRecord]:
-    """Return the links that are shown with a hit."""
+    """Return the links to show with a hit."""
     return list(islice(hit.surroundings.links, LINKS))
 
 
@@ -88,15 +88,15 @@ def shorten_line(text: str, max_chars: int) -> str:
     return line if len(line) <= max_chars else f"{line[: max_chars - 1].rstrip()}…"
 
 
-def _rooms(hits: Sequence[MemorySearchResult]) -> list[int]:
-    """Return how many characters each hit may take: each a share of the one before, and what others leave."""
+def _divide_room(hits: Sequence[MemorySearchResult]) -> list[int]:
+    """Return the characters of each hit: a share of the one before, and the rest of others."""
     titles = sum(len(title_of(link.text)) for hit in hits for link in shown_links(hit))
     left, rooms = float(max(_LEAST_FOR_TEXTS, ROOM - titles)), [0] * len(hits)
     weights = [_LESS**rank for rank in range(len(hits))]
     sizes = [len(hit.memory.content) for hit in hits]
-    waiting = sorted(range(len(hits)), key=lambda rank: sizes[rank] / weights[rank])  # what takes least is served first
-    for at, rank in enumerate(waiting):
-        share = left * weights[rank] / sum(weights[each] for each in waiting[at:])
+    waiting = sorted(range(len(hits)), key=lambda rank: sizes[rank] / weights[rank])  # the shortest first
+    for position, rank in enumerate(waiting):
+        share = left * weights[rank] / sum(weights[other] for other in waiting[position:])
         rooms[rank] = int(max(_LEAST_ROOM, share))
         left = max(0.0, left - min(sizes[rank], rooms[rank]))
     return rooms

@@ -1,8 +1,7 @@
-"""Bringing in memories that were stored once already: from a file, from a server, to a server.
+"""`Importer`: memories from an export or another storage, with their IDs and texts.
 
-Ids and texts stay, and nothing that is there changes. What a file claims beyond its texts (trust, pins, what it makes
-untrue, what is suspect or decided) counts only if the person who imports it vouches for it: any program can write a
-file. Reads no file, knows no format.
+Existing memories do not change. Claims of an export beyond its texts (trust, pins, `supersedes`, conflicts) count only
+if the person who imports it vouches for it: any program can write a file. Reads no file.
 """
 
 from __future__ import annotations
@@ -26,31 +25,34 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from datetime import datetime
 
+    from agent_memory.journal import PurgeList
     from agent_memory.memory.caller import Caller
-    from agent_memory.memory.path import WritePath
+    from agent_memory.memory.monitor import Monitor
     from agent_memory.models import Memory
+    from agent_memory.redaction import Redactor
     from agent_memory.store.cleaning import Redacted
+    from agent_memory.store.memory_storage import MemoryStorage
 
 _AT_ONCE: Final = 100
 _CHARACTERS_AT_ONCE: Final = 1 << 16
-"""In one change: a line of the journal that is damaged, or finds no room, loses no more memories than these."""
+"""Memories and characters of one change: a damaged line of the journal loses no more than these."""
 _ASKED_AT_ONCE: Final = 1_000
 _RAISED: Final = ("trust", "source", "pinned", "supersedes", "promoted_at", "links")
-"""Claims that can still be believed afterwards: how often a memory was used has gone on since, and times stay."""
+"""Claims that a later import may still believe: access counts have changed since, and times stay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of one memory.
+    """Outcome of one memory.
 
     Attributes:
-        memory_id: Which.
-        outcome: `stored`; `present`: it was there; `differs`: it is there with another text, which stays; `forgotten`:
-            its text was forgotten or purged there, which stays so; `refused`.
-        redacted: Kinds of secrets that were taken out before it was stored.
+        memory_id: ID of the memory.
+        outcome: `stored`; `present`: it existed; `differs`: it exists with another text, which stays; `forgotten`: its
+            text was forgotten or purged, which stays so; `refused`.
+        redacted: Kinds of secrets that were removed before it was stored.
         lowered: Fields whose claims were not believed.
         error: Why it was refused; with `stored`, why a link to it was.
-        raised: With `present`, fields that are now as claimed, and were as an import that believes nothing leaves them.
+        raised: With `present`, fields that an earlier import did not believe and this one does.
     """
 
     memory_id: str
@@ -62,20 +64,25 @@ class Imported:
 
 
 @dataclass(slots=True)
-class Import:
-    """One import, or one transfer.
+class Importer:
+    """One import, or one transfer between storages.
 
     Attributes:
-        writing: The write path to where they go.
-        caller: The session that asks.
+        storage: Storage of the imported memories.
+        redactor: Removes secrets.
+        purged: List of purged memories, which stay purged; None for no list.
+        monitor: Receives events.
+        caller: Session that asks for it.
         now: The present.
-        trusted: Whether all that the memories claim is believed, and what was forgotten here is brought back by it.
-        dry_run: Whether to report the outcome that each would have, and store none.
-        is_transfer: Whether they come from another storage of the same agent: all is believed, and what was forgotten
-            here stays forgotten.
+        trusted: True to believe all claims, and to restore what was forgotten here.
+        dry_run: True to report the outcomes and store nothing.
+        is_transfer: True for memories of the same agent: all claims are believed, and what was forgotten stays so.
     """
 
-    writing: WritePath
+    storage: MemoryStorage
+    redactor: Redactor
+    purged: PurgeList | None
+    monitor: Monitor
     caller: Caller
     now: datetime
     trusted: bool = False
@@ -86,82 +93,88 @@ class Import:
     _is_synced: bool = field(default=False, init=False)
 
     async def run(self, memories: Sequence[Memory], each: Callable[[Imported], object]) -> None:
-        """Keep what is missing, in the given order; `each` receives every outcome, in that order, once it is safe.
+        """Store what is missing, in the given order.
 
-        Some at a time are stored in one change. A memory may supersede one that comes later or one that was forgotten
-        before the export: such links are kept.
+        Several are stored in one change. A memory may supersede one that comes later or one that was forgotten before
+        the export: such links are kept.
+
+        Args:
+            memories: Memories as exported.
+            each: Receives the outcome of each memory in order, once it is on disk.
 
         Raises:
-            StorageError: What `each` received before is on disk; doing it all again does the rest.
+            StorageError: Outcomes that `each` received are on disk; the same import again does the rest.
         """
         self._among = {memory.id for memory in memories}
-        for at in range(0, len(memories), _ASKED_AT_ONCE):
-            some = memories[at : at + _ASKED_AT_ONCE]
-            self._among -= (await self.writing.storage.texts_of([memory.id for memory in some])).keys()
-        for some in _portions(memories):
-            for imported in await self._take(some):
+        for start in range(0, len(memories), _ASKED_AT_ONCE):
+            asked = memories[start : start + _ASKED_AT_ONCE]
+            self._among -= (await self.storage.texts_of([memory.id for memory in asked])).keys()
+        for batch in _split_batches(memories):
+            for imported in await self._import_batch(batch):
                 each(imported)
 
-    async def _take(self, memories: Sequence[Memory]) -> list[Imported]:
-        """Keep some memories, if possible in one change; return what became of each."""
+    async def _import_batch(self, memories: Sequence[Memory]) -> list[Imported]:
+        """Store memories, if possible in one change; return their outcomes."""
         outcomes: list[Imported] = []
         drafts: list[Redacted[Memory]] = []
-        known = await self.writing.storage.texts_of([memory.id for memory in memories])
+        known = await self.storage.texts_of([memory.id for memory in memories])
         new = [memory.content for memory in memories if memory.id not in known]
         brings_back = self.trusted and not self.is_transfer
-        forgotten = set[str]() if brings_back else await self.writing.storage.forgotten_among(new)
-        for each in await asyncio.to_thread(self._cleaned, memories):
-            imported, draft = await self._judge(each, known, forgotten)
+        forgotten = set[str]() if brings_back else await self.storage.forgotten_among(new)
+        for cleaned in await asyncio.to_thread(self._clean_all, memories):
+            imported, draft = await self._judge(cleaned, known, forgotten)
             outcomes.append(imported)
             drafts += [draft] if draft is not None else []
         if not (self.dry_run or self._is_synced) and any(imported.outcome == "present" for imported in outcomes):
-            await self.writing.storage.touch(())  # counts nothing, and makes durable what a killed import left unsynced
+            await self.storage.touch(())  # counts nothing, and makes durable what a killed import left unsynced
             self._is_synced = True
-        kept = {} if self.dry_run else await self._keep(drafts)
+        stored = {} if self.dry_run else await self._store(drafts)
         for position, imported in enumerate(outcomes):
-            if imported.memory_id in kept and imported.outcome == "stored":
-                stored, error = kept[imported.memory_id]
-                outcomes[position] = replace(imported, outcome="stored" if stored else "refused", error=error)
-                if stored is not None:
-                    await self.writing.announce(stored, imported.redacted, self.caller)
+            if imported.memory_id in stored and imported.outcome == "stored":
+                memory, error = stored[imported.memory_id]
+                outcomes[position] = replace(imported, outcome="stored" if memory else "refused", error=error)
+                if memory is not None:
+                    await self.monitor.report_stored(
+                        memory, imported.redacted, self.caller, backend=self.storage.backend
+                    )
         return outcomes
 
-    def _cleaned(self, memories: Sequence[Memory]) -> list[_Cleaned]:
-        """Return each memory as far as it is believed, without its secrets; in a thread: some 0.2 ms for each.
+    def _clean_all(self, memories: Sequence[Memory]) -> list[_CleanedMemory]:
+        """Return memories without secrets and disbelieved claims; blocks for 0.2 ms each.
 
-        One without a secret is not touched: an import must not so much as trim a text.
+        Other text is unchanged, even its spaces.
         """
         return [self._clean(memory) for memory in memories]
 
-    def _clean(self, memory: Memory) -> _Cleaned:
-        memory = self._readable(memory)
+    def _clean(self, memory: Memory) -> _CleanedMemory:
+        memory = self._remove_purged(memory)
         believed, lowered = memory, tuple[str, ...]()
         if self.is_transfer:
-            believed = memory.model_copy(update={"agent_id": self.writing.storage.agent_id})
+            believed = memory.model_copy(update={"agent_id": self.storage.agent_id})
         elif not self.trusted:
-            believed, lowered = _lowered(memory, self._among, self.now)
+            believed, lowered = _lower_claims(memory, self._among, self.now)
         try:
-            return _Cleaned(memory, lowered, redact_record(MEMORY, believed, self.writing.redactor))
+            return _CleanedMemory(memory, lowered, redact_record(MEMORY, believed, self.redactor))
         except ValidationError as error:
-            return _Cleaned(memory, lowered, error)
+            return _CleanedMemory(memory, lowered, error)
 
-    def _readable(self, memory: Memory) -> Memory:
+    def _remove_purged(self, memory: Memory) -> Memory:
         """Return a memory without words of what was purged here."""
-        if (purged := self.writing.purged) is None:
+        if (purged := self.purged) is None:
             return memory
-        fields = self._with_dates(memory)
+        fields = self._get_fields(memory)
         readable = purged.readable(memory.id, fields)
         if readable == fields:
             return memory
         return MEMORY.model.from_record(memory.agent_id, memory.id, {**readable, "timestamp": memory.timestamp})
 
-    def _with_dates(self, memory: Memory) -> dict[str, Any]:
+    def _get_fields(self, memory: Memory) -> dict[str, Any]:
         """Return a memory's fields; no timestamp if the export has none."""
         fields = memory.to_record()
         return fields if memory.timestamp < self.now else {**fields, "timestamp": None}
 
     async def _judge(
-        self, cleaned: _Cleaned, stored_texts: Mapping[str, str], forgotten: Collection[str]
+        self, cleaned: _CleanedMemory, stored_texts: Mapping[str, str], forgotten: Collection[str]
     ) -> tuple[Imported, Redacted[Memory] | None]:
         """Return the outcome for a memory, and its draft if it is new.
 
@@ -180,14 +193,14 @@ class Import:
                     return await self._judge_under_exact_id(cleaned, draft, forgotten)
                 return Imported(memory.id, "differs"), None
             believes = self.trusted and not self.is_transfer
-            return (await self._raise(memory) if believes else Imported(memory.id, "present")), None
-        if memory.content in forgotten or self._bars(memory, content):
+            return (await self._raise_claims(memory) if believes else Imported(memory.id, "present")), None
+        if memory.content in forgotten or self._is_purged(memory, content):
             return Imported(memory.id, "forgotten"), None
         self._texts[memory.id] = content
         return Imported(memory.id, "stored", draft.kinds, lowered), draft
 
     async def _judge_under_exact_id(
-        self, cleaned: _Cleaned, draft: Redacted[Memory], forgotten: Collection[str]
+        self, cleaned: _CleanedMemory, draft: Redacted[Memory], forgotten: Collection[str]
     ) -> tuple[Imported, Redacted[Memory] | None]:
         """Judge a memory whose import ID belongs to a variant text.
 
@@ -195,44 +208,42 @@ class Import:
         """
         memory_id = get_exact_import_id(cleaned.memory.content)
         memory = cleaned.memory.model_copy(update={"id": memory_id})
-        stored_texts = await self.writing.storage.texts_of([memory_id])
+        stored_texts = await self.storage.texts_of([memory_id])
         return await self._judge(
             replace(cleaned, memory=memory, draft=with_fields(draft, id=memory_id)), stored_texts, forgotten
         )
 
-    def _bars(self, memory: Memory, content: str) -> bool:
-        purged = self.writing.purged
-        return purged is not None and purged.bars(memory.id, {**self._with_dates(memory), "content": content})
+    def _is_purged(self, memory: Memory, content: str) -> bool:
+        purged = self.purged
+        return purged is not None and purged.bars(memory.id, {**self._get_fields(memory), "content": content})
 
-    async def _keep(
+    async def _store(
         self, drafts: Sequence[Redacted[Memory]]
     ) -> dict[str, tuple[Memory | None, ValidationError | None]]:
         """Store memories in one change, or one by one if one of them is refused.
 
-        Each has its link in the same line of the journal: an import broken off leaves none without it.
-
         Returns:
-            Each by id as it was stored, or None; why it was not, or why its link was left out: memories would have gone
-            round in a circle.
+            By ID, the stored memory or None; and why it was refused, or why its `supersedes` was left out: it would
+            have made a circle.
         """
         try:
             if drafts:
-                await self.writing.storage.store_many(drafts)
+                await self.storage.store_many(drafts)
         except ValidationError as error:
             if len(drafts) > 1:
-                return {memory_id: one for draft in drafts for memory_id, one in (await self._keep([draft])).items()}
+                return {key: value for draft in drafts for key, value in (await self._store([draft])).items()}
             draft, memory_id = drafts[0], drafts[0].value.id
             if draft.value.supersedes is None:
                 return {memory_id: (None, error)}
-            stored, problem = (await self._keep([with_fields(draft, supersedes=None)]))[memory_id]
+            stored, problem = (await self._store([with_fields(draft, supersedes=None)]))[memory_id]
             return {memory_id: (stored, problem or error)}
         return {draft.value.id: (draft.value, None) for draft in drafts}
 
-    async def _raise(self, memory: Memory) -> Imported:
-        """Believe now what an earlier import of the same memory did not; what was changed since stays as it is."""
+    async def _raise_claims(self, memory: Memory) -> Imported:
+        """Believe claims that an earlier import did not; fields changed since stay."""
         present = Imported(memory.id, "present")
-        known = await self.writing.storage.get(memory.id)
-        lowered, claims = _lowered(memory, (), self.now)
+        known = await self.storage.get(memory.id)
+        lowered, claims = _lower_claims(memory, (), self.now)
         if known is None or any(getattr(known, name) != getattr(lowered, name) for name in _RAISED[:3]):
             return present
         believed = [name for name in claims if name in _RAISED and getattr(known, name) == getattr(lowered, name)]
@@ -240,23 +251,23 @@ class Import:
             return present
         try:
             fields = {name: getattr(memory, name) for name in believed}
-            cleaned = await asyncio.to_thread(redact_fields, MEMORY, fields, self.writing.redactor)
+            cleaned = await asyncio.to_thread(redact_fields, MEMORY, fields, self.redactor)
             if not self.dry_run:
-                await self.writing.storage.update(memory.id, cleaned)
-                await self.writing.changed(memory.id, believed, cleaned.kinds, self.caller)
+                await self.storage.update(memory.id, cleaned)
+                await self.monitor.report_changed(memory.id, believed, cleaned.kinds, self.caller)
         except ValidationError as error:
             return replace(present, error=error)
         return replace(present, redacted=cleaned.kinds, raised=tuple(believed))
 
 
 @dataclass(frozen=True, slots=True)
-class _Cleaned:
-    """A memory that is to be imported.
+class _CleanedMemory:
+    """Memory to import.
 
     Attributes:
-        memory: As it was given.
+        memory: Memory as exported.
         lowered: Fields whose claims are not believed.
-        draft: What may be stored of it, or why it is refused.
+        draft: Memory to store, or why it is refused.
     """
 
     memory: Memory
@@ -264,28 +275,27 @@ class _Cleaned:
     draft: Redacted[Memory] | ValidationError
 
 
-def _portions(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
-    """Yield some memories after the other; what is there twice is compared with the first once that is stored."""
-    some: dict[str, Memory] = {}
+def _split_batches(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
+    """Yield batches of memories; a second one with the same ID is in a later batch."""
+    batch: dict[str, Memory] = {}
     length = 0
     for memory in memories:
         length += len(memory.content)
-        if some and (memory.id in some or len(some) == _AT_ONCE or length > _CHARACTERS_AT_ONCE):
-            yield list(some.values())
-            some, length = {}, len(memory.content)
-        some[memory.id] = memory
-    if some:
-        yield list(some.values())
+        if batch and (memory.id in batch or len(batch) == _AT_ONCE or length > _CHARACTERS_AT_ONCE):
+            yield list(batch.values())
+            batch, length = {}, len(memory.content)
+        batch[memory.id] = memory
+    if batch:
+        yield list(batch.values())
 
 
-def _lowered(memory: Memory, among: Collection[str], now: datetime) -> tuple[Memory, tuple[str, ...]]:
-    """Return a memory without the claims that would put it above others, and the fields that had one.
+def _lower_claims(memory: Memory, among: Collection[str], now: datetime) -> tuple[Memory, tuple[str, ...]]:
+    """Return a memory without claims that put it above others, and their fields.
 
     Args:
-        memory: What a file says.
-        among: Ids that come with it and were not there before: what it may replace. Not among them is what was
-            forgotten here, which its owner may bring back.
-        now: The present; nothing can have been stored after it.
+        memory: Memory as exported.
+        among: IDs of new memories of the same export, which it may supersede.
+        now: The present; later times are lowered to it.
     """
     moments = {name: getattr(memory, name) for name in ("timestamp", "observed_at", "evicted_at")}
     believed = {

@@ -1,16 +1,22 @@
-"""Owners: whose thing a text is about, as far as its form says it. Pure.
+"""Candidates of a request to forget, with their owners. No I/O.
 
-Read from a genitive ("Ann's badge"), the first person ("my address", "the user") or a name at the beginning. Shown to
-whoever decides. Where the form leaves a doubt there is no owner.
+An owner is read from a genitive ("Ann's badge"), the first person ("my address", "the user") or a name at the
+beginning. A doubtful form has no owner. Who decides sees the owner.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from agent_memory.index.names import capitalised_in
-from agent_memory.language.words import query_terms
+from agent_memory.language.words import index_terms, query_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from agent_memory.models import Match, Memory, MemorySearchResult
 
 USER: Final = "the user"
 _READ_CHARS: Final = 400
@@ -21,6 +27,8 @@ _FIRST_PERSON_GENITIVE: Final = frozenset({"my", "our"})
 _GENITIVE: Final = re.compile(r"[^\W_][\w.&-]*?(?:['\u2019]s|(?<=s)['\u2019])")
 _ENDING: Final = re.compile(r"['\u2019]s?$")
 _EDGES: Final = re.compile(r"^[^\w'\u2019]+|[^\w'\u2019]+$")
+_MARKS: Final = ".,;:!\"'()[]“”。"
+"""Marks at the end of a word that do not change it."""
 
 
 class Ownership(NamedTuple):
@@ -39,6 +47,70 @@ class Ownership(NamedTuple):
         if not self.owner or self.owner.casefold() != memory.owner.casefold():
             return False
         return not memory.thing or not set(query_terms(self.thing)).isdisjoint(query_terms(memory.thing))
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetCandidate:
+    """A memory that a request to forget may mean.
+
+    Attributes:
+        memory: As it is now.
+        match: How well it matches the request.
+        ownership: Whose thing it is about, read from its form.
+    """
+
+    memory: Memory
+    match: Match
+    ownership: Ownership
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetCandidates:
+    """Candidates of one request, best first.
+
+    Attributes:
+        ownership: Owner and thing that the request names.
+        listed: The candidates, at most eight.
+    """
+
+    ownership: Ownership
+    listed: tuple[ForgetCandidate, ...]
+
+    def get_only_match(self) -> Memory | None:
+        """Return the memory of the only strong candidate if its owner is the one named, else None.
+
+        A memory about a thing of that owner must hold every word of the request: "my blood type" is not "my blood
+        pressure".
+        """
+        strong = [candidate for candidate in self.listed if candidate.match == "strong"]
+        if len(strong) != 1 or not self.ownership.names(strong[0].ownership):
+            return None
+        memory, thing = strong[0].memory, strong[0].ownership.thing
+        has_all = set(query_terms(self.ownership.thing)) <= set(index_terms(memory.content))
+        return memory if has_all or not thing else None
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Memories before they are forgotten.
+
+    Attributes:
+        memories: What would be forgotten.
+        confirm: ID of the proposal to forget them; empty if there are none.
+    """
+
+    memories: tuple[Memory, ...]
+    confirm: str = ""
+    cut: ClassVar[tuple[Memory, ...]] = ()
+    """Nothing is cut out of a memory; the name stays until 1.0."""
+
+    def __bool__(self) -> bool:
+        return bool(self.memories)
+
+    @property
+    def gone(self) -> tuple[Memory, ...]:
+        """Earlier name of `memories`, until 1.0."""
+        return self.memories
 
 
 def list_names(*texts: str) -> frozenset[str]:
@@ -125,3 +197,31 @@ def _normalize(owner: str) -> str:
 def _split(text: str) -> list[str]:
     """Return the words of the beginning of a text without punctuation around them."""
     return [bare for word in text[:_READ_CHARS].split() if (bare := _EDGES.sub("", word))]
+
+
+def list_candidates(query: str, hits: Sequence[MemorySearchResult]) -> ForgetCandidates:
+    """Return the results of a search for `query` as candidates for forgetting."""
+    names = list_names(query, *(hit.memory.content for hit in hits))
+    listed = [ForgetCandidate(hit.memory, hit.match or "weak", _read_owner(hit.memory, names)) for hit in hits]
+    return ForgetCandidates(read_request_ownership(query, names), tuple(listed))
+
+
+def _read_owner(memory: Memory, names: frozenset[str]) -> Ownership:
+    """Return the ownership of a memory; the user's only in trusted notes."""
+    ownership = read_ownership(memory.content, names)
+    is_user_text = not memory.is_item and memory.trust != "low"
+    return ownership if is_user_text or not ownership.owner.startswith(USER) else Ownership()
+
+
+def is_mostly(text: str, notes: Iterable[str]) -> bool:
+    """Return True if a note is at least half of a text.
+
+    The words of the note are in the text in their order, with nothing between.
+    """
+    said = _join_words(text)
+    return any(note in said and 2 * len(note) >= len(said) for note in map(_join_words, notes))
+
+
+def _join_words(text: str) -> str:
+    """Return the words of a text, without case and outer marks."""
+    return f" {' '.join(word.strip(_MARKS) for word in text.casefold().split())} "

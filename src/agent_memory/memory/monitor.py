@@ -1,0 +1,329 @@
+"""Events of one agent's memory, and everything that works worse than it should.
+
+An event goes to the session of the caller, and to the audit log if it is a change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from agent_memory.errors import AgentMemoryError, StorageError
+from agent_memory.logs import get_logger
+from agent_memory.memory.background import Background
+from agent_memory.memory.events import EVENTS, payload
+from agent_memory.models import to_text
+from agent_memory.registry import load_handler
+from agent_memory.store.trouble import Trouble
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from enum import IntEnum
+
+    from agent_memory.memory.audit import AuditLog
+    from agent_memory.memory.backend_migration import Migration
+    from agent_memory.memory.caller import Caller
+    from agent_memory.models import Clock, Memory, SearchResults
+    from agent_memory.settings import ServiceSettings
+    from agent_memory.store.memory_storage import MemoryStorage
+
+log = get_logger(__name__)
+
+_CHECK_INTERVAL: Final = timedelta(minutes=10)
+"""Checks take some milliseconds, and a disk does not fill faster."""
+_MAX_DURATIONS: Final = 200
+_MIN_DURATIONS: Final = 20
+"""Calls of a kind from which its durations are reported."""
+_LEVELS: Final = frozenset({1, 2})
+"""Levels of a check that are alerts: a warning, or critical."""
+_MIGRATION: Final = "agent_memory.memory.backend_migration:Migration"
+
+Watcher = Callable[[Collection[str], "Caller"], Awaitable[object]]
+"""Removes memories from other files; gets the IDs of forgotten or reworded ones, and the session."""
+Checks = Callable[["Caller"], Awaitable[Sequence["HealthCheck"]]]
+
+
+class HealthCheck(Protocol):
+    """Result of one check, such as a `Check` of `lifecycle.health`."""
+
+    @property
+    def code(self) -> str:
+        """Name of the check."""
+
+    @property
+    def level(self) -> IntEnum:
+        """0 for good, 1 for a warning, 2 for critical, 3 for unknown."""
+
+    @property
+    def sentence(self) -> str:
+        """State, as a sentence."""
+
+    @property
+    def advice(self) -> str:
+        """Advice for a person."""
+
+
+class Monitor:
+    """Observes one agent's memory in one session.
+
+    Args:
+        storage: Storage to observe.
+        settings: Threshold of a migration.
+        clock: Source of the present.
+        audit: Log of changes; None for no log.
+
+    Attributes:
+        background: Work that is done after an answer.
+    """
+
+    def __init__(self, storage: MemoryStorage, settings: ServiceSettings, clock: Clock, audit: AuditLog | None) -> None:
+        self._storage, self._settings, self._clock, self._audit = storage, settings, clock, audit
+        self.background = Background()
+        self._lines: dict[asyncio.AbstractEventLoop, list[tuple[str, Mapping[str, Any]]]] = {}
+        self._audit_trouble: Trouble | None = None
+        self._reported: dict[str, str] = {}  # component -> code of the trouble that was last reported as an event
+        self._failures: dict[str, str] = {}  # component -> code of a failed call that was reported
+        self._answered: str | None = None
+        self._checks: Checks | None = None
+        self._checked_at: datetime | None = None
+        self._alerts: dict[str, HealthCheck] = {}
+        self._durations: dict[str, deque[float]] = {}
+        self._watchers: dict[str, Watcher] = {}
+        self._closers: list[Callable[[], Awaitable[object]]] = []
+        self._migration: Migration | None = None
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    async def report(self, event: str, caller: Caller, memory: Memory | None = None, /, **fields: Any) -> None:
+        """Emit an event to the caller's session, and log a change.
+
+        Args:
+            event: Name of the event.
+            caller: Session that caused it.
+            memory: Memory that it is about, as it is now; for `Caller.on_event` alone.
+            fields: Payload of the event.
+        """
+        common = {
+            "agent_id": self._storage.agent_id, "session_id": caller.session_id, "timestamp": to_text(self._clock()),
+        }  # fmt: skip
+        data = payload(event, {**common, **fields})
+        if self._audit is not None and EVENTS[event].audited:
+            self.background.run(self._log_change(self._audit, event, data, caller))
+        if caller.on_event is not None:
+            caller.on_event(event, data, memory)
+        await caller.emit(event, data)
+
+    async def report_stored(
+        self,
+        memory: Memory,
+        redacted: Sequence[str],
+        caller: Caller,
+        *,
+        is_in_pad: bool | None = None,
+        backend: str | None = None,
+    ) -> None:
+        """Report that a memory was stored."""
+        await self.report(
+            "memory:stored",
+            caller,
+            memory,
+            memory_id=memory.id,
+            category=memory.category,
+            tag_count=len(memory.tags),
+            backend=backend or self._storage.backend,
+            in_scratchpad=is_in_pad,
+            supersedes=memory.supersedes,
+            redacted=list(redacted),
+        )
+
+    async def report_changed(
+        self,
+        memory_id: str,
+        fields: Sequence[str],
+        redacted: Sequence[str],
+        caller: Caller,
+        memory: Memory | None = None,
+    ) -> None:
+        """Report that fields of a memory were changed."""
+        names = {"fields": list(fields), "redacted": list(redacted)}
+        await self.report("memory:updated", caller, memory, memory_id=memory_id, **names)
+
+    async def _log_change(self, audit: AuditLog, event: str, data: Mapping[str, Any], caller: Caller) -> None:
+        """Write a line of the audit log with those of the same turn of the event loop.
+
+        Raises:
+            StorageError: It could not be written, which was reported.
+        """
+        loop = asyncio.get_running_loop()  # lines of another loop are its own, or those of a fork's parent
+        self._lines.setdefault(loop, []).append((event, data))
+        await asyncio.sleep(0)
+        lines = self._lines.pop(loop, None)
+        if lines is None:
+            return  # another call wrote them
+        try:
+            await asyncio.to_thread(audit.append_all, lines)
+        except StorageError as error:
+            message = f"{error.message.rstrip('.')}, so changes are not noted in the audit log."
+            self._audit_trouble = Trouble("audit", error.code, message, error.recovery)
+            await self.report_troubles(caller)
+            raise
+        self._audit_trouble = None
+
+    # -- troubles -----------------------------------------------------------------------------------------------------
+
+    def list_troubles(self) -> list[Trouble]:
+        """Return what does not work now."""
+        audit = [] if self._audit_trouble is None else [self._audit_trouble]
+        return [*self._storage.troubles(), *audit]
+
+    async def report_troubles(self, caller: Caller) -> None:
+        """Emit an event for each new trouble; one that ended may be reported again."""
+        troubles = {trouble.component: trouble for trouble in self.list_troubles()}
+        new = [trouble for name, trouble in troubles.items() if self._reported.get(name) != trouble.code]
+        self._reported = {name: trouble.code for name, trouble in troubles.items()}
+        for trouble in new:
+            await self._emit_degraded(trouble.component, trouble.code, trouble.sentence.strip(), caller)
+
+    async def report_failure(self, component: str, code: str, message: str, caller: Caller) -> None:
+        """Emit an event for a call that failed in part, once for equal failures in a row."""
+        reported, self._failures[component] = self._failures.get(component), code
+        if reported != code:
+            await self._emit_degraded(component, code, message, caller)
+
+    def clear_failure(self, component: str) -> None:
+        """Note that a call worked: the next failure is reported again."""
+        self._failures.pop(component, None)
+
+    async def _emit_degraded(self, component: str, code: str, message: str, caller: Caller) -> None:
+        await self.report("memory:degraded", caller, component=component, code=code, message=message)
+
+    async def check_store(self, caller: Caller) -> str | None:
+        """Return why a stored text cannot be found by its embedding, once for a session."""
+        await self.report_troubles(caller)
+        trouble = next((trouble for trouble in self._storage.troubles() if trouble.component == "embedder"), None)
+        if trouble is None or trouble.code == self._answered:
+            return None
+        self._answered = trouble.code
+        return trouble.sentence.strip()
+
+    async def check_search(self, results: SearchResults, caller: Caller) -> str | None:
+        """Return the reason for a degraded answer, or None.
+
+        A lasting problem is reported once. The number of texts without a vector is reported with each answer: the next
+        one may find more.
+        """
+        self.clear_failure("storage")
+        await self.report_troubles(caller)
+        trouble = self._reported.get("embedder") if results.degraded else None
+        before, self._answered = self._answered, trouble
+        return None if trouble is not None and trouble == before else results.degraded
+
+    # -- alerts -------------------------------------------------------------------------------------------------------
+
+    def set_checks(self, checks: Checks) -> None:
+        """Set the checks that run every ten minutes of use."""
+        self._checks = checks
+
+    def note_duration(self, operation: str, milliseconds: float, caller: Caller) -> None:
+        """Note the duration of a call; run the checks after the answer if they are due."""
+        self._durations.setdefault(operation, deque(maxlen=_MAX_DURATIONS)).append(milliseconds)
+        if self._is_due():
+            self.background.run(self.list_alerts(caller))
+
+    def list_durations(self) -> dict[str, list[float]]:
+        """Return the milliseconds of the last calls by operation; rare operations are left out."""
+        return {name: [*values] for name, values in self._durations.items() if len(values) >= _MIN_DURATIONS}
+
+    async def list_alerts(self, caller: Caller) -> list[Mapping[str, str]]:
+        """Return bad checks; run them before if they are due."""
+        if self._checks is not None and self._is_due():
+            await self._run_checks(self._checks, caller)
+        return [_view(check) for check in self._alerts.values()]
+
+    async def _run_checks(self, checks: Checks, caller: Caller) -> None:
+        """Run the checks; emit an event for each that became worse."""
+        self._checked_at = self._clock()
+        alerts = {check.code: check for check in await checks(caller) if check.level in _LEVELS}
+        before, self._alerts = self._alerts, alerts
+        for code, check in alerts.items():
+            if code not in before or check.level > before[code].level:
+                await self.report("memory:alert", caller, **_view(check))
+
+    def _is_due(self) -> bool:
+        if self._checks is None:
+            return False
+        return self._checked_at is None or abs(self._clock() - self._checked_at) >= _CHECK_INTERVAL
+
+    # -- forgotten texts in other files -------------------------------------------------------------------------------
+
+    def add_watcher(self, name: str, watcher: Watcher, close: Callable[[], Awaitable[object]] | None = None) -> bool:
+        """Add a watcher unless there is one of that name.
+
+        Args:
+            name: Name of the watcher.
+            watcher: Called before the answer of a change that removes words of memories.
+            close: Called when the service closes.
+
+        Returns:
+            True if it was added.
+        """
+        is_added = self._watchers.setdefault(name, watcher) is watcher
+        if is_added and close is not None:
+            self._closers.append(close)
+        return is_added
+
+    def remove_watcher(self, name: str) -> None:
+        """Remove the watcher with this name."""
+        self._watchers.pop(name, None)
+
+    async def notify_watchers(self, memory_ids: Collection[str], caller: Caller) -> None:
+        """Call all watchers; a failed one is logged, and the change remains."""
+        for watcher in list(self._watchers.values()):
+            try:
+                await watcher(memory_ids, caller)
+            except AgentMemoryError as error:
+                log.warning("not_told_of_forgotten", error=error.message, code=error.code)
+
+    # -- migration ----------------------------------------------------------------------------------------------------
+
+    @property
+    def migration(self) -> Migration:
+        """Migrations of the memory to another backend; loaded when it is first used."""
+        if self._migration is None:
+            self._migration = load_handler(_MIGRATION)(self._storage, self._settings, self.report)
+        return self._migration
+
+    @property
+    def is_migrating(self) -> bool:
+        """True if an index is being built for this session."""
+        return self._migration is not None and self._migration.is_moving
+
+    def check_size(self, caller: Caller) -> None:
+        """Suggest or begin a migration after the answer, if the memory has grown enough."""
+        if self._settings.backend == "auto" and self._storage.can_migrate:
+            self.background.run(self._check_size(caller))
+
+    async def _check_size(self, caller: Caller) -> None:
+        if self._storage.backend == "file" and await self._storage.count() >= self._settings.migration_threshold:
+            await self.migration.look(caller)
+
+    # -- end ----------------------------------------------------------------------------------------------------------
+
+    async def stop_migration(self) -> None:
+        """Stop a migration that no caller asked for."""
+        if self._migration is not None:
+            await self._migration.close()
+
+    async def close_watchers(self) -> None:
+        """Close the files of all watchers."""
+        for close in self._closers:
+            await close()
+
+
+def _view(check: HealthCheck) -> dict[str, str]:
+    return {
+        "check": check.code, "level": check.level.name.lower(), "message": check.sentence, "advice": check.advice,
+    }  # fmt: skip

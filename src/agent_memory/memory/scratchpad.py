@@ -1,0 +1,400 @@
+"""`AgentScratchpad`: one agent's scratchpad, its file and the edits that people make there."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError, ValidationError
+from agent_memory.files.atomic import signature
+from agent_memory.logs import get_logger
+from agent_memory.memory.caller import NOBODY
+from agent_memory.memory.results import Promoted
+from agent_memory.redaction import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Sequence
+
+    from agent_memory.memory.caller import Caller, MemoryWrites
+    from agent_memory.memory.monitor import Monitor
+    from agent_memory.memory.scratchpad_manager import ScratchpadManager
+    from agent_memory.memory.scratchpad_saves import FolderLook, PadFile, Save
+    from agent_memory.memory.trust import TrustGate
+    from agent_memory.models import Clock, Memory, Scratchpad
+
+log = get_logger(__name__)
+
+MAX_EDITS: Final = 200
+"""Edits applied from one save: twice the entries of a scratchpad, half a second of writing."""
+_MAX_RENDERINGS: Final = 20
+"""Renderings in a row because the file was saved in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceLimits:
+    """Seconds that the service waits.
+
+    Attributes:
+        search_patience: Wait of a search for missing vectors; None waits while a model loads.
+        edits_patience: Wait for another process that applies edits of the scratchpad.
+        rendering_patience: Wait of a rendering for its turn.
+    """
+
+    search_patience: float | None = None
+    edits_patience: float = 2.0
+    rendering_patience: float = 10.0
+
+
+class AgentScratchpad:
+    """Scratchpad of one agent; keeps scratchpad.yaml and the journal equal, for any number of event loops.
+
+    Args:
+        manager: Selects the entries and renders the file.
+        writes: Changes memories as the edits of the file say.
+        gate: Decides who may pin memories.
+        monitor: Receives events and troubles.
+        clock: Source of the present.
+        limits: Seconds to wait for the file.
+
+    Attributes:
+        last: Scratchpad as it was last loaded; None before.
+        file: Path of scratchpad.yaml.
+        attribute_edits: See `EditIntake.attribute_edits`.
+        still_true: See `MemoryStorage.still_true`.
+    """
+
+    def __init__(
+        self,
+        manager: ScratchpadManager,
+        writes: MemoryWrites,
+        gate: TrustGate,
+        monitor: Monitor,
+        clock: Clock,
+        limits: ServiceLimits,
+    ) -> None:
+        self.manager, self._file, self._storage = manager, manager.pad_file, manager.storage
+        self._gate, self._monitor, self._clock, self._limits = gate, monitor, clock, limits
+        self._intake = EditIntake(manager.pad_file, writes)
+        self.last: Scratchpad | None = None
+        self.file = manager.file
+        self.attribute_edits = self._intake.attribute_edits
+        self.still_true = manager.storage.still_true
+        self._tasks: dict[asyncio.AbstractEventLoop, asyncio.Task[None]] = {}
+        self._is_stale = False
+        self._compactions = 0
+        self._noticed: tuple[int, int, int] | None = None
+        self._tried: tuple[int, int, int] | None = None
+        self._trouble: str | None = None  # code of the reported failure to apply edits
+
+    # -- entries ------------------------------------------------------------------------------------------------------
+
+    async def load(self, caller: Caller = NOBODY) -> Scratchpad:
+        """Return the scratchpad after applying edits of its file.
+
+        Edits that cannot be applied now remain in the file, which is not overwritten.
+
+        Raises:
+            StorageError: The memories cannot be read.
+        """
+        await self.apply_edits(caller)
+        self.last = await self.manager.load()
+        return self.last
+
+    async def after_change(self, caller: Caller) -> tuple[Scratchpad | None, str | None]:
+        """Return the scratchpad after a change; or None and the reason."""
+        try:
+            self.last = await self.manager.load()
+        except StorageError as error:
+            message = f"{error.message} The change is on disk; what the scratchpad shows now is not known."
+            await self._monitor.report_failure("scratchpad", error.code, message, caller)
+            return None, message
+        self._monitor.clear_failure("scratchpad")
+        return self.last, None
+
+    def drop(self, memory_ids: Collection[str]) -> None:
+        """Remove deleted memories from the last scratchpad, which answers if storage fails."""
+        self.last = self.last and self.last.without(set(memory_ids))
+
+    async def promote(self, memory_id: str, caller: Caller = NOBODY) -> Promoted:
+        """Bring a memory into the scratchpad; see `MemoryService.promote`."""
+        memory = await self._storage.get(memory_id)
+        if memory is None:
+            raise UnknownIdError(f"There is no memory {quoted(memory_id)}; nothing was promoted.")
+        await self._check_promotable(memory)
+        await self._gate.check("pin", [memory], caller)
+        before = await self.manager.load()
+        await self._storage.update(memory_id, {"promoted_at": self._clock(), "evicted_at": None})
+        pad, degraded = await self.after_change(caller)
+        after = before if pad is None else pad
+        # It is left out if it has expired, or if all places are pinned.
+        is_promoted = memory_id not in before and (pad is None or memory_id in pad)
+        evicted = _find_evicted(before, after)
+        if is_promoted:
+            await self._report_promotion(memory_id, "manual", after, evicted, caller)
+        self.schedule(caller)
+        return Promoted(memory_id, is_promoted, evicted, len(after), degraded)
+
+    async def evict(self, memory_id: str) -> None:
+        """Remove a memory from the scratchpad without deleting it; unknown IDs are ignored."""
+        with contextlib.suppress(UnknownIdError):
+            await self._storage.update(memory_id, {"evicted_at": self._clock(), "pinned": False})
+            self.schedule()
+
+    async def count_access(self, memories: Sequence[Memory], caller: Caller) -> None:
+        """Count an access for each memory, which may bring it into the scratchpad."""
+        reaching = [
+            memory.id
+            for memory in memories
+            if memory.access_count + 1 >= self.manager.promotion_threshold
+            and memory.trust != "low"
+            and (self.last is None or memory.id not in self.last)
+        ]
+        before = await self.manager.load() if reaching else None
+        await self._storage.touch([memory.id for memory in memories])
+        if before is None:
+            return
+        after, _ = await self.after_change(caller)
+        for memory_id in reaching:
+            if after is not None and memory_id in after and memory_id not in before:
+                evicted = _find_evicted(before, after)
+                await self._report_promotion(memory_id, "access_threshold", after, evicted, caller)
+        self.schedule(caller)
+
+    async def _check_promotable(self, memory: Memory) -> None:
+        """Refuse memories that a scratchpad never shows.
+
+        Raises:
+            ValidationError: It is an item, came from an untrusted source, or was replaced.
+        """
+        if memory.is_item:
+            raise ValidationError(
+                f"{memory.id} was drawn from a document or a talk and is never put into the scratchpad.",
+                code="is_item",
+                recovery="If the agent should always know it, store it in its own words.",
+            )
+        if memory.trust == "low":
+            raise ValidationError(
+                f"{memory.id} came from an untrusted source and is never put into the scratchpad.",
+                code="low_trust",
+                recovery="If the user confirms it, store it again in their words.",
+            )
+        replacement = (await self._storage.replaced_by([memory.id])).get(memory.id)
+        if replacement is not None:
+            raise ValidationError(
+                f"{memory.id} was replaced by {replacement}, so the scratchpad does not show it.",
+                code="superseded",
+                recovery=f"Promote {replacement} instead.",
+            )
+
+    async def _report_promotion(
+        self, memory_id: str, reason: str, pad: Scratchpad, evicted: str | None, caller: Caller
+    ) -> None:
+        await self._monitor.report(
+            "memory:promoted", caller, memory_id=memory_id, reason=reason, scratchpad_size=len(pad), evicted=evicted
+        )
+
+    # -- file ---------------------------------------------------------------------------------------------------------
+
+    def schedule(self, caller: Caller = NOBODY) -> None:
+        """Render the file soon; many calls in a row cost one or two renderings."""
+        self._is_stale = True
+        loop = asyncio.get_running_loop()
+        # A loop that is closed ended with its task, or is a fork's parent's.
+        self._tasks = {owner: task for owner, task in self._tasks.items() if not (owner.is_closed() or task.done())}
+        if loop not in self._tasks:
+            self._tasks[loop] = loop.create_task(self._render_until_fresh(caller))
+
+    async def apply_edits(self, caller: Caller = NOBODY, *, at_once: bool = False) -> bool:
+        """Apply a person's edits of the file.
+
+        Args:
+            caller: Session that asks for it.
+            at_once: True to wait neither for the lock nor for a program that is writing.
+
+        Returns:
+            False if edits may remain: they could not be read or applied, or another process has the lock.
+        """
+        try:
+            if not (await asyncio.to_thread(self._file.look, patience=0 if at_once else None)).saves:
+                self._trouble = None
+                return True
+        except StorageError as error:
+            await self._report_unapplied(error, caller)
+            return False
+        async with self.manager.lock.taken(0 if at_once else self._limits.edits_patience) as is_locked:
+            # Otherwise another thread or process applies them at this moment.
+            return is_locked and await self._synchronize(caller)
+
+    async def notice(self, caller: Caller = NOBODY) -> None:
+        """Apply edits if the file has changed; takes a few microseconds if not.
+
+        Edits that cannot be applied are tried again by each call, without waiting a second time.
+        """
+        current = signature(self._file.path)
+        if current != self._noticed:
+            at_once, self._tried = current == self._tried, current
+            if await self.apply_edits(caller, at_once=at_once):
+                self._noticed = current
+
+    async def settle(self) -> None:
+        """Wait for a rendering in this loop, and repeat that of a loop that ended before it."""
+        loop = asyncio.get_running_loop()
+        compactions = await self._storage.folds()
+        # The file may still show what has expired and was dropped.
+        if self._is_stale or compactions != self._compactions:
+            self._compactions = compactions
+            self.schedule()
+        while (task := self._tasks.get(loop)) and not task.done():
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _render_until_fresh(self, caller: Caller) -> None:
+        try:
+            while True:
+                async with self.manager.lock.taken(self._limits.rendering_patience) as is_locked:
+                    self._is_stale = False
+                    if not is_locked:
+                        why = "Another process holds the scratchpad."
+                        log.warning("scratchpad_not_rendered", code="busy", error=why)
+                    elif not await self._synchronize(caller):
+                        return  # unread edits must not be overwritten
+                if not self._is_stale:
+                    return
+        except asyncio.CancelledError:
+            self._is_stale = True  # its loop ends; the next settle in another loop does it
+            raise
+
+    async def _synchronize(self, caller: Caller) -> bool:
+        """Apply saved edits and render, until no save came in between; the lock is held.
+
+        Returns:
+            False if edits could not be read or applied.
+        """
+        try:
+            for _ in range(_MAX_RENDERINGS):
+                look = await asyncio.to_thread(self._file.look, remove=True)
+                for save in look.saves:
+                    await self._intake.apply(save, caller)
+                self._trouble = None
+                if await self._render(look):
+                    return True
+        except StorageError as error:
+            await self._report_unapplied(error, caller)
+            return False
+        return True  # saves come without a break: each waits for the next look, none is lost
+
+    async def _render(self, look: FolderLook) -> bool:
+        """Render the file; return False if it was saved in between."""
+        try:
+            is_rendered = await self.manager.render_over(await self.manager.load(), look.content)
+        except StorageError as error:
+            # The entries are safe in the journal, and the next change tries again.
+            log.warning("scratchpad_not_rendered", code=error.code, error=error.message)
+            await self._withdraw(look)
+            return True
+        if is_rendered:
+            self._noticed = self._file.rendered
+        return is_rendered
+
+    async def _withdraw(self, look: FolderLook) -> None:
+        """Remove a file with applied edits that could not be rendered again."""
+        if look.content is not None and any(save.path == self._file.path for save in look.saves):
+            try:
+                await asyncio.to_thread(self._file.withdraw, look.content)
+            except StorageError as error:
+                log.warning("scratchpad_not_withdrawn", code=error.code, error=error.message)
+
+    async def _report_unapplied(self, error: StorageError, caller: Caller) -> None:
+        """Report, once, that edits remain in the file; the next look tries again."""
+        before, self._trouble = self._trouble, error.code
+        if before != error.code:
+            log.warning("scratchpad_edits_not_taken_over", code=error.code, error=error.message)
+            await self._intake.report_degraded(error, error.message, caller)
+
+
+class EditIntake:
+    """Applies edits of one agent's scratchpad.yaml.
+
+    Args:
+        file: File that keeps copies of refused edits.
+        writes: Changes memories as the edits say.
+    """
+
+    def __init__(self, file: PadFile, writes: MemoryWrites) -> None:
+        self._file = file
+        self._writes = writes
+        self._find_model: Callable[[float], Caller | None] = lambda _moment: None
+
+    def attribute_edits(self, model_at: Callable[[float], Caller | None]) -> None:
+        """Distinguish a model's edits from a person's; without this all count as a person's.
+
+        Args:
+            model_at: Returns, for a moment in seconds since 1970, the model that may have saved the file then, or None.
+        """
+        self._find_model = model_at
+
+    async def apply(self, save: Save, caller: Caller) -> None:
+        """Apply each edit by itself; keep a copy of a save with refused edits."""
+        refused = await self._apply_edits(save, caller) if save.problem is None else [save.problem]
+        if refused:
+            first, name = refused[0], await asyncio.to_thread(self._file.keep_aside, save.content)
+            message = (
+                f"{len(refused)} edits of scratchpad.yaml were refused ({first.message}) The file was kept as {name}."
+                if save.problem is None
+                else f"{first.message} Your edit is kept as {name}, and the file was rendered anew."
+            )
+            log.warning("scratchpad_edit_set_aside", code=first.code, error=message)
+            await self.report_degraded(first, message, caller)
+        await asyncio.to_thread(self._file.discard, save)
+
+    async def _apply_edits(self, save: Save, caller: Caller) -> list[ValidationError]:
+        """Apply up to `MAX_EDITS` edits of a person or a model; return why others were refused."""
+        edits, model = save.edits, self._find_model(save.changed_at)
+        kind, writer = ("user", caller.as_person()) if model is None else ("assistant", model)
+        stamp = {"source": {"kind": kind, "detail": "scratchpad.yaml"}, "trust": writer.trust}
+        refused: list[ValidationError] = []
+        redacted: dict[str, None] = {}
+        changed, added = edits.changed, edits.added
+        if model is not None:  # a model pins and unpins nothing by an edit
+            changed = {memory_id: _drop_pin(change) for memory_id, change in changed.items()}
+            added = [_drop_pin(values) for values in added]
+        steps: list[Callable[[], Awaitable[object]]] = [
+            *(partial(self._writes.update, memory_id, change, writer) for memory_id, change in changed.items()),
+            *(partial(self._evict, memory_id, writer) for memory_id in edits.removed),
+            *(partial(self._writes.store, {**stamp, **values}, writer) for values in added),
+        ]
+        for step in steps[:MAX_EDITS]:
+            try:
+                redacted.update(dict.fromkeys(getattr(await step(), "redacted", ())))
+            except ValidationError as error:
+                refused.append(error)
+        refused += [
+            ValidationError(f"No more than {MAX_EDITS} edits are taken over at once.", code="too_many")
+            for _ in steps[MAX_EDITS:]
+        ]
+        if redacted:
+            what = f"Secrets were removed from an edit of scratchpad.yaml ({', '.join(redacted)})."
+            log.warning("scratchpad_edit_redacted", error=f"{what} Secrets are never stored.")
+        counts = {"changed": len(edits.changed), "added": len(edits.added), "removed": len(edits.removed)}
+        await self._writes.report("memory:scratchpad_edited", caller, **counts)
+        return refused
+
+    async def _evict(self, memory_id: str, writer: Caller) -> None:
+        if writer.trust == "low":
+            raise ValidationError("A model that has read a stranger's text takes nothing out of the scratchpad.")
+        await self._writes.evict(memory_id)
+
+    async def report_degraded(self, error: AgentMemoryError, message: str, caller: Caller) -> None:
+        """Emit an event for a failure of the scratchpad."""
+        await self._writes.report("memory:degraded", caller, component="scratchpad", code=error.code, message=message)
+
+
+def _drop_pin(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key != "pinned"}
+
+
+def _find_evicted(before: Scratchpad, after: Scratchpad) -> str | None:
+    """Return the first entry that is missing after a change, or None."""
+    return next((memory_id for memory_id in before.ids() if memory_id not in after), None)
