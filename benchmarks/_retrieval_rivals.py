@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from agent_memory.index.text_forms import cut_pieces
+from agent_memory.language.text_forms import cut_pieces
 from benchmarks._retrieval_metrics import DEPTH, Reference
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from agent_memory.capture.foreign import teammate_statements
 from agent_memory.capture.spoken import own_sentences
 from agent_memory.entities import find_mentions
 from agent_memory.entities.identifiers import find_identifiers
-from agent_memory.index.excerpts import excerpt
 from agent_memory.ingestion.summaries.quoting import quotes_of
 from agent_memory.ingestion.summaries.sentence_value import SummaryTurn
 from agent_memory.knowledge.intake.transcripts import transcript_in
@@ -24,6 +23,7 @@ from agent_memory.knowledge.passages.front_matter import read_front_matter
 from agent_memory.knowledge.passages.sections import cut_passages
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.language.conflicts import find_conflict
+from agent_memory.language.excerpts import excerpt
 from agent_memory.language.words import query_terms
 from agent_memory.memory.forget_candidates import list_names, read_ownership, read_request_ownership
 from agent_memory.redaction import SecretRedactor

@@ -9,12 +9,12 @@ from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
     from agent_memory.index.dense_index import Cosines, DenseIndex, ExactCosines, VectorSource
-    from agent_memory.index.excerpts import GAP, excerpt
     from agent_memory.index.facets import Scope
     from agent_memory.index.question import read_question
     from agent_memory.index.results import Hit, Question, Ranking, RankingSettings, Rejected, SearchLimits
     from agent_memory.index.search_index import SearchIndex
-    from agent_memory.index.text_forms import embedded_texts
+    from agent_memory.language.excerpts import GAP, excerpt
+    from agent_memory.language.text_forms import embedded_texts
     from agent_memory.language.words import query_terms
 
 __all__ = [

@@ -20,8 +20,8 @@ from agent_memory.index.facets import meeting
 from agent_memory.index.postings import Postings
 from agent_memory.index.results import UNREAD, SearchLimits, Statistics
 from agent_memory.index.scores import numpy_if_there
-from agent_memory.index.text_forms import tells_time
 from agent_memory.index.turns import NO_SESSION, Said, Standing, said_by
+from agent_memory.language.text_forms import tells_time
 from agent_memory.models import ITEM
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.embeddings import text_hash
 from agent_memory.index.document_terms import document_terms
 from agent_memory.index.row import ASKS, TELLS_TIME
-from agent_memory.index.text_forms import embedded_texts, tells_time
 from agent_memory.index.turns import said_by
+from agent_memory.language.text_forms import embedded_texts, tells_time
 
 if TYPE_CHECKING:
     from agent_memory.models import Document

@@ -19,8 +19,8 @@ from agent_memory.index.question import read_question
 from agent_memory.index.ranking import rank, rank_recent
 from agent_memory.index.results import UNREAD, IndexedDocument, Question, Ranking, RankingSettings, SearchLimits
 from agent_memory.index.talks import Talks
-from agent_memory.index.text_forms import embedded_texts
 from agent_memory.index.word_scorer import WordScorer
+from agent_memory.language.text_forms import embedded_texts
 from agent_memory.language.words import query_terms
 from agent_memory.models import DateRange, SearchFilters
 

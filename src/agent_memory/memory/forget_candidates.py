@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
-from agent_memory.index.names import capitalised_in
+from agent_memory.language.names import capitalised_in
 from agent_memory.language.words import index_terms, query_terms
 
 if TYPE_CHECKING:

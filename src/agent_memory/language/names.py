@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.index.text_forms import tells_time
+from agent_memory.language.text_forms import tells_time
 from agent_memory.language.words import index_terms
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.index import GAP, excerpt
-from agent_memory.index.text_forms import embedded_texts
+from agent_memory.language.text_forms import embedded_texts
 from agent_memory.language.words import index_terms
 
 LINES = [

@@ -6,8 +6,8 @@ import unicodedata
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.index.text_forms import embedded_texts, find_title
 from agent_memory.language.sentences import find_sentences, trim_span
+from agent_memory.language.text_forms import embedded_texts, find_title
 from agent_memory.language.words import index_terms
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_memory.index.text_forms import embedded_texts, find_title, tells_time
+from agent_memory.language.text_forms import embedded_texts, find_title, tells_time
 from agent_memory.language.words import index_terms
 
 
