@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
-    from agent_memory.memory import Caller
+    from agent_memory.memory.caller import Caller
     from agent_memory.models import Kind, ListPage, Record
     from agent_memory.store.answer import Answer
 

@@ -9,8 +9,9 @@ from enum import Enum
 from functools import update_wrapper
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
-from agent_memory.memory import Caller, open_service
+from agent_memory.memory.caller import Caller
 from agent_memory.memory.features import attach_features
+from agent_memory.memory.service import open_service
 from agent_memory.models import Listing, filters_of
 from agent_memory.settings import DEFAULT_ROOT, ServiceSettings
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from agent_memory.memory import Forgotten, Found, Stored, Updated
     from agent_memory.memory.history import Restored
+    from agent_memory.memory.results import Forgotten, Found, Stored, Updated
     from agent_memory.models import Memory as MemoryRecord
     from agent_memory.models import RecordVersion, SearchFilters
 

@@ -20,7 +20,7 @@ from agent_memory.files.lock import folder_lock
 from agent_memory.index.match_grades import STRONG_SHARE
 from agent_memory.journal import PurgeList
 from agent_memory.language.words import index_terms, query_terms
-from agent_memory.memory import NOBODY
+from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.drafts import get_observed_fields
 from agent_memory.models import CANDIDATE, Candidate, may_stand_for, to_text, utc_now
 from agent_memory.redaction import quoted
@@ -31,7 +31,9 @@ from agent_memory.store.record_storage import RecordStorage
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from agent_memory.memory import Caller, MemoryService, Stored
+    from agent_memory.memory.caller import Caller
+    from agent_memory.memory.results import Stored
+    from agent_memory.memory.service import MemoryService
     from agent_memory.models import Clock, Memory, Observation, SearchRequest
     from agent_memory.store.answer import Answer
     from agent_memory.store.cleaning import Redacted

@@ -12,8 +12,9 @@ from agent_memory.models import CANDIDATE, utc_now
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
 
-    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.memory.caller import Caller
     from agent_memory.memory.inbox import Inbox
+    from agent_memory.memory.service import MemoryService
     from agent_memory.models import Clock, Memory
     from agent_memory.settings import ServiceSettings
 

@@ -10,8 +10,9 @@ from agent_memory.memory.scratchpad_render import RenderedPad, render
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from agent_memory.memory import Caller, MemoryService
     from agent_memory.memory.briefing import SessionBriefing
+    from agent_memory.memory.caller import Caller
+    from agent_memory.memory.service import MemoryService
     from agent_memory.models import Scratchpad
     from agent_memory.settings import ScratchpadSettings
 

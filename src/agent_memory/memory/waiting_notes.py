@@ -9,9 +9,9 @@ from agent_memory.memory.search_sources import SearchSource, build_hit
 from agent_memory.models import HitOrigin, sees, utc_now
 
 if TYPE_CHECKING:
-    from agent_memory.memory import MemoryService
     from agent_memory.memory.inbox import InboxReader
     from agent_memory.memory.search_sources import WideRequest
+    from agent_memory.memory.service import MemoryService
     from agent_memory.models import Candidate, Clock, SearchResults
 
 _UNCONFIRMED = HitOrigin(is_confirmed=False)
