@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.capture.rules import read_patterns
 from agent_memory.capture.spoken import is_question, own_sentences
+from agent_memory.language.sentences import CLAUSE_END
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,13 +23,7 @@ _MOST_CHARS: Final = 40_000
 """Characters of a prompt that are read; a longer one was pasted."""
 _LONGEST: Final = 200
 """Characters of a sentence; a longer one says more than a request."""
-_CLAUSE_END: Final = re.compile(
-    r"[,;:\N{FULLWIDTH COMMA}\N{IDEOGRAPHIC COMMA}\N{FULLWIDTH SEMICOLON}\N{FULLWIDTH COLON}]"
-    r"|\s[-\N{EN DASH}\N{EM DASH}]\s"
-)
-
-
-_PIECE_END: Final = re.compile(r"[.!?\n\N{IDEOGRAPHIC FULL STOP}\N{FULLWIDTH EXCLAMATION MARK}]|" + _CLAUSE_END.pattern)
+_PIECE_END: Final = re.compile(rf"[.!?\n\u3002\uff01]|{CLAUSE_END.pattern}")
 _WORD_END: Final = r"(?:\b|(?<=['\N{RIGHT SINGLE QUOTATION MARK}]))"
 """An elided article or denial ("n'enregistre") ends in its apostrophe, directly before the next word."""
 
@@ -74,7 +69,7 @@ class _WordLists:
             return False
         if self._has("stop", sentence) or (self._has("whole", sentence) and not is_clause):
             rest = self._find("whole").sub(" ", self._find("stop").sub(" ", sentence))
-            return not self._has("deny", rest) or any(map(self._denies, _CLAUSE_END.split(rest)))
+            return not self._has("deny", rest) or any(map(self._denies, CLAUSE_END.split(rest)))
         if not self._denies(sentence):
             return False
         return self._has("talk", sentence) or (is_alone and self._has("thing", sentence))
@@ -123,7 +118,7 @@ def find_storing_request(prompt: str, agent_id: str = "") -> StoringRequest | No
 
 
 def _stops(wording: _WordLists, sentence: str, *, is_alone: bool) -> bool:
-    clause = _CLAUSE_END.split(sentence, maxsplit=1)[0]
+    clause = CLAUSE_END.split(sentence, maxsplit=1)[0]
     return wording.stops(sentence, is_clause=False, is_alone=is_alone) or (
         clause != sentence and wording.stops(clause, is_clause=True, is_alone=False)
     )

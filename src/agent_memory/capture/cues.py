@@ -1,25 +1,22 @@
 """Explicit cues that a statement should last, such as "remember".
 
-The words are the rules with a `cue` in `patterns/`. This module decides whether they are meant, and removes those that
-only ask to remember. Pure.
+The words are the rules with a `cue` in `patterns/`. This module decides whether they are meant. Pure.
 """
 
 from __future__ import annotations
 
-import functools
-import re
 from datetime import datetime, time
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.capture.rules import any_of
 from agent_memory.capture.spoken import is_question, without_quotations
+from agent_memory.language.sentences import CLAUSE_END, find_breaks
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator
 
-_CLAUSE_END: Final = re.compile(r"[,;.:!?()\u2014\u2013\uff0c\uff1b\u3002\uff1a\uff01\uff1f\u3001]|\s-\s")
 _LABELLED: Final = r"^\W*(?:(?:%s)\W*)+[:\uff1a]\W*$"
-_SEPARATORS: Final = " ,:;-\u2014\u2013\uff0c\uff1a\u3001"
 _COLONS: Final = (":", "\uff1a")
 
 
@@ -59,26 +56,12 @@ def _is_quoted(match: re.Match[str], own: str) -> bool:
 
 def _is_meant(before: str) -> bool:
     """Return True if the words before a cue let it count."""
-    clause = _CLAUSE_END.split(before)[-1]
+    clause = CLAUSE_END.split(before)[-1]
     if any(any_of("orders", key).search(clause) for key in ("denies", "supposes")):
         return False
     is_labelled = not any(colon in before for colon in _COLONS) or any_of("wishes", "labels", _LABELLED).match(before)
     is_reported = any(any_of(name, "reported").search(before) for name in ("wishes", "cues"))
     return bool(is_labelled) and not is_reported
-
-
-@functools.cache
-def _asking_words() -> re.Pattern[str]:
-    return any_of("cues", "asking", r"\W*(?:%s)")
-
-
-def strip_cue(text: str) -> str:
-    """Remove words at the beginning that only ask to remember."""
-    match = _asking_words().match(text)
-    rest = text[match.end() :].lstrip(_SEPARATORS) if match else ""
-    if not rest:
-        return text
-    return rest[0].upper() + rest[1:] if text[:1].isupper() and rest[:2].islower() else rest
 
 
 def find_end(text: str, said_at: datetime) -> datetime | None:
@@ -92,14 +75,14 @@ def find_end(text: str, said_at: datetime) -> datetime | None:
     """
     if any_of("cues", "until").search(text) is None:
         return None
-    from agent_memory.times import times_in  # its grammar is for statements with an end
-    from agent_memory.times.tense import CLAUSE_END
+    from agent_memory.times import tense, times_in  # its grammar is for statements with an end
 
     local = said_at.astimezone()
     mentions = times_in(text, local)
     if len(mentions) != 1 or mentions[0].bound != "until" or any(map(str.isalnum, text[mentions[0].end :])):
         return None
     before, day = text[: mentions[0].start], mentions[0].named[0].end_day  # "until May" may include May
-    if _CLAUSE_END.search(before) or CLAUSE_END.search(before) or not mentions[0].is_resolved or day <= local.date():
+    has_clauses = any((CLAUSE_END.search(before), tense.CLAUSE_END.search(before), *find_breaks(before)))
+    if has_clauses or not mentions[0].is_resolved or day <= local.date():
         return None
     return datetime.combine(day, time.min, local.tzinfo)

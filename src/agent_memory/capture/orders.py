@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.capture.rules import any_of, read_patterns
-from agent_memory.capture.sameness import telling_words, word_set
+from agent_memory.capture.sameness import list_telling_terms
 from agent_memory.capture.spoken import is_question, own_sentences
 from agent_memory.index import query_terms
 from agent_memory.language.message_sentences import split_sentences
@@ -69,7 +69,7 @@ def supposes(sentence: str) -> bool:
 
 def list_telling_words(text: str) -> frozenset[str]:
     """Return the telling words of a text, without the function words of any language."""
-    return frozenset(word for word in word_set(text) if len(word) > 1) - _VAGUE - _function_words()
+    return frozenset(word for word in list_telling_terms(text) if len(word) > 1) - _VAGUE - _function_words()
 
 
 def list_content_words(text: str) -> frozenset[str]:
@@ -139,7 +139,7 @@ def _says(sentence: str, claim: str) -> bool:
     theirs = [piece.strip(".:!?") for piece in _VERBATIM.findall(sentence)]
     if len(pieces) == len(theirs) == 1:  # one number alone may stand anywhere; two could change places
         sentence, claim = sentence.replace(theirs[0], " "), claim.replace(pieces[0], " ")
-    free = _free_words(word_set(_HYPHEN.sub(" ", sentence)))
+    free = _free_words(frozenset(list_telling_terms(_HYPHEN.sub(" ", sentence))))
     said, claimed = _marked(sentence, free), _marked(_any("frames").sub(" ", claim), free)
     if not claimed.words or len(claimed.words) > len(said.words):
         return False
@@ -203,7 +203,7 @@ def _marked(text: str, free: frozenset[str]) -> _Marked:
         elif _any("denies").search(piece) and _marks().fullmatch(piece):
             denied.add(len(words))
         else:
-            words += [word for word in telling_words(piece) if word not in free]
+            words += [word for word in list_telling_terms(piece) if word not in free]
     return _Marked(words, frozenset(denied), frozenset(ends))
 
 

@@ -1,18 +1,11 @@
-"""Three comparisons that find captures which repeat a known statement.
+"""Similarity of two statements. Pure.
 
-1. *Exact*. The storage asks under its lock: `get_duplicate_key` of every text that is to be stored once, and
-   `content_hash`, which also folds case and width, of what was forgotten.
-2. *Near*, `is_near_duplicate`: the same telling words in the same order, except harmless ones. Asked of what the
-   session has captured, and by the write path of the nearest memories.
-3. *Restated*, `is_restated`: half of the telling words (`_RESTATED`). Asked at the end of a turn, of what the model
-   itself stored in it: it rewords a fact, so less has to agree.
+*Near* duplicates have the same telling words in the same order, except harmless ones. A *restated* one has half of
+them: a model rewords a fact. Exact duplicates are found by `get_duplicate_key`, under the lock of a store.
 
-The loosest comes first, since what it compares with is least: restated, near in the session, exact among what was
-forgotten, near among the nearest memories, exact under the lock. A memory of low trust never covers another's.
-
-In doubt two statements are different: a repetition that is stored costs a line, a correction that is dropped leaves
-the memory wrong. So nothing that differs in a negation, a number, a version, a name of code or one of a pair of
-opposites is the same, nor anything in which a telling word is replaced, missing, or at another place.
+In doubt two statements differ: a repetition that is stored costs a line, a correction that is dropped leaves a memory
+wrong. So a negation, number, version, name of code or opposite in one of them makes them different.
+`patterns/similarity.yaml` has the words.
 """
 
 from __future__ import annotations
@@ -21,10 +14,8 @@ import functools
 import re
 import unicodedata
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.capture.cues import strip_cue
-from agent_memory.capture.rules import any_of, read_patterns
 from agent_memory.index import query_terms
 
 if TYPE_CHECKING:
@@ -40,107 +31,126 @@ _ASKING: Final = frozenset(
 _DIRECTION: Final = re.compile(r"\b(from|by|into|onto|against)\b", re.IGNORECASE)
 """No telling words; but "from A to B" is not "to A from B"."""
 
+_SEPARATORS: Final = " ,:;-\u2014\u2013\uff0c\uff1a\u3001"
 _WORD: Final = re.compile(r"[^\W_]+(?:[._:/@+-]?[^\W_]+|_)*")
 _CODE_NAME: Final = re.compile(r"\d|[^\W_]_|[a-z][A-Z]|[^\W\d][./:@][^\W\d]")
 _NEGATED_VERB: Final = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 
 
-def telling_words(text: str) -> list[str]:
-    """Return the telling words of `text` in their order, stemmed; pairs of characters where a script has no spaces."""
+@functools.cache
+def _load_words() -> dict[str, Any]:
+    from agent_memory.yaml_reading import load_patterns  # 15 ms that a session without a comparison does not pay
+
+    return load_patterns("agent_memory.language", "similarity")
+
+
+def list_telling_terms(text: str) -> list[str]:
+    """List the terms of a text in order, without words of asking."""
     return [term for term in query_terms(text) if term not in _ASKING]
 
 
-def word_set(text: str) -> frozenset[str]:
-    """Return the telling words of `text`, each once."""
-    return frozenset(telling_words(text))
+@functools.cache
+def _compile_asking() -> re.Pattern[str]:
+    return re.compile(rf"\W*(?:{'|'.join(_load_words()['asking'])})", re.IGNORECASE)
 
 
-def is_near_duplicate(one: str, other: str) -> bool:
+def strip_cue(text: str) -> str:
+    """Remove words at the beginning that only ask to remember."""
+    match = _compile_asking().match(text)
+    rest = text[match.end() :].lstrip(_SEPARATORS) if match else ""
+    if not rest:
+        return text
+    return rest[0].upper() + rest[1:] if text[:1].isupper() and rest[:2].islower() else rest
+
+
+def is_near_duplicate(text: str, other_text: str) -> bool:
     """Return True if both have the same telling words in order."""
-    if differ_in_meaning(one, other):
+    if differ_in_meaning(text, other_text):
         return False
-    first = _sequence(one)
-    return first == _sequence(other) if first else one.strip() == other.strip()
+    terms = _list_compared_terms(text)
+    return terms == _list_compared_terms(other_text) if terms else text.strip() == other_text.strip()
 
 
-def _sequence(text: str) -> list[str]:
-    """Return the telling words of `text` in their order, and the words that give a direction."""
-    ends = any_of("opposites", "harmless_ends", r"(?-i:(?:%s)+\W*$)")
-    pieces = _DIRECTION.split(ends.sub("", strip_cue(text.strip())))
+def _list_compared_terms(text: str) -> list[str]:
+    """List the telling terms of a text and its words of direction, in order."""
+    pieces = _DIRECTION.split(_compile_ends().sub("", strip_cue(text.strip())))
     terms = (
         term for piece in pieces for term in ([piece.lower()] if _DIRECTION.fullmatch(piece) else query_terms(piece))
     )
-    return [term for term in terms if term not in _harmless()]
+    return [term for term in terms if term not in _list_harmless_terms()]
+
+
+@functools.cache
+def _compile_ends() -> re.Pattern[str]:
+    return re.compile(rf"(?:{'|'.join(_load_words()['harmless_ends'])})+\W*$")
 
 
 @functools.cache
 def get_harmless_words() -> frozenset[str]:
     """Return words that change no meaning, such as "now"."""
-    return frozenset(" ".join(read_patterns("opposites")["harmless"]).split())
+    return frozenset(" ".join(_load_words()["harmless"]).split())
 
 
 @functools.cache
-def _harmless() -> frozenset[str]:
-    """Return the words that a repetition may have more or less than what it repeats."""
+def _list_harmless_terms() -> frozenset[str]:
+    """Return the terms that a repetition may add or lack."""
     return _ASKING.union(query_terms(" ".join(get_harmless_words())))
 
 
 def is_restated(content: str, stored: Sequence[str]) -> bool:
     """Return True if memories stored in this turn say `content`."""
-    words = word_set(content)
-    others = [(text, other) for text in stored if (other := word_set(text))]
-    if not words:
+    terms = frozenset(list_telling_terms(content))
+    terms_of = {text: words for text in stored if (words := frozenset(list_telling_terms(text)))}
+    if not terms:
         return False
     if any(
-        len(words & other) >= _RESTATED * min(len(words), len(other)) and _keeps_meaning(content, text)
-        for text, other in others
+        len(terms & words) >= _RESTATED * min(len(terms), len(words)) and _has_meaning(text, content)
+        for text, words in terms_of.items()
     ):
         return True
-    together = frozenset[str]().union(*(other for _, other in others))
-    return len(words & together) >= _RESTATED * len(words) and _keeps_meaning(
-        content, " ".join(text for text, _ in others)
-    )
+    together = frozenset[str]().union(*terms_of.values())
+    return len(terms & together) >= _RESTATED * len(terms) and _has_meaning(" ".join(terms_of), content)
 
 
-def differ_in_meaning(one: str, other: str) -> bool:
+def differ_in_meaning(text: str, other_text: str) -> bool:
     """Return True if two texts differ in a word that changes meaning.
 
     Such words are negations, numbers, versions, names of code, and opposites.
     """
-    return _turning(one) != _turning(other)
+    return _count_turning_words(text) != _count_turning_words(other_text)
 
 
-def _keeps_meaning(content: str, stored: str) -> bool:
-    """Return True if `stored` keeps numbers, names and negation of `content`.
+def _has_meaning(stored: str, content: str) -> bool:
+    """Return True if `stored` has numbers, names and negation of `content`.
 
     Other than a repetition it may say more, and say "never" where the user said "do not".
     """
-    mine, theirs = _turning(content), _turning(stored)
-    if mine.keys().isdisjoint(_opposites()[2]) != theirs.keys().isdisjoint(_opposites()[2]):
+    words, stored_words = _count_turning_words(content), _count_turning_words(stored)
+    if words.keys().isdisjoint(_load_opposites()[2]) != stored_words.keys().isdisjoint(_load_opposites()[2]):
         return False
-    return all(word in theirs for word in mine if _CODE_NAME.search(word))
+    return all(word in stored_words for word in words if _CODE_NAME.search(word))
 
 
-def _turning(text: str) -> Counter[str]:
-    """Return what in `text` its meaning hangs on: negations, opposites, numbers, names of code, each counted."""
-    words, parts, _ = _opposites()
+def _count_turning_words(text: str) -> Counter[str]:
+    """Count negations, opposites, numbers and names of code."""
+    words, parts, _ = _load_opposites()
     text = unicodedata.normalize("NFKC", text)
-    found = Counter({"not": len(_NEGATED_VERB.findall(text))})
+    counts = Counter({"not": len(_NEGATED_VERB.findall(text))})
     for word in _WORD.findall(text):
         folded = word.casefold()
         if _CODE_NAME.search(word):
-            found[word] += 1
+            counts[word] += 1
         elif folded in words:
-            found[folded] += 1
+            counts[folded] += 1
     if not text.isascii():
-        found.update(parts.findall(text))
-    return +found
+        counts.update(parts.findall(text))
+    return +counts
 
 
 @functools.cache
-def _opposites() -> tuple[frozenset[str], re.Pattern[str], frozenset[str]]:
-    """Return the words, the parts of words in scripts without spaces, and which of both negate."""
-    data = read_patterns("opposites")
+def _load_opposites() -> tuple[frozenset[str], re.Pattern[str], frozenset[str]]:
+    """Return words, parts of words in scripts without spaces, and negations."""
+    data = _load_words()
     parts = sorted(data["negating_parts"] + data["turning_parts"], key=len, reverse=True)
     negating = {word for group in data["negating"] for word in group}
     turning = {word for group in data["turning"] for word in group}

@@ -13,7 +13,6 @@ from datetime import date, timedelta
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.capture.cues import strip_cue
 from agent_memory.capture.orders import (
     CLAUSE,
     UNSPACED,
@@ -26,7 +25,7 @@ from agent_memory.capture.orders import (
 )
 from agent_memory.capture.pasted import SELF
 from agent_memory.capture.rules import any_of
-from agent_memory.capture.sameness import get_harmless_words
+from agent_memory.capture.sameness import get_harmless_words, strip_cue
 from agent_memory.capture.spoken import own_sentences
 from agent_memory.index import query_terms
 from agent_memory.language.words import stem

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from agent_memory.capture.rules import any_of, read_patterns
 from agent_memory.capture.spoken import is_question, own_sentences
+from agent_memory.language.sentences import CLAUSE_END
 
 _LEFT: Final = r"(?<![0-9A-Za-z_\u00c0-\u024f/\\@.#:~-])"
 _RIGHT: Final = r"(?![0-9A-Za-z_\u00c0-\u024f/\\@-]|['\u2019]|[.:][0-9A-Za-z\\/])"
@@ -27,7 +28,6 @@ _PRINTED: Final = (
     r"(?:[\s,]+(?:please|now|thanks))*[\s.!]*"
 )
 """The phrase that tools and pages print, with nothing else in its sentence."""
-_CLAUSE_ENDS: Final = re.compile(r"(?<=[?\uff1f])|[,.;:!\uff0c\u3002\u3001\uff01]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def _is_meant(language: _Language, sentence: str, match: re.Match[str], *, is_li
     if any_of("wishes", "labels", _LABELLED).search(before) is None and (":" in before or "\uff1a" in before):
         return False
     begins = max((found.end() for found in any_of("wishes", "new_clause").finditer(before)), default=0)
-    rest = _CLAUSE_ENDS.split(after, maxsplit=1)[0]
+    rest = CLAUSE_END.split(after, maxsplit=1)[0]
     if is_question(rest if is_literal else after) and not language.request.search(sentence):
         return False
     if language.denied.search(before[begins:]):

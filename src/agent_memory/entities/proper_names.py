@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.entities.spans import SpanSet
+from agent_memory.language.languages import guess_languages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,6 @@ _DATE: Final = re.compile(
 )
 _ACRONYM: Final = re.compile(r"[\W\dA-Z]+s?")
 _PROGRAM_TEXT: Final = re.compile(r"[(_=]|::|\.\w")
-_GERMAN: Final = re.compile(r"\b(?:der|die|das|dem|den|und|ist|nicht|ein|eine|einen|auf|mit|für|im|zum|zur|wir|ich)\b")
 _MOST_WORDS: Final = 8
 
 
@@ -67,7 +67,7 @@ def find_runs(prose: str) -> Iterator[CapitalizedRun]:
 
     A language that capitalizes all nouns has none.
     """
-    if len(_GERMAN.findall(prose)) > 1:
+    if "de" in guess_languages(prose):
         return
     prose = _HEADING.sub(lambda match: " " * len(match[0]), prose)
     titles = SpanSet()

@@ -1,4 +1,4 @@
-"""Sentences of a text, and words of time. Takes time in proportion to the text. Pure."""
+"""Sentences and clauses of a text, and words of time. Takes time in proportion to the text. Pure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+CLAUSE_END: Final = re.compile(r"[,;:()\u2014\u3001\uff0c\uff1b\uff1a]|\s[-\u2013]\s")
+"""Mark between two clauses of a sentence."""
 MAX_CHARS: Final = 1_000
 """Characters of a sentence; a longer run is cut, at a space if it has one."""
 

@@ -39,6 +39,8 @@ def test_find_mentions_name_counts_more_if_repeated() -> None:
         "the mom of Mom",
         "DO NOT run `git commit` in Bash(x) or in Foo_bar",
         "Ich habe gestern die Datenbank auf den neuen Server umgezogen, weil der Speicher voll war.",
+        "Der Dienst merkt sich nichts nach dem Neustart.",
+        "Wir nutzen es für Rechnungen",
         "",
         " \n ",
     ],
@@ -53,6 +55,7 @@ def test_find_mentions_ordinary_sentences_name_nothing(text: str) -> None:
         ('I loved "Becoming Nicole" a lot', "Becoming Nicole"),
         ("we saw the Cliffs of Moher today", "Cliffs of Moher"),
         ("it plays at São Paulo tonight", "São Paulo"),
+        ("so much was done by Ann", "Ann"),
         ("a visit to Jack's Wife Freda, then home", "Jack's Wife Freda"),
     ],
 )
