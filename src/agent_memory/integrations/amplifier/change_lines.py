@@ -47,7 +47,7 @@ _MAX_LISTED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryEvent:
+class ChangeEvent:
     """Change of a memory that the user is to see.
 
     Attributes:
@@ -101,7 +101,7 @@ class ChangeLines:
     def __init__(self, coordinator: Any, session: LinesSession) -> None:
         self._coordinator, self._session = coordinator, session
         self.drain: Callable[[], Awaitable[None]] | None = None
-        self._events: list[MemoryEvent] = []
+        self._events: list[ChangeEvent] = []
         self._user_lines: list[str] = []
         self._model_lines: list[str] = []
         self._turn_lines: tuple[str, ...] = ()
@@ -131,7 +131,7 @@ class ChangeLines:
         self._changed_at[data["memory_id"]] = str(data.get("timestamp"))
         if self._is_undoing:
             return
-        self._events.append(MemoryEvent(event, data["memory_id"], memory))
+        self._events.append(ChangeEvent(event, data["memory_id"], memory))
         if has_display(self._coordinator):
             self._background.run(self.flush())
 
@@ -212,16 +212,16 @@ class ChangeLines:
         if service is not None and (waiting := await count_waiting(service)):
             self.add(f"{describe_waiting(waiting)}. {hint}")
 
-    async def _drop_deleted(self, events: list[MemoryEvent]) -> list[MemoryEvent]:
+    async def _drop_deleted(self, events: list[ChangeEvent]) -> list[ChangeEvent]:
         """Return events without those of memories deleted meanwhile."""
         ids = [event.memory_id for event in events if event.memory is not None]
         service = await self._session.service() if ids else None
         texts = await service.storage.texts_of(ids) if service is not None else {}
         return [event for event in events if event.memory is None or event.memory_id in texts]
 
-    async def _render(self, events: Sequence[MemoryEvent]) -> None:
+    async def _render(self, events: Sequence[ChangeEvent]) -> None:
         """Add the lines of events."""
-        by_verb: dict[str, list[MemoryEvent]] = {}
+        by_verb: dict[str, list[ChangeEvent]] = {}
         for event in events:
             by_verb.setdefault(_VERBS[event.name], []).append(event)
         for verb, group in by_verb.items():
@@ -231,7 +231,7 @@ class ChangeLines:
             for event in group:
                 await self._render_event(verb, event)
 
-    async def _render_event(self, verb: str, event: MemoryEvent) -> None:
+    async def _render_event(self, verb: str, event: ChangeEvent) -> None:
         if event.memory is not None and event.name != "memory:captured" and not event.memory.supersedes:
             self.add(f"{verb}: {_quote(event.memory)} {_UNDO}")
             return
