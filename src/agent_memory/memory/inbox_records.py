@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import Field
 
-from agent_memory.models.clock import UtcDatetime  # noqa: TC001 - pydantic resolves it
+from agent_memory.models.clock import UtcDatetime
 from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind
 from agent_memory.models.memory import Memory, MemoryId

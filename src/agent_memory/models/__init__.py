@@ -70,7 +70,6 @@ if TYPE_CHECKING:
         StageFailure,
         Topic,
     )
-    from agent_memory.models.listing import ANY_STATE, Listing, ListOrder, ListPage, RecordCounts, RecordState
     from agent_memory.models.memory import (
         CATEGORIES,
         CHOSEN_NAMES,
@@ -111,15 +110,16 @@ if TYPE_CHECKING:
         SourceKind,
         Surroundings,
         Trust,
+        encode_datetimes,
         group_facets,
         is_told,
         listed_as,
         may_stand_for,
         offered_fields,
         offered_values,
-        record_of,
         rests_on,
     )
+    from agent_memory.models.record_lists import ANY_STATE, Listing, ListOrder, ListPage, RecordCounts, RecordState
     from agent_memory.models.search import (
         EVERYTHING,
         HIT_KINDS,
@@ -265,6 +265,7 @@ __all__ = [
     "content_mark",
     "derived_id",
     "describe",
+    "encode_datetimes",
     "filters_of",
     "flatten",
     "from_seconds",
@@ -286,7 +287,6 @@ __all__ = [
     "offered_fields",
     "offered_values",
     "parse_bound",
-    "record_of",
     "rests_on",
     "sees",
     "to_own_zone",

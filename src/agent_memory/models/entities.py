@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from agent_memory.models.clock import UtcDatetime  # noqa: TC001 - pydantic reads it
+from agent_memory.models.clock import UtcDatetime
 from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind, R
-from agent_memory.models.knowledge import Name  # noqa: TC001 - pydantic reads it
+from agent_memory.models.knowledge import Name
 from agent_memory.models.record import MAX_GROUP_CHARS, IdOf, Record, group_facets
 from agent_memory.models.text import check_text
 

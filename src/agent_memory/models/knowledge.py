@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from pydantic import Field, field_validator
 from pydantic_core.core_schema import str_schema
 
-from agent_memory.models.clock import UtcDatetime  # noqa: TC001 - pydantic reads it
+from agent_memory.models.clock import UtcDatetime
 from agent_memory.models.identifiers import new_id
 from agent_memory.models.kind import Kind
 from agent_memory.models.record import MAX_GROUP_CHARS, IdOf, Record, RecordId, ValueModel, group_facets
-from agent_memory.models.text import check_text
+from agent_memory.models.text import check_content, check_text
 
 if TYPE_CHECKING:
     import pydantic
@@ -60,12 +60,7 @@ class IngestedText(Record):
     chars: int = Field(default=0, ge=0, le=MAX_TEXT_CHARS)
     group: str = Field(default="", max_length=MAX_GROUP_CHARS)
 
-    @field_validator("content")
-    @classmethod
-    def _check_content(cls, content: str) -> str:
-        if not check_text(content).strip():
-            raise ValueError("content is only white space")
-        return content
+    _check_content = field_validator("content")(check_content)
 
     @property
     def facets(self) -> tuple[Facet, ...]:

@@ -21,7 +21,7 @@ from agent_memory.models.record import (
     may_stand_for,
     offered_values,
 )
-from agent_memory.models.text import check_text, visible
+from agent_memory.models.text import check_content, check_text, flatten
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -88,14 +88,9 @@ class Memory(Record):
     @field_validator("project")
     @classmethod
     def _clean_project(cls, name: str) -> str:
-        return " ".join(visible(check_text(name)).split())
+        return flatten(check_text(name))
 
-    @field_validator("content")
-    @classmethod
-    def _check_content(cls, content: str) -> str:
-        if not check_text(content).strip():
-            raise ValueError("content is only white space")
-        return content
+    _check_content = field_validator("content")(check_content)
 
     @property
     def facets(self) -> tuple[Facet, ...]:

@@ -292,7 +292,7 @@ class Record(ValueModel):
 
     def to_record(self) -> dict[str, Any]:
         """Return the journal's `data`: plain JSON without agent, ID and default values."""
-        return record_of(
+        return encode_datetimes(
             self.model_dump(exclude={"agent_id", "id"}, exclude_defaults=True) | {"timestamp": self.timestamp}
         )
 
@@ -342,7 +342,7 @@ class Record(ValueModel):
         return *[("tag", tag) for tag in self.tags], *([ITEM] if self.is_item else ())
 
 
-def record_of(values: dict[str, Any]) -> dict[str, Any]:
+def encode_datetimes(values: dict[str, Any]) -> dict[str, Any]:
     """Return values with datetimes as ISO 8601 text, the journal's form."""
     return {key: to_text(value) if isinstance(value, datetime) else value for key, value in values.items()}
 

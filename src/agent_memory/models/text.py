@@ -67,6 +67,17 @@ def check_text(text: str, what: str = "content") -> str:
     return text
 
 
+def check_content(content: str) -> str:
+    """Return a record's content that is acceptable and not only white space.
+
+    Raises:
+        ValueError: It is only white space, or `check_text` refuses it.
+    """
+    if not check_text(content).strip():
+        raise ValueError("content is only white space")
+    return content
+
+
 def get_duplicate_key(text: str) -> str:
     """Return the form of a text by which duplicates are equal.
 

@@ -15,6 +15,7 @@ import pydantic
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from agent_memory.models import check_agent_id
+from agent_memory.models.record import Fraction
 from agent_memory.settings.installation import EMBEDDERS_GROUP, find_entry_points
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 Positive = Annotated[int, Field(gt=0)]
 Rate = Annotated[float, Field(ge=0, le=10, allow_inf_nan=False)]
-Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class Settings(BaseModel):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import ConflictError, UnknownIdError, ValidationError
 from agent_memory.journal import Change
-from agent_memory.models import IDENTITY, Record, Trace, record_of
+from agent_memory.models import IDENTITY, Record, Trace, encode_datetimes
 from agent_memory.redaction import quoted, shortened
 from agent_memory.store.cleaning import validated
 from agent_memory.store.replacements import circle
@@ -270,4 +270,4 @@ def overlaid(record: R, changes: Mapping[str, Any]) -> R:
 def _difference(before: R, after: R) -> dict[str, Any]:
     """Return the patch that leads from one to the other: None removes a field, which then has its default."""
     old, new = before.to_record(), after.to_record()
-    return record_of({key: new.get(key) for key in old.keys() | new.keys() if old.get(key) != new.get(key)})
+    return encode_datetimes({key: new.get(key) for key in old.keys() | new.keys() if old.get(key) != new.get(key)})
