@@ -165,6 +165,10 @@ class TextEmbeddings(Protocol):
         """True if there is an embedder."""
 
     @property
+    def is_remote(self) -> bool:
+        """True if the embedder waits for a network."""
+
+    @property
     def is_ready(self) -> bool:
         """True if queries can be embedded."""
 

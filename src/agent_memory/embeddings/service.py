@@ -98,6 +98,11 @@ class EmbeddingService(Generic[IndexT]):
         return float(getattr(self._embedder, "cost", 0.0))
 
     @property
+    def is_remote(self) -> bool:
+        """True if the embedder waits for a network."""
+        return self._worker is not None and self._worker.is_remote
+
+    @property
     def is_ready(self) -> bool:
         """Whether the model is loaded."""
         return self._worker is not None and self._worker.ready

@@ -16,7 +16,9 @@ _SPARE: Final = 2
 
 
 def alike(store: Store[R], text: str, count: int, *, most_unread: int | None = None) -> list[R] | None:
-    """Return the valid records that share most with a text by their words, best first.
+    """Return valid records that share most words with a text.
+
+    Best first.
 
     Args:
         store: Records to compare with.

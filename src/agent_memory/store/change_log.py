@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class FileLog:
-    """A `ChangeLog` in an agent's folder: the lock lets one writer in at a time.
+    """A `ChangeLog` in an agent's folder, for one writer at a time.
 
     Args:
         kind: Kind of the records. A compaction reads them and those of the other kinds in the journal; lines of unknown
@@ -178,7 +178,7 @@ class FileLog:
 
 
 def _sealed_seq(folder: AgentFolder, kind: str) -> int:
-    """Return the number of the last change that is sealed in segments; 0 where none is known."""
+    """Return the number of the last sealed change, or 0."""
     listed = read_json(folder.segments(kind) / SEGMENTS) or {}
     seq = ((listed.get("notes") or {}).get("place") or {}).get("seq")
     return seq if isinstance(seq, int) else 0

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Files(Generic[R]):
-    """The files of the records of one kind of an agent, and how they are searched.
+    """Files of one agent's records of one kind.
 
     Attributes:
         kind: Kind of the records.
@@ -60,7 +60,7 @@ class Files(Generic[R]):
     patience: float | None = None
 
     def __post_init__(self) -> None:
-        """Have whoever opens a file of this folder look for the key where the settings say."""
+        """Look for the key of this folder where the settings say."""
         take_keys_from(self.folder.path.parent, self.settings.encryption)
 
     def backend(self, opening: Callable[[Any], Store[R]] | None = None) -> Backend[R]:
@@ -82,13 +82,16 @@ class Files(Generic[R]):
         )
 
     def open(self, storage: Any) -> Store[R]:
-        """Open the records, to be searched in this process: what is sealed, and what the journal has after that."""
+        """Open the records, to be searched in this process.
+
+        They are in segments, and after these in the journal.
+        """
         return self.open_segments(self.embeddings(DenseIndex), storage.worker)[0]
 
     def open_segments(
         self, embeddings: EmbeddingService[Any], worker: Worker, *, whole: bool = False
     ) -> tuple[Store[R], Sealing[R]]:
-        """Return the records, and what seals them.
+        """Return the open records and their sealing.
 
         Args:
             embeddings: Vectors of their texts.
@@ -115,20 +118,29 @@ class Files(Generic[R]):
         return FileLog(self.kind, self.folder, self.clock, self.grace, self.settings.lock_timeout)
 
     def embeddings(self, make_index: Callable[[EmbeddingWorker], IndexT]) -> EmbeddingService[IndexT]:
-        """Return the embeddings of the records; what the folder's other journals need of the cache stays there."""
+        """Return the embeddings of the records.
+
+        What the folder's other journals need stays in the cache.
+        """
         others = partial(hashes_elsewhere, self.folder, self.kind)
         key = partial(key_for, self.folder.path)
         return EmbeddingService(self.settings, self.folder.vectors, make_index, self.embedder, others, key)
 
 
 def ranking_of(settings: ServiceSettings) -> RankingSettings:
-    """Return the ranking that `settings` ask for; what they leave open is as measured."""
+    """Return the ranking that `settings` ask for.
+
+    What they leave open is as measured.
+    """
     asked = {each.name: getattr(settings, each.name, None) for each in fields(RankingSettings)}
     return RankingSettings(**{name: value for name, value in asked.items() if value is not None})
 
 
 def _opening_of(files: Files[R], embeddings: EmbeddingService[Any]) -> Opening[R]:
-    """Return how segments are opened; loads numpy, which a start without segments does not pay for."""
+    """Return the opener of segments; loads numpy.
+
+    A start without segments does not pay for that.
+    """
     from agent_memory.store.segment_opener import Opening
 
     return Opening(files.kind, files.folder, embeddings, ranking_of(files.settings))

@@ -31,18 +31,27 @@ Decide = Callable[[], tuple[list["Change"], T]]
 
 
 class ChangeLog(Protocol):
-    """The changes of one agent's records, in order. For one thread, except where a method says otherwise."""
+    """The changes of one agent's records, in order.
+
+    For one thread, except where a method says otherwise.
+    """
 
     @property
     def watermark(self) -> tuple[str, int]:
-        """Generation and number of the last change that was read; the number is 0 before the first."""
+        """Generation and number of the last change read.
+
+        The number is 0 before the first.
+        """
 
     @property
     def rewritten(self) -> int:
         """How often another program was found to have rewritten the changes."""
 
     def looks_like(self) -> object:
-        """Return a value that differs after each write, without reading; None where only `poll` shows that."""
+        """Return a value that differs after each write, without reading.
+
+        None where only `poll` shows a write.
+        """
 
     def poll(self, *, thorough: bool = False) -> Update:
         """Return what is new since the last call.
@@ -55,7 +64,9 @@ class ChangeLog(Protocol):
         """
 
     def hold(self, wait: float) -> AbstractContextManager[None]:
-        """Keep other writers out for the length of a block, so that `commit` need not wait; any thread may enter it.
+        """Keep other writers out for the length of a block.
+
+        Then `commit` need not wait. Any thread may enter it.
 
         Args:
             wait: Seconds to wait for another writer; 0 to try once.
@@ -66,7 +77,9 @@ class ChangeLog(Protocol):
         """
 
     def commit(self, absorb: Absorb, decide: Decide[T]) -> tuple[T, Settle]:
-        """Read what is new, decide, and make the changes as one; no other writer's come in between.
+        """Read what is new, decide, and make the changes as one.
+
+        No other writer's changes come in between.
 
         Returns:
             The answer, and what makes durable what was written or read; see `Store.take_settle`.
@@ -79,7 +92,9 @@ class ChangeLog(Protocol):
         """Return True if a compaction is worth its time now."""
 
     def compacting(self, grace: timedelta | None = None) -> AbstractContextManager[Callable[[Absorb], bool]]:
-        """Prepare, in any thread, to drop what was forgotten or replaced longer ago than `grace`.
+        """Prepare to drop texts forgotten longer ago than `grace`.
+
+        Replaced ones, too. Any thread may enter the block.
 
         Args:
             grace: Age of what is dropped; the log's own time when omitted.
@@ -94,7 +109,9 @@ class ChangeLog(Protocol):
         """
 
     def naming(self, record_ids: Collection[str] | None) -> list[Entry]:
-        """Return at least all entries about some records, in order; None asks for the deleted ones.
+        """Return at least all entries about some records, in order.
+
+        None asks for the deleted ones.
 
         Raises:
             UnsupportedError: This log keeps no past.
@@ -102,10 +119,13 @@ class ChangeLog(Protocol):
         """
 
     def report(self) -> tuple[list[str], list[str]]:
-        """Return what is wrong, and what else a person should know, a sentence each."""
+        """Return problems and notes, a sentence each."""
 
     def note_current(self, count: int) -> None:
-        """Record, at the end of a session, the current journal and its number of records; never raises."""
+        """Record the journal and its number of records; never raises.
+
+        Called at the end of a session.
+        """
 
     def keep_lost(self, records: Mapping[str, Mapping[str, Any]]) -> object:
         """Write down records that another program removed.
@@ -134,13 +154,13 @@ class IndexUpkeep(Protocol):
         """
 
     def after_compaction(self) -> None:
-        """Remove what was made of texts that the log no longer has. Blocking."""
+        """Remove derived data of texts that were purged. Blocking."""
 
     def describe(self) -> tuple[dict[str, Any], list[Trouble]]:
-        """Return what a report of health also says, and what does not work as it could."""
+        """Return a part of the health report, and what does not work."""
 
     async def rollback(self) -> bool:
-        """Answer from the files alone again; return True if searches did not before.
+        """Answer from the files alone; return True if that is new.
 
         Raises:
             StorageError: Nothing has changed.

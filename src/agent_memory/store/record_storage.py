@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from datetime import timedelta
 from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final, Generic
 
-from agent_memory.errors import UnsupportedError, ValidationError
+from agent_memory.errors import UnsupportedError
 from agent_memory.index import Question
 from agent_memory.models import check_id, check_limit, check_texts
 from agent_memory.models.kind import R
@@ -77,7 +76,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
             upkeep.look_after(is_changed=False)
         await self._get_ready(request)
         question = None
-        if self._is_open and self.opened.embeddings.is_ready:
+        if self._is_open and self.opened.embeddings.is_remote and self.opened.embeddings.is_ready:
             parsed = await self._run(lambda store: store.parse_question(request))
             question = await asyncio.to_thread(self.opened.index.embed_question, parsed)
         return await self._run(lambda store: store.search(request, question, keeps))
@@ -92,7 +91,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
             await self.prepare(patience)
 
     async def nearest(self, vector: Vector, request: SearchRequest) -> list[tuple[R, float]]:
-        """Return the records nearest to a vector of the storage's own embedder, with their cosines, best first.
+        """Return the records nearest to a vector with cosines, best first.
 
         Args:
             vector: Shape (dimension,), of length 1.
@@ -106,7 +105,9 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return sorted(similarities, key=itemgetter(1), reverse=True)
 
     async def alike(self, text: str, count: int, *, at_once: bool = False) -> list[R] | None:
-        """Return the valid records that share most with a text by their words, best first.
+        """Return valid records that share most words with a text.
+
+        Best first.
 
         Args:
             text: Text to compare with.
@@ -119,25 +120,11 @@ class RecordStorage(StorageEdge[R], Generic[R]):
             pass  # in portions, so that other calls get in between
         return await self._run(lambda store: alike(store, text, count))
 
-    async def prepare(self, patience: float | None = None) -> bool:
-        """Get ready to search, by embeddings too where there is an embedder; return True if searches are hybrid now.
-
-        Args:
-            patience: Seconds to wait at most; None waits until every record has its vector.
-        """
-        await self._read_all()
-        is_ready = await self.opened.embeddings.ready(patience)
-        if (upkeep := self._upkeep) is not None:
-            upkeep.look_after(is_changed=False)
-        return is_ready
-
-    async def _read_all(self) -> None:
-        """Index the words of all records in batches, between other calls."""
-        while not await self._look(lambda _: self.opened.warm(WARM_AT_ONCE)):
-            pass
-
     async def vectors_of(self, texts: Sequence[str]) -> Matrix | None:
-        """Return a unit vector for each text, by the embedder of the records; None where there is none or it fails."""
+        """Return a unit vector for each text, None without embedder.
+
+        None also if the embedder fails.
+        """
         await self._look(lambda _: None)
         return await asyncio.to_thread(self.opened.embeddings.embedded, texts)
 
@@ -164,7 +151,9 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         )
 
     async def store_many(self, memories: Sequence[R | Redacted[R]]) -> None:
-        """Store memories that are not known yet, as one change; what they supersede need not be known.
+        """Store unknown memories as one change.
+
+        What they supersede need not be known.
 
         For restoring what was stored once: all of them are known afterwards, or none. A server takes some hundred at
         most: they travel in one request.
@@ -180,7 +169,9 @@ class RecordStorage(StorageEdge[R], Generic[R]):
     async def update(
         self, memory_id: str, changes: Mapping[str, Any] | Redacted[dict[str, Any]], *, expect_seq: int | None = None
     ) -> R:
-        """Change fields of a record; None gives a field its default again. Returns the record as it is now.
+        """Change fields of a record and return the record.
+
+        None gives a field its default again.
 
         Args:
             memory_id: ID of the record.
@@ -226,7 +217,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         )
 
     async def delete(self, memory_id: str) -> R:
-        """Forget a record, together with the older versions that it replaced, and return it.
+        """Forget a record and the versions it replaced; return it.
 
         Without them, forgetting a person's address would bring back the previous one.
 
@@ -261,7 +252,9 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return records
 
     async def move_out(self, records: Sequence[R], to: str, *, whole: bool = True) -> list[str]:
-        """Take records out that another journal of the folder has as they are; that is no forgetting.
+        """Take out records that another journal of the folder has.
+
+        That is no forgetting.
 
         One that is not here exactly as it is given stays.
 
@@ -288,7 +281,10 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         await self._write(lambda store, _: store.change(lambda state: to_touch(state, memory_ids)), is_indexed=False)
 
     async def add_traces(self, traces: Sequence[Trace]) -> int:
-        """Add traces of records that are neither here nor have one; return how many were added."""
+        """Add traces of unknown records; return how many were added.
+
+        A record that is here or has a trace gets none.
+        """
         if not traces:
             return 0
         return await self._write(
@@ -308,7 +304,10 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return await self._look(lambda state: dict(_iter_known(state, record_ids)))
 
     async def valid_among(self, record_ids: Collection[str]) -> dict[str, R]:
-        """Return the records among some IDs that are known and neither expired nor superseded."""
+        """Return the valid records among some IDs.
+
+        Valid is what is neither expired nor superseded.
+        """
         check_texts(record_ids, "ids")
         now = self._clock()
         return await self._look(
@@ -318,7 +317,10 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         )
 
     async def texts_of(self, record_ids: Collection[str]) -> dict[str, str]:
-        """Return the texts of the known records among some IDs, superseded and expired ones too."""
+        """Return the texts of the known records among some IDs.
+
+        Superseded and expired ones too.
+        """
         check_texts(record_ids, "ids")
         text_of = self.kind.text_of
         return await self._look(
@@ -331,7 +333,9 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return await self._look(lambda state: state.latest(limit, self._clock()))
 
     async def recent(self, order: Order) -> list[R]:
-        """Return what a scratchpad is chosen from, in the order of storing; more than that does no harm.
+        """Return candidates for a scratchpad, in the order of storing.
+
+        More than are needed does no harm.
 
         Args:
             order: The scratchpad's rule. All pinned records that it admits are wanted, and as many of the others, by
@@ -340,7 +344,9 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return await self.worker.run_shared(("recent", order), lambda: self._shown.recent(self.opened, order))
 
     async def still_true(self, shown: Sequence[R]) -> bool:
-        """Return True if records that were shown may be shown on, after changes by any process.
+        """Return True if shown records may be shown on.
+
+        Changes by any process count.
 
         False once one of them was forgotten, replaced or reworded, has expired, or is no longer trusted.
         """
@@ -349,7 +355,10 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return await self._run(lambda store: self._shown.still_true(store, shown))
 
     async def valid(self) -> list[R]:
-        """Return what an agent may be shown: neither expired nor superseded, in the order of storing; loads all."""
+        """Load all valid records, in the order of storing.
+
+        Valid is what is neither expired nor superseded.
+        """
 
         def list_valid(state: State[R]) -> list[R]:
             now = self._clock()
@@ -358,11 +367,17 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return await self._look(list_valid)
 
     async def browse(self, listing: Listing) -> ListPage[R]:
-        """Return a part of a list of records, and how long the whole list is; loads no others."""
+        """Return a part of a list of records and the list's length.
+
+        Loads no others.
+        """
         return await self._look(lambda state: list_records(state, listing, self._clock()))
 
     async def iter_all(self) -> AsyncIterator[R]:
-        """Yield every record in the order of storing, as of the moment of the first step."""
+        """Yield every record, in the order of storing.
+
+        As of the moment of the first step.
+        """
         records = await self._look(snapshot)
         while batch := await self.worker.run(lambda: list(islice(records, _LOADED_AT_ONCE))):
             for record in batch:
@@ -379,11 +394,17 @@ class RecordStorage(StorageEdge[R], Generic[R]):
     # -- links and replacements ---------------------------------------------------------------------------------------
 
     async def linked_to(self, record_id: str) -> list[R]:
-        """Return all records that are linked to one, of whatever kind that is, the latest first."""
+        """Return all records linked to a record of any kind.
+
+        The latest first.
+        """
         return (await self.linked_to_each([record_id]))[record_id]
 
     async def linked_to_each(self, record_ids: Collection[str]) -> dict[str, list[R]]:
-        """Return for each of some IDs all records that are linked to it, the latest first."""
+        """Return all records linked to each of some IDs.
+
+        The latest first.
+        """
         for record_id in record_ids:
             check_id(record_id)
 
@@ -394,7 +415,10 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return await self._look(lambda state: {record_id: find_linked(state, record_id) for record_id in record_ids})
 
     async def surroundings(self, record_ids: Collection[str], group: str | None = None) -> dict[str, Surroundings]:
-        """Return links and doubts of the known records among some IDs; with a group, only what belongs to it."""
+        """Return links and doubts of the known records among some IDs.
+
+        With a group, only what belongs to it.
+        """
         check_texts(record_ids, "ids")
         now = self._clock()
         return await self._look(
@@ -405,7 +429,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         )
 
     async def undecided(self) -> list[tuple[R, R]]:
-        """Return the records with an open conflict link, each with the record that counts in its place now.
+        """Return records with open conflicts, each with its current record.
 
         That is the record itself, or what replaced it. Without those in whose place nothing counts.
         """
@@ -418,11 +442,11 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return await self._look(list_undecided)
 
     async def superseded(self) -> dict[str, str]:
-        """Return which records are replaced: ID to the ID of the record that replaces it."""
+        """Map each replaced record to the record that replaces it."""
         return await self._look(lambda state: state.replacements.all(self._clock()))
 
     async def replaced_by(self, record_ids: Collection[str]) -> dict[str, str]:
-        """Return as `superseded` which of some records are replaced."""
+        """Map replaced records among some IDs to their replacements."""
         check_texts(record_ids, "ids")
 
         def find_newer(state: State[R]) -> dict[str, str]:
@@ -433,26 +457,26 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return await self._look(find_newer)
 
     async def older_versions(self, memory_id: str) -> list[str]:
-        """Return the IDs that a record replaced, directly or through others, newest first."""
+        """Return the IDs a record replaced, also indirectly, newest first."""
         check_id(memory_id)
         return await self._look(lambda state: state.replacements.older(memory_id))
 
     # -- history ------------------------------------------------------------------------------------------------------
 
-    @property
-    def grace(self) -> timedelta | None:
-        """Time for which forgotten texts stay at least and can be restored; None for no time."""
-        return self._backend.grace
-
     async def last_change(self) -> str | None:
-        """Return when a record was last stored, changed or forgotten, UTC as text; None if never or long ago.
+        """Return the UTC time of the last change, or None.
+
+        None if there was none, or long ago.
 
         Accesses do not count.
         """
         return await self._look(attrgetter("last_change"))
 
     async def changed_after(self, seq: int) -> Changed:
-        """Return which records were stored or changed after a change, in the order of these; without deleted ones."""
+        """List the records changed after a change, in this order.
+
+        Without deleted ones.
+        """
 
         def list_changed(store: Store[R]) -> Changed:
             state = store.refresh()
@@ -462,11 +486,13 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return await self._run(list_changed)
 
     async def gone_after(self, seq: int) -> set[str]:
-        """Return which records were deleted after a change, as far as the log still knows."""
+        """List the records deleted after a change, as the log knows."""
         return await self._look(lambda state: {one for one in state.since(seq) if one not in state.records})
 
     async def history(self, memory_id: str) -> list[RecordVersion[R]]:
-        """Return the versions of a record that are still known, oldest first; empty for an unknown ID.
+        """Return the known versions of a record, oldest first.
+
+        Empty for an unknown ID.
 
         Also of one that was forgotten, as long as its text is there. Accesses are no versions.
 
@@ -486,7 +512,9 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return await self._run(lambda store: load_changes(store.state, ids, store.log.naming(ids)))
 
     async def forgotten_with(self, memory_id: str) -> list[R]:
-        """Return what forgetting a record took, as it was before: itself first, then the versions it had replaced.
+        """Return the records that forgetting a record took.
+
+        Itself first, then the versions it had replaced, as they were.
 
         `store_many` restores them. Records that exist again by now are left out.
 
@@ -498,7 +526,10 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return await self._run(lambda store: forgotten_with(store.refresh(), memory_id, store.log.naming))
 
     async def taken_with(self, record_id: str) -> Taken[R]:
-        """Return what the change took that last forgot a record or clauses of it; nothing where that is not known."""
+        """Return what the last deletion of a record took.
+
+        A deletion of clauses counts, too. Nothing where that is not known.
+        """
         check_id(record_id)
         try:
             return await self._run(lambda store: taken_with(store.refresh(), record_id, store.log.naming))
@@ -506,7 +537,9 @@ class RecordStorage(StorageEdge[R], Generic[R]):
             return Taken()
 
     async def forgotten(self) -> list[tuple[R, datetime]]:
-        """Return all that was forgotten and can be restored, as it was, and when; the last first.
+        """Return all restorable records and when they were forgotten.
+
+        The last first.
 
         Raises:
             UnsupportedError: This storage keeps nothing of what was forgotten.
@@ -514,7 +547,7 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return await self._run(lambda store: forgotten(store.state, store.log.naming(None)))
 
     async def was_forgotten(self, content: str) -> bool:
-        """Return True if this text was stored once, was forgotten, and is still in the log."""
+        """Return True if this text was forgotten and is still logged."""
         return content in await self.forgotten_among([content])
 
     async def forgotten_among(self, texts: Collection[str]) -> set[str]:
@@ -523,37 +556,19 @@ class RecordStorage(StorageEdge[R], Generic[R]):
         return await self._look(lambda state: {text for text in texts if state.was_forgotten(text)})
 
     async def traces(self) -> list[Trace]:
-        """Return what stays of records that were released, the last first."""
+        """Return the traces of released records, the last first."""
         traces = await self._look(lambda state: list(state.table.traces.values()))
         return sorted(traces, key=attrgetter("at"), reverse=True)
 
     async def released(self, text: str) -> Trace | None:
-        """Return the last trace of a record with this text (ignoring case, width and white space), or None."""
+        """Return the last trace of a record with this text.
+
+        None without one. Case, width and white space are ignored.
+        """
         check_texts([text], "texts")
         if self._is_open and not self.opened.state.table.traces:
             return None  # as of the last look, which a store has just had
         return await self._look(lambda state: released(state, text))
-
-    # -- files and index ----------------------------------------------------------------------------------------------
-
-    async def health(self) -> dict[str, Any]:
-        """Return what is wrong with the files, in numbers and short sentences; `{"status": "ok"}` at best."""
-        report = await self._run(lambda store: store.health())
-        return {**report, **(self._upkeep.describe()[0] if self._upkeep is not None else {})}
-
-    async def compact(self, grace: timedelta | None = None) -> None:
-        """Drop what is no longer needed from the files.
-
-        Args:
-            grace: What was forgotten or replaced longer ago than this is deleted; the storage's own time (30 days)
-                when omitted. With `timedelta(0)` nothing can be restored afterwards.
-
-        Raises:
-            StorageError: The files are as they were.
-        """
-        if grace is not None and not isinstance(grace, timedelta):
-            raise ValidationError(f"The grace is a timedelta, got {type(grace).__name__}; nothing was changed.")
-        await self.worker.run_aside(self._compact, grace, self._backend.wait)
 
 
 def _iter_known(state: State[R], record_ids: Iterable[str]) -> Iterator[tuple[str, R]]:

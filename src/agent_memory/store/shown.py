@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Known(Generic[R]):
-    """What was true while the log looked as it did.
+    """Records that were true while the log had one state.
 
     Attributes:
         looked: How the log looked, taken before it was read; None where that tells nothing.
@@ -35,13 +35,13 @@ class _Known(Generic[R]):
 
     @classmethod
     def of(cls, looked: object, said: Iterable[R], now: Iterable[R]) -> _Known[R]:
-        """Return what is known of records as they were `said`, and which are, as they are `now`, no different."""
+        """Return the knowledge that records as `said` read as they do `now`."""
         until = min((one.expires_at for one in now if one.expires_at is not None), default=None)
         return cls(looked, {record.id: record for record in said}, until)
 
 
 class Shown(Generic[R]):
-    """Remembers what was asked for and what was true. Blocking, but for `is_known_true`.
+    """Knowledge of a scratchpad's records. Blocking, except `is_known_true`.
 
     Args:
         shortlist: The file that a start reads instead of the journal; None where there is none.
@@ -55,11 +55,11 @@ class Shown(Generic[R]):
 
     @property
     def wants_keeping(self) -> bool:
-        """Whether `keep` has something to keep."""
+        """True if `keep` has something to keep."""
         return self._asked is not None and self._shortlist is not None
 
     def recent(self, store: Store[R], order: Order) -> list[R]:
-        """Return what a scratchpad is chosen from."""
+        """Return candidates for a scratchpad."""
         self._asked = order
         looked = store.log.looks_like()
         found = None
@@ -72,7 +72,9 @@ class Shown(Generic[R]):
         return found
 
     def is_known_true(self, store: Store[R], shown: Sequence[R], now: datetime) -> bool:
-        """Tell whether records may be shown on since nothing was written: for 50 some 5 µs, which each request pays.
+        """Return True if records may be shown on, without reading.
+
+        Takes 5 µs for 50 records, which each request pays.
 
         That nothing was written since the last look does not suffice: that look may have been another's, such as the
         rendering's, and what it read may differ from what was shown before. So the words are compared, not the ids;
@@ -87,7 +89,7 @@ class Shown(Generic[R]):
         return all((one := records.get(each.id)) is each or _says_the_same(each, one) for each in shown)
 
     def still_true(self, store: Store[R], shown: Sequence[R]) -> bool:
-        """Tell whether records may be shown on, whoever changed something meanwhile."""
+        """Return True if records may be shown on after any change."""
         looked, state, now = store.log.looks_like(), store.refresh(), store.clock()
         current = [one for each in shown if (one := state.get(each.id)) is not None and state.is_valid(one, now)]
         if len(current) < len(shown) or not all(map(_says_the_same, shown, current)):
@@ -96,7 +98,10 @@ class Shown(Generic[R]):
         return True
 
     def keep(self, store: Store[R]) -> None:
-        """Keep what the next start needs, unless this one read nothing or was asked for nothing."""
+        """Write the file that the next start needs.
+
+        Not if this session read nothing or was asked for nothing.
+        """
         order, self._asked = self._asked, None
         if order is None or self._shortlist is None or not store.log.watermark[1]:
             return
@@ -105,13 +110,16 @@ class Shown(Generic[R]):
             self._shortlist.write(order, state, store.log.watermark[1], store.clock())
 
     def drop(self) -> None:
-        """Remove what is kept: something in it was forgotten or reworded."""
+        """Delete that file: a text in it was forgotten or reworded."""
         if self._shortlist is not None:
             self._shortlist.drop()
 
 
 def _says_the_same(shown: R, now: R | None) -> bool:
-    """Tell whether two versions say the same to a reader; pins, places and counts do not matter."""
+    """Return True if two versions read the same.
+
+    Pins, places and counts do not matter.
+    """
     if now is None or not may_stand_for(now.trust, shown.trust):
         return False
     return shown.tags == now.tags and all(getattr(shown, name) == getattr(now, name) for name in own_fields(type(now)))

@@ -7,9 +7,10 @@ import contextlib
 import os
 import time
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast
 
-from agent_memory.errors import BusyError, ConfigurationError, StorageError
+from agent_memory.errors import BusyError, ConfigurationError, StorageError, ValidationError
 from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.index import embedded_texts
 from agent_memory.logs import get_logger
@@ -23,7 +24,6 @@ from agent_memory.store.worker import Worker
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
-    from datetime import timedelta
 
     from agent_memory.models import Clock, Kind
     from agent_memory.store.migration_plan import Built, Estimate, MovableIndex, Progress
@@ -45,7 +45,7 @@ def _get_immovable_error() -> ConfigurationError:
 
 @dataclass(frozen=True, slots=True)
 class Backend(Generic[R]):
-    """Where the records of one kind of an agent are, and how a storage opens them.
+    """Place of one agent's records, and how to open them.
 
     Attributes:
         kind: Kind of the records.
@@ -176,7 +176,7 @@ class StorageEdge(Generic[R]):
         return store.log.hold
 
     def _follow_up(self) -> None:
-        """Do what a write leaves to be done in the background: words now, vectors after that, then the files."""
+        """Index new words, request vectors, and compact if that pays."""
 
         def compact() -> None:
             try:
@@ -193,8 +193,49 @@ class StorageEdge(Generic[R]):
             self._is_compacting = True
             self.worker.submit(compact, thread="compacting")
 
+    async def prepare(self, patience: float | None = None) -> bool:
+        """Get ready to search; return True if searches are hybrid now.
+
+        Args:
+            patience: Seconds to wait at most; None waits until every record has its vector.
+        """
+        await self._read_all()
+        is_ready = await self.opened.embeddings.ready(patience)
+        if (upkeep := self._upkeep) is not None:
+            upkeep.look_after(is_changed=False)
+        return is_ready
+
+    async def _read_all(self) -> None:
+        """Index the words of all records in batches, between other calls."""
+        while not await self._look(lambda _: self.opened.warm(WARM_AT_ONCE)):
+            pass
+
+    async def health(self) -> dict[str, Any]:
+        """Report problems of the files in numbers and short sentences.
+
+        `{"status": "ok"}` at best.
+        """
+        report = await self._run(lambda store: store.health())
+        return {**report, **(self._upkeep.describe()[0] if self._upkeep is not None else {})}
+
+    async def compact(self, grace: timedelta | None = None) -> None:
+        """Drop what is no longer needed from the files.
+
+        Args:
+            grace: What was forgotten or replaced longer ago than this is deleted; the storage's own time (30 days)
+                when omitted. With `timedelta(0)` nothing can be restored afterwards.
+
+        Raises:
+            StorageError: The files are as they were.
+        """
+        if grace is not None and not isinstance(grace, timedelta):
+            raise ValidationError(f"The grace is a timedelta, got {type(grace).__name__}; nothing was changed.")
+        await self.worker.run_aside(self._compact, grace, self._backend.wait)
+
     def _compact(self, grace: timedelta | None = None, patience: float = 0.0) -> bool:
-        """Compact the log, in a thread that neither reads nor writes wait for; return True if the log was replaced.
+        """Compact the log; return True if it was replaced.
+
+        Runs in a thread that neither reads nor writes wait for.
 
         Args:
             grace: As in `RecordStorage.compact`.
@@ -235,6 +276,11 @@ class StorageEdge(Generic[R]):
         store.embeddings.forget(piece for text in texts for piece in embedded_texts(text))
 
     @property
+    def grace(self) -> timedelta | None:
+        """Time for which forgotten texts can be restored, or None."""
+        return self._backend.grace
+
+    @property
     def backend(self) -> str:
         """Name of what answers searches: `file`, `vector` or `server`."""
         return self._upkeep.backend if self._upkeep is not None else self._backend.name
@@ -253,14 +299,14 @@ class StorageEdge(Generic[R]):
         return self.opened.embeddings.cost if self._is_open else 0.0
 
     def troubles(self) -> list[Trouble]:
-        """Return what does not work as it could, without waiting for anything."""
+        """List the parts that do not work as they could, without waiting."""
         trouble = trouble_of_embedder(self.embedding_status())
         further = self._upkeep.describe()[1] if self._upkeep is not None else []
         return [*([trouble] if trouble is not None else []), *further]
 
     @property
     def can_migrate(self) -> bool:
-        """True if this agent can be moved to the vector engine and back while it is in use."""
+        """True if this agent can be moved to the vector engine."""
         return self._upkeep is not None and self._upkeep.can_migrate
 
     @property
@@ -294,16 +340,22 @@ class StorageEdge(Generic[R]):
         return await self.index.migrate(progress)
 
     async def migration_begun(self) -> bool:
-        """Return True if a migration was begun, in any session, and has neither ended nor failed."""
+        """Return True if a migration was begun in any session.
+
+        One that ended or failed does not count.
+        """
         return self.can_migrate and await self.index.migration_begun()
 
     async def note_migration(self, *, begun: bool) -> None:
-        """Record that a migration has begun, or has ended; a failure to record costs nothing else."""
+        """Record that a migration has begun or ended.
+
+        A failure to record costs nothing else.
+        """
         if self.can_migrate:
             await self.index.note_migration(begun=begun)
 
     async def rollback(self) -> bool:
-        """Answer from the files alone again; return True if they did not before.
+        """Answer from the files alone; return True if that is new.
 
         Raises:
             ConfigurationError: This storage cannot be moved.
@@ -321,7 +373,9 @@ class StorageEdge(Generic[R]):
         return self._compactions
 
     async def close(self) -> None:
-        """Finish what is under way; close files and threads. May be called more than once.
+        """Finish what is under way; close files and threads.
+
+        May be called more than once.
 
         A call after that works again, except for embedding: what is stored then is found by its words here, and gets
         its vectors in the next storage that is opened.

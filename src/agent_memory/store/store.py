@@ -38,7 +38,7 @@ WARM_AT_ONCE: Final = 200
 
 
 class Store(Generic[R]):
-    """The records of one kind of an agent, as this process holds them.
+    """One agent's records of one kind, as this process holds them.
 
     Args:
         kind: Kind of the records.
@@ -97,7 +97,7 @@ class Store(Generic[R]):
         return self.state
 
     def parse_question(self, request: SearchRequest) -> Question:
-        """Return the text of a request, parsed with the names that are known now."""
+        """Parse the text of a request with the known names."""
         self.refresh()
         return self.index.parse_question(request)
 
@@ -142,7 +142,13 @@ class Store(Generic[R]):
         return replace(answer, surroundings=around)
 
     def warm(self, at_most: int) -> bool:
-        """Index the words of up to `at_most` records ahead of a search; return True if all are indexed."""
+        """Index the words of some records; return True if all are.
+
+        So that the first search need not.
+
+        Args:
+            at_most: Number of records to index in this call.
+        """
         records = list(islice(self._unembedded, at_most))
         for record in records:
             self._embedded.append(record.id)
@@ -174,7 +180,7 @@ class Store(Generic[R]):
         self.index = index
 
     def health(self) -> dict[str, Any]:
-        """Return what is wrong with the files, after reading them again whole."""
+        """Read the files again whole and return their problems."""
         self._absorb(self.log.poll(thorough=True))
         problems, notes = self.log.report()
         problems += [f"{record_id}: {reason}" for record_id, reason in self.state.table.invalid.items()]
@@ -187,7 +193,9 @@ class Store(Generic[R]):
     # -- writing ------------------------------------------------------------------------------------------------------
 
     def change(self, decide: Callable[[State[R]], tuple[list[Change], T]]) -> T:
-        """Make the changes that a function of `changes` decides upon, as one; return its answer.
+        """Make the decided changes as one; return the answer.
+
+        `decide` is a function of `agent_memory.store.changes`.
 
         Raises:
             StorageError: Nothing was written, unless the message says that this is not known.
@@ -196,7 +204,7 @@ class Store(Generic[R]):
         return answer
 
     def take_settle(self) -> Settle:
-        """Return what makes the last change durable, once; None where nothing is left to be done.
+        """Return once the function that makes the last change durable, or None.
 
         Until it has returned, the change must not be acknowledged. It raises `StorageError` (`unknown`) on failure.
         """
@@ -204,7 +212,10 @@ class Store(Generic[R]):
         return settle
 
     def store(self, record: R, *, unique: bool) -> str:
-        """Store a record; return the ID under which its text is known. See `RecordStorage.store`."""
+        """Store a record and return the ID of its text.
+
+        See `RecordStorage.store`.
+        """
         return self.change(lambda state: to_store(state, record, self.clock(), unique=unique))
 
     def store_many(self, records: Sequence[R]) -> None:
@@ -238,7 +249,7 @@ class Store(Generic[R]):
         self._forgotten = []
 
     def take_forgotten(self) -> list[R]:
-        """Return what was forgotten here since the last call.
+        """Return the records forgotten here since the last call.
 
         The first call drops the cached vectors of all texts that no record has any more: a vector shows something of
         its text. Later calls do not, since looking through all of them takes as long as ten searches.
@@ -249,7 +260,10 @@ class Store(Generic[R]):
         return records
 
     def _absorb(self, update: Update) -> None:
-        """Take in what the log brought; keep what another program removed or changed in the log."""
+        """Apply an update of the log to state and index.
+
+        Records that another program removed or changed in the log are written to a file of their own.
+        """
         if not (update.reset or update.entries):
             return
         known: Iterable[R] = ()
@@ -284,7 +298,7 @@ def hidden_ids(state: State[Any], now: datetime, *, superseded: bool) -> set[str
 
 
 def shown_rows(state: State[Any], now: datetime, *, superseded: bool) -> Masks | None:
-    """Return the sealed rows that a search may find, or None where nothing is sealed."""
+    """Return the sealed rows a search may find, None without segments."""
     if state.sealed is None:
         return None
     replaced = state.replacements.beside_sealed(now)

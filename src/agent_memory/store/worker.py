@@ -83,7 +83,9 @@ class QueuedWrite:
 
 
 class Worker:
-    """Threads that start with the first call for them, and run calls in their order.
+    """Threads that run calls in their order.
+
+    Each starts with the first call for it.
 
     A forked child starts threads of its own: threads do not survive a fork, and waiting for the parent's would hang.
 
@@ -109,11 +111,17 @@ class Worker:
         self._latest: Future[Any] = Future()
 
     async def run(self, function: Callable[..., T], *args: Any) -> T:
-        """Run `function` in the thread of the store; cancelling the wait does not stop the call."""
+        """Run `function` in the thread of the store.
+
+        Cancelling the wait does not stop the call.
+        """
         return await _wait_for(self._start("store", function, *args))
 
     async def run_shared(self, key: Hashable, function: Callable[[], T]) -> T:
-        """Run as `run`, once for all callers with the same key that ask before it begins."""
+        """Run once for all callers with the same key.
+
+        Callers share a call that has not begun.
+        """
         self._start_again_in_child()
         own: Future[T] = _make_promise()
         shared = self._shared.setdefault(key, own)
@@ -131,7 +139,9 @@ class Worker:
         get_hold: Callable[[], Hold],
         prepare: Callable[[], S] | None = None,
     ) -> T:
-        """Change the store under the folder's lock and wait until the change is on the disk; writes keep their order.
+        """Change the store under the folder's lock, durably.
+
+        Writes keep their order.
 
         Writes that are queued when the lock is taken are written under it one after the other, and share a sync. Where
         another process has the lock, they wait for it in a thread of their own. A write waits from when it is its turn,
@@ -159,7 +169,7 @@ class Worker:
         return await _wait_for(write.outcome)
 
     async def run_aside(self, function: Callable[..., T], *args: Any) -> T:
-        """Run what takes seconds and needs no store, one call at a time."""
+        """Run a long call that needs no store, one at a time."""
         return await _wait_for(self._start("compacting", function, *args))
 
     def ask(self, function: Callable[[], T]) -> T:
@@ -174,7 +184,9 @@ class Worker:
         return answer
 
     def submit(self, function: Callable[..., object], *args: Any, thread: ThreadName = "store") -> None:
-        """Run `function` after what is queued, without waiting for it; an error of the library is logged.
+        """Run `function` after what is queued, without waiting.
+
+        An error of the library is logged.
 
         While another thread closes the worker nothing is run: the next start does what is left to do.
         """
@@ -182,7 +194,10 @@ class Worker:
             self._start(thread, _run_logged, function, *args)
 
     def close(self) -> None:
-        """Wait for what is under way and end the threads; a later call starts new ones."""
+        """Wait for queued calls and end the threads.
+
+        A later call starts new ones.
+        """
         pools = self._pools
         if self._pid == os.getpid() and pools:
             pools["compacting"].shutdown()
@@ -198,10 +213,16 @@ class Worker:
         self._has_follow_up = False
 
     def _write_queued(self) -> None:
-        """Write what is queued, up to `_TOGETHER`; nothing where another call did or does it."""
-        if self._is_parked or not self._writes:
+        """Write the queued changes, up to `_TOGETHER`.
+
+        Does nothing if another call wrote them or waits for the lock.
+        """
+        group: list[QueuedWrite] = []
+        with contextlib.suppress(IndexError):  # all are taken
+            while not self._is_parked and len(group) < _TOGETHER:
+                group.append(self._writes.popleft())
+        if not group:
             return
-        group = [self._writes.popleft() for _ in range(min(len(self._writes), _TOGETHER))]
         if any(write.prepare is not None for write in group):
             self._park(group)
             return
@@ -220,7 +241,10 @@ class Worker:
                 self._start("waiting", self._acknowledge_aside, written)
 
     def _park(self, group: list[QueuedWrite]) -> None:
-        """Prepare a group and wait for its lock in a thread of its own; later writes stay queued behind it."""
+        """Let another thread prepare a group and wait for its lock.
+
+        Later writes stay queued.
+        """
         self._is_parked = True
         try:
             self._start("waiting", self._write_parked, group)
@@ -237,7 +261,7 @@ class Worker:
                 self._start("store", self._write_queued)
 
     def _write_after_waiting(self, group: Sequence[QueuedWrite]) -> None:
-        """Wait for the lock, have a group written under it, and acknowledge it after the sync."""
+        """Wait for the lock, then write, sync and acknowledge a group."""
         while group:
             deadlines = [max(write.asked, self._last_write) + self._patience for write in group]
             until = min(deadlines)
@@ -256,7 +280,10 @@ class Worker:
             return
 
     def _acknowledge_aside(self, written: Sequence[QueuedWrite]) -> None:
-        """Queue what follows from writes before their callers can queue more; then sync and acknowledge."""
+        """Queue the follow-up of writes, then sync and acknowledge them.
+
+        In this order, since their callers queue more once they have their answers.
+        """
         if not self._has_follow_up:
             self._has_follow_up = True
             with contextlib.suppress(RuntimeError):  # as in `submit`

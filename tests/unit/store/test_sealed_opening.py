@@ -255,5 +255,5 @@ async def test_many_are_stored_at_once_without_loading_what_is_sealed(
     new = [memory_of("one of many"), memory_of("another of many")]
     await storage.store_many([*new, new[0]])
     await storage.close()
-    assert {*loaded} == {memory.id for memory in new}
+    assert loaded == []
     assert (await texts(folder))[0] == ["another of many", "not sealed", "one of many", "sealed"]

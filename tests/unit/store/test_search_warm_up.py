@@ -159,3 +159,28 @@ async def test_close_of_a_failing_model_ends(root: Path, monkeypatch: pytest.Mon
     storage = FileStorage("bob", root, embedder=embedder)
     await storage.store(memory_of("the database is PostgreSQL"))
     await asyncio.wait_for(storage.close(), SECONDS)
+
+
+async def test_search_remote_embedder_is_slow_reads_do_not_wait(root: Path) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    class SlowApi(HashEmbedder):
+        is_remote = True
+
+        @override
+        def embed_query(self, text: str) -> Vector:
+            if text == "a hot drink":
+                begun.set()
+                go_on.wait(SECONDS)
+            return super().embed_query(text)
+
+    storage = FileStorage("bob", root, embedder=SlowApi())
+    await storage.store(memory_of("tea is a hot drink"))
+    assert await storage.prepare(None)
+    search = asyncio.ensure_future(storage.search("a hot drink"))
+    await asyncio.to_thread(begun.wait, SECONDS)
+    assert await storage.count() == 1
+    assert not search.done()
+    go_on.set()
+    assert [result.memory.content for result in await search] == ["tea is a hot drink"]
+    await storage.close()

@@ -187,6 +187,11 @@ class ServerEmbeddings:
         return self.vectors is not None
 
     @property
+    def is_remote(self) -> bool:
+        """True if the embedder waits for a network."""
+        return self._worker is not None and self._worker.is_remote
+
+    @property
     def is_ready(self) -> bool:
         """Whether queries can be embedded."""
         return self.vectors is not None and self.vectors.ready
