@@ -217,7 +217,7 @@ class SearchIndex:
             among: Rows of segments that may be found; None finds all.
         """
         self.warm()
-        words = self.notes.words
+        words = self._corpus_of(_NOTES).words
         idfs = {term: words.idf(term) for term in dict.fromkeys(query_terms(text[:_COMPARED_CHARS]))}
         rarest = nlargest(_RAREST_WORDS, (term for term in idfs if idfs[term]), key=idfs.__getitem__)
         weights = dict.fromkeys(_affordable(rarest, words.frequency, self.limits.compared), 1.0)
