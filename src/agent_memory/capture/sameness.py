@@ -39,7 +39,7 @@ _NEGATED_VERB: Final = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 
 @functools.cache
 def _load_words() -> dict[str, Any]:
-    from agent_memory.language.pattern_files import load_patterns  # 15 ms that a session without a comparison does not pay
+    from agent_memory.language.pattern_files import load_patterns  # 15 ms that few sessions pay
 
     return load_patterns("agent_memory.language", "similarity")
 

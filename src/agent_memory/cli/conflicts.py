@@ -72,7 +72,7 @@ async def conflicts(
             recovery="One of --replace, --keep, --not-same; without arguments the pairs are listed.",
         )
     if look:
-        count = await run.service.writer.conflicts.find_all(run.caller)
+        count = await run.service.writer.finder.compare_all(run.caller)
         run.screen.note(f"{counted(count, 'new pair')} found.")
     if ids:
         first_id, second_id = await resolved(run.service, ids)

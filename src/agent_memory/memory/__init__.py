@@ -1,4 +1,4 @@
-"""The memory service: one write path, one search, and the events of both.
+"""Memory service: one write path, one search, and their events.
 
 Each name is loaded when it is first used.
 """

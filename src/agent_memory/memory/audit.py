@@ -1,4 +1,4 @@
-"""`events.jsonl`: log of changes with IDs, kinds and sessions; without content, queries and tags."""
+"""`events.jsonl`: log of changes by ID and session, without content."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KEPT: Final = frozenset(
 
 
 class AuditLog:
-    """Log of changes in a file and an older one. Blocks; call it in a thread."""
+    """Log of changes in a file and an older one. Blocking."""
 
     def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
         self._path = path

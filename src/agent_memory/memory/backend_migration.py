@@ -1,4 +1,4 @@
-"""Moving an agent's memory between backends while sessions use it: suggested, announced, undone. Builds nothing itself.
+"""`Migration`: an agent's memory moves between backends while sessions use it.
 
 Decides when a migration is suggested, and emits its events. The storage does the work.
 """
@@ -43,7 +43,7 @@ class Migration:
         self._unasked: asyncio.Task[None] | None = None
 
     async def look(self, caller: Caller) -> None:
-        """Suggest a migration, or begin it, if there are memories enough; once a session.
+        """Suggest or begin a migration of a large memory, once a session.
 
         Raises:
             StorageError: The memories cannot be read.
@@ -69,7 +69,7 @@ class Migration:
             self._unasked = asyncio.get_running_loop().create_task(self._migrate_unasked(caller))
 
     async def migrate(self, caller: Caller, progress: Progress | None = None) -> Built:
-        """Build an index and answer from it; stores and searches go on. An agent that has one gets a new one.
+        """Build a new index, and then answer from it.
 
         Args:
             caller: The session that asks.
@@ -122,7 +122,7 @@ class Migration:
         return self._moving.is_taken
 
     async def rollback(self, caller: Caller) -> bool:
-        """Answer from the files alone again; return whether that was not so already. Nothing stored since is lost.
+        """Answer from the files alone again; return False if that was so.
 
         Raises:
             BusyError: A task of another event loop is migrating this agent.
@@ -136,7 +136,7 @@ class Migration:
             return changed
 
     async def close(self) -> None:
-        """Stop a migration that was begun unasked, and say what is left; the next session continues it."""
+        """Stop a migration without a caller; the next session continues it."""
         if self._unasked is not None and self._unasked.get_loop() is asyncio.get_running_loop():
             self._unasked.cancel()
             await asyncio.gather(self._unasked, return_exceptions=True)
@@ -171,7 +171,7 @@ class Migration:
 
 
 class _Watch:
-    """Turns a build's reports into events, not more than one a second for a stage, and passes each on."""
+    """Progress of a build as events, at most one per second and stage."""
 
     def __init__(self, report: Report, caller: Caller, further: Progress | None, total: int) -> None:
         self.done, self.total, self.count = 0, total, total

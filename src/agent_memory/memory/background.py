@@ -1,4 +1,4 @@
-"""Work that is done after an answer: only the end of the service waits for it."""
+"""Background work after an answer; the end of the service waits for it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Background:
         self._waiting: set[asyncio.TimerHandle] = set()  # one for each session that shares the service
 
     def after_first_answer(self, begin: Begin) -> None:
-        """Begin something once a session has been shown its scratchpad, unless that is given up before."""
+        """Run work soon after a session has seen its scratchpad."""
 
         def begin_now() -> None:
             self._waiting.discard(handle)
@@ -43,14 +43,14 @@ class Background:
         self._waiting.clear()
 
     def run(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do something after the answer; a failure of ours is logged, since no caller waits for it."""
+        """Run work after the answer; log its failure."""
         task = asyncio.get_running_loop().create_task(_guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _: work.close())  # a loop may end before its first step
 
     async def settle(self) -> None:
-        """Wait for what is under way in this loop, and for what that begins.
+        """Wait for the work in this loop.
 
         Tasks of another loop belong to the process that this one was forked from, or ended with their loop.
         """

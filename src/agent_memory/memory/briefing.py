@@ -1,4 +1,4 @@
-"""`Briefer` and `SessionBriefing`: one short text with what an agent should know before it begins to work.
+"""Briefings: one short text for the beginning of a session.
 
 It has memories and turns about the first prompt, pinned memories, preferences, open tasks, late decisions and
 conflicting pairs. It is data in a fence, as the scratchpad is.
@@ -172,7 +172,7 @@ class Briefer:
 async def _list_standing(
     service: MemoryService, now: datetime, caller: Caller, known: Collection[str]
 ) -> list[_Section]:
-    """Return the memories that are shown for any prompt, the most important first."""
+    """Return the memories for any prompt, the most important first."""
     seen = set(known)
 
     async def build(heading: str, *, pinned: bool = False, **conditions: Any) -> _Section:
@@ -262,7 +262,7 @@ def _describe_saying(record: Record, text: str) -> str:
 
 
 def _fit_sections(sections: Sequence[_Section], room: int) -> list[_Section]:
-    """Return the lines that fit, the first of each section before the second of any."""
+    """Return the lines that fit, taken from the sections in turn."""
     counts = {section.heading: 0 for section in sections}
     for position in range(_MAX_LINES):
         for section in sections:
@@ -308,7 +308,7 @@ def _build_talk(talk: str, sentences: Sequence[Chosen]) -> _Section:
 
 
 def _drop_shown(sections: Iterable[_Section], shown: Collection[str]) -> list[_Section]:
-    """Return sections without records that are shown elsewhere; empty ones are left out."""
+    """Return the non-empty sections without records that are shown elsewhere."""
     rest = []
     for section in sections:
         pairs = zip(section.lines, section.records, strict=True)
@@ -319,7 +319,7 @@ def _drop_shown(sections: Iterable[_Section], shown: Collection[str]) -> list[_S
 
 
 def _fit_text(agent_id: str, sections: list[_Section], budget: int) -> Briefing:
-    """Return the text without its last lines if a long fence takes more than estimated."""
+    """Return the text, without its last lines if it is too long."""
     while sections:
         text = _render(agent_id, sections)
         tokens = estimate_tokens(text)

@@ -1,4 +1,4 @@
-"""Passages of memories and conversations about a prompt: the best hits, and the turns around them."""
+"""Passages about a prompt: the best hits and the turns around them."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class _Hit:
 
 
 async def _add_talks(hits: Sequence[_Hit], sources: Sequence[Source]) -> list[_Hit]:
-    """Return hits with their talks; that of an item is the talk of its turn."""
+    """Return hits with the talks of themselves or their turns."""
     turn_ids = {hit.record.id: _get_turn_id(hit.record) for hit in hits}
     turns: dict[str, Episode] = {}
     episodes = next((source for source in sources if source.kind is EPISODE), None)
@@ -147,7 +147,7 @@ def _get_turn_id(record: Record) -> str:
 
 
 def _choose_talks(hits: Sequence[_Hit]) -> list[str]:
-    """Return the talks with at least two of the best hits, the best first."""
+    """Return the talks with two or more hits, the best first."""
     counts = Counter(hit.talk for hit in hits if hit.talk)
     return [talk for talk in dict.fromkeys(hit.talk for hit in hits) if counts[talk] >= _MIN_HITS][:_TALKS]
 
@@ -160,7 +160,7 @@ def _get_talk(record: Record) -> str:
 
 
 def _was_noted(record: Record) -> bool:
-    """Return True if a memory was stored as a statement, not as a turn of a talk."""
+    """Return True if a memory is a statement, not a turn."""
     return bool(record.source.detail) or record.confidence is not None
 
 
@@ -205,12 +205,12 @@ def _get_nearness(hit: _Hit, hits_by_score: Sequence[_Hit]) -> float:
 
 
 def _was_pasted(hit: _Hit) -> bool:
-    """Return True if an item was drawn from what a user pasted: then it is trusted less than the turn."""
+    """Return True if an item of pasted text has less trust than its turn."""
     return hit.turn is not None and _is_live(hit.turn) and hit.record.trust != hit.turn.trust
 
 
 def _is_live(record: Record) -> bool:
-    """Return True if a record is a user's turn of a live session, which may have pasted text."""
+    """Return True if a record is a user's turn of a live session."""
     return isinstance(record, Episode) and record.role in _PEOPLE and record.source.kind == "user"
 
 
@@ -231,7 +231,7 @@ def _build_passage(record: Any, source: Source, nearness: float, talk: str) -> P
 
 
 def _name_speaker(record: Record, label: str) -> str:
-    """Return the name of a speaker who is neither the user nor the agent, or an empty text.
+    """Return the name of a third speaker, or an empty text.
 
     Args:
         record: Turn, or passage of a conversation.

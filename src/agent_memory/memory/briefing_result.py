@@ -1,4 +1,4 @@
-"""`Briefing`: result of a briefing, apart from the code that builds it, which few sessions need at their start."""
+"""`Briefing`: result of a briefing, without the code that builds it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Callers of the service: sessions, their rights, and the memories they may name.
+"""Callers of the service: sessions and the memories they may name.
 
 A session that is bound to a group sees the records of its group and those of none.
 """
@@ -75,7 +75,7 @@ class Caller:
         return self.told if self.group is None else self.group
 
     def as_person(self) -> Caller:
-        """Return the caller for a person's act that this session found, such as an edit."""
+        """Return the caller for a person's act, such as an edit."""
         return replace(self, trust="high")
 
     def of_no_group(self) -> Caller:
@@ -110,7 +110,7 @@ def is_seen(memory: Memory, caller: Caller) -> bool:
 
 
 async def check_seen(storage: MemoryStorage, caller: Caller, ids: Iterable[object], outcome: str = "") -> None:
-    """Refuse to name a memory of another group, as if there were none.
+    """Refuse a memory of another group, as if it did not exist.
 
     Args:
         storage: Storage of the memories.

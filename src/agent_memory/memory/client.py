@@ -252,7 +252,7 @@ class Memory:
         return await self._service.forget(memory_id, self._caller, reason=reason)
 
     async def history(self, memory_id: str) -> tuple[RecordVersion[MemoryRecord], ...]:
-        """Return the known versions of a memory, oldest first; empty if it is unknown or was purged.
+        """Return the known versions of a memory, oldest first.
 
         Raises:
             UnsupportedError: The backend keeps no versions.

@@ -100,7 +100,7 @@ class ConflictFinder:
         return ComparedDraft(linked, tuple(suspects))
 
     async def compare_change(self, before: Memory, content: str) -> list[Suspect]:
-        """Compare the new text of a memory with existing ones, unless that takes long."""
+        """Compare the new text of a memory, unless that takes long."""
         if not self.is_on or before.is_item or content == before.content:
             return []
         after = before.model_copy(update={"content": content})
@@ -136,7 +136,7 @@ class ConflictFinder:
         finally:
             self._queues.pop(loop, None)
 
-    async def compare_all(self, caller: Caller) -> int:
+    async def compare_all(self, caller: Caller = NOBODY) -> int:
         """Compare all memories; return the number of pairs found.
 
         Takes some milliseconds for each memory.
@@ -166,7 +166,7 @@ class ConflictFinder:
             return None
 
     async def _compare_stored(self, memory_id: str, positions: Mapping[str, int], caller: Caller) -> int:
-        """Compare a stored memory with those that share most with it; return the number of pairs.
+        """Compare a stored memory with similar ones; return the number of pairs.
 
         Of two memories the one of a later time is the newer; of equal times, the one with the higher position.
 
@@ -197,7 +197,6 @@ class ConflictReview:
 
     Args:
         storage: Storage of the memories.
-        finder: Compares memories.
         gate: Decides who may change memories.
         scratchpad: Scratchpad to render after a decision.
         monitor: Receives events.
@@ -206,12 +205,11 @@ class ConflictReview:
     def __init__(
         self,
         storage: MemoryStorage,
-        finder: ConflictFinder,
         gate: TrustGate,
         scratchpad: AgentScratchpad,
         monitor: Monitor,
     ) -> None:
-        self._storage, self._finder, self._gate = storage, finder, gate
+        self._storage, self._gate = storage, gate
         self._scratchpad, self._monitor = scratchpad, monitor
 
     async def list_pairs(self, caller: Caller = NOBODY, among: Collection[str] | None = None) -> list[Suspect]:
@@ -326,20 +324,12 @@ class ConflictReview:
             await self._report_decision(memory.id, other, "queued", caller)
         return ""
 
-    async def find_all(self, caller: Caller = NOBODY) -> int:
-        """Compare all memories; return the number of pairs found.
-
-        Raises:
-            StorageError: Pairs that were found before remain.
-        """
-        return await self._finder.compare_all(caller)
-
     async def _report_decision(self, memory_id: str, older_id: str, outcome: str, caller: Caller) -> None:
         ids = {"memory_id": memory_id, "older_id": older_id}
         await self._monitor.report("memory:suspect", caller, **ids, kind=None, hint=None, outcome=outcome)
 
     async def _find_link(self, replaced: dict[str, list[str]]) -> tuple[Memory, str]:
-        """Return the memory whose link makes two a pair, and the ID of the other.
+        """Return the memory with the link of a pair, and the other ID.
 
         Args:
             replaced: IDs of the two memories, with those of their older versions.
@@ -387,7 +377,7 @@ def link_suspects(memory: Memory, suspects: Sequence[Suspect]) -> list[Link]:
 
 
 def list_decisions(memory: Memory) -> dict[str, str]:
-    """Return the relation of each older memory that was decided to hold, too."""
+    """Return the decided relations to older memories, by ID."""
     return {link.id: link.rel for link in memory.links if link.rel in _RELATIONS.values()}
 
 
@@ -422,7 +412,7 @@ def _list_conflicts(pairs: Iterable[tuple[Memory, Memory]], older: dict[str, Mem
 
 
 def _find_conflict(newer: Memory, current: Memory, other: Memory) -> TextConflict | None:
-    """Return why a memory, or the one it replaced, conflicts with an older one."""
+    """Return the conflict of a memory, or the one it replaced."""
     conflict = find_conflict(current.content, other.content)
     if conflict is not None or newer.id == current.id:
         return conflict

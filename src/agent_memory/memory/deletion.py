@@ -1,4 +1,4 @@
-"""`Deletion`: memories forgotten with their older versions; each call is one change, which one restore takes back."""
+"""`Deletion`: forgets memories with their older versions."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Deletion:
     async def forget(
         self, memory_ids: Collection[str] | Preview, caller: Caller = NOBODY, *, reason: str = ""
     ) -> ForgottenMany:
-        """Forget memories with their older versions as one change, which one restore takes back.
+        """Forget memories and their older versions as one change.
 
         Args:
             memory_ids: IDs of existing memories, or a preview of them.
@@ -113,7 +113,7 @@ class Deletion:
         return len(memories)
 
     async def forget_all(self, preview: Preview, caller: Caller = NOBODY, *, reason: str = "") -> ForgottenMany:
-        """Forget all memories of a preview as one change, which one restore takes back.
+        """Forget all memories of a preview as one change.
 
         Raises:
             UnknownIdError: One of them does not exist any more; nothing was forgotten.

@@ -1,4 +1,4 @@
-"""Fields of a memory before it is written: size, normal form, expiry, links."""
+"""Fields of a memory before a write: size, form, expiry, links."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def get_observed_fields(observation: Observation) -> dict[str, Any]:
 def stamp_fields(
     values: Mapping[str, Any] | str, now: datetime, session_id: str, project: str
 ) -> Mapping[str, Any] | str:
-    """Return the fields of a new memory with defaults for time, session and project.
+    """Return the fields of a new memory with its defaults.
 
     A preference belongs to no project unless the values name one: it is about a person.
 
@@ -98,7 +98,7 @@ def _check_size(values: Mapping[str, Any], aim: Aim) -> None:
 
 
 def check_expiry(expires_at: object, now: datetime, aim: Aim) -> None:
-    """Refuse a time of expiry that has passed: no search would find the memory.
+    """Refuse a time of expiry that has passed.
 
     Raises:
         ValidationError: It has passed. A value that is not a time is refused with the other fields.
@@ -136,7 +136,7 @@ def check_reason(reason: str) -> str:
 async def mark_links(
     storage: MemoryStorage, values: Mapping[str, Any], aim: Aim, before: Sequence[Link] = ()
 ) -> Mapping[str, Any]:
-    """Return fields whose links to sources have a checksum of the sources' texts.
+    """Return fields whose links have checksums of their sources.
 
     New content counts as derived from the present texts of the sources, also if the links are unchanged.
 
@@ -163,7 +163,7 @@ async def mark_links(
 
 
 def keep_own_links(links: Sequence[Any], before: Sequence[Link]) -> list[Any]:
-    """Return links with those of a comparison or decision that the caller left out."""
+    """Return links with those of comparisons and decisions."""
     named = {_get_text(link, "id") for link in links if not is_told(_get_text(link, "rel"))}
     return [*links, *(link for link in before if not is_told(link.rel) and link.id not in named)]
 
@@ -188,6 +188,6 @@ def _mark_link(link: Any, texts: Mapping[str, str]) -> Any:
 
 
 def _get_text(link: Any, name: str) -> str:
-    """Return a field of a link, given as a mapping or a `Link`; empty unless it is a text."""
+    """Return a text field of a link; empty for other types."""
     value = link.get(name) if isinstance(link, Mapping) else getattr(link, name, None)
     return value if isinstance(value, str) else ""

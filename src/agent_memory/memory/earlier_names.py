@@ -1,4 +1,4 @@
-"""`EarlierNames`: names of the service's parts in programs of earlier versions, until 1.0."""
+"""`EarlierNames`: earlier names of the service's parts, until 1.0."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _PATHS: Final[Mapping[str, Mapping[str, str]]] = {
         "how_many": "writer.conflicts.count",
         "decide": "writer.conflicts.decide",
         "restore_decisions": "writer.conflicts.restore_decisions",
-        "look": "writer.conflicts.find_all",
+        "look": "writer.finder.compare_all",
     },
     "alerts": {"look_by": "monitor.set_checks", "look": "monitor.list_alerts", "times": "monitor.list_durations"},
     "watchers": {

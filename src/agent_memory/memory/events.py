@@ -1,4 +1,4 @@
-"""Every event of ours: its name, when it is emitted, its fields. docs/events.md is made from this table.
+"""Table of events: name, time, fields. docs/events.md is made from it.
 
 Payloads carry ids, kinds, counts and times; never content, never a query, no free text.
 """
@@ -28,7 +28,7 @@ COMMON: Final = {"agent_id": "whose memory", "session_id": "the session it happe
 
 @dataclass(frozen=True, slots=True)
 class EventSpec:
-    """One event: when it is emitted, its fields besides the common ones, and whether the audit log keeps it."""
+    """Event with its time, its own fields, and whether it is logged."""
 
     name: str
     when: str
@@ -336,7 +336,7 @@ EVENTS: Final[Mapping[str, EventSpec]] = {spec.name: spec for spec in _SPECS}
 
 
 def payload(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `fields` as a payload the host can carry: known names, finite numbers, whole Unicode, no secret.
+    """Return fields as a payload that the host can carry.
 
     Raises:
         KeyError: The event or a field is not in the table, so the documentation would be wrong.
@@ -354,7 +354,7 @@ def payload(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fingerprint(query: str) -> str:
-    """Return 8 hex digits by which equal queries of this process are seen to be equal."""
+    """Return 8 hex digits that are equal for equal queries."""
     return hashlib.blake2b(query.encode("utf-8", "replace"), digest_size=4, key=_KEY).hexdigest()
 
 
@@ -369,7 +369,7 @@ def _carriable(value: Any) -> Any:
 
 
 def searched(query: str, results: SearchResults, latency: float, backend: str) -> dict[str, Any]:
-    """Return what an event says of a search: of the query its length and a mark, of the results how many there are."""
+    """Return the fields of a search event: no words, only counts."""
     return {
         "query_chars": len(query),
         "query_sha8": fingerprint(query),

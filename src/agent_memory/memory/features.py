@@ -49,7 +49,7 @@ class LateHandler:
         self._folder = folder_of(service.agent_id, service.settings.storage_root).path
         self._object: Any = None
 
-    def find(self) -> Any:
+    def load(self) -> Any:
         """Return the object, or None without files.
 
         Raises:
@@ -65,7 +65,7 @@ class LateHandler:
             await self._object.close()
 
 
-class LateWatcher:
+class LateWatcher(LateHandler):
     """Removal of forgotten texts from the files of a feature package.
 
     Args:
@@ -74,17 +74,16 @@ class LateWatcher:
     """
 
     def __init__(self, feature: FeaturePackage, service: MemoryService) -> None:
-        self._handler = LateHandler(feature, "watcher", service)
-        self.close = self._handler.close
+        super().__init__(feature, "watcher", service)
 
     async def withdraw(self, memory_ids: Collection[str], caller: Caller) -> None:
         """Remove forgotten or reworded memories from the files of the package."""
-        watcher = self._handler.find()
+        watcher = self.load()
         if watcher is not None:
             await watcher.withdraw(memory_ids, caller)
 
 
-class LateSource(SearchSource):
+class LateSource(LateHandler, SearchSource):
     """Search source of a feature package.
 
     Args:
@@ -93,7 +92,7 @@ class LateSource(SearchSource):
     """
 
     def __init__(self, feature: FeaturePackage, service: MemoryService) -> None:
-        self._handler = LateHandler(feature, "source", service)
+        super().__init__(feature, "source", service)
         self._empty = SearchSource()
 
     async def find(self, asked: WideRequest) -> SearchResults:
@@ -102,27 +101,23 @@ class LateSource(SearchSource):
         Raises:
             StorageError: The package is absent, or its files cannot be read.
         """
-        source: SearchSource = self._handler.find() or self._empty
+        source: SearchSource = self.load() or self._empty
         return await source.find(asked)
 
     async def describe(self, hits: Sequence[MemorySearchResult], asked: WideRequest) -> list[MemorySearchResult]:
         """Add the origin to items; drop those not to be shown."""
-        return await self._find_if_installed().describe(hits, asked)
+        return await self._load_if_installed().describe(hits, asked)
 
     async def get(self, record_id: str, caller: Caller) -> MemorySearchResult | None:
         """Return the text with this ID as a hit, or None."""
-        return await self._find_if_installed().get(record_id, caller)
+        return await self._load_if_installed().get(record_id, caller)
 
     async def count(self, asked: WideRequest) -> dict[str, Any] | None:
         """Return facts for an overview, by name."""
-        return await self._find_if_installed().count(asked)
+        return await self._load_if_installed().count(asked)
 
-    async def close(self) -> None:
-        """Close open files."""
-        await self._handler.close()
-
-    def _find_if_installed(self) -> SearchSource:
+    def _load_if_installed(self) -> SearchSource:
         source: SearchSource = self._empty
         with contextlib.suppress(StorageError):
-            source = self._handler.find() or source
+            source = self.load() or source
         return source

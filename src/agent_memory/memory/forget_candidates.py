@@ -43,7 +43,7 @@ class Ownership(NamedTuple):
     thing: str = ""
 
     def names(self, memory: Ownership) -> bool:
-        """Return True if this request names the owner, and the thing if there is one, of a memory."""
+        """Return True if this request names the owner and thing of a memory."""
         if not self.owner or self.owner.casefold() != memory.owner.casefold():
             return False
         return not memory.thing or not set(query_terms(self.thing)).isdisjoint(query_terms(memory.thing))
@@ -77,7 +77,7 @@ class ForgetCandidates:
     listed: tuple[ForgetCandidate, ...]
 
     def get_only_match(self) -> Memory | None:
-        """Return the memory of the only strong candidate if its owner is the one named, else None.
+        """Return the only strong candidate with the named owner, or None.
 
         A memory about a thing of that owner must hold every word of the request: "my blood type" is not "my blood
         pressure".
@@ -114,12 +114,12 @@ class Preview:
 
 
 def list_names(*texts: str) -> frozenset[str]:
-    """Return the folded words that a capital inside of `texts` marks as names."""
+    """Return the folded words that have a capital inside of `texts`."""
     return frozenset(name for text in texts for name in capitalised_in(text[:_READ_CHARS]))
 
 
 def read_request_ownership(request: str, names: frozenset[str]) -> Ownership:
-    """Return the owner that a request to forget names, anywhere in it, and its words.
+    """Return the owner in a request to forget, and its words.
 
     Args:
         request: What to forget.
@@ -132,7 +132,7 @@ def read_request_ownership(request: str, names: frozenset[str]) -> Ownership:
 
 
 def read_ownership(text: str, names: frozenset[str]) -> Ownership:
-    """Return the owner that a memory names at its beginning, and the thing after a genitive.
+    """Return the owner at the beginning of a memory, and the thing.
 
     Args:
         text: Content of the memory.
@@ -162,7 +162,7 @@ def _read_at(words: list[str], position: int, names: frozenset[str]) -> Ownershi
 
 
 def _find_genitive_end(words: list[str], position: int) -> int:
-    """Return the position after the last genitive of an owner that begins at a word; 0 without a genitive."""
+    """Return the position after the genitive of an owner, or 0."""
     first = words[position].casefold()
     may_be_lower = first == "the" or first in _FIRST_PERSON_GENITIVE
     end = 0
@@ -195,7 +195,7 @@ def _normalize(owner: str) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """Return the words of the beginning of a text without punctuation around them."""
+    """Return the first words of a text without outer punctuation."""
     return [bare for word in text[:_READ_CHARS].split() if (bare := _EDGES.sub("", word))]
 
 

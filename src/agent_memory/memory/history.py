@@ -111,7 +111,7 @@ class UndoneChange:
 
 
 class History:
-    """Past of one agent's memories as far as its storage keeps it: 30 days in files.
+    """Past of one agent's memories: 30 days in files.
 
     Purged memories have none.
 
@@ -204,7 +204,7 @@ class History:
         return [memory.id for memory in memories]
 
     async def undo(self, memory_id: str, caller: Caller = NOBODY) -> Restored:
-        """Take back the last change of a memory, also that it was stored.
+        """Take back the last change of a memory, also a store.
 
         Raises:
             UnknownIdError: There is no such memory, now or in the known past.
@@ -226,7 +226,7 @@ class History:
         return Restored("stored" if last.verb == "stored" else "decided", memories, last.fields)
 
     async def find_version_before_forget(self, memory_id: str) -> RecordVersion[Memory] | None:
-        """Return the version that `restore` would restore if it is older than a forget.
+        """Return the version for `restore` if it is older than a forget.
 
         A user who restores a memory twice may mean that forget alone, and not the change of text before it.
         """
@@ -312,7 +312,7 @@ class History:
         return [] if self._audit_file is None else list(_filter_named(read_audit(self._audit_file)))
 
     async def _restore_request(self, memory_id: str, taken: Taken[Memory], caller: Caller) -> Restored:
-        """Restore all that one request took: memories, and clauses of others unchanged since."""
+        """Restore everything that one request to forget took."""
         await self._storage.store_many(taken.gone)
         for memory in taken.gone:
             await self._monitor.report("memory:restored", caller, memory_id=memory.id, was="forgotten")
@@ -410,7 +410,7 @@ def get_differing_fields(before: Memory, after: Memory) -> dict[str, Any]:
 
 
 def _get_visible_fields(memory: Memory) -> dict[str, Any]:
-    """Return the fields of a memory without links of conflicts, which no person sets."""
+    """Return the fields of a memory without links of conflicts."""
     return {**memory.model_dump(), "links": [link.model_dump() for link in memory.links if is_told(link.rel)]}
 
 

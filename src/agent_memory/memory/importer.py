@@ -1,4 +1,4 @@
-"""`Importer`: memories from an export or another storage, with their IDs and texts.
+"""`Importer`: memories from an export or another storage.
 
 Existing memories do not change. Claims of an export beyond its texts (trust, pins, `supersedes`, conflicts) count only
 if the person who imports it vouches for it: any program can write a file. Reads no file.
@@ -176,7 +176,7 @@ class Importer:
     async def _judge(
         self, cleaned: _CleanedMemory, stored_texts: Mapping[str, str], forgotten: Collection[str]
     ) -> tuple[Imported, Redacted[Memory] | None]:
-        """Return the outcome for a memory, and its draft if it is new.
+        """Return the outcome of a memory, and the draft if new.
 
         Args:
             cleaned: Memory to judge, without secrets.
@@ -220,7 +220,7 @@ class Importer:
     async def _store(
         self, drafts: Sequence[Redacted[Memory]]
     ) -> dict[str, tuple[Memory | None, ValidationError | None]]:
-        """Store memories in one change, or one by one if one of them is refused.
+        """Store memories in one change, or one by one after a refusal.
 
         Returns:
             By ID, the stored memory or None; and why it was refused, or why its `supersedes` was left out: it would
@@ -276,7 +276,7 @@ class _CleanedMemory:
 
 
 def _split_batches(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
-    """Yield batches of memories; a second one with the same ID is in a later batch."""
+    """Yield batches of memories with different IDs."""
     batch: dict[str, Memory] = {}
     length = 0
     for memory in memories:
@@ -290,7 +290,7 @@ def _split_batches(memories: Sequence[Memory]) -> Iterator[list[Memory]]:
 
 
 def _lower_claims(memory: Memory, among: Collection[str], now: datetime) -> tuple[Memory, tuple[str, ...]]:
-    """Return a memory without claims that put it above others, and their fields.
+    """Return a memory without raising claims, and their fields.
 
     Args:
         memory: Memory as exported.

@@ -1,4 +1,4 @@
-"""Events of one agent's memory, and everything that works worse than it should.
+"""`Monitor`: events, troubles, alerts and background work of one memory.
 
 An event goes to the session of the caller, and to the audit log if it is a change.
 """
@@ -55,7 +55,7 @@ class HealthCheck(Protocol):
 
     @property
     def level(self) -> IntEnum:
-        """0 for good, 1 for a warning, 2 for critical, 3 for unknown."""
+        """0: good, 1: warning, 2: critical, 3: unknown."""
 
     @property
     def sentence(self) -> str:
@@ -152,7 +152,7 @@ class Monitor:
         await self.report("memory:updated", caller, memory, memory_id=memory_id, **names)
 
     async def _log_change(self, audit: AuditLog, event: str, data: Mapping[str, Any], caller: Caller) -> None:
-        """Write a line of the audit log with those of the same turn of the event loop.
+        """Write a line of the audit log with others that wait.
 
         Raises:
             StorageError: It could not be written, which was reported.
@@ -180,7 +180,7 @@ class Monitor:
         return [*self._storage.troubles(), *audit]
 
     async def report_troubles(self, caller: Caller) -> None:
-        """Emit an event for each new trouble; one that ended may be reported again."""
+        """Emit an event for each new trouble."""
         troubles = {trouble.component: trouble for trouble in self.list_troubles()}
         new = [trouble for name, trouble in troubles.items() if self._reported.get(name) != trouble.code]
         self._reported = {name: trouble.code for name, trouble in troubles.items()}
@@ -188,7 +188,7 @@ class Monitor:
             await self._emit_degraded(trouble.component, trouble.code, trouble.sentence.strip(), caller)
 
     async def report_failure(self, component: str, code: str, message: str, caller: Caller) -> None:
-        """Emit an event for a call that failed in part, once for equal failures in a row."""
+        """Emit an event for a failure, once for equal ones in a row."""
         reported, self._failures[component] = self._failures.get(component), code
         if reported != code:
             await self._emit_degraded(component, code, message, caller)
@@ -201,7 +201,7 @@ class Monitor:
         await self.report("memory:degraded", caller, component=component, code=code, message=message)
 
     async def check_store(self, caller: Caller) -> str | None:
-        """Return why a stored text cannot be found by its embedding, once for a session."""
+        """Return why a stored text has no embedding, once a session."""
         await self.report_troubles(caller)
         trouble = next((trouble for trouble in self._storage.troubles() if trouble.component == "embedder"), None)
         if trouble is None or trouble.code == self._answered:
@@ -228,13 +228,13 @@ class Monitor:
         self._checks = checks
 
     def note_duration(self, operation: str, milliseconds: float, caller: Caller) -> None:
-        """Note the duration of a call; run the checks after the answer if they are due."""
+        """Note the duration of a call; run due checks after the answer."""
         self._durations.setdefault(operation, deque(maxlen=_MAX_DURATIONS)).append(milliseconds)
         if self._is_due():
             self.background.run(self.list_alerts(caller))
 
     def list_durations(self) -> dict[str, list[float]]:
-        """Return the milliseconds of the last calls by operation; rare operations are left out."""
+        """Return the milliseconds of the last calls of frequent operations, by name."""
         return {name: [*values] for name, values in self._durations.items() if len(values) >= _MIN_DURATIONS}
 
     async def list_alerts(self, caller: Caller) -> list[Mapping[str, str]]:
@@ -291,7 +291,7 @@ class Monitor:
 
     @property
     def migration(self) -> Migration:
-        """Migrations of the memory to another backend; loaded when it is first used."""
+        """Migrations of the memory to another backend; loaded late."""
         if self._migration is None:
             self._migration = load_handler(_MIGRATION)(self._storage, self._settings, self.report)
         return self._migration
@@ -302,7 +302,7 @@ class Monitor:
         return self._migration is not None and self._migration.is_moving
 
     def check_size(self, caller: Caller) -> None:
-        """Suggest or begin a migration after the answer, if the memory has grown enough."""
+        """Suggest or begin a migration of a large memory after the answer."""
         if self._settings.backend == "auto" and self._storage.can_migrate:
             self.background.run(self._check_size(caller))
 

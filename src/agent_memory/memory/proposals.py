@@ -125,7 +125,7 @@ class ProposalBook:
         self.on_change()
 
     def reserve_forgetting(self, memory_ids: Collection[str], related: Collection[str] = ()) -> bool:
-        """Count memories to forget in this turn; return False if they are too many.
+        """Count memories to forget in this turn; return False above the limit.
 
         Args:
             memory_ids: IDs of all memories of one call; too many are not counted.

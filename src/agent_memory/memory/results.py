@@ -1,4 +1,4 @@
-"""Results of the service: plain values that modules and the command line render."""
+"""Results of the service: plain values that others render."""
 
 from __future__ import annotations
 
@@ -132,12 +132,12 @@ class Found:
 
     @property
     def match(self) -> Match | None:
-        """Best grade of the hits, "none" without a match; None for a listing."""
+        """Best grade of the hits; None for a listing."""
         return self.results.match
 
     @property
     def answer_confidence(self) -> float | None:
-        """Raw evidence of the best hit, 0..1. For programs of earlier versions; read `match`."""
+        """Evidence of the best hit, for programs of earlier versions."""
         return self.results.answer_confidence
 
     @property
@@ -280,7 +280,7 @@ class Status:
 
 
 def answer_of(memory: Memory, around: Surroundings) -> SearchResults:
-    """Return a memory found by its ID as the results of a search."""
+    """Return a memory with this ID as results of a search."""
     hit = MemorySearchResult(
         memory=memory, relevance_score=1, match_type="keyword", match="strong", answer_confidence=1, surroundings=around
     )

@@ -1,4 +1,4 @@
-"""`AgentScratchpad`: one agent's scratchpad, its file and the edits that people make there."""
+"""`AgentScratchpad`: one agent's scratchpad, its file and people's edits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ServiceLimits:
 
 
 class AgentScratchpad:
-    """Scratchpad of one agent; keeps scratchpad.yaml and the journal equal, for any number of event loops.
+    """Scratchpad of one agent, in step with scratchpad.yaml.
 
     Args:
         manager: Selects the entries and renders the file.
@@ -138,13 +138,13 @@ class AgentScratchpad:
         return Promoted(memory_id, is_promoted, evicted, len(after), degraded)
 
     async def evict(self, memory_id: str) -> None:
-        """Remove a memory from the scratchpad without deleting it; unknown IDs are ignored."""
+        """Remove a memory from the scratchpad alone; unknown IDs are ignored."""
         with contextlib.suppress(UnknownIdError):
             await self._storage.update(memory_id, {"evicted_at": self._clock(), "pinned": False})
             self.schedule()
 
     async def count_access(self, memories: Sequence[Memory], caller: Caller) -> None:
-        """Count an access for each memory, which may bring it into the scratchpad."""
+        """Count an access for each memory, which may promote it."""
         reaching = [
             memory.id
             for memory in memories
@@ -199,7 +199,7 @@ class AgentScratchpad:
     # -- file ---------------------------------------------------------------------------------------------------------
 
     def schedule(self, caller: Caller = NOBODY) -> None:
-        """Render the file soon; many calls in a row cost one or two renderings."""
+        """Render the file soon, once for many calls in a row."""
         self._is_stale = True
         loop = asyncio.get_running_loop()
         # A loop that is closed ended with its task, or is a fork's parent's.
@@ -229,7 +229,7 @@ class AgentScratchpad:
             return is_locked and await self._synchronize(caller)
 
     async def notice(self, caller: Caller = NOBODY) -> None:
-        """Apply edits if the file has changed; takes a few microseconds if not.
+        """Apply edits if the file has changed.
 
         Edits that cannot be applied are tried again by each call, without waiting a second time.
         """
@@ -240,7 +240,7 @@ class AgentScratchpad:
                 self._noticed = current
 
     async def settle(self) -> None:
-        """Wait for a rendering in this loop, and repeat that of a loop that ended before it."""
+        """Wait for the rendering; repeat that of a loop that ended."""
         loop = asyncio.get_running_loop()
         compactions = await self._storage.folds()
         # The file may still show what has expired and was dropped.
@@ -267,7 +267,7 @@ class AgentScratchpad:
             raise
 
     async def _synchronize(self, caller: Caller) -> bool:
-        """Apply saved edits and render, until no save came in between; the lock is held.
+        """Apply saved edits and render, until no save comes in between.
 
         Returns:
             False if edits could not be read or applied.
@@ -307,7 +307,7 @@ class AgentScratchpad:
                 log.warning("scratchpad_not_withdrawn", code=error.code, error=error.message)
 
     async def _report_unapplied(self, error: StorageError, caller: Caller) -> None:
-        """Report, once, that edits remain in the file; the next look tries again."""
+        """Report, once, that edits remain in the file."""
         before, self._trouble = self._trouble, error.code
         if before != error.code:
             log.warning("scratchpad_edits_not_taken_over", code=error.code, error=error.message)
@@ -328,7 +328,7 @@ class EditIntake:
         self._find_model: Callable[[float], Caller | None] = lambda _moment: None
 
     def attribute_edits(self, model_at: Callable[[float], Caller | None]) -> None:
-        """Distinguish a model's edits from a person's; without this all count as a person's.
+        """Distinguish a model's edits from a person's.
 
         Args:
             model_at: Returns, for a moment in seconds since 1970, the model that may have saved the file then, or None.
@@ -336,7 +336,7 @@ class EditIntake:
         self._find_model = model_at
 
     async def apply(self, save: Save, caller: Caller) -> None:
-        """Apply each edit by itself; keep a copy of a save with refused edits."""
+        """Apply each edit; keep a copy if one is refused."""
         refused = await self._apply_edits(save, caller) if save.problem is None else [save.problem]
         if refused:
             first, name = refused[0], await asyncio.to_thread(self._file.keep_aside, save.content)
@@ -350,7 +350,7 @@ class EditIntake:
         await asyncio.to_thread(self._file.discard, save)
 
     async def _apply_edits(self, save: Save, caller: Caller) -> list[ValidationError]:
-        """Apply up to `MAX_EDITS` edits of a person or a model; return why others were refused."""
+        """Apply up to `MAX_EDITS` edits; return the refusals."""
         edits, model = save.edits, self._find_model(save.changed_at)
         kind, writer = ("user", caller.as_person()) if model is None else ("assistant", model)
         stamp = {"source": {"kind": kind, "detail": "scratchpad.yaml"}, "trust": writer.trust}

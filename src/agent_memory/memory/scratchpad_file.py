@@ -56,7 +56,7 @@ class PadEdits:
 
 @dataclass(frozen=True, slots=True)
 class RenderedEntry:
-    """Entry of the file: its fields, its lines, and its word in the index."""
+    """Entry of the file: fields, lines, and word in the index."""
 
     item: dict[str, Any]
     text: str

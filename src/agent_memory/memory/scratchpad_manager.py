@@ -120,7 +120,7 @@ class ScratchpadManager:
         return rendered
 
     async def add_memory(self, memory: Memory) -> str | None:
-        """Bring a memory into the scratchpad; return the ID that was removed, or None.
+        """Add a memory to the scratchpad; return the removed ID or None.
 
         A new memory is stored first.
         """

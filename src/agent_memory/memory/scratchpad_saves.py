@@ -1,4 +1,4 @@
-"""`PadFile`: scratchpad.yaml on disk, with the saves of people. Blocks; call it in a thread.
+"""`PadFile`: scratchpad.yaml on disk, with the saves of people. Blocking.
 
 A rendering swaps the new file with the old one, which gets a hidden name. The old file is deleted once all its edits
 are known to be applied. So a save is never overwritten, and after a crash the next look finds it.
@@ -74,7 +74,7 @@ class Save:
 
 @dataclass(frozen=True, slots=True)
 class FolderLook:
-    """Saves to apply, oldest first, and the content of the file, if any."""
+    """Saves to apply, oldest first, and the content of the file."""
 
     saves: tuple[Save, ...] = ()
     content: bytes | None = None
@@ -207,7 +207,7 @@ class PadFile:
                 save.path.unlink(missing_ok=True)
 
     def take_out(self) -> Save:
-        """Move the file to a hidden name, so that it is not overwritten; return it.
+        """Move the file to a hidden name; return it.
 
         Raises:
             StorageError: There is no file, or it cannot be moved.
@@ -229,7 +229,7 @@ class PadFile:
             return set_aside(self.path, aside, kept if key is None else key.encrypted(aside.name, kept)).name
 
     def remove_expired(self) -> None:
-        """Delete copies older than 30 days: their words may have been forgotten since."""
+        """Delete copies older than 30 days, as their words may be forgotten."""
         now = self._clock()
         with contextlib.suppress(OSError):  # the next call tries again
             for name in names_of(self.path.parent, "broken_pad"):
@@ -246,7 +246,7 @@ class PadFile:
             return Save(path, content, changed_at, PadEdits(), error)
 
     def _read_settled(self, path: Path, patience: float | None = None) -> tuple[bytes, float]:
-        """Return the content of a file and the time of its last change.
+        """Return the content and modification time of a file.
 
         Raises:
             BusyError: A program has it open for writing all the time.
@@ -294,7 +294,7 @@ def of_kept(path: Path, now: datetime) -> Iterator[Concern]:
 
 
 def _split_parts(text: str) -> Iterator[str]:
-    """Yield parts of a text that begin with an entry: redacting the whole takes far longer."""
+    """Yield parts of a text for redaction; the whole takes far longer."""
     part = ""
     for entry in _ENTRY.split(text):
         if part and len(part) + len(entry) > _REDACTED_AT_ONCE:

@@ -1,4 +1,4 @@
-"""`SearchSource`: searchable texts next to memories, such as pages and talk, which other packages add."""
+"""`SearchSource`: searchable texts next to memories, such as pages and talk."""
 
 from __future__ import annotations
 

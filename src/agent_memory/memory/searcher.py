@@ -1,4 +1,4 @@
-"""`Searcher`: one search over memories, passages, pages, talk and waiting notes; changes nothing.
+"""`Searcher`: one search over memories, passages, pages, talk and waiting notes.
 
 Memories and the items drawn from texts share one index and one ranking. Other packages add sources of other texts.
 """
@@ -141,7 +141,7 @@ class Searcher:
         return Found(results, latency, degraded, replaced, overview)
 
     async def open(self, memory_id: str, caller: Caller) -> Memory:
-        """Return a memory to a caller that names its ID; count an access after the answer.
+        """Return a memory by its ID; count an access after the answer.
 
         Raises:
             UnknownIdError: There is no such memory.
@@ -163,11 +163,11 @@ class Searcher:
         return memory
 
     async def list_all(self) -> list[Memory]:
-        """Return all memories in the order of storing, superseded and expired ones included."""
+        """Return all memories in the order of storing, also superseded ones."""
         return [memory async for memory in self._storage.iter_all()]
 
     async def find_category(self, name: str) -> str:
-        """Return a category in lower case if it is built in or in use.
+        """Return a built-in or used category in lower case.
 
         Import and the library may add others. A mistyped word should not.
 
@@ -241,7 +241,7 @@ class Searcher:
     # -- steps of a search --------------------------------------------------------------------------------------------
 
     async def _find_named(self, asked: WideRequest) -> SearchResults | None:
-        """Return the memory, turn or page whose ID a query is, or None."""
+        """Return the record whose ID a query is, or None."""
         query, caller = asked.request.text, asked.caller
         if not isinstance(query, str):
             return None
@@ -279,7 +279,7 @@ class Searcher:
         return counts
 
     async def _find_replaced(self, results: SearchResults, asked: WideRequest, *, is_named: bool) -> dict[str, str]:
-        """Return which memories of an answer were replaced by which, if it may have some."""
+        """Return the replacements of superseded memories in an answer, by ID."""
         if not (asked.request.include_superseded or asked.request.explain or is_named or results.looks_back):
             return {}
         ids = [hit.memory.id for hit in results] + [rejected["id"] for rejected in results.rejected]
@@ -399,7 +399,7 @@ def rank_by_project(results: SearchResults, limit: int, filters: SearchFilters, 
 
 
 def search_scratchpad(pad: Scratchpad, request: SearchRequest) -> SearchResults:
-    """Return the matching entries of a scratchpad, for when the memories cannot be read."""
+    """Return the matching entries of a scratchpad."""
     entries = [memory for memory in pad.search_keywords(request.text) if request.filters.admits(memory)]
     hits = [
         MemorySearchResult(memory=memory, relevance_score=1 / rank, match_type="scratchpad")
@@ -423,7 +423,7 @@ def _get_item_kind(hit: MemorySearchResult) -> HitKind:
 
 
 def _is_left_out(hit: MemorySearchResult, described: dict[str, MemorySearchResult], notes: list[str]) -> bool:
-    """Return True for an item of another kind, and for talk most of which a note repeats."""
+    """Return True for other kinds, and for talk that a note repeats."""
     if not hit.memory.is_item:
         return False
     item = described.get(hit.memory.id)

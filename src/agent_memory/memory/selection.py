@@ -28,7 +28,7 @@ class Selection:
     promotion_threshold: int
 
     def moment(self, record: Record) -> datetime:
-        """Return the time of a record's store, promotion or last access, if that is frequent."""
+        """Return the time by which a record is ordered."""
         moment = record.timestamp
         if record.promoted_at is not None and record.promoted_at > moment:
             moment = record.promoted_at
@@ -43,7 +43,7 @@ class Selection:
         return record.evicted_at is None or record.pinned or record.evicted_at < self.moment(record)
 
     def choose(self, records: Iterable[R]) -> list[R]:
-        """Return the entries in order: pinned first, then the last stored, promoted or often accessed.
+        """Return the entries in order: pinned first, then the latest.
 
         Args:
             records: Valid ones (neither expired nor superseded), in the order of storing.

@@ -1,4 +1,4 @@
-"""`MemoryService`: one agent's memory for everything in a session that uses it. Imports no host."""
+"""`MemoryService`: one agent's memory for a session. Imports no host."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class MemoryService(EarlierNames):
         return await self.pad.promote(memory_id, caller)
 
     async def evict(self, memory_id: str) -> None:
-        """Remove a memory from the scratchpad without deleting it; unknown IDs are ignored."""
+        """Remove a memory from the scratchpad alone; unknown IDs are ignored."""
         await self.pad.evict(memory_id)
 
     async def capture(self, observations: Iterable[Observation], caller: Caller = NOBODY) -> CaptureOutcome:
@@ -256,7 +256,7 @@ class MemoryService(EarlierNames):
         return await self.searcher.get(memory_id)
 
     async def open(self, memory_id: str, caller: Caller = NOBODY) -> Memory:
-        """Return a memory to a caller that names its ID; count an access after the answer.
+        """Return a memory by its ID; count an access after the answer.
 
         Raises:
             UnknownIdError: There is no such memory.
@@ -302,7 +302,7 @@ class MemoryService(EarlierNames):
     # -- life ---------------------------------------------------------------------------------------------------------
 
     def warm_up(self) -> None:
-        """Load the memories and the model soon after the first answer of the session."""
+        """Load memories and model soon after the first answer."""
         self.monitor.background.after_first_answer(partial(self.storage.prepare, 0))
 
     async def settle(self) -> None:
@@ -324,7 +324,7 @@ class MemoryService(EarlierNames):
 
 
 def open_service(agent_id: str, settings: ServiceSettings, embedder: Embedder | None = None) -> MemoryService:
-    """Return the service of an agent; reads only the key of encrypted files.
+    """Return the service of an agent; read only an encryption key.
 
     Args:
         agent_id: Name of the agent.

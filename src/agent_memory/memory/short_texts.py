@@ -1,4 +1,4 @@
-"""Short texts of an answer: excerpts of its near hits, titles and lines. No I/O."""
+"""Short texts of an answer: excerpts, titles and lines. No I/O."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def shorten(results: SearchResults, *, explain: bool = False) -> None:
 
 
 def _are_few(results: SearchResults) -> bool:
-    """Return True if all hits together are short, as in a young memory."""
+    """Return True if all hits are few and short."""
     return results.total_found <= _FEW and sum(len(hit.memory.content) for hit in results) <= _LEAST_FOR_TEXTS
 
 
@@ -83,13 +83,13 @@ def title_of(text: str) -> str:
 
 
 def shorten_line(text: str, max_chars: int) -> str:
-    """Return a text as one line of at most `max_chars` characters, cut with `…`."""
+    """Return a text as one line, cut with `…`."""
     line = text.strip().replace("\n", " ")
     return line if len(line) <= max_chars else f"{line[: max_chars - 1].rstrip()}…"
 
 
 def _divide_room(hits: Sequence[MemorySearchResult]) -> list[int]:
-    """Return the characters of each hit: a share of the one before, and the rest of others."""
+    """Return the characters for each hit, fewer from rank to rank."""
     titles = sum(len(title_of(link.text)) for hit in hits for link in shown_links(hit))
     left, rooms = float(max(_LEAST_FOR_TEXTS, ROOM - titles)), [0] * len(hits)
     weights = [_LESS**rank for rank in range(len(hits))]

@@ -58,7 +58,7 @@ SAID: Final = tuple(name for name in Memory.model_fields if name not in {*IDENTI
 
 
 def statement_of(memory: Memory) -> dict[str, Any]:
-    """Return the fields that replace those of an untrusted memory with the same text."""
+    """Return the fields for an untrusted memory with the same text."""
     return {name: getattr(memory, name) for name in SAID}
 
 
@@ -138,7 +138,7 @@ class TrustGate:
     async def change(
         self, before: Memory, changes: Redacted[dict[str, Any]], caller: Caller
     ) -> Redacted[dict[str, Any]]:
-        """Return the changes of an update, with trust and source for new words.
+        """Return the changes of an update with their trust and source.
 
         Raises:
             ValidationError: A value is wrong; or the user did not agree to this (`needs_user`).
@@ -255,14 +255,14 @@ class TrustGate:
         return all([await self._is_commanded("forget", memory, caller) for memory in memories])
 
     async def reason(self, reason: str, caller: Caller) -> str:
-        """Return a reason that may be kept; empty for one of an untrusted source.
+        """Return a reason; empty for one of an untrusted source.
 
         Storing the same text again shows it.
         """
         return "" if reason and await self._trust_of(reason, caller) == "low" else reason
 
     async def _find_replacing(self, replaced_id: object, content: str, *prompts: str) -> _MemoryAct | None:
-        """Return the act of replacing a memory, or None if it is unknown."""
+        """Return the act of replacing a memory; None without it."""
         replaced = await self._storage.get(replaced_id) if isinstance(replaced_id, str) else None
         if replaced is None:
             return None
@@ -331,7 +331,7 @@ class TrustGate:
         return False
 
     async def _of_sources(self, memory: Memory, caller: Caller) -> list[Trust]:
-        """Return the trust of each source of a memory; none for a person, who may trust more."""
+        """Return the trust of each source; empty for a person."""
         ends = [link.id for link in memory.links if rests_on(link.rel) and is_memory_id(link.id)]
         sources = [await self._storage.get(end) for end in ends] if caller.trust != "high" else []
         return [source.trust for source in sources if source is not None]

@@ -91,7 +91,7 @@ def brief_memory(memory: Memory, *, full: bool = False, project: str = "") -> di
 
 
 def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | None) -> dict[str, Any]:
-    """Return every field of a hit, with the parts of its score if asked."""
+    """Return every field of a hit, and parts of its score."""
     memory = hit.memory
     replaced_by = superseded_by or hit.origin.replaced_by or None
     more = {"pinned": memory.pinned, "trust": memory.trust, "superseded_by": replaced_by}
@@ -116,7 +116,7 @@ def whole_hit(hit: MemorySearchResult, *, explain: bool, superseded_by: str | No
 def brief_hit(
     hit: MemorySearchResult, width: HitWidth = HitWidth(), superseded_by: str | None = None
 ) -> dict[str, Any]:
-    """Return a hit for a model, with an excerpt of a long text."""
+    """Return a hit for a model; long texts as excerpts."""
     replaced_by = superseded_by or hit.origin.replaced_by
     replaced = {"superseded_by": replaced_by} if replaced_by else {}
     view = brief_memory(hit.memory, full=width.full, project=width.project) | _origin(hit)
@@ -162,7 +162,7 @@ def _link(link: LinkedRecord, title: str) -> dict[str, Any]:
 
 
 def brief_answer(found: Found, results: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
-    """Return the answer of a search for a model, with `more` after the hits."""
+    """Return an answer for a model, with `more` after the hits."""
     view = answer(found, results, explain=False, **more)
     del view["search_latency_ms"], view["mode"]
     if found.overview is not None:  # its texts are cut with an ellipsis, and there are counts by source
@@ -257,7 +257,7 @@ def trace(left: Trace) -> dict[str, Any]:
 
 
 def similar_view(memories: Sequence[Memory]) -> list[dict[str, Any]]:
-    """Return memories to compare with a new one, some 120 tokens in all."""
+    """Return memories to compare with a new one, 120 tokens together."""
     room = _SIMILAR_CHARS[len(memories) - 1] if memories else 0
     return [
         {

@@ -92,7 +92,7 @@ class Writer:
         self._storage, self._redactor, self._purged = storage, redactor, purged
         self._gate, self._scratchpad, self._monitor, self._clock = gate, scratchpad, monitor, clock
         self.finder = ConflictFinder(storage, monitor, is_on=compares)
-        self.conflicts = ConflictReview(storage, self.finder, gate, scratchpad, monitor)
+        self.conflicts = ConflictReview(storage, gate, scratchpad, monitor)
         self.deletion = Deletion(storage, gate, scratchpad, monitor, clock)
 
     # -- one memory ---------------------------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class Writer:
     async def draft_capture(
         self, values: Mapping[str, Any], caller: Caller, session_id: str = "", *, is_callers: bool = False
     ) -> Redacted[Memory] | str:
-        """Return the memory that capture would store, or the reason to store nothing.
+        """Return the memory that capture would store, or a reason.
 
         Args:
             values: Fields of a memory.
@@ -219,7 +219,7 @@ class Writer:
     # -- many memories ------------------------------------------------------------------------------------------------
 
     async def store_items(self, items: Sequence[Mapping[str, Any]], caller: Caller) -> StoredItems:
-        """Store items drawn from texts, as one change; they are on disk when this returns.
+        """Store items drawn from texts, durably, as one change.
 
         Existing items stay as they are, also if a person edited or forgot them.
 
@@ -348,7 +348,7 @@ class Writer:
                 self._scratchpad.schedule(caller)
 
     async def check_moving(self, memory_ids: Collection[str], caller: Caller = NOBODY) -> None:
-        """Refuse memories that a caller may not move out; unknown IDs are ignored.
+        """Refuse known memories that a caller may not move out.
 
         Raises:
             ValidationError: One has higher trust than the caller, and the user did not agree (`needs_user`).
@@ -463,7 +463,7 @@ class Writer:
         return drafts
 
     async def _append(self, draft: Redacted[Memory], caller: Caller, *, unique: bool) -> WrittenMemory:
-        """Compare and store a memory; with `unique` no second one with the same text.
+        """Compare and store a memory, with `unique` only a new text.
 
         One of low trust with the same text becomes the caller's: its other fields are replaced, and it is reported as
         updated.

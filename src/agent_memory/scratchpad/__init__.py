@@ -1,4 +1,4 @@
-"""The scratchpad: the few memories an agent sees without asking, as a model reads them and as a person edits them.
+"""Scratchpad: the few memories that an agent sees without asking.
 
 Each name loads what it needs when it is first asked for, except those of `render`, which is also the name of a module.
 """

@@ -106,10 +106,10 @@ async def test_what_both_hold_is_neither_marked_nor_asked_again(service: MemoryS
     old, new = await two(service)
     await service.writer.conflicts.decide(old.id, new.id, decision)
     assert await service.suspects() == []
-    assert await service.writer.conflicts.find_all() == 0
+    assert await service.writer.finder.compare_all() == 0
     assert {hit.surroundings.disputed for hit in await service.search("daily backup")} == {None}
     await service.update(new.id, {"links": []})
-    assert await service.writer.conflicts.find_all() == 0
+    assert await service.writer.finder.compare_all() == 0
 
 
 async def test_a_replacement_hides_the_older_and_can_be_restored(service: MemoryService, listener: Listener) -> None:
@@ -235,7 +235,7 @@ async def test_import_series_of_texts_raises_no_pairs(service: MemoryService, co
     await service.writer.import_memories(tickets, lambda _: None, NOBODY, trusted=True)
     await service.settle()
     assert len(await service.suspects()) == pairs
-    assert await service.writer.conflicts.find_all() == 0
+    assert await service.writer.finder.compare_all() == 0
 
 
 async def test_pairs_come_along_with_an_export(service: MemoryService, make_service: Services) -> None:
@@ -253,13 +253,13 @@ async def test_nothing_is_compared_where_the_setting_says_so(make_service: Servi
     service = make_service(suspects=False)
     await two(service)
     assert await service.suspects() == []
-    assert await service.writer.conflicts.find_all() == 0
+    assert await service.writer.finder.compare_all() == 0
 
 
 async def test_what_was_not_compared_before_is_found_by_looking_at_all(make_service: Services) -> None:
     off, service = make_service(suspects=False), make_service()
     old, new = await two(off)
-    assert await service.writer.conflicts.find_all() == 1
+    assert await service.writer.finder.compare_all() == 1
     assert await ids(service) == [(new.id, old.id)]
     (shown,) = [views.pair(each) for each in await service.suspects()]
     assert (shown["newer"]["content"], shown["older"]["content"]) == (NEW, OLD)

@@ -128,7 +128,7 @@ async def test_conflicts_two_owners_none(
     await service.store({"content": "The office is in Berlin.", **owner})
     stored = await service.store({"content": "The office is in Lyon.", **others})
     assert len(stored.suspects) == len(await service.suspects()) == count
-    assert await service.writer.conflicts.find_all() == 0
+    assert await service.writer.finder.compare_all() == 0
     assert sum(hit.surroundings.disputed is not None for hit in await service.search("office")) == count
 
 
