@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Final, NamedTuple
+from typing import Any, Final
 
 _SCRIPTS: Final = {
     "kana": re.compile(r"[\u3040-\u30ff]"),
@@ -23,22 +23,12 @@ _MOST_CHARS: Final = 4000
 _ALWAYS: Final = "en"
 
 
-class KnownLanguage(NamedTuple):
-    """Script of a language, and words that tell it from others in that script."""
-
-    script: str
-    function_words: frozenset[str] = frozenset()
-
-
 @functools.cache
-def load_languages() -> dict[str, KnownLanguage]:
-    """Load the known languages by their codes."""
+def load_languages() -> dict[str, dict[str, Any]]:
+    """Load the script and the function words of each language code."""
     from agent_memory.language.pattern_files import load_patterns  # 15 ms that a session without text does not pay
 
-    data = load_patterns("agent_memory.language", "languages")
-    return {
-        code: KnownLanguage(entry["script"], frozenset(entry.get("function_words", ()))) for code, entry in data.items()
-    }
+    return load_patterns("agent_memory.language", "languages")
 
 
 def guess_languages(text: str) -> tuple[str, ...]:
@@ -48,10 +38,10 @@ def guess_languages(text: str) -> tuple[str, ...]:
     """
     languages = load_languages()
     script = next((name for name, character in _SCRIPTS.items() if character.search(text)), "latin")
-    likely = [code for code, language in languages.items() if language.script == script]
+    likely = [code for code, language in languages.items() if language["script"] == script]
     if len(likely) > 1:
         words = set(_WORD.findall(text[:_MOST_CHARS].casefold().replace("\u2019", "'")))
-        hits = {code: len(words & languages[code].function_words) for code in likely}
+        hits = {code: len(words.intersection(languages[code]["function_words"])) for code in likely}
         best = max(hits.values())
         likely = [code for code in likely if hits[code] == best > 0]
     return tuple(dict.fromkeys([_ALWAYS, *likely] if script == "latin" else [*likely, _ALWAYS]))
