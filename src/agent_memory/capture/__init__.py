@@ -2,10 +2,10 @@
 
 from agent_memory.capture.extractor import Extractor
 from agent_memory.capture.orders import asks_to_keep, names_memory, says
-from agent_memory.capture.sameness import is_near_duplicate
 from agent_memory.capture.turns import CaptureLedger, TurnBuffer
 from agent_memory.capture.typed_quotes import find_quote, share_topic
 from agent_memory.capture.wishes import is_wished
+from agent_memory.language.similarity import is_near_duplicate
 
 __all__ = [
     "CaptureLedger",

@@ -18,9 +18,9 @@ from agent_memory.capture.judging import Verdict, judge
 from agent_memory.capture.other_authors import blank_other_authors, has_foreign_label
 from agent_memory.capture.own import MAX_MESSAGE_CHARS, MAX_OWN_CHARS, separate, was_cut
 from agent_memory.capture.rules import load_rules
-from agent_memory.capture.sameness import strip_cue
 from agent_memory.language.languages import guess_languages
 from agent_memory.language.message_sentences import MessageSentence, split_sentences
+from agent_memory.language.similarity import strip_cue
 from agent_memory.models import Observation, Source, as_utc
 from agent_memory.redaction import Redactor, SecretRedactor
 

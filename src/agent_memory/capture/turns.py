@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from agent_memory.capture.sameness import is_near_duplicate, is_restated
+from agent_memory.language.similarity import is_near_duplicate, is_restated
 from agent_memory.models import may_stand_for
 
 if TYPE_CHECKING:

@@ -287,7 +287,7 @@ class Inbox(InboxReader):
 
     async def drop_saying(self, texts: Collection[str], caller: Caller = NOBODY) -> list[str]:
         """Take out what says one of these texts, since they were forgotten; return the ids."""
-        from agent_memory.capture.sameness import is_near_duplicate  # its patterns are for those who have an inbox
+        from agent_memory.language.similarity import is_near_duplicate  # its patterns are for those who have an inbox
 
         found = [
             each for each in await self._everything() if any(is_near_duplicate(each.content, text) for text in texts)
@@ -330,6 +330,6 @@ def _covers(waiting: Memory, memory: Memory) -> bool:
 
     Untrusted words never do that to a person's.
     """
-    from agent_memory.capture.sameness import is_near_duplicate  # as above
+    from agent_memory.language.similarity import is_near_duplicate  # as above
 
     return may_stand_for(waiting.trust, memory.trust) and is_near_duplicate(waiting.content, memory.content)

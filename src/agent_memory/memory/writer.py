@@ -516,7 +516,7 @@ class Writer:
 
         One of low trust does not count against others.
         """
-        from agent_memory.capture.sameness import is_near_duplicate  # its patterns are for those who capture
+        from agent_memory.language.similarity import is_near_duplicate  # its patterns are for those who capture
 
         nearest = await self._storage.search(memory.content, _NEIGHBOURS, patience=0)
         return any(

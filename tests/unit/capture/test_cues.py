@@ -8,7 +8,7 @@ import pytest
 
 from agent_memory.capture import Extractor
 from agent_memory.capture.cues import find_end
-from agent_memory.capture.sameness import strip_cue
+from agent_memory.language.similarity import strip_cue
 from agent_memory.settings import CaptureSettings
 
 EXTRACTOR = Extractor(CaptureSettings())

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_memory.capture import Extractor
-from agent_memory.capture.sameness import strip_cue
 from agent_memory.errors import ConfigurationError
+from agent_memory.language.similarity import strip_cue
 from agent_memory.settings import CapturePattern, CaptureSettings
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.capture.sameness import differ_in_meaning
 from agent_memory.files.wording import counted
+from agent_memory.language.similarity import differ_in_meaning
 from agent_memory.lifecycle.archive.chains import Chains
 from agent_memory.lifecycle.tidying.judging import Judging
 from agent_memory.lifecycle.tidying.plan import Suggestion

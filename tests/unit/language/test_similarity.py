@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_memory.capture import is_near_duplicate
-from agent_memory.capture.sameness import differ_in_meaning, is_restated
+from agent_memory.language.similarity import differ_in_meaning, is_restated
 
 CORRECTIONS = [
     ("The payments service must log full card numbers in staging.", "never"),
