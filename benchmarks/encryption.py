@@ -27,7 +27,7 @@ from agent_memory.encryption.blobs import AgentBlobs
 from agent_memory.encryption.keys import forget_keys
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import AgentFolder, folder_of
-from agent_memory.lifecycle.archive import MemoryArchive
+from agent_memory.lifecycle.archive import Archive
 from agent_memory.lifecycle.backups import create_backup, list_backups, verify_backup
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
@@ -61,7 +61,7 @@ async def prepare(root: Path, memories: int) -> dict[str, str]:
     """Make the agent; return what each of its memories says, by id."""
     service = opened(root)
     stored = [await service.store(f"Box {number} stands in the harbour of Kiel.") for number in range(memories)]
-    archive = MemoryArchive(service)
+    archive = Archive(service)
     await archive.add([stored[0].memory.id])
     await service.settle()
     folder = folder_at(root)
@@ -89,7 +89,7 @@ async def known(root: Path) -> dict[str, str]:
     """Return what the memories say, those in the archive too."""
     forget_keys()
     service = opened(root)
-    archive = MemoryArchive(service)
+    archive = Archive(service)
     found = {each.id: each.content for each in [*await service.searcher.list_all(), *await archive.everything()]}
     await archive.close()
     await service.close()

@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.lifecycle.archive import MemoryArchive
+from agent_memory.lifecycle.archive import Archive
 from agent_memory.lifecycle.tidying import Tidying
 from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
@@ -156,7 +156,7 @@ async def run(root: Path, operations: int, embedder: str, seed: int) -> Report:
         await service.close()
     report.seconds["year"] = round(time.perf_counter() - begun, 1)
     service = _opened_service(settings, clock)  # what the first had begun behind its answers is over
-    archive = MemoryArchive(service, clock=clock)
+    archive = Archive(service, clock=clock)
     try:
         await Judged(service, archive, clock, report, random.Random(seed)).judge()
     finally:
@@ -236,7 +236,7 @@ class Judged:
     """
 
     def __init__(
-        self, service: MemoryService, archive: MemoryArchive, clock: Clock, report: Report, choose: random.Random
+        self, service: MemoryService, archive: Archive, clock: Clock, report: Report, choose: random.Random
     ) -> None:
         self._service, self._archive, self._now = service, archive, clock()
         self._report, self._choose = report, choose

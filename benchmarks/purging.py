@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from agent_memory.journal import PurgeList
-from agent_memory.lifecycle.archive import MemoryArchive
+from agent_memory.lifecycle.archive import Archive
 from agent_memory.lifecycle.backups import create_backup, list_backups, verify_backup
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
@@ -44,7 +44,7 @@ async def prepare(root: Path, memories: int) -> tuple[str, dict[str, str]]:
     service = opened(root)
     stored = [await service.store(f"Box {number} stands in the harbour of Kiel.") for number in range(memories)]
     secret = (await service.store(TEXT)).memory.id
-    archive = MemoryArchive(service)
+    archive = Archive(service)
     await archive.add([stored[0].memory.id, secret])
     again = (await service.store(f"{TEXT} So said Kate.")).memory.id
     await service.settle()
@@ -68,7 +68,7 @@ async def purge(root: Path, record_id: str) -> None:
 async def look(root: Path, others: dict[str, str]) -> list[str]:
     """Open the agent, which goes on; return what is wrong then."""
     service = await go_on_with_purges(opened(root))
-    archive = MemoryArchive(service)
+    archive = Archive(service)
     known = {each.id: each.content for each in await service.searcher.list_all()}
     known |= {each.id: each.content for each in await archive.everything()}
     await archive.close()

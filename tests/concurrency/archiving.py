@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from agent_memory.lifecycle.archive import MemoryArchive
+from agent_memory.lifecycle.archive import Archive
 from agent_memory.lifecycle.tidying import Tidying
 from agent_memory.memory import MemoryService
 from agent_memory.models import Memory
@@ -20,11 +20,11 @@ from tests.support import NOON, FrozenClock
 COUNT = 30
 
 
-def opened(root: Path) -> tuple[MemoryService, MemoryArchive]:
+def opened(root: Path) -> tuple[MemoryService, Archive]:
     """Open bob's memory and its archive."""
     settings, clock = ServiceSettings(embedder="none", storage_root=str(root)), FrozenClock()
     service = MemoryService(FileStorage("bob", settings=settings, clock=clock), settings, clock=clock)
-    return service, MemoryArchive(service, clock=clock)
+    return service, Archive(service, clock=clock)
 
 
 def memories() -> list[Memory]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from agent_memory.cli.screen import Screen
-    from agent_memory.lifecycle.archive import MemoryArchive
+    from agent_memory.lifecycle.archive import Archive
     from agent_memory.models import ArchivedMemory, MemorySearchResult
 
 _COLUMNS: Final = ("id", "archived_at", "rule", "content")
@@ -36,11 +36,11 @@ _ArchivedId = Annotated[
 
 
 @contextlib.asynccontextmanager
-async def opened_archive(run: Run) -> "AsyncIterator[MemoryArchive]":
+async def opened_archive(run: Run) -> "AsyncIterator[Archive]":
     """Open the archive of the agent for the length of the block."""
-    from agent_memory.lifecycle.archive import MemoryArchive
+    from agent_memory.lifecycle.archive import Archive
 
-    archive = MemoryArchive(run.service)
+    archive = Archive(run.service)
     try:
         yield archive
     finally:
@@ -59,7 +59,7 @@ def whole_archived(memory: "ArchivedMemory") -> dict[str, Any]:
     }
 
 
-async def archived_ids(archive: "MemoryArchive", words: list[str]) -> list[str]:
+async def archived_ids(archive: "Archive", words: list[str]) -> list[str]:
     """Return the ids of archived memories that words mean: ids, or beginnings of them.
 
     Raises:

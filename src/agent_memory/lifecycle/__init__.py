@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.lifecycle.archive import MemoryArchive
+    from agent_memory.lifecycle.archive import Archive
     from agent_memory.lifecycle.entry_types import ImportanceLevel, MemoryEntryType
     from agent_memory.lifecycle.facade.configs import ArchivalConfig, CleanupConfig, EmbeddingConfig, MemoryStoreConfig
     from agent_memory.lifecycle.facade.context import ContextBuilder, RelevanceFilter
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ArchivalConfig",
     "ArchivalManager",
+    "Archive",
     "Briefer",
     "Briefing",
     "CleanupConfig",
@@ -36,7 +37,6 @@ __all__ = [
     "ImportanceCalculator",
     "ImportanceLevel",
     "LifecycleSettings",
-    "MemoryArchive",
     "MemoryEntry",
     "MemoryEntryType",
     "MemoryPerformanceMetrics",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.knowledge.pages.subjects import is_derived
-from agent_memory.lifecycle.archive import MemoryArchive, archive_exists
+from agent_memory.lifecycle.archive import Archive, archive_exists
 from agent_memory.memory.audit import read_audit
 from agent_memory.memory.trust import lowest
 from agent_memory.models import (
@@ -201,7 +201,7 @@ class Sources:
             replaced = await storage.replaced_by([record_id])
             return record, "replaced" if replaced else "expired" if record.is_expired(utc_now()) else "here"
         if kind is MEMORY and archive_exists(self._service.agent_id, self._service.settings):
-            archive = MemoryArchive(self._service)
+            archive = Archive(self._service)
             try:
                 if (archived := await archive.get(record_id)) is not None:
                     return archived, "archived"

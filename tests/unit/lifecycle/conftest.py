@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.lifecycle.archive import MemoryArchive
+from agent_memory.lifecycle.archive import Archive
 from agent_memory.lifecycle.tidying import LifecycleSettings, Tidying
 from agent_memory.memory import Caller, MemoryService
 from agent_memory.models import Memory
@@ -30,7 +30,7 @@ class House:
         self.clock, self.folder = clock, root / "bob"
         self.storage = FileStorage("bob", settings=settings, clock=clock)
         self.service = MemoryService(self.storage, settings, clock=clock)
-        self.archive = MemoryArchive(self.service, clock=clock)
+        self.archive = Archive(self.service, clock=clock)
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.caller = Caller("session-1", self._hear)
 

@@ -15,7 +15,7 @@ from agent_memory.errors import AgentMemoryError, ConfigurationError, StorageErr
 from agent_memory.journal import keep_lost
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.lifecycle.archive import MemoryArchive
+from agent_memory.lifecycle.archive import Archive
 from agent_memory.lifecycle.backups import create_backup, list_backups, restore_backup, verify_backup
 from agent_memory.memory import MemoryService, open_service
 from agent_memory.memory.audit import AuditLog
@@ -339,7 +339,7 @@ async def test_what_another_program_removed_is_kept_encrypted(house: House) -> N
 
 async def test_archive_and_other_journals_are_encrypted(house: House) -> None:
     service = house.service()
-    archive = MemoryArchive(service)
+    archive = Archive(service)
     first = (await service.searcher.list_all())[0].id
     await archive.add([first])
     await archive.close()
@@ -347,7 +347,7 @@ async def test_archive_and_other_journals_are_encrypted(house: House) -> None:
     encrypt(house.folder)
     assert house.holding() == []
     service = house.service()
-    archive = MemoryArchive(service)
+    archive = Archive(service)
     assert [each.id for each in await archive.everything()] == [first]
     await archive.close()
     await service.close()

@@ -14,7 +14,7 @@ import pytest
 from agent_memory.errors import UnknownIdError, UnsupportedError
 from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.journal import PurgeList, keep_lost
-from agent_memory.lifecycle.archive import MemoryArchive
+from agent_memory.lifecycle.archive import Archive
 from agent_memory.lifecycle.backups import create_backup, restore_backup, verify_backup
 from agent_memory.memories import FileStorage
 from agent_memory.memory import Caller, MemoryService
@@ -64,7 +64,7 @@ async def test_every_wording_of_a_memory_goes_and_so_do_the_older_versions(bobs:
 async def test_a_forgotten_and_an_archived_memory_can_be_purged(bobs: House) -> None:
     forgotten, archived = await bobs.keep(SECRET), await bobs.keep("Ann's bonus is four thousand a year.")
     await bobs.service.forget(forgotten)
-    archive = MemoryArchive(bobs.service, clock=bobs.clock)
+    archive = Archive(bobs.service, clock=bobs.clock)
     await archive.add([archived])
     assert (await bobs.purge(forgotten, archived)).is_clean
     assert bobs.holding() == bobs.holding("Ann's bonus is four thousand a year.") == []

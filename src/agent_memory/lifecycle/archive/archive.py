@@ -1,4 +1,4 @@
-"""`MemoryArchive`: the memories of one agent that were put away, in `archive.yaml`.
+"""`Archive`: the memories of one agent that were put away, in `archive.yaml`.
 
 A memory goes there in two steps: it is stored whole in the archive and synced, then it is taken out of `memories.yaml`.
 It comes back the same way round. So there is no moment at which it is in neither; what a killed process left in both
@@ -33,7 +33,7 @@ ASKED: Final = "asked"
 """The rule of what was put away because somebody said so."""
 
 
-class MemoryArchive(ArchiveReader):
+class Archive(ArchiveReader):
     """One agent's archive. Opens nothing until the first call and creates nothing until the first write.
 
     Args:

@@ -34,9 +34,9 @@ async def archive_expired(
     expired = [memory.id for memory in listed if memory.timestamp < limit and not memory.pinned]
     if not expired:
         return []
-    from agent_memory.lifecycle.archive.archive import MemoryArchive  # only for those who have one
+    from agent_memory.lifecycle.archive.archive import Archive  # only for those who have one
 
-    archive = MemoryArchive(service)
+    archive = Archive(service)
     try:
         return await archive.add(expired, caller.as_person(), why=f"older than {days} days (retain_days of {project})")
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.lifecycle.archive.archive import MemoryArchive
+from agent_memory.lifecycle.archive.archive import Archive
 from agent_memory.lifecycle.archive.reading import archive_exists
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class ArchiveWatcher:
         if not archive_exists(self._service.agent_id, self._service.settings):
             return
         forgotten = set(memory_ids) - (await self._service.storage.texts_of(memory_ids)).keys()
-        archive = MemoryArchive(self._service)
+        archive = Archive(self._service)
         try:
             merged = [archived.id for archived in await archive.everything() if archived.merged_into in forgotten]
             await archive.delete(merged)

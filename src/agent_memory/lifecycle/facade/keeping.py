@@ -13,7 +13,7 @@ from agent_memory.knowledge.intake.drafting import UNKNOWN, ReceivedDocument, Re
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import drawn_from_alone, forget_known
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.lifecycle.archive import MemoryArchive, archive_exists
+from agent_memory.lifecycle.archive import Archive, archive_exists
 from agent_memory.lifecycle.entry_types import MemoryEntryType
 from agent_memory.lifecycle.facade.entries import (
     EXTERNAL_ID,
@@ -62,7 +62,7 @@ class Kept:
         self._opened: Knowledge | None = None
         self._taking: Taking | None = None
         self._names = Names()
-        self._archive: MemoryArchive | None = None
+        self._archive: Archive | None = None
 
     @property
     def knowledge(self) -> Knowledge:
@@ -86,14 +86,14 @@ class Kept:
         return self._taking
 
     @property
-    def archive(self) -> MemoryArchive:
+    def archive(self) -> Archive:
         """What was put away.
 
         Raises:
             ConfigurationError: The memory is on a server, which has no archive.
         """
         if self._archive is None:
-            self._archive = MemoryArchive(self.service, clock=self._clock)
+            self._archive = Archive(self.service, clock=self._clock)
         return self._archive
 
     async def archived(self, entry_id: str) -> ArchivedMemory | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from agent_memory.lifecycle.archive import MemoryArchive
+    from agent_memory.lifecycle.archive import Archive
     from agent_memory.lifecycle.tidying.judging import Importance
     from agent_memory.memory import Caller
     from agent_memory.models import Memory
@@ -87,7 +87,7 @@ class Tidying:
 
     def __init__(
         self,
-        archive: MemoryArchive,
+        archive: Archive,
         settings: LifecycleSettings | None = None,
         importance: Importance = importance_of,
     ) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import ConfigurationError, StorageError, UnknownIdError, ValidationError
-from agent_memory.lifecycle.archive import MemoryArchive, archive_exists
+from agent_memory.lifecycle.archive import Archive, archive_exists
 from agent_memory.memory import Caller, MemoryService
 from agent_memory.memory.events import COMMON, EVENTS
 from agent_memory.models import Link, Memory
@@ -305,7 +305,7 @@ def test_a_server_has_none(root: Path) -> None:
     settings = ServiceSettings(embedder="none", storage_root=str(root))
     service = MemoryService(FileStorage("bob", settings=settings), settings.model_copy(update={"backend": "server"}))
     with raises(ConfigurationError, "archive_needs_files"):
-        MemoryArchive(service)
+        Archive(service)
 
 
 _WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=40)
