@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 _OF_PURGED: Final = "compaction, segments of what was purged"
 STAGES: Final = {
-    ("segments/chain.py", "list_segments"): "swap of segments.json",
-    ("segments/merging.py", "merge"): "merge",
-    ("segments/writing.py", "seal"): "seal",
-    ("segments/vectors.py", "add_vectors"): "vectors",
-    ("sealed/sealing.py", "_take_into_use"): "naming a segment",
-    ("sealed/opening.py", "remove_unused"): "removal",
+    ("index/chain.py", "list_segments"): "swap of segments.json",
+    ("index/segment_merge.py", "merge"): "merge",
+    ("index/segment_writer.py", "seal"): "seal",
+    ("index/segment_vectors.py", "add_vectors"): "vectors",
+    ("store/segment_builder.py", "_take_into_use"): "naming a segment",
+    ("store/segment_opener.py", "remove_unused"): "removal",
     ("journal/rewriting.py", "fill"): "compaction, before the rename",
     ("journal/rewriting.py", "put_in_place"): "compaction, at the rename",
-    ("sealed/opening.py", "drop_purged"): _OF_PURGED,
+    ("store/segment_opener.py", "drop_purged"): _OF_PURGED,
     ("journal/writer.py", "append"): "group commit, line",
     ("journal/durability.py", "settle"): "group commit, sync",
 }

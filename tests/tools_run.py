@@ -35,7 +35,7 @@ class PlainSession:
         self.consent = SimpleNamespace(is_stopped=False)
         self.taint = SimpleNamespace(by=None, note=lambda _by: None)
         self.returned: list[str] = []
-        self._identity = SimpleNamespace(consent=ConsentState())
+        self.current_identity = SimpleNamespace(consent=ConsentState())
         self._service = service
 
     def note_returned(self, memories: Any) -> None:
@@ -54,7 +54,7 @@ class PlainSession:
         return SimpleNamespace(agent_id=agent_id, previous=None, is_new=False, known=())
 
     def identity(self) -> Any:
-        return self._identity
+        return self.current_identity
 
     def folder(self) -> str:
         return ""

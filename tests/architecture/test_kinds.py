@@ -12,11 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-NAME_NO_KIND: Final = {"journal", "storage", "retrieval", "doctor", "files", "redaction", "embeddings"}
+NAME_NO_KIND: Final = {"journal", "store", "index", "engines", "doctor", "files", "redaction", "embeddings"}
 MAY_NAME_ONE: Final = {
-    "storage/__init__.py": "offers the storages of memories to programs; no module of the library takes them from it"
+    "store/memory_storage.py": "the storage of memories",
+    "store/file_storage.py": "memories in files",
+    "store/backend_detection.py": "which storage has an agent's memories",
+    "engines/server_storage.py": "memories on a server",
+    "engines/vector_storage.py": "memories in files with a vector index",
 }
-LOADED_LATE: Final = {*MAY_NAME_ONE, "cli/__init__.py", "workspace/__init__.py"}
+LOADED_LATE: Final = {"storage/__init__.py", "cli/__init__.py", "workspace/__init__.py"}
 """Front doors, behind which is loaded what a caller asks for."""
 
 

@@ -98,7 +98,7 @@ def sources() -> list[Path]:
 
 
 def place_of(path: Path) -> str:
-    """Return where a file stands: `storage/replica.py`, or `modules/…`."""
+    """Return where a file stands: `store/store.py`, or `modules/…`."""
     inside = path.is_relative_to(LIBRARY)
     return path.relative_to(LIBRARY).as_posix() if inside else path.relative_to(REPOSITORY).as_posix()
 

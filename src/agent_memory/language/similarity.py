@@ -16,7 +16,7 @@ import unicodedata
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.index import query_terms
+from agent_memory.language.words import query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -141,15 +141,15 @@ class History:
     # -- versions -----------------------------------------------------------------------------------------------------
 
     async def history(self, memory_id: str) -> list[RecordVersion[Memory]]:
-        """Return the known versions of a memory; see `Versioned.history`."""
+        """Return the known versions of a memory; see `RecordStorage.history`."""
         return [] if self._is_purged(memory_id) else await self._storage.history(memory_id)
 
     async def forgotten(self) -> list[tuple[Memory, datetime]]:
-        """Return memories that can be restored; see `Versioned.forgotten`."""
+        """Return memories that can be restored; see `RecordStorage.forgotten`."""
         return [pair for pair in await self._storage.forgotten() if not self._is_purged(pair[0].id)]
 
     async def load_changes(self, memory_ids: Collection[str]) -> list[RecordChange[Memory]]:
-        """Return the changes of memories that were not purged; see `Versioned.load_changes`."""
+        """Return the changes of memories that were not purged; see `RecordStorage.load_changes`."""
         return await self._storage.load_changes(
             [memory_id for memory_id in memory_ids if not self._is_purged(memory_id)]
         )

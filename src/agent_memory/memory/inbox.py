@@ -19,6 +19,7 @@ from agent_memory.files.layout import folder_of
 from agent_memory.files.lock import folder_lock
 from agent_memory.index.match_grades import STRONG_SHARE
 from agent_memory.journal import PurgeList
+from agent_memory.language.similarity import is_near_duplicate
 from agent_memory.language.words import index_terms, query_terms
 from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.drafts import get_observed_fields
@@ -287,8 +288,6 @@ class Inbox(InboxReader):
 
     async def drop_saying(self, texts: Collection[str], caller: Caller = NOBODY) -> list[str]:
         """Take out what says one of these texts, since they were forgotten; return the ids."""
-        from agent_memory.language.similarity import is_near_duplicate  # its patterns are for those who have an inbox
-
         found = [
             each for each in await self._everything() if any(is_near_duplicate(each.content, text) for text in texts)
         ]
@@ -330,6 +329,4 @@ def _covers(waiting: Memory, memory: Memory) -> bool:
 
     Untrusted words never do that to a person's.
     """
-    from agent_memory.language.similarity import is_near_duplicate  # as above
-
     return may_stand_for(waiting.trust, memory.trust) and is_near_duplicate(waiting.content, memory.content)

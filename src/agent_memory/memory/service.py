@@ -137,7 +137,7 @@ class MemoryService(EarlierNames):
             changes: New values by field.
             caller: Session that asks for it.
             may_have_expired: True to accept a time of expiry that has passed, as older versions may have it.
-            expect_seq: Number of the memory's last change; any other refuses the update. See `Storage.update`.
+            expect_seq: Number of the memory's last change; any other refuses the update. See `RecordStorage.update`.
 
         Raises:
             ConflictError: The memory's last change has another number.

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.index.scores import numpy_if_there
 from agent_memory.journal import rewrite_returned
+from agent_memory.language.similarity import is_near_duplicate
 from agent_memory.memory.caller import NOBODY, check_referred, check_seen
 from agent_memory.memory.conflict_review import ConflictFinder, ConflictReview, link_suspects
 from agent_memory.memory.deletion import Deletion
@@ -516,8 +517,6 @@ class Writer:
 
         One of low trust does not count against others.
         """
-        from agent_memory.language.similarity import is_near_duplicate  # its patterns are for those who capture
-
         nearest = await self._storage.search(memory.content, _NEIGHBOURS, patience=0)
         return any(
             may_stand_for(hit.memory.trust, memory.trust) and is_near_duplicate(hit.memory.content, memory.content)

@@ -1,7 +1,7 @@
 """Kinds of ingested texts: resources, episodes, topics, and checkpoints of background stages.
 
 A long text is in its own file, named by its sha256; the record has its beginning and the name of the file
-(`agent_memory.knowledge.blobs`).
+(`agent_memory.encryption.blobs`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""Storage of one agent's records: the journal is the truth, what is searched is derived from it.
-
-The storages of memories belong to `agent_memory.memories`, a layer above; programs may import them from here, too.
-
-Each name loads what it needs when it is first asked for: the process that holds a shard imports a package within
-this one, and starts without pydantic.
-"""
+"""Names of `store`, `files`, `care` and `engines` at their earlier import path."""
 
 from typing import TYPE_CHECKING
 

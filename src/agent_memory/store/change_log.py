@@ -64,7 +64,6 @@ class FileLog:
         self.journal = Journal(path, self._kinds, clock=clock, wait=wait, grace=grace, look_where=folder.look_where)
         self.policy = CompactionPolicy(grace)
         self._generation = ""
-        self._has_described = False
         self._looked_on: date | None = None
 
     @property
@@ -96,9 +95,8 @@ class FileLog:
             changes, answer = decide()
             if changes:
                 absorb(self._counted(Update([writer.append(changes)])))
-                if not self._has_described and changes[0].op == "put":
+                if changes[0].op == "put":
                     describe_folder(self._folder)  # under the lock, or it might replace what a migration has written
-                    self._has_described = True
         return answer, writer.receipt.settle if writer.receipt is not None else None
 
     def pays_to_compact(self, state: State[Any]) -> bool:

@@ -53,7 +53,7 @@ class Shortlist(Generic[R]):
         self._path = folder.path / shortlist_of(kind.journal, kind.name if kind.beside() else "")
 
     def read(self, order: Order, now: datetime) -> list[R] | None:
-        """Return what `Storage.recent` would, or None if only the journal can tell."""
+        """Return what `RecordStorage.recent` would, or None if only the journal can tell."""
         try:
             content = self._decrypted(_content(self._path))
             note = json.loads(content) if content else None
@@ -68,7 +68,7 @@ class Shortlist(Generic[R]):
             return None  # reading the journal says why
 
     def write(self, order: Order, state: State[R], seq: int, now: datetime) -> None:
-        """Keep what `Storage.recent` returns now; costs nothing but time if it cannot.
+        """Keep what `RecordStorage.recent` returns now; costs nothing but time if it cannot.
 
         Args:
             order: The rule by which it is chosen.

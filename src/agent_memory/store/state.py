@@ -178,7 +178,7 @@ class State(Generic[R]):
         return sorted(found, key=_stored, reverse=True)[:limit]
 
     def recent(self, order: Order, now: datetime) -> list[R]:
-        """Return what a scratchpad is chosen from; see `Storage.recent`."""
+        """Return what a scratchpad is chosen from; see `RecordStorage.recent`."""
         records = self.records
 
         def counts(record_id: str) -> bool:

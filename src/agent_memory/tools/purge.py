@@ -38,7 +38,7 @@ async def list_candidates(session: HostSession, query: str) -> dict[str, Any]:
         query: The user's words for what to forget.
 
     Raises:
-        ValidationError, StorageError: As `Requests.find_candidates`.
+        ValidationError, StorageError: As `Searcher.find_candidates`.
     """
     service = await session.require()
     candidates = await service.searcher.find_candidates(query, session.caller)

@@ -44,8 +44,8 @@ def test_each_stage_is_a_function_that_is_there(file: str, function: str) -> Non
 
 
 def test_the_innermost_stage_counts_but_for_the_purge() -> None:
-    removal, swap = call_in("sealed/opening.py", "remove_unused"), call_in("segments/chain.py", "list_segments")
-    purge = call_in("sealed/opening.py", "drop_purged")
+    removal, swap = call_in("store/segment_opener.py", "remove_unused"), call_in("index/chain.py", "list_segments")
+    purge = call_in("store/segment_opener.py", "drop_purged")
 
     assert here() == ""
     assert removal(lambda: swap(here)) == "swap of segments.json"

@@ -140,7 +140,7 @@ def test_code_that_the_library_does_not_know_is_told_the_same_way(new_code: str,
 
 def test_a_dependency_that_was_never_installed_is_named(tmp_path: Path) -> None:
     clone = a_clone(tmp_path / "new")
-    front = clone / "src" / "agent_memory" / "host" / "__init__.py"
+    front = clone / "src" / "agent_memory" / "integrations" / "amplifier" / "__init__.py"
     front.write_text(f"import a_new_dependency\n{front.read_text().split('from __future__', 1)[0]}")
     done = run(MOUNT, "amplifier_module_tool_memory_semantic", module_folders(clone), tmp_path)
     assert "a_new_dependency" in json.loads(done.stdout)["tools"]["memory_status"]["reason"]

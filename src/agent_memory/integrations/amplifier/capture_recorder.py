@@ -219,7 +219,7 @@ class CaptureRecorder:
             raise
 
     def _may_capture(self) -> bool:
-        identity = self._session.identity()
+        identity = self._session.current_identity  # `service` checked it
         return identity.enabled and identity.consent.may_capture(self._session.project())
 
     def _sort_by_mode(

@@ -293,7 +293,7 @@ class ChangeLines:
             return await recent.take_back(change, self._session.caller)
         memory_id = change.parts[0].record_id
         reason = f"another session changed it since; run agent-memory history {memory_id}"
-        from agent_memory.memory.history import UndoneChange  # as above
+        from agent_memory.memory.history import UndoneChange  # for those who undo
 
         return UndoneChange(change, (), {memory_id: reason})
 

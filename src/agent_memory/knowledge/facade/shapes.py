@@ -70,7 +70,7 @@ class MemoryItem:
     Attributes:
         item_id: Its id.
         content: What it says.
-        embedding: None: vectors stay in the index (`ItemLayer.embedding_of` gives one).
+        embedding: None: vectors stay in the index.
         source_resource_id: What it was drawn from; empty for an agent's own note, which a search finds, too.
         category: Its topic; None where it has none.
         confidence: How sure it is that the resource says so, 0..1.

@@ -87,7 +87,7 @@ def look_at_journal(folder: AgentFolder, report: Mapping[str, Any]) -> Check:
 
     Args:
         folder: Of the agent.
-        report: What the storage says of itself (`Reporting.health`).
+        report: What the storage says of itself (`RecordStorage.health`).
     """
     if problems := int(report.get("problems", 0)):
         return Check(
