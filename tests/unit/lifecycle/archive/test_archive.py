@@ -15,6 +15,7 @@ from agent_memory.lifecycle.archive import Archive, archive_exists
 from agent_memory.memory import Caller, MemoryService
 from agent_memory.memory.events import COMMON, EVENTS
 from agent_memory.models import Link, Memory
+from agent_memory.redaction import SecretRedactor
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from tests.support import NOON, FrozenClock, memory_of, raises
@@ -312,7 +313,7 @@ _WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), 
 _MEMORIES = st.lists(
     st.fixed_dictionaries(
         {
-            "content": _WORDS.filter(str.strip),
+            "content": _WORDS.filter(lambda text: text.strip() and not SecretRedactor().redact(text).kinds),
             "tags": st.lists(st.sampled_from(["a", "b", "c"]), unique=True),
             "access_count": st.integers(0, 20),
             "trust": st.sampled_from(["high", "medium", "low"]),
