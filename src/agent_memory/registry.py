@@ -160,8 +160,11 @@ ENGINES: Final = FeaturePackage(
         "migratable": "vector_storage:MigratableStorage",
     },
 )
+PRIVACY: Final = FeaturePackage(
+    "agent_memory.privacy", {"unfinished": "watching:go_on_with_purges", "purging": "purging:Purging"}
+)
 HEALTH: Final = FeaturePackage("agent_memory.lifecycle.health", {"checks": "watching:find_checks"})
-FEATURES: Final = (KNOWLEDGE, ARCHIVE, ENGINES, HEALTH)
+FEATURES: Final = (KNOWLEDGE, ARCHIVE, ENGINES, PRIVACY, HEALTH)
 
 
 def list_uncleaned(names: Collection[str]) -> list[str]:

@@ -14,9 +14,9 @@ from tests.concurrency.processes import environment
 
 REPOSITORY = Path(__file__).parents[2]
 PACKAGES = [
-    *("knowledge", "ingestion", "entities", "doctor", "workspace", "cli", "storage.qdrant"),
+    *("knowledge", "ingestion", "entities", "doctor", "workspace", "cli", "engines", "privacy"),
     *("lifecycle.archive", "lifecycle.backups", "lifecycle.facade", "lifecycle.health", "lifecycle.statistics"),
-    *("lifecycle.tidying", "privacy.account", "privacy.purging", "privacy.encrypting"),
+    *("lifecycle.tidying",),
 ]
 
 

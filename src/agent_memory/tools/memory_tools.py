@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import AgentMemoryError, StorageError, UnknownIdError, ValidationError
 from agent_memory.memory import views
 from agent_memory.memory.caller import is_seen
+from agent_memory.memory.inbox_access import count_waiting, drop_stored, inbox_exists, opened_inbox
 from agent_memory.models import (
     CANDIDATE,
     HIT_KINDS,
@@ -21,7 +22,6 @@ from agent_memory.models import (
     sees,
     to_text,
 )
-from agent_memory.privacy import count_waiting, drop_stored, inbox_exists, opened_inbox
 from agent_memory.redaction import quoted
 from agent_memory.tools.agent_tool import AgentTool
 from agent_memory.tools.arguments import (

@@ -9,6 +9,7 @@ from agent_memory.memory import views
 from agent_memory.memory.caller import is_seen
 from agent_memory.models import DIGEST, visible
 from agent_memory.redaction import quoted
+from agent_memory.registry import PRIVACY
 from agent_memory.tools.consent import is_purge_ordered, propose_purge
 
 if TYPE_CHECKING:
@@ -62,11 +63,9 @@ async def purge(session: HostSession, memory_ids: Sequence[str], query: str) -> 
     """
     if not memory_ids:
         return {"purged": False, **await list_candidates(session, query)}
-    from agent_memory.privacy import Purging  # loads backups; for those who purge
-
     service = await session.require()
     named = [await _find_memory(service, memory_id, session.caller) for memory_id in dict.fromkeys(memory_ids)]
-    purging = Purging(service)
+    purging = PRIVACY.load("purging")(service)
     purging.check_caller(session.caller)
     plan = await purging.plan([memory.id for memory in named])
     if not await is_purge_ordered(session, named):

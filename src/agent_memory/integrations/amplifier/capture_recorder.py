@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.capture import CaptureLedger, Extractor, TurnBuffer
 from agent_memory.errors import AgentMemoryError
 from agent_memory.logs import get_logger
+from agent_memory.memory.inbox_access import drop_stored, opened_inbox
 from agent_memory.models import utc_now
-from agent_memory.privacy import drop_stored, opened_inbox
 from agent_memory.tools.consent import get_mode
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.files.wording import counted, describe_waiting
 from agent_memory.integrations.amplifier.display import AFTER_CAPTURE, has_display, show_line
 from agent_memory.memory.background import Background
+from agent_memory.memory.inbox_access import count_waiting, opened_inbox
 from agent_memory.memory.short_texts import shorten_line
 from agent_memory.models import sees, to_text, utc_now, visible
-from agent_memory.privacy import count_waiting, opened_inbox
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
