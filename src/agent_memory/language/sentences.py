@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def find_breaks(text: str, start: int = 0, end: int | None = None, *, is_wrapped
 
 def find_sentences(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int]]:
     """Yield start and end of each sentence, without spaces around it."""
-    for cut in (*find_breaks(text, start, end), len(text) if end is None else end):
+    for cut in chain(find_breaks(text, start, end), (len(text) if end is None else end,)):
         while cut - start > MAX_CHARS:
             space = text.rfind(" ", start + MAX_CHARS // 2, start + MAX_CHARS)
             part_end = space + 1 if space > 0 else start + MAX_CHARS

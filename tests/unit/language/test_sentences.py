@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import random
+from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.language import sentences
 from agent_memory.language.sentences import MAX_CHARS, find_breaks, find_sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def list_sentences(text: str) -> list[str]:
@@ -60,3 +65,12 @@ def test_spans_hold_every_visible_character_in_order() -> None:
         spans = list(find_sentences(text))
         assert spans == sorted(spans)
         assert "".join("".join(text[start:end].split()) for start, end in spans) == "".join(text.split())
+
+
+def test_first_sentence_is_read_without_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_one_break(text: str, *_: object) -> Iterator[int]:
+        yield text.index("Two")
+        pytest.fail("read on after the first sentence")
+
+    monkeypatch.setattr(sentences, "find_breaks", find_one_break)
+    assert next(find_sentences("One. Two. Three.")) == (0, 4)
