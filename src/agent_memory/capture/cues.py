@@ -5,6 +5,7 @@ The words are the rules with a `cue` in `patterns/`. This module decides whether
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, time
 from typing import TYPE_CHECKING, Final
 
@@ -13,9 +14,10 @@ from agent_memory.capture.spoken import is_question, without_quotations
 from agent_memory.language.sentences import CLAUSE_END, find_breaks
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Iterator
 
+_PART_END: Final = re.compile(rf"[.!?\u3002\uff01\uff1f]|{CLAUSE_END.pattern}")
+"""End of a part of a sentence: of a clause, or of a sentence in parentheses or before an abbreviation."""
 _LABELLED: Final = r"^\W*(?:(?:%s)\W*)+[:\uff1a]\W*$"
 _COLONS: Final = (":", "\uff1a")
 
@@ -56,7 +58,7 @@ def _is_quoted(match: re.Match[str], own: str) -> bool:
 
 def _is_meant(before: str) -> bool:
     """Return True if the words before a cue let it count."""
-    clause = CLAUSE_END.split(before)[-1]
+    clause = _PART_END.split(before)[-1]
     if any(any_of("orders", key).search(clause) for key in ("denies", "supposes")):
         return False
     is_labelled = not any(colon in before for colon in _COLONS) or any_of("wishes", "labels", _LABELLED).match(before)

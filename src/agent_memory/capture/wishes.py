@@ -21,6 +21,8 @@ from agent_memory.language.sentences import CLAUSE_END
 _LEFT: Final = r"(?<![0-9A-Za-z_\u00c0-\u024f/\\@.#:~-])"
 _RIGHT: Final = r"(?![0-9A-Za-z_\u00c0-\u024f/\\@-]|['\u2019]|[.:][0-9A-Za-z\\/])"
 _GENITIVE: Final = r"(?:['\u2019]s?|s)"
+_PART_END: Final = re.compile(rf"(?<=[?\uff1f])|[.!\u3002\uff01]|{CLAUSE_END.pattern}")
+"""End of a part of a sentence; a question mark stays with what it ends."""
 _LABELLED: Final = r"^\W*(?:(?:%s)\W*)+[:\uff1a][^:\uff1a]*$"
 """Labels that the user's own words may follow; before any other colon stands who or what says them."""
 _PRINTED: Final = (
@@ -82,7 +84,7 @@ def _is_meant(language: _Language, sentence: str, match: re.Match[str], *, is_li
     if any_of("wishes", "labels", _LABELLED).search(before) is None and (":" in before or "\uff1a" in before):
         return False
     begins = max((found.end() for found in any_of("wishes", "new_clause").finditer(before)), default=0)
-    rest = CLAUSE_END.split(after, maxsplit=1)[0]
+    rest = _PART_END.split(after, maxsplit=1)[0]
     if is_question(rest if is_literal else after) and not language.request.search(sentence):
         return False
     if language.denied.search(before[begins:]):

@@ -21,6 +21,8 @@ EXTRACTOR = Extractor(CaptureSettings())
         ("memory", "Fix the test. Note that the runner has no network."),
         ("memory", "keep in mind I'm on Windows"),
         ("memory", "Don't forget that the staging database is wiped every Sunday."),
+        ("memory", "\u4e0d\u8981\u62c5\u5fc3\u3002 \u8bb0\u4f4f\uff1a\u6211\u4eec\u5728\u661f\u671f\u4e94\u90e8\u7f72"),
+        ("standing", "(I do not care about style. Remember: always use tabs in Go files.)"),
         ("standing", "From now on always answer in German."),
         ("standing", "My tests are slow, so never run all of them. Add one for the parser."),
         ("standing", "In this project we write migrations by hand. Fix the failing one."),

@@ -7,6 +7,8 @@ import pytest
 from agent_memory.capture.wishes import is_wished
 
 LITERAL = [
+    "(Start as bob with memory enabled. Does that work?)",
+    "Start as bob with memory enabled\uff01 \u53ef\u4ee5\u5417\uff1f",
     "Start as bob.", "Start as bob with memory enabled.", "Start as bob with memory enabled. Good morning!",
     "please start as Bob", "Hi! Start as BOB!", "Now start as bob, please.", "No, start as bob.",
     "Don't be alice but start as bob", "Could you start as bob?", "I want you to start as bob with memory",
