@@ -206,7 +206,8 @@ class BufferPart:
     def latest(self, count: int, mask: bytearray) -> list[int]:
         """Return the masked rows that were stored last."""
         stored = self.columns["timestamp"]
-        return [row for _, row in nlargest(count, [(stored[row], row) for row in self.ids if mask[row]])]
+        keys = ((stored[row], self.entry(row).arrival, row) for row in self.ids if mask[row])
+        return [row for *_, row in nlargest(count, keys)]
 
     def rows_with(self, facet: Facet) -> NDArray[np.uint32]:
         """Return the rows that have a facet, ascending."""

@@ -185,7 +185,7 @@ def find(search: Search) -> CandidateLists:
 
 
 def _find_near(search: Search, cosines: Cosines) -> SiftedList:
-    """Return the nearest documents, of those in memory and of those in segments."""
+    """Return the nearest documents, of those in memory and of those in segments; the later first among equals."""
     parts, vector, size, floor = search.corpus.parts, search.question.vector, search.size, search.floor
     admitted, total, left_out = _sift_cosines(search, cosines)
     if parts.segments and vector is not None:
@@ -193,6 +193,8 @@ def _find_near(search: Search, cosines: Cosines) -> SiftedList:
         total += parts.how_many_near(vector, floor, search.masks)
         admitted = [*admitted, *((parts.id_of(number), cosine) for cosine, number in near)]
         admitted.sort(key=itemgetter(1), reverse=True)
+    if len({cosine for _, cosine in admitted}) < len(admitted):
+        admitted = sorted(admitted, key=lambda pair: (pair[1], parts[pair[0]].arrival), reverse=True)
     return SiftedList(admitted, max(total, len(admitted)), left_out)
 
 

@@ -145,7 +145,7 @@ def _nearest(distances: NDArray[np.uint16], count: int) -> NDArray[np.int64]:
 
 
 def _best(rows: NDArray[np.int64], cosines: NDArray[np.float32], count: int) -> Near:
-    order = np.lexsort((rows, -cosines))
+    order = np.lexsort((-rows, -cosines))
     rows, cosines = rows[order], cosines[order]
     _, first = np.unique(rows, return_index=True)
     first.sort()

@@ -78,10 +78,6 @@ def searched(index: SearchIndex, question: str, **filters: Any) -> Any:
     return index.search(SearchRequest(question, 12, NOW, SearchFilters.model_validate(filters)))
 
 
-POOL_END = "hybrid-where does Kate walk with Rita"
-"""Comparison in which a candidate is the last of the pool only in one of the indexes."""
-
-
 def same(one: Ranking, other: Ranking) -> None:
     """Hold that two rankings are one; sealed vectors are of half precision, so what is equally good may swap places."""
     assert [hit.score for hit in other.hits] == pytest.approx([hit.score for hit in one.hits], abs=0.005)
@@ -125,12 +121,10 @@ def test_notes_are_found_as_if_there_were_no_items_when_most_is_sealed(
     assert other.total_found == pytest.approx(one.total_found, abs=3 if "before" in question else 1)
 
 
-@pytest.mark.parametrize("question", [each for each in QUESTIONS if "last week" not in each])  # there, all are alike
+@pytest.mark.parametrize("question", QUESTIONS)
 def test_with_items_sealed_and_unsealed_find_the_same(
-    make: Callable[..., SearchIndex], tmp_path: Path, question: str, request: pytest.FixtureRequest
+    make: Callable[..., SearchIndex], tmp_path: Path, question: str
 ) -> None:
-    if request.node.callspec.id == POOL_END:
-        request.applymarker(pytest.mark.xfail(reason="one candidate at the end of the pool differs", strict=True))
     whole, split = make(mixed()), make(mixed(), tmp_path, 400)
     one, other = (searched(index, question, include_items=True) for index in (whole, split))
     same(one, other)

@@ -553,3 +553,12 @@ def test_what_is_like_a_text_is_looked_up_by_its_rarest_words_as_far_as_may_be_r
     filled.put(make(7, "The heron and the otter"))
     assert set(filled.alike("The otter sees the heron at the ledger", 8)) == {f"mem-{number:012x}" for number in (6, 7)}
     assert filled.alike("The ledger", 8) == []  # of so many, any would do
+
+
+def test_latest_with_one_timestamp_is_the_last_stored_for_any_limit() -> None:
+    filled = SearchIndex()
+    filled.put(make(1, "one tea", timestamp=NOW))
+    filled.put(make(2, "two tea", timestamp=NOW))
+    assert ids(filled, "", 1) == [2]
+    filled.put(make(1, "one coffee", timestamp=NOW))  # reworded: it keeps its place
+    assert ids(filled, "", 1) == ids(filled, "", 2)[:1] == [2]
