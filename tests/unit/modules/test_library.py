@@ -127,6 +127,27 @@ def test_a_library_of_another_version_is_told_by_one_tool_with_what_to_do(tmp_pa
         assert "agent_memory 0.0.1" in done.stderr
 
 
+@pytest.mark.parametrize("library", ["without loader", "absent"])
+def test_a_library_without_loader_is_told_by_one_tool_with_what_to_do(library: str, tmp_path: Path) -> None:
+    clone = a_clone(tmp_path / "new")
+    shutil.rmtree(clone / "src")
+    if library == "absent":
+        path = [*module_folders(clone), without_a_library(tmp_path)]
+    else:
+        old = a_clone(tmp_path / "old")
+        (old / "src" / "agent_memory" / "module_loader.py").unlink()
+        path = [*module_folders(clone), old / "src"]
+    done = run(MOUNT, "amplifier_module_tool_memory_semantic", path, tmp_path)
+    tools = json.loads(done.stdout)["tools"]
+    assert list(tools) == ["memory_status"]
+    assert "agent_memory" in tools["memory_status"]["reason"]
+    assert "uninstall" in tools["memory_status"]["what_to_do"]
+    for module in ("amplifier_module_context_memory_scratchpad", "amplifier_module_hooks_memory_capture"):
+        done = run(MOUNT, module, path, tmp_path)
+        assert json.loads(done.stdout) == {"tools": {}}
+        assert "Memory is off" in done.stderr
+
+
 @pytest.mark.parametrize(
     "new_code", ["from agent_memory import brand_new", "import agent_memory; agent_memory.brand_new"]
 )
