@@ -10,6 +10,7 @@ from amplifier_core import ToolResult
 
 from agent_memory.errors import AgentMemoryError, ConfigurationError, refused_by_system
 from agent_memory.integrations.amplifier import MemorySession, is_memory_assistant
+from agent_memory.integrations.amplifier.identity import find_working_folder
 from agent_memory.logs import get_logger
 from agent_memory.settings import build_settings, did_you_mean
 from agent_memory.workspace import SessionToolset
@@ -58,7 +59,7 @@ async def mount(coordinator: Any, config: Any = None) -> Callable[[], Awaitable[
     toolset = SessionToolset(
         str(coordinator.session_id),
         lambda: load_settings(config),
-        lambda: Path(coordinator.get_capability("session.working_dir") or Path.cwd()),
+        lambda: find_working_folder(coordinator) or Path.cwd(),
         session.conversation.emit,
         lambda: session.taint.by is not None,
         session.taint.note,

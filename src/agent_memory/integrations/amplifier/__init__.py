@@ -1,6 +1,6 @@
 """Adapter to Amplifier: session, identity, conversation.
 
-The other packages import no host; the modules call this package and hold no logic.
+The other packages import no host; the modules call this package.
 """
 
 from agent_memory.integrations.amplifier.conversation import TurnState

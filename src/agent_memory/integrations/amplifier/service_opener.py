@@ -9,7 +9,6 @@ from agent_memory.files.layout import folder_of
 from agent_memory.journal.presence import check_all_present
 from agent_memory.memory import open_service
 from agent_memory.memory.features import attach_features
-from agent_memory.memory.inbox_access import keep_inbox
 from agent_memory.memory.waiting_notes import add_waiting_notes
 from agent_memory.registry import PRIVACY
 
@@ -22,14 +21,13 @@ __all__ = ["create_service", "finish_purges", "unlock_files"]
 
 def create_service(agent_id: str, settings: ServiceSettings) -> MemoryService:
     """Return a service with its inbox and feature packages."""
-    return add_waiting_notes(keep_inbox(attach_features(open_service(agent_id, settings))))
+    return add_waiting_notes(attach_features(open_service(agent_id, settings)))
 
 
-async def finish_purges(service: MemoryService) -> MemoryService:
-    """Finish what a killed process left of a purge, and return the service."""
+async def finish_purges(service: MemoryService) -> None:
+    """Finish what a killed process left of a purge."""
     if PRIVACY.is_installed:
         await PRIVACY.load("unfinished")(service)
-    return service
 
 
 def unlock_files(agent_id: str, settings: ServiceSettings) -> None:

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 CAPABILITY: Final = "agent_memory.session"
-SERVICE_CAPABILITY: Final = "agent_memory.memory"
+SERVICE_CAPABILITY: Final = "agent_memory.service"
 
 
 class MemorySession:

@@ -27,7 +27,7 @@ _BEFORE_TURN: Final = -1001
 
 
 class TurnSink(Protocol):
-    """Receiver of the texts; no method waits for the disk."""
+    """Receiver of the texts; `take` and `end_turn` normally only queue them."""
 
     async def take(self, text: str, role: str, tool: str, *, is_low: bool) -> None:
         """Note a text; `is_low` if it is of low trust."""

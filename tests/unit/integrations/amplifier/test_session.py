@@ -42,6 +42,15 @@ def test_all_modules_of_a_session_share_one_object() -> None:
     assert MemorySession.of(coordinator_of()) is not MemorySession.of(coordinator)
 
 
+async def test_service_is_a_capability_by_its_name(root: Path) -> None:
+    coordinator = coordinator_of()
+    session = MemorySession.of(coordinator)
+    session.configure("tool-memory-semantic", ToolSettings, {"agent_id": "bob", "storage_root": str(root)})
+    assert coordinator.get_capability("agent_memory.service") is None
+    assert await session.require() is coordinator.get_capability("agent_memory.service")
+    await session.release()
+
+
 async def test_nothing_is_opened_or_written_before_the_first_use(make_session: Sessions, root: Path) -> None:
     session = make_session(settings={"agent_id": "bob"})
     assert not root.exists()
