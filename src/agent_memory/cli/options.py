@@ -258,12 +258,11 @@ async def opened(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
     """Open an agent's memory for the length of the block."""
     from agent_memory.memory import open_service
     from agent_memory.memory.features import attach_features
-    from agent_memory.memory.inbox_access import keep_inbox
     from agent_memory.memory.waiting_notes import add_waiting_notes
     from agent_memory.privacy.watching import go_on_with_purges
 
     service = open_service(agent, ServiceSettings(storage_root=str(root), lock_timeout=PERSON_SECONDS))
-    add_waiting_notes(keep_inbox(attach_features(service)))
+    add_waiting_notes(attach_features(service))
     try:
         await go_on_with_purges(service)
         yield service

@@ -185,6 +185,7 @@ class Memory:
             StorageError: The memories cannot be read.
         """
         filters = _build_filters(category, tags, project, since, until)
+        await self._service.pad.notice(self._caller)
         listed = await self._service.storage.browse(Listing(filters=filters, offset=offset, limit=limit))
         return tuple(listed.records)
 

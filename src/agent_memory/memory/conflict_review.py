@@ -107,7 +107,7 @@ class ConflictFinder:
         alike = await self._find_alike(content)
         return await asyncio.to_thread(find_suspects, after, alike) if alike else []
 
-    async def compare_stored(self, memory_ids: Iterable[str], caller: Caller) -> None:
+    async def compare_stored(self, memory_ids: Iterable[str], caller: Caller = NOBODY) -> None:
         """Compare stored memories in order, or leave them to a running call.
 
         Two comparisons at a time could each report the same pair, or overwrite the other's links.

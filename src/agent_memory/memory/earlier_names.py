@@ -35,6 +35,7 @@ _PATHS: Final[Mapping[str, Mapping[str, str]]] = {
         "preview_all": "searcher.preview_all",
         "forget": "writer.deletion.forget",
         "forget_all": "writer.deletion.forget_all",
+        "one": "writer.deletion.forget_one",
         "many": "writer.deletion.forget_many",
         "get_restore_end": "writer.deletion.get_restore_end",
     },
@@ -44,6 +45,7 @@ _PATHS: Final[Mapping[str, Mapping[str, str]]] = {
         "decide": "writer.conflicts.decide",
         "restore_decisions": "writer.conflicts.restore_decisions",
         "look": "writer.finder.compare_all",
+        "look_behind": "writer.finder.compare_stored",
     },
     "alerts": {"look_by": "monitor.set_checks", "look": "monitor.list_alerts", "times": "monitor.list_durations"},
     "watchers": {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import folder_of
+from agent_memory.memory.inbox_access import keep_inbox
 from agent_memory.memory.search_sources import SearchSource
 from agent_memory.registry import FEATURES
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def attach_features(service: MemoryService) -> MemoryService:
-    """Attach the watchers and search sources of feature packages.
+    """Attach the inbox, and the watchers and search sources of feature packages.
 
     Returns the service.
     """
@@ -32,7 +33,7 @@ def attach_features(service: MemoryService) -> MemoryService:
                 service.monitor.add_watcher(feature.watcher_name, watcher.withdraw, watcher.close)
             if "source" in feature.handlers:
                 service.searcher.add_source(LateSource(feature, service))
-    return service
+    return keep_inbox(service)
 
 
 class LateHandler:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.files.layout import folder_of
-from agent_memory.models import CANDIDATE, utc_now
+from agent_memory.memory.inbox_records import CANDIDATE
+from agent_memory.models import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection

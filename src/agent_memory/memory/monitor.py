@@ -307,8 +307,11 @@ class Monitor:
             self.background.run(self._check_size(caller))
 
     async def _check_size(self, caller: Caller) -> None:
-        if self._storage.backend == "file" and await self._storage.count() >= self._settings.migration_threshold:
-            await self.migration.look(caller)
+        if self._migration is None:  # loads its module for large memories alone
+            is_file = self._storage.backend == "file"
+            if not is_file or await self._storage.count() < self._settings.migration_threshold:
+                return
+        await self.migration.look(caller)
 
     # -- end ----------------------------------------------------------------------------------------------------------
 

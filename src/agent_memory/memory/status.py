@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -164,9 +163,8 @@ def _attention(folder: AgentFolder, now: datetime) -> list[Concern]:
         *of_encryption(folder.path),
         *of_lock(folder),
     ]
-    if kind_of(folder.metadata) != "missing":  # the engines package writes it
-        with contextlib.suppress(StorageError):  # absent: nothing reads the file
-            concerns += load_handler(_INDEX_FACTS)(folder)
+    if kind_of(folder.metadata) != "missing":
+        concerns += load_handler(_INDEX_FACTS)(folder)
     concerns += of_kept(folder.scratchpad, now)
     return sorted(
         (concern for concern in concerns if concern.code in ATTENTION),

@@ -12,7 +12,9 @@ import pytest
 
 from agent_memory import models
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.memory import Memory, MemorySync
+from agent_memory.memory import Memory, MemorySync, open_service
+from agent_memory.memory.inbox_access import opened_inbox
+from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -97,6 +99,26 @@ async def test_delete_hides_a_memory_and_undo_restores_it(memory: Memory) -> Non
     restored = await memory.undo(memory_id)
     assert (restored.what, [record.id for record in restored.memories]) == ("forgotten", [memory_id])
     assert [hit.memory.id for hit in await memory.search("tea")] == [memory_id]
+
+
+async def test_delete_removes_the_same_text_from_the_inbox(memory: Memory, root: Path) -> None:
+    service = open_service("bob", ServiceSettings(storage_root=str(root), embedder="none"))
+    async with opened_inbox(service) as inbox:
+        await inbox.hold_store({"content": "Coffee at five"})
+        await inbox.hold_store({"content": "Tea at four"})
+    await memory.delete((await memory.add("Tea at four")).memory.id)
+    async with opened_inbox(service) as inbox:
+        assert [candidate.content for candidate in await inbox.waiting()] == ["Coffee at five"]
+    await service.close()
+
+
+async def test_list_includes_an_edit_of_the_scratchpad_file(root: Path) -> None:
+    async with Memory("bob", root=root) as memory:
+        await memory.add("Tea at four")
+    file = root / "bob" / "scratchpad.yaml"
+    file.write_text(file.read_text(encoding="utf-8") + "- content: Milk at six\n", encoding="utf-8")
+    async with Memory("bob", root=root) as memory:
+        assert {record.content for record in await memory.list()} == {"Tea at four", "Milk at six"}
 
 
 async def test_undo_of_a_change_restores_the_fields_before(memory: Memory) -> None:

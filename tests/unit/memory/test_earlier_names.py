@@ -15,8 +15,8 @@ CALLS = {
         "get gone_after health import_memories import_traces iter_all known_category linked_to linked_to_each nearest "
         "older_versions prepare replaced_by search surroundings tally texts_of transfer troubles valid_among vectors_of"
     ),
-    "requests": "find_candidates preview preview_all forget forget_all many get_restore_end",
-    "disputes": "undecided how_many decide restore_decisions look",
+    "requests": "find_candidates preview preview_all forget forget_all one many get_restore_end",
+    "disputes": "undecided how_many decide restore_decisions look look_behind",
     "past": "history forgotten restore bring_back restore_many load_changes",
     "alerts": "look_by look times",
     "watchers": "add remove tell",
