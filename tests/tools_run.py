@@ -1,4 +1,4 @@
-"""Use all agent tools without a host: `amplifier_core` and the package `host` are absent.
+"""Use all agent tools without a host: `amplifier_core` and `agent_memory.integrations.amplifier` are absent.
 
 python -m tests.tools_run ROOT
 """

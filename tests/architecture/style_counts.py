@@ -12,10 +12,10 @@ import re
 import sys
 import tokenize
 from collections import Counter
-from pathlib import Path
 from typing import Final
 
-REPOSITORY: Final = Path(__file__).parents[2]
+from tests.architecture.test_layers import REPOSITORY, parsed
+
 FOLDERS: Final = ("src", "modules")
 
 _MAX_FIRST_LINE: Final = 12
@@ -51,7 +51,7 @@ def count_violations(folders: tuple[str, ...] = FOLDERS) -> Counter[str]:
             for token in tokenize.generate_tokens(io.StringIO(source).readline)
             if token.type == tokenize.COMMENT
         ]
-        for node in ast.walk(ast.parse(source)):
+        for node in ast.walk(parsed(path)):
             _count_name(node, counts)
             if isinstance(node, ast.ClassDef):
                 classes[node.name] += 1

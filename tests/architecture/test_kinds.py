@@ -20,7 +20,7 @@ MAY_NAME_ONE: Final = {
     "engines/server_storage.py": "memories on a server",
     "engines/vector_storage.py": "memories in files with a vector index",
 }
-LOADED_LATE: Final = {"storage/__init__.py", "cli/__init__.py", "workspace/__init__.py"}
+LOADED_LATE: Final = {"workspace/__init__.py"}
 """Front doors, behind which is loaded what a caller asks for."""
 
 

@@ -31,8 +31,6 @@ ALIASES = ("memories", "scratchpad", "service", "storage")
 FORBIDDEN = {("cli", "integrations")}
 # Records of the inbox and the archive, which programs import from the data model: it loads them at their first use.
 OFFERED_NAMES = {("models/__init__.py", "memory"), ("models/__init__.py", "care")}
-# Types that the briefing names until it gets them by the registry.
-TYPES = {("memory", "knowledge")}
 
 # Everything written to disk goes through journal/; besides, each of these owns one kind of derived or foreign file.
 MAY_TOUCH_FILES = {
@@ -42,7 +40,6 @@ MAY_TOUCH_FILES = {
     "index": "sealed parts of what is derived",
     "store/segment_builder.py": "the folders of these, renamed when whole",
     "store/segment_opener.py": "the folders of these, removed when nobody uses them",
-    "store/segment_upkeep.py": "the folders of these, listed and removed",
     "memory/audit.py": "events.jsonl",
     "memory/scratchpad_saves.py": "scratchpad.yaml",
     "store/shortlist.py": "shortlist.json",
@@ -50,7 +47,6 @@ MAY_TOUCH_FILES = {
     "knowledge/llm/model_use.py": "model.json",
     "store/shards.py": "memories.db",
     "care/agents.py": "an agent's whole folder: renamed, copied or deleted because a person says so",
-    "engines/shard_process": "the embedded shard",
     "embeddings/cache.py": "embeddings.sqlite3",
     "embeddings/inspection.py": "a copy of that in a temporary folder, to be looked at",
     "integrations/amplifier/notes.py": "_sessions",
@@ -75,7 +71,7 @@ DOORS = {"store", "store_many", "update"}
 
 # The one write path: only the service changes what is stored. The manager is a public class of its own.
 MAY_CHANGE_MEMORIES = {
-    "memory", "store", "engines",
+    "memory", "store",
     "knowledge/intake/storing.py",  # records of other kinds, which came in from outside
     "tasks/marks.py",  # how far background work is
 }  # fmt: skip
@@ -138,7 +134,7 @@ def _imports_go_downward(path: Path) -> list[str]:
         if parts[0] != "agent_memory":
             continue
         target = parts[1] if len(parts) > 1 else FRONT
-        if target == layer or (layer, target) in TYPES or (place_of(path), target) in OFFERED_NAMES:
+        if target == layer or (place_of(path), target) in OFFERED_NAMES:
             continue
         if target == FRONT or rank(target) <= rank(layer) or (layer, target) in FORBIDDEN:
             wrong.append(f"{place_of(path)}:{line} imports {name}")
