@@ -6,7 +6,7 @@
     await storage.store(Memory(agent_id="bob", content="Use PostgreSQL for the ledger", category="decision"))
     results = await storage.search("which database did we pick")
 
-The layers, from the top: `host` (Amplifier), `service` (the one write path), `storage`, `retrieval`, `journal` and
+The layers, from the top: `integrations` (Amplifier), `memory` (the one write path), `store`, `index`, `journal` and
 `embeddings`, `models`. Importing this opens no file, starts no thread and loads no model; each name loads
 what it needs when it is first asked for, so that the engine's processes start without pydantic.
 """

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.capture.rules import any_of, read_patterns
 from agent_memory.capture.spoken import is_question, own_sentences
-from agent_memory.index import query_terms
 from agent_memory.language.message_sentences import split_sentences
 from agent_memory.language.similarity import list_telling_terms
+from agent_memory.language.words import query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Collection

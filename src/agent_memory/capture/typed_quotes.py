@@ -26,9 +26,8 @@ from agent_memory.capture.orders import (
 from agent_memory.capture.pasted import SELF
 from agent_memory.capture.rules import any_of
 from agent_memory.capture.spoken import own_sentences
-from agent_memory.index import query_terms
 from agent_memory.language.similarity import get_harmless_words, strip_cue
-from agent_memory.language.words import stem
+from agent_memory.language.words import query_terms, stem
 from agent_memory.models import utc_now
 
 if TYPE_CHECKING:

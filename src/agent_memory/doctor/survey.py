@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.hashes import prefix_of
-from agent_memory.index import embedded_texts
 from agent_memory.journal import GRACE, refused
+from agent_memory.language.text_forms import embedded_texts
 from agent_memory.memory.selection import Selection
 from agent_memory.models import SUSPECT
 from agent_memory.store.replacements import Replacements

@@ -38,7 +38,7 @@ AT_THE_END: Final = 64
 
 
 class VectorIndex(Protocol):
-    """What holds and compares the vectors of a service; see `retrieval.DenseIndex`."""
+    """What holds and compares the vectors of a service; see `index.DenseIndex`."""
 
     @property
     def is_empty(self) -> bool:

@@ -1,7 +1,7 @@
 """Moving between backends, seen from the agent's process: start a build, follow its progress, go back.
 
-All work is the child's (`build`), so nothing here takes longer than reading a line. The journal is never touched: what
-fails leaves the backend that was there before.
+All work is the child's (`index_builder`), so nothing here takes longer than reading a line. The journal is never
+touched: what fails leaves the backend that was there before.
 """
 
 from __future__ import annotations

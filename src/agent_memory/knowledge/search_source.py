@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.entities.removed_rules import is_guessed_entity
 from agent_memory.files.layout import folder_of
-from agent_memory.index import excerpt, query_terms
 from agent_memory.index.match_grades import STRONG_SHARE
 from agent_memory.knowledge.facade.shapes import is_local
 from agent_memory.knowledge.passages.sections import SEPARATOR
+from agent_memory.language.excerpts import excerpt
+from agent_memory.language.words import query_terms
 from agent_memory.memory.overview import NAME_CHARS
 from agent_memory.memory.search_sources import SearchSource, build_hit
 from agent_memory.memory.short_texts import shorten_line

@@ -31,7 +31,7 @@ class AgentTool(Generic[InputT]):
     A subclass is declared with the model of its arguments.
 
     Args:
-        session: Session that the tool works in; None is enough for the schema.
+        session: Session that the tool works in.
     """
 
     name: ClassVar[str]

@@ -226,6 +226,19 @@ class ListRecentTool(AgentTool[ListRecentInput]):
         return {**views.brief_memory(memory, full=True), "last_accessed": accessed}
 
 
+def _check_replaces_none(memory: Memory, older: str) -> None:
+    """Refuse to move the link of a memory that replaces another.
+
+    The other would be current again.
+    """
+    replaced = memory.supersedes
+    if replaced is not None and replaced != older:
+        raise ValidationError(
+            f"{memory.id} already replaces {replaced}, and a memory replaces one other; nothing was changed.",
+            recovery=f"To replace {older}, too: memory_update with memory_id {replaced} and supersedes {older}.",
+        )
+
+
 def _parse_expiry(text: str) -> datetime | None:
     """Return the end of a day such as "next week".
 
@@ -260,7 +273,7 @@ class UpdateTool(AgentTool[UpdateInput]):
             raise UnknownIdError(f"There is no memory {quoted(args.memory_id)}; nothing was changed.")
         await check_rewording(self.session, memory, changes)
         if older := changes.get("supersedes"):
-            await self._check_replaces_none(service, args.memory_id, older)
+            _check_replaces_none(memory, older)
         if not changes:
             raise ValidationError("memory_update was given nothing to change.", recovery="Name at least one field.")
         updated = await service.update(args.memory_id, changes, self.session.caller)
@@ -274,18 +287,6 @@ class UpdateTool(AgentTool[UpdateInput]):
                 suspects=views.suspects(_select_vouched(updated.suspects, updated.memory)),
             ),
         }
-
-    async def _check_replaces_none(self, service: MemoryService, memory_id: str, older: str) -> None:
-        """Refuse to move the link of a memory that replaces another.
-
-        The other would be current again.
-        """
-        replaced = (await service.get(memory_id)).supersedes
-        if replaced is not None and replaced != older:
-            raise ValidationError(
-                f"{memory_id} already replaces {replaced}, and a memory replaces one other; nothing was changed.",
-                recovery=f"To replace {older}, too: memory_update with memory_id {replaced} and supersedes {older}.",
-            )
 
 
 class SuspectsTool(AgentTool[SuspectsInput]):

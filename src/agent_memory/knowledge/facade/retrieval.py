@@ -13,9 +13,9 @@ from statistics import pstdev
 from typing import TYPE_CHECKING, Final, Protocol
 
 from agent_memory.errors import RetrievalError, StorageError, ValidationError
-from agent_memory.index import query_terms
 from agent_memory.knowledge.facade.shapes import item_of
 from agent_memory.knowledge.llm.port import Asking, ModelFailure
+from agent_memory.language.words import query_terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """From a text that people wrote a talk down in to the conversation it is: `Name: words`, a line or more a turn.
 
-What a turn looks like is told by `agent_memory.index`; this says when a whole text is a talk. Lists of fields and
-of changes have lines of the same form, so that is said with care: a text that is none stays a document.
+`agent_memory.language.speakers` reads a turn; this says when a whole text is a talk. Lists of fields and of changes
+have lines of the same form, so that is said with care: a text that is none stays a document.
 """
 
 from __future__ import annotations

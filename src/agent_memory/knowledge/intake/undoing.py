@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError
-from agent_memory.index import query_terms
 from agent_memory.knowledge.intake.document_index import get_path, get_path_id, is_at
 from agent_memory.knowledge.items.drawn import is_passage, list_source_ids, without_sources
 from agent_memory.knowledge.items.replaced_passages import show_again
 from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pages.stage import tell
+from agent_memory.language.words import query_terms
 from agent_memory.models import ENTITY, EPISODE, EVERYTHING, RESOURCE, SearchRequest
 from agent_memory.store.cleaning import redact_fields
 from agent_memory.tasks.marks import Marks, with_never, without_never
