@@ -21,10 +21,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.care.backups import create_backup, list_backups, prune_backups, restore_backup, to_prune
 from agent_memory.errors import BusyError
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Change, Journal
-from agent_memory.lifecycle.backups import create_backup, list_backups, prune_backups, restore_backup, to_prune
 from agent_memory.memories import FileStorage
 from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings

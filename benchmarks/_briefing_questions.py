@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.lifecycle.importance import importance_of
+from agent_memory.care.importance import importance_of
 from agent_memory.memory import MemoryService
 from agent_memory.memory.briefing import TOKENS, Briefer
 from agent_memory.models import Memory

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_memory.entities import Described
+from agent_memory.knowledge.entities import Described
 
 if TYPE_CHECKING:
     from pathlib import Path

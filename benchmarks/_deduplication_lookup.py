@@ -6,8 +6,8 @@ import random
 import time
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.entities import Described
-from agent_memory.entities.matching import Matcher
+from agent_memory.knowledge.entities import Described
+from agent_memory.knowledge.entities.matching import Matcher
 from benchmarks._deduplication_data import SETS, load
 
 if TYPE_CHECKING:

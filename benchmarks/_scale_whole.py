@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_memory.care.doctor import examine
 from agent_memory.cli.formats import encode
-from agent_memory.doctor import examine
 from agent_memory.embeddings.local import LocalEmbedder
 from agent_memory.files.layout import folder_of
 from agent_memory.memories import FileStorage

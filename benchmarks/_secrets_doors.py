@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import yaml
 from typer.testing import CliRunner
 
+from agent_memory.care.privacy import Inbox, keep_inbox
 from agent_memory.cli.app import build
 from agent_memory.errors import AgentMemoryError
 from agent_memory.ingestion import MemoryIngestor
@@ -31,7 +32,6 @@ from agent_memory.knowledge.facade.manager import MemoryManager
 from agent_memory.knowledge.pages.watching import keep_pages
 from agent_memory.memory import AuditLog, Caller, MemoryService
 from agent_memory.models import Memory, Observation, Source
-from agent_memory.privacy import Inbox, keep_inbox
 from agent_memory.redaction import SecretRedactor
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage

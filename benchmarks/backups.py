@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import IO, Any, Final
 from zipfile import ZipFile
 
+from agent_memory.care.backups import create_backup, list_backups, verify_backup
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Change, Journal
-from agent_memory.lifecycle.backups import create_backup, list_backups, verify_backup
 from agent_memory.memories import FileStorage
 from agent_memory.models import MEMORY, Memory, to_text
 from agent_memory.settings import ServiceSettings

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.embeddings import LocalEmbedder
-from agent_memory.entities.matching import Matcher, normal_form
-from agent_memory.entities.matching.letters import likeness
+from agent_memory.knowledge.entities.matching import Matcher, normal_form
+from agent_memory.knowledge.entities.matching.letters import likeness
 from benchmarks._deduplication_data import SETS, load
 from benchmarks._deduplication_lookup import look_up
 

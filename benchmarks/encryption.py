@@ -22,18 +22,18 @@ import time
 from pathlib import Path
 from typing import Final
 
+from agent_memory.care.archive import Archive
+from agent_memory.care.backups import create_backup, list_backups, verify_backup
+from agent_memory.care.privacy import change_key, decrypt, encrypt
 from agent_memory.encryption import KeyFile, PersonKey, is_encrypted, state_of
 from agent_memory.encryption.blobs import AgentBlobs
 from agent_memory.encryption.keys import forget_keys
 from agent_memory.errors import StorageError
 from agent_memory.files.layout import AgentFolder, folder_of
-from agent_memory.lifecycle.archive import Archive
-from agent_memory.lifecycle.backups import create_backup, list_backups, verify_backup
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from agent_memory.memory.selection import Selection
 from agent_memory.models import Memory
-from agent_memory.privacy import change_key, decrypt, encrypt
 from agent_memory.settings import EncryptionSettings, ServiceSettings
 from benchmarks._backups_worker import die_at, tell
 

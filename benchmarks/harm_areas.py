@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from agent_memory.cli.app import build
 from agent_memory.embeddings import LocalEmbedder
-from agent_memory.entities import Described
-from agent_memory.entities.matching import Matcher
+from agent_memory.knowledge.entities import Described
+from agent_memory.knowledge.entities.matching import Matcher
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings

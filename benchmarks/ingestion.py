@@ -33,12 +33,12 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.files.entries import size_of
 from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.knowledge.items.stage import ItemStage
+from agent_memory.knowledge.items.item_stage import ItemStage
+from agent_memory.knowledge.pipeline.runner import Runner
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import NOBODY, open_service
 from agent_memory.models import EPISODE, RESOURCE, SearchRequest, utc_now
 from agent_memory.settings import ServiceSettings
-from agent_memory.tasks.runner import Runner
 from benchmarks._ingestion_paced import paced, talks_on_disk
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ from agent_memory.ingestion import (
     MemoryIngestor,
     Turn,
 )
-from agent_memory.ingestion.shapes import episode_of, summary_of
+from agent_memory.knowledge.pipeline.conversation_models import episode_of, summary_of
 from agent_memory.settings import ServiceSettings
 from benchmarks.ingestion import turns_of
 

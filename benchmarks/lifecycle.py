@@ -33,9 +33,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, cast
 
+from agent_memory.care.archive import Archive
+from agent_memory.care.tidying import Tidying
 from agent_memory.errors import AgentMemoryError
-from agent_memory.lifecycle.archive import Archive
-from agent_memory.lifecycle.tidying import Tidying
 from agent_memory.memory import MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage

@@ -29,9 +29,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.ingestion.summaries.quoting import as_lines, quotes_of
-from agent_memory.ingestion.summaries.sentence_value import SummaryTurn
-from agent_memory.ingestion.summaries.stage import WINDOW_SHARE
+from agent_memory.knowledge.summaries.quoting import as_lines, quotes_of
+from agent_memory.knowledge.summaries.sentence_value import SummaryTurn
+from agent_memory.knowledge.summaries.summary_stage import WINDOW_SHARE
 from agent_memory.language.sentences import find_sentences
 from agent_memory.language.words import index_terms
 from benchmarks._retrieval_data import Group, load_locomo

@@ -29,8 +29,8 @@ from tests.absent_package import AbsentPackage
 from tests.core_run import MAIN_MODULES
 
 if TYPE_CHECKING:
+    from agent_memory.care.privacy import PurgeReceipt
     from agent_memory.memory import MemoryService
-    from agent_memory.privacy import PurgeReceipt
 
 NOTE: Final = "The harbour has ten boats."
 AT: Final = datetime(2027, 1, 5, 12, tzinfo=UTC)
@@ -72,7 +72,7 @@ def find_ids(folder: Path, kind: str, words: str) -> list[str]:
 
 async def purge(service: MemoryService, ids: list[str]) -> PurgeReceipt:
     """Purge records, with what rests on them."""
-    from agent_memory.privacy import Purging
+    from agent_memory.care.privacy import Purging
 
     purging = Purging(service)
     return await purging.run(await purging.plan(ids))
@@ -96,11 +96,11 @@ async def run(root: Path) -> dict[str, Any]:
 
 def write_rest(root: Path) -> None:
     """Back up, export and encrypt the folder of the agent."""
+    from agent_memory.care.account import write_account
+    from agent_memory.care.backups import create_backup
+    from agent_memory.care.privacy import encrypt
     from agent_memory.encryption import take_keys_from
     from agent_memory.files.layout import folder_of
-    from agent_memory.lifecycle.backups import create_backup
-    from agent_memory.privacy import encrypt
-    from agent_memory.privacy.account import write_account
     from agent_memory.settings import EncryptionSettings
 
     folder = folder_of("bob", root)

@@ -13,6 +13,7 @@ what it needs when it is first asked for, so that the engine's processes start w
 
 from typing import TYPE_CHECKING
 
+from agent_memory.earlier_paths import install as _install
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
@@ -54,5 +55,6 @@ __all__ = [
     "detect_storage",
 ]
 
+_install()
 if not TYPE_CHECKING:  # a type checker would take it for every name there is
     __getattr__, __dir__ = _offer(__name__)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CORE: Final = "agent_memory"
 _KNOWLEDGE: Final = "agent_memory.knowledge"
-_ARCHIVE: Final = "agent_memory.lifecycle.archive"
+_ARCHIVE: Final = "agent_memory.care.archive"
 NOT_CLEANED: Final = "not cleaned: "
 """How a sentence of a receipt begins that names a file which a purge could not clean."""
 
@@ -68,10 +68,10 @@ class RegisteredCheck(NamedTuple):
 
 
 CHECKS: Final[Mapping[str, RegisteredCheck]] = {
-    "speakers": RegisteredCheck("episodes.yaml", "agent_memory.doctor.checks_knowledge:examine_speakers"),
-    "entities": RegisteredCheck("entities.yaml", "agent_memory.doctor.checks_knowledge:examine_guesses"),
-    "hidden_topics": RegisteredCheck("knowledge.yaml", "agent_memory.doctor.checks_knowledge:examine_topics"),
-    "topics": RegisteredCheck("topics", "agent_memory.doctor.checks_knowledge:examine_pages"),
+    "speakers": RegisteredCheck("episodes.yaml", "agent_memory.care.doctor.checks_knowledge:examine_speakers"),
+    "entities": RegisteredCheck("entities.yaml", "agent_memory.care.doctor.checks_knowledge:examine_guesses"),
+    "hidden_topics": RegisteredCheck("knowledge.yaml", "agent_memory.care.doctor.checks_knowledge:examine_topics"),
+    "topics": RegisteredCheck("topics", "agent_memory.care.doctor.checks_knowledge:examine_pages"),
 }
 """Checks of the doctor by name."""
 
@@ -161,9 +161,9 @@ ENGINES: Final = FeaturePackage(
     },
 )
 PRIVACY: Final = FeaturePackage(
-    "agent_memory.privacy", {"unfinished": "watching:go_on_with_purges", "purging": "purging:Purging"}
+    "agent_memory.care.privacy", {"unfinished": "watching:go_on_with_purges", "purging": "purging:Purging"}
 )
-HEALTH: Final = FeaturePackage("agent_memory.lifecycle.health", {"checks": "watching:find_checks"})
+HEALTH: Final = FeaturePackage("agent_memory.care.health", {"checks": "watching:find_checks"})
 FEATURES: Final = (KNOWLEDGE, ARCHIVE, ENGINES, PRIVACY, HEALTH)
 
 

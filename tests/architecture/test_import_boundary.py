@@ -19,12 +19,17 @@ MAX_MODULES: Final = 116
 MAX_RATIO: Final = 1.0
 """CPU time of the main modules relative to amplifier-core + pydantic + numpy. Quiet machines measure 0.7 to 0.8."""
 FORBIDDEN: Final = (
-    *("agent_memory.knowledge", "agent_memory.ingestion", "agent_memory.entities", "agent_memory.doctor"),
+    *(
+        "agent_memory.knowledge",
+        "agent_memory.ingestion",
+        "agent_memory.knowledge.entities",
+        "agent_memory.care.doctor",
+    ),
     *("agent_memory.workspace", "agent_memory.cli", "agent_memory.engines", "agent_memory.engines.qdrant"),
-    *("agent_memory.care.recoding", "agent_memory.privacy.account", "agent_memory.privacy.purging"),
-    *("agent_memory.privacy.encrypting", "agent_memory.lifecycle.archive", "agent_memory.lifecycle.backups"),
-    *("agent_memory.lifecycle.facade", "agent_memory.lifecycle.health", "agent_memory.lifecycle.statistics"),
-    *("agent_memory.lifecycle.tidying", "agent_memory.lifecycle.provenance"),
+    *("agent_memory.care.recoding", "agent_memory.care.account", "agent_memory.care.privacy.purging"),
+    *("agent_memory.care.privacy.encrypting", "agent_memory.care.archive", "agent_memory.care.backups"),
+    *("agent_memory.care.health", "agent_memory.care.statistics"),
+    *("agent_memory.care.tidying", "agent_memory.care.provenance"),
     *("numpy", "onnxruntime", "structlog", "detect_secrets", "requests", "filelock", "yaml", "cryptography"),
 )
 SCRIPT: Final = """

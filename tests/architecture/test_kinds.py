@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-NAME_NO_KIND: Final = {"journal", "store", "index", "engines", "doctor", "files", "redaction", "embeddings"}
+NAME_NO_KIND: Final = {"journal", "store", "index", "engines", "files", "redaction", "embeddings"}
 MAY_NAME_ONE: Final = {
+    "files/reader_process.py": "a reason, the memory of a process",
     "store/memory_storage.py": "the storage of memories",
     "store/file_storage.py": "memories in files",
     "store/backend_detection.py": "which storage has an agent's memories",

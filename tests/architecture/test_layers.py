@@ -17,16 +17,15 @@ MODULES = REPOSITORY / "modules"
 
 # Imports go downward only. Names on one line are neighbours and do not import each other.
 LAYERS = (
-    ("modules", "cli"), ("integrations", "doctor", "engines"), ("tools",), ("privacy",), ("lifecycle",), ("care",),
-    ("ingestion", "workspace"), ("knowledge",), ("tasks",), ("memory",), ("capture", "entities"), ("store",),
-    ("index",), ("journal", "embeddings"), ("encryption",), ("files",), ("settings",), ("models",),
-    ("redaction", "registry", "times"), ("language",),
-    ("errors", "late", "logs", "module_loader"),
+    ("modules", "cli"), ("compat",), ("integrations",), ("tools",), ("care",), ("engines", "workspace"), ("knowledge",),
+    ("memory",), ("capture",), ("store",), ("index",), ("journal", "embeddings"), ("encryption",), ("files",),
+    ("settings",), ("models",), ("redaction", "registry", "times"), ("language",),
+    ("earlier_paths", "errors", "late", "logs", "module_loader"),
 )  # fmt: skip
 # The package's front door re-exports what people use without the host; nothing below it may come back through it.
 FRONT = "__init__"
 # So do these, which keep earlier import paths: they offer names to programs, and load them when asked for.
-ALIASES = ("memories", "scratchpad", "service", "storage")
+ALIASES = ("ingestion", "lifecycle", "memories", "scratchpad", "service", "storage")
 # The command line works where no host is.
 FORBIDDEN = {("cli", "integrations")}
 # Records of the inbox and the archive, which programs import from the data model: it loads them at their first use.
@@ -50,14 +49,14 @@ MAY_TOUCH_FILES = {
     "embeddings/cache.py": "embeddings.sqlite3",
     "embeddings/inspection.py": "a copy of that in a temporary folder, to be looked at",
     "integrations/amplifier/notes.py": "_sessions",
-    "privacy/erasing.py": "vectors that nothing says whose they are, and words in what lies beside the journals",
-    "lifecycle/backups": "_backups, and journals that a restoring puts in the place of others",
+    "care/privacy/erasing.py": "vectors that nothing says whose they are, and words in what lies beside the journals",
+    "care/backups": "_backups, and journals that a restoring puts in the place of others",
     "workspace/place.py": "the declaration of a workspace, copied into its folder",
     "workspace/database/engine.py": "rows.db and the lock its writers wait for",
     "workspace/snapshots": "files of snapshots and copies of the database",
     "workspace/carrying.py": "what a person names to be written to",
     "workspace/copying.py": "copies of the database that no snapshot names",
-    "doctor": "repairs: copies of the journal, what is moved aside or made anew; looks at all of them",
+    "care/doctor": "repairs: copies of the journal, what is moved aside or made anew; looks at all of them",
     "cli": "what a person names on the command line",
 }
 WRITING_CALLS = {
@@ -73,7 +72,7 @@ DOORS = {"store", "store_many", "update"}
 MAY_CHANGE_MEMORIES = {
     "memory", "store",
     "knowledge/intake/storing.py",  # records of other kinds, which came in from outside
-    "tasks/marks.py",  # how far background work is
+    "knowledge/pipeline/marks.py",  # how far background work is
 }  # fmt: skip
 CHANGING_CALLS = {"store", "store_many", "update", "change", "delete", "touch"}
 # Outside the service, its storage is only read.

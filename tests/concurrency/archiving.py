@@ -9,8 +9,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from agent_memory.lifecycle.archive import Archive
-from agent_memory.lifecycle.tidying import Tidying
+from agent_memory.care.archive import Archive
+from agent_memory.care.tidying import Tidying
 from agent_memory.memory import MemoryService
 from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings

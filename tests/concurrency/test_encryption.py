@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from agent_memory.care.privacy import decrypt, encrypt
 from agent_memory.encryption.keys import forget_keys
 from agent_memory.files.layout import folder_of
-from agent_memory.privacy import decrypt, encrypt
 from tests.concurrency.processes import running
 from tests.concurrency.workers import contents
 from tests.support import read_files

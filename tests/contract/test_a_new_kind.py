@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.doctor.examine import examine_agent
-from agent_memory.doctor.reading import JournalReading
-from agent_memory.doctor.survey import JournalSurvey
+from agent_memory.care.doctor.examine import examine_agent
+from agent_memory.care.doctor.reading import JournalReading
+from agent_memory.care.doctor.survey import JournalSurvey
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.engines.index_builder import build

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.capture import Extractor
 from agent_memory.capture.foreign import teammate_statements
 from agent_memory.capture.spoken import own_sentences
-from agent_memory.entities import find_mentions
-from agent_memory.entities.identifiers import find_identifiers
-from agent_memory.ingestion.summaries.quoting import quotes_of
-from agent_memory.ingestion.summaries.sentence_value import SummaryTurn
+from agent_memory.knowledge.entities import find_mentions
+from agent_memory.knowledge.entities.identifiers import find_identifiers
 from agent_memory.knowledge.intake.transcripts import transcript_in
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, cut_turn, split_turns
 from agent_memory.knowledge.passages.front_matter import read_front_matter
 from agent_memory.knowledge.passages.sections import cut_passages
+from agent_memory.knowledge.summaries.quoting import quotes_of
+from agent_memory.knowledge.summaries.sentence_value import SummaryTurn
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.language.conflicts import find_conflict
 from agent_memory.language.excerpts import excerpt

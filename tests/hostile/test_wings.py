@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.ingestion.working import runner_of
+from agent_memory.care.privacy import opened_inbox
 from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
+from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import Caller, open_service
 from agent_memory.models import Observation, Source
-from agent_memory.privacy import opened_inbox
 from agent_memory.settings import ServiceSettings
 from tests.hostile.attacked import EVIL
 from tests.hostile.attacks import attack

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
+from agent_memory.care.account import holdings_in
+from agent_memory.care.backups import create_backup, restore_backup
+from agent_memory.care.privacy import Purging
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import AgentMemoryError, UnknownIdError
-from agent_memory.ingestion.working import runner_of
 from agent_memory.journal import keep_lost
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.undoing import undo
+from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.lifecycle.backups import create_backup, restore_backup
 from agent_memory.memories import FileStorage, VectorStorage
 from agent_memory.memory import NOBODY, Caller, MemoryService
 from agent_memory.models import Observation
-from agent_memory.privacy import Purging
-from agent_memory.privacy.account import holdings_in
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import copy_agent, rename_agent
 from tests.engines import made_index, options

@@ -70,7 +70,7 @@ def test_folder_of_all_features_is_cleaned_by_main_modules_alone(tmp_path: Path)
     ("package", "files"),
     [
         ("agent_memory.knowledge", ("entities.yaml", "episodes.yaml", "knowledge.yaml")),
-        ("agent_memory.lifecycle.archive", ("archive.yaml",)),
+        ("agent_memory.care.archive", ("archive.yaml",)),
     ],
 )
 def test_purge_without_a_package_names_its_files(package: str, files: tuple[str, ...], tmp_path: Path) -> None:

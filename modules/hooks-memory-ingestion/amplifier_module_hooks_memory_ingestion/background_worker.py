@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from agent_memory.integrations.amplifier import MemorySession
-    from agent_memory.tasks.stage import Ran
+    from agent_memory.knowledge.pipeline.stage import Ran
 
 log = get_logger(__name__)
 

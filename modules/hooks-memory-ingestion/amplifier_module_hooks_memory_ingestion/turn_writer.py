@@ -12,13 +12,13 @@ from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, IdentityError
 from agent_memory.files.wording import counted
 from agent_memory.ingestion import MemoryIngestionConfig
-from agent_memory.ingestion.working import runner_of
 from agent_memory.integrations.amplifier.registry import ServiceShare
 from agent_memory.knowledge.digest.model_digest import ModelPermission
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.turns import mended
 from agent_memory.knowledge.llm.model_use import get_model_proposal
 from agent_memory.knowledge.llm.port import Asking
+from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.redaction import SecretRedactor
 from agent_memory.tools.consent import get_mode, hold_for_yes
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.digest.model_digest import ModelEstimate
     from agent_memory.knowledge.intake.drafting import ReceivedTurn
     from agent_memory.knowledge.llm.port import ModelBudget
+    from agent_memory.knowledge.pipeline.stage import Ran
     from agent_memory.knowledge.tool_settings import IngestionSettings
     from agent_memory.memory import MemoryService
     from agent_memory.memory.inbox import Held
-    from agent_memory.tasks.stage import Ran
 
 _ACTIVATION: Final = "activation"
 _FORGETTING: Final = "forgetting"

@@ -1,1 +1,1 @@
-"""Upkeep of an agent's folder as a whole: who the agents are, their names, copies and ends."""
+"""Upkeep of an agent's folder: archive, backups, purge, encryption, checks, repairs."""

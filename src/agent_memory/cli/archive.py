@@ -22,8 +22,8 @@ from agent_memory.models import ARCHIVED, SearchFilters, is_memory_id, to_text
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
+    from agent_memory.care.archive import Archive
     from agent_memory.cli.screen import Screen
-    from agent_memory.lifecycle.archive import Archive
     from agent_memory.models import ArchivedMemory, MemorySearchResult
 
 _COLUMNS: Final = ("id", "archived_at", "rule", "content")
@@ -38,7 +38,7 @@ _ArchivedId = Annotated[
 @contextlib.asynccontextmanager
 async def opened_archive(run: Run) -> "AsyncIterator[Archive]":
     """Open the archive of the agent for the length of the block."""
-    from agent_memory.lifecycle.archive import Archive
+    from agent_memory.care.archive import Archive
 
     archive = Archive(run.service)
     try:
@@ -97,7 +97,7 @@ async def in_archive(run: Run, word: str) -> str | None:
 
 def has_archive(run: Run) -> bool:
     """Return True if the agent has an archive."""
-    from agent_memory.lifecycle.archive import archive_exists
+    from agent_memory.care.archive import archive_exists
 
     return archive_exists(run.service.agent_id, run.service.settings)
 

@@ -8,6 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.care.backups import (
+    Backup,
+    BackupSummary,
+    Manifest,
+    RestorePreview,
+    create_backup,
+    folder_of_backups,
+    list_backups,
+    preview_restore,
+    prune_backups,
+    restore_backup,
+    to_prune,
+    verify_backup,
+)
 from agent_memory.cli.options import Anyone, Common, Shape, Yes, choose_agent, complete_agent, given, opened
 from agent_memory.cli.running import (
     FAILED,
@@ -26,25 +40,11 @@ from agent_memory.files.layout import AgentFolder, agents_under, build_command, 
 from agent_memory.files.names import BACKUPS
 from agent_memory.files.wording import counted, human
 from agent_memory.journal.presence import check_all_present
-from agent_memory.lifecycle.backups import (
-    Backup,
-    BackupSummary,
-    Manifest,
-    RestorePreview,
-    create_backup,
-    folder_of_backups,
-    list_backups,
-    preview_restore,
-    prune_backups,
-    restore_backup,
-    to_prune,
-    verify_backup,
-)
 from agent_memory.memory import Caller
 from agent_memory.models import to_text, utc_now
 
 if TYPE_CHECKING:
-    from agent_memory.lifecycle.backups import RestoredBackup
+    from agent_memory.care.backups import RestoredBackup
 
 _COLUMNS: Final = ("agent_id", "made_at", "memories", "bytes", "state", "file")
 _MEMORIES: Final = ("memory", "memories")

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
+from agent_memory.care.doctor import Action, AgentReport, HomeReport, Severity, examine, repair_all, salvaged
 from agent_memory.cli.formats import encode
 from agent_memory.cli.options import Anyone, choose_agent
 from agent_memory.cli.render import show_beside
 from agent_memory.cli.running import FAILED, CommandPlace, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import for_shell, one_line, plain
-from agent_memory.doctor import Action, AgentReport, HomeReport, Severity, examine, repair_all, salvaged
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted, human
 from agent_memory.models import check_agent_id, utc_now

@@ -15,8 +15,8 @@ from agent_memory.settings import EncryptionSettings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_memory.care.privacy import Encrypted
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.privacy import Encrypted
 
 _SHOWN: Final = 10
 
@@ -29,7 +29,7 @@ async def encrypt(run: Run, *, yes: Yes = False) -> None:
     AGENT_MEMORY_KEY_FILE, AGENT_MEMORY_KEY_COMMAND or AGENT_MEMORY_KEY_KEYRING say where it is instead. Without it
     nothing can be read any more, by nobody. What was interrupted goes on when the command is run again.
     """
-    from agent_memory.privacy import encrypt as encrypt_folder
+    from agent_memory.care.privacy import encrypt as encrypt_folder
 
     folder = _folder(run)
     if not yes:
@@ -47,7 +47,7 @@ async def encrypt(run: Run, *, yes: Yes = False) -> None:
 @command()
 async def decrypt(run: Run, *, yes: Yes = False) -> None:
     """Have the files of an agent stand plain again; its backups stay encrypted."""
-    from agent_memory.privacy import decrypt as decrypt_folder
+    from agent_memory.care.privacy import decrypt as decrypt_folder
 
     folder = _folder(run)
     if not yes:
@@ -80,7 +80,7 @@ async def rekey(
 
     Backups that were made before open with the key of then.
     """
-    from agent_memory.privacy import change_key
+    from agent_memory.care.privacy import change_key
 
     folder = _folder(run)
     new = EncryptionSettings(key_variable=variable, key_file=file, key_command=program, key_keyring=keyring)
@@ -105,7 +105,7 @@ def _progress(run: Run) -> "Callable[[str], None]":
 
 
 def _show(run: Run, done: "Encrypted") -> None:
-    from agent_memory.privacy import BEYOND_ENCRYPTION
+    from agent_memory.care.privacy import BEYOND_ENCRYPTION
 
     if done.packed:
         names = ", ".join(done.packed[:_SHOWN]) + (" …" if len(done.packed) > _SHOWN else "")

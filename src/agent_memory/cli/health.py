@@ -5,17 +5,17 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
+from agent_memory.care.doctor import Severity, examine
+from agent_memory.care.health import AgentHealth, Check, Level, by_gravity, health_of, worst
+from agent_memory.care.health.looks import unreadable
 from agent_memory.cli.options import Anyone, choose_agent, opened
 from agent_memory.cli.render import show_beside
 from agent_memory.cli.running import Watch, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import one_line, plain
-from agent_memory.doctor import Severity, examine
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
 from agent_memory.files.layout import agents_under
 from agent_memory.files.wording import counted
-from agent_memory.lifecycle.health import AgentHealth, Check, Level, by_gravity, health_of, worst
-from agent_memory.lifecycle.health.looks import unreadable
 from agent_memory.models import utc_now
 from agent_memory.settings import HealthSettings, build_settings
 

@@ -19,8 +19,8 @@ from agent_memory.redaction import quoted
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from agent_memory.care.privacy import Inbox
     from agent_memory.models import Candidate
-    from agent_memory.privacy import Inbox
 
 _COLUMNS: Final = ("id", "timestamp", "category", "content")
 _Ids = list[str] | None
@@ -48,7 +48,7 @@ async def inbox(
     """
     if text is not None and edit is None:
         raise ValidationError("--text goes with --edit.", code="usage")
-    from agent_memory.privacy import opened_inbox
+    from agent_memory.care.privacy import opened_inbox
 
     async with opened_inbox(run.service) as opened:
         if accept or reject or edit:
@@ -183,7 +183,7 @@ def show_candidate(run: Run, each: "Candidate") -> None:
 
 async def write_waiting(run: Run, form: Format, write: "Callable[[str], object]") -> int:
     """Write what waits, as a part of an export; return how much."""
-    from agent_memory.privacy import inbox_exists, opened_inbox
+    from agent_memory.care.privacy import inbox_exists, opened_inbox
 
     if not inbox_exists(run.service.agent_id, run.service.settings):
         return 0
@@ -200,7 +200,7 @@ async def bring_waiting(run: Run, candidates: "Sequence[Candidate]", *, trusted:
     if not trusted:
         run.screen.note(f"Left aside {counted(len(candidates), 'candidate')} of an inbox: only with --trusted.")
         return
-    from agent_memory.privacy import opened_inbox
+    from agent_memory.care.privacy import opened_inbox
 
     async with opened_inbox(run.service) as opened:
         count = await opened.take_in(candidates, dry_run=dry_run)

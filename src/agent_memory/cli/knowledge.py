@@ -17,8 +17,6 @@ from agent_memory.encryption import is_encrypted
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
 from agent_memory.files.layout import root_of
 from agent_memory.files.wording import counted
-from agent_memory.ingestion.shapes import checked_group
-from agent_memory.ingestion.working import runner_of
 from agent_memory.knowledge.intake.document_index import COPY_OF, MAYBE_VERSION_OF, MISSING_SINCE
 from agent_memory.knowledge.intake.ingest import FileIngested, Ingest
 from agent_memory.knowledge.intake.missing_files import list_below, list_files, note_missing
@@ -28,6 +26,8 @@ from agent_memory.knowledge.items.forgotten_texts import ForgottenTexts
 from agent_memory.knowledge.items.replaced_passages import PROPOSED, hide_missing, prefer_current
 from agent_memory.knowledge.pages.filing import unfiled_of
 from agent_memory.knowledge.pages.pages import Pages
+from agent_memory.knowledge.pipeline.conversation_models import checked_group
+from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Resource, to_text, visible
 from agent_memory.redaction import quoted

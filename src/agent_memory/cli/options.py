@@ -256,10 +256,10 @@ def _listed(names: list[str]) -> str:
 @contextlib.asynccontextmanager
 async def opened(agent: str, root: Path) -> "AsyncIterator[MemoryService]":
     """Open an agent's memory for the length of the block."""
+    from agent_memory.care.privacy.watching import go_on_with_purges
     from agent_memory.memory import open_service
     from agent_memory.memory.features import attach_features
     from agent_memory.memory.waiting_notes import add_waiting_notes
-    from agent_memory.privacy.watching import go_on_with_purges
 
     service = open_service(agent, ServiceSettings(storage_root=str(root), lock_timeout=PERSON_SECONDS))
     add_waiting_notes(attach_features(service))

@@ -16,7 +16,7 @@ from agent_memory.models import is_memory_id
 from agent_memory.registry import NOT_CLEANED
 
 if TYPE_CHECKING:
-    from agent_memory.privacy import PurgePlan, PurgeReceipt, Purging
+    from agent_memory.care.privacy import PurgePlan, PurgeReceipt, Purging
 
 _SHOWN: Final = 20
 _COLUMNS: Final = ("purge_id", "at", "records", "state")
@@ -46,7 +46,7 @@ async def purge(
         raise ValidationError("--verify stands without an ID; --text goes with --verify.", code="usage")
     if any(not each.strip() for each in text or []):
         raise ValidationError("--text needs words to look for; nothing was searched.", code="usage")
-    from agent_memory.privacy import Purging
+    from agent_memory.care.privacy import Purging
 
     purging = Purging(run.service)
     if verify:

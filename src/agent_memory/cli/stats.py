@@ -6,13 +6,13 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
+from agent_memory.care.statistics import Statistics, as_svg, as_text, statistics_of
 from agent_memory.cli.render import row
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.screen import Screen
 from agent_memory.cli.text import brief, plain
 from agent_memory.files.atomic import replace_file, translated
 from agent_memory.files.wording import human
-from agent_memory.lifecycle.statistics import Statistics, as_svg, as_text, statistics_of
 from agent_memory.models import utc_now
 
 _PIPE_WIDTH: Final = 80

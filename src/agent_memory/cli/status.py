@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from agent_memory.care.health.backlog import backlog_of
 from agent_memory.cli.archive import count_archived
 from agent_memory.cli.consent_limits import consent_document, read_consent, show_consent
 from agent_memory.cli.render import row, show_status
@@ -16,13 +17,12 @@ from agent_memory.files.wording import counted, describe_waiting
 from agent_memory.knowledge.digest.model_digest import ModelEstimate, estimate_use
 from agent_memory.knowledge.digest.passage_digest import DIGESTED_AT, list_passages
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
-from agent_memory.lifecycle.health.backlog import backlog_of
 from agent_memory.memory.inbox_access import count_waiting
 from agent_memory.models import to_text, utc_now
 
 if TYPE_CHECKING:
-    from agent_memory.tasks.quarantine import QuarantinedRecord
-    from agent_memory.tasks.stage import Backlog
+    from agent_memory.knowledge.pipeline.quarantine import QuarantinedRecord
+    from agent_memory.knowledge.pipeline.stage import Backlog
 
 
 @command(may_be_none=True)

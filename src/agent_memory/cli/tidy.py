@@ -17,7 +17,7 @@ from agent_memory.models import to_text
 from agent_memory.settings import build_settings
 
 if TYPE_CHECKING:
-    from agent_memory.lifecycle.tidying import Applied, LifecycleSettings, RestoredRun, Suggestion, Tidying, TidyingPlan
+    from agent_memory.care.tidying import Applied, LifecycleSettings, RestoredRun, Suggestion, Tidying, TidyingPlan
 
 _COLUMNS: Final = ("id", "action", "importance", "why", "content")
 _RUN_COLUMNS: Final = ("id", "timestamp", "state", "said")
@@ -57,7 +57,7 @@ async def tidy(  # noqa: PLR0913 - each an option of the command
         raise ValidationError(
             "--apply, --undo and --runs each stand alone; a RUN goes with --undo, --delete with --apply.", code="usage"
         )
-    from agent_memory.lifecycle.tidying import Tidying
+    from agent_memory.care.tidying import Tidying
 
     async with opened_archive(run) as archive:
         tidying = Tidying(archive, _rules(rules))
@@ -81,7 +81,7 @@ def _rules(path: Path | None) -> "LifecycleSettings | None":
     """
     if path is None:
         return None
-    from agent_memory.lifecycle.tidying import LifecycleSettings
+    from agent_memory.care.tidying import LifecycleSettings
 
     said = _read(path)
     section = said.get("lifecycle", said) if isinstance(said, dict) else said

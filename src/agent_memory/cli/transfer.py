@@ -22,8 +22,8 @@ from agent_memory.files.atomic import replace_file, translated
 from agent_memory.files.layout import folder_of
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.files.wording import counted
-from agent_memory.ingestion.working import runner_of
 from agent_memory.journal import lost_in
+from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
 from agent_memory.models import (
     ARCHIVED,
     CANDIDATE,
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from typing import IO
 
+    from agent_memory.care.account import Account
     from agent_memory.engines.server_storage import QdrantServerStorage
     from agent_memory.files.layout import AgentFolder
     from agent_memory.knowledge.intake.carrying import Brought
     from agent_memory.memory.importer import Imported
-    from agent_memory.privacy.account import Account
     from agent_memory.store.memory_storage import MemoryStorage
 
 _SHOWN_PROBLEMS: Final = 20
@@ -444,7 +444,7 @@ async def export_account(run: Run, path: Path, about: str | None) -> None:
 
 
 def _write(folder: "AgentFolder", path: Path, about: str | None) -> "Account":
-    from agent_memory.privacy.account import holdings_in, names_of, write_account
+    from agent_memory.care.account import holdings_in, names_of, write_account
 
     names = None if about is None else names_of(about.strip(), holdings_in(folder))
     with translated(path, "write"):

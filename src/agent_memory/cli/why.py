@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from agent_memory.care.provenance import MOST_LINKS, Provenance, ProvenanceStep, RecordChange, Sources
 from agent_memory.cli.knowledge import opened_knowledge
 from agent_memory.cli.options import build_ambiguous, resolved
 from agent_memory.cli.render import row
 from agent_memory.cli.running import Run, command
 from agent_memory.cli.text import brief, minute
 from agent_memory.errors import UnknownIdError
-from agent_memory.lifecycle.provenance import MOST_LINKS, Provenance, ProvenanceStep, RecordChange, Sources
 from agent_memory.models import Episode, Resource, Topic, to_text
 from agent_memory.redaction import quoted
 

@@ -9,15 +9,8 @@ from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
     from agent_memory.errors import ExtractionError, IngestionError, SummarizationError
-    from agent_memory.ingestion.config import (
-        EntityDeduplicationConfig,
-        EntityExtractionConfig,
-        MemoryIngestionConfig,
-        MetaConfig,
-        SummarizationConfig,
-        WindowConfig,
-    )
-    from agent_memory.ingestion.entities.entity_reader import (
+    from agent_memory.knowledge.entities.entity_extractor import EntityDeduplicator, EntityExtractor
+    from agent_memory.knowledge.entities.entity_reader import (
         Entities,
         EntityReader,
         KnownEntity,
@@ -25,13 +18,26 @@ if TYPE_CHECKING:
         Moment,
         TimelineEntry,
     )
-    from agent_memory.ingestion.entity_extractor import EntityDeduplicator, EntityExtractor
-    from agent_memory.ingestion.ingestor import MemoryIngestor
-    from agent_memory.ingestion.queues.in_memory import InMemoryQueue, Queue
-    from agent_memory.ingestion.shapes import EntityExtractionResult, Episode, ExtractedEntity, Session, Turn
-    from agent_memory.ingestion.summarizer import ConversationSummarizer
-    from agent_memory.ingestion.working import runner_of
+    from agent_memory.knowledge.pipeline.config import (
+        EntityDeduplicationConfig,
+        EntityExtractionConfig,
+        MemoryIngestionConfig,
+        MetaConfig,
+        SummarizationConfig,
+        WindowConfig,
+    )
+    from agent_memory.knowledge.pipeline.conversation_models import (
+        EntityExtractionResult,
+        Episode,
+        ExtractedEntity,
+        Session,
+        Turn,
+    )
+    from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
+    from agent_memory.knowledge.pipeline.ingestor import MemoryIngestor
+    from agent_memory.knowledge.pipeline.queues.in_memory import InMemoryQueue, Queue
     from agent_memory.knowledge.relation_rows import ExtractedRelationship
+    from agent_memory.knowledge.summaries.summarizer import ConversationSummarizer
     from agent_memory.models import Entity, Relation
 
 __all__ = [

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from agent_memory.knowledge.pipeline.marks import Marks
 from agent_memory.models import MARK, Listing, StageCheckpoint, derived_id
-from agent_memory.tasks.marks import Marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_memory.knowledge.pipeline.runner import Runner
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.memory import MemoryService
-    from agent_memory.tasks.runner import Runner
 
 _NAME: Final = "rebuild"
 

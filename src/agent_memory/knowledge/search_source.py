@@ -9,9 +9,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.entities.removed_rules import is_guessed_entity
 from agent_memory.files.layout import folder_of
 from agent_memory.index.match_grades import STRONG_SHARE
+from agent_memory.knowledge.entities.removed_rules import is_guessed_entity
 from agent_memory.knowledge.facade.shapes import is_local
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.language.excerpts import excerpt

@@ -8,19 +8,24 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.lifecycle.archive import Archive
-    from agent_memory.lifecycle.entry_types import ImportanceLevel, MemoryEntryType
-    from agent_memory.lifecycle.facade.configs import ArchivalConfig, CleanupConfig, EmbeddingConfig, MemoryStoreConfig
-    from agent_memory.lifecycle.facade.context import ContextBuilder, RelevanceFilter
-    from agent_memory.lifecycle.facade.entries import MemoryEntry
-    from agent_memory.lifecycle.facade.managing import ArchivalManager, CleanupManager
-    from agent_memory.lifecycle.facade.metrics import MemoryPerformanceMetrics
-    from agent_memory.lifecycle.facade.rag import RAGIntegration
-    from agent_memory.lifecycle.facade.signals import MemoryStoreSignalBusIntegration, Signal, UnifiedSignalBus
-    from agent_memory.lifecycle.facade.store import MemoryStore
-    from agent_memory.lifecycle.facade.world import MemoryStoreWorldModelIntegration, WorldModel
-    from agent_memory.lifecycle.importance import ImportanceCalculator, importance_of
-    from agent_memory.lifecycle.tidying import LifecycleSettings, Tidying, TidyingPlan
+    from agent_memory.care.archive import Archive
+    from agent_memory.care.entry_types import ImportanceLevel, MemoryEntryType
+    from agent_memory.care.importance import ImportanceCalculator, importance_of
+    from agent_memory.care.tidying import LifecycleSettings, Tidying, TidyingPlan
+    from agent_memory.compat.memory_store.configs import (
+        ArchivalConfig,
+        CleanupConfig,
+        EmbeddingConfig,
+        MemoryStoreConfig,
+    )
+    from agent_memory.compat.memory_store.context import ContextBuilder, RelevanceFilter
+    from agent_memory.compat.memory_store.entries import MemoryEntry
+    from agent_memory.compat.memory_store.managing import ArchivalManager, CleanupManager
+    from agent_memory.compat.memory_store.metrics import MemoryPerformanceMetrics
+    from agent_memory.compat.memory_store.rag import RAGIntegration
+    from agent_memory.compat.memory_store.signals import MemoryStoreSignalBusIntegration, Signal, UnifiedSignalBus
+    from agent_memory.compat.memory_store.store import MemoryStore
+    from agent_memory.compat.memory_store.world import MemoryStoreWorldModelIntegration, WorldModel
     from agent_memory.memory.briefing import Briefer, SessionBriefing
     from agent_memory.memory.briefing_result import Briefing
 

@@ -15,9 +15,9 @@ from agent_memory.tools.consent import is_purge_ordered, propose_purge
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from agent_memory.care.privacy import PurgeReceipt
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory
-    from agent_memory.privacy import PurgeReceipt
     from agent_memory.tools.host_session import HostSession
 
 _CHOOSE: Final = (

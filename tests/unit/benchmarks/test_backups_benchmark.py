@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.care.backups import create_backup
 from agent_memory.files.layout import folder_of
 from agent_memory.journal import Change, Journal
-from agent_memory.lifecycle.backups import create_backup
 from benchmarks._backups_worker import AGENT, PAIR, PAIRS
 from benchmarks.backups import Report, check_moment, fill, run
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from agent_memory.lifecycle.tidying import Tidying
+from agent_memory.care.tidying import Tidying
 from benchmarks import lifecycle
 
 if TYPE_CHECKING:

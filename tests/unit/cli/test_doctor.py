@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
+from agent_memory.care.doctor import checks_home
 from agent_memory.cli.app import build
-from agent_memory.doctor import checks_home
 
 if TYPE_CHECKING:
     from pathlib import Path

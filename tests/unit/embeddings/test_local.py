@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from agent_memory import FileStorage, Memory, ServiceSettings
-from agent_memory.doctor import checks_home
+from agent_memory.care.doctor import checks_home
 from agent_memory.embeddings import LocalEmbedder, local
 from agent_memory.embeddings.runtime import import_quietly
 from agent_memory.errors import EmbeddingError

@@ -10,8 +10,8 @@ import pytest
 from agent_memory.errors import StorageError
 from agent_memory.files.only_one import only_one
 from agent_memory.knowledge.intake.ingest import Ingest
-from agent_memory.tasks.runner import Runner
-from agent_memory.tasks.stage import Ran
+from agent_memory.knowledge.pipeline.runner import Runner
+from agent_memory.knowledge.pipeline.stage import Ran
 from amplifier_module_hooks_memory_ingestion.intake import IntakeLimits
 from amplifier_module_hooks_memory_ingestion.turn_writer import TurnWriter
 

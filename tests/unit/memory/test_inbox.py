@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.doctor.examine import examine_agent
-from agent_memory.doctor.findings import Severity
+from agent_memory.care.doctor.examine import examine_agent
+from agent_memory.care.doctor.findings import Severity
+from agent_memory.care.privacy import Inbox, Purging, inbox_exists, keep_inbox
 from agent_memory.errors import ConfigurationError, StorageError, UnknownIdError, ValidationError
 from agent_memory.journal import PurgeList
 from agent_memory.memory import Caller, MemoryService
 from agent_memory.models import CANDIDATE, Candidate, Observation, Source
-from agent_memory.privacy import Inbox, Purging, inbox_exists, keep_inbox
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 from tests.support import raises, read_files

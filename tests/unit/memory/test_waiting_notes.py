@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agent_memory.care.privacy import Inbox
 from agent_memory.memory import MemoryService
 from agent_memory.memory.views import brief_hit
 from agent_memory.memory.waiting_notes import add_waiting_notes
 from agent_memory.models import HIT_KINDS, Observation, Source
-from agent_memory.privacy import Inbox
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 

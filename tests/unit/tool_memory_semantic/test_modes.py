@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.care.privacy import opened_inbox
 from agent_memory.integrations.amplifier import MemorySession
 from agent_memory.models import Observation, Source
-from agent_memory.privacy import opened_inbox
 from tests.support import plan
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_memory.care.privacy import Inbox
 from agent_memory.knowledge.intake.drafting import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memory import open_service
 from agent_memory.models import CATEGORIES, Observation, Source
-from agent_memory.privacy import Inbox
 from agent_memory.settings import ServiceSettings
 from tests.support import plan
 from tests.unit.tool_memory_semantic.test_tools import done, stored

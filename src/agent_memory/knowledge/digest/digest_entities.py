@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.entities.entity_ids import get_entity_id
-from agent_memory.entities.merging import list_cluster
-from agent_memory.entities.name_reader import BY_CAPITALS
-from agent_memory.entities.removed_rules import REMOVED_RULES
+from agent_memory.knowledge.entities.entity_ids import get_entity_id
+from agent_memory.knowledge.entities.merging import list_cluster
+from agent_memory.knowledge.entities.name_reader import BY_CAPITALS
+from agent_memory.knowledge.entities.removed_rules import REMOVED_RULES
+from agent_memory.knowledge.pipeline.marks import Marks
 from agent_memory.knowledge.relation_records import make_relations, store_relations
 from agent_memory.knowledge.relation_rows import RELATIONS, ExtractedRelationship
 from agent_memory.models import DIGEST, ENTITY, EPISODE, MENTIONS, NAMES, RESOURCE, derived_id
 from agent_memory.models.entities import ENTITY_STAGE
 from agent_memory.store.cleaning import make_record, with_fields
-from agent_memory.tasks.marks import Marks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

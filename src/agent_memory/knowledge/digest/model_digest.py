@@ -18,10 +18,10 @@ from agent_memory.knowledge.items.drawn import list_source_ids
 from agent_memory.knowledge.llm.grounding import place_of as find_words
 from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.llm.port import ModelFailure, fenced, read_rows
+from agent_memory.knowledge.pipeline.marks import Marks, is_to_be_tried, moved, with_never
+from agent_memory.knowledge.pipeline.stage import MODEL_UNREADABLE, Backlog
 from agent_memory.language.budget import estimate_tokens
 from agent_memory.models import Episode
-from agent_memory.tasks.marks import Marks, is_to_be_tried, moved, with_never
-from agent_memory.tasks.stage import MODEL_UNREADABLE, Backlog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -184,7 +184,7 @@ def estimate_use(passages: Sequence[Memory]) -> ModelEstimate:
 
 
 class ModelDigest:
-    """Digests passages with a language model. See `agent_memory.tasks.stage.Whole`.
+    """Digests passages with a language model. See `agent_memory.knowledge.pipeline.stage.Whole`.
 
     It only adds: passages stay, and without a statement they stay due for the session's agent.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from agent_memory.errors import CategoryNotFoundError, ConsolidationError, StorageError
 from agent_memory.knowledge.facade.events import CategoryConsolidatedPayload, MemoryEventType
-from agent_memory.knowledge.pages.stage import told_of
+from agent_memory.knowledge.pages.page_stage import told_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.errors import StorageError
 from agent_memory.knowledge.facade.shapes import MemoryStats, category_of
-from agent_memory.knowledge.items.stage import ItemStage
+from agent_memory.knowledge.items.item_stage import ItemStage
 from agent_memory.knowledge.pages.pages import drafted
 from agent_memory.knowledge.topics.rendering import render
 from agent_memory.knowledge.working import runner_of

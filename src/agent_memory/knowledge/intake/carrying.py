@@ -16,6 +16,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake.drafting import Draft, hash_text
 from agent_memory.knowledge.intake.storing import store_new
+from agent_memory.knowledge.pipeline.marks import Marks, with_never
 from agent_memory.knowledge.topics.saves import TopicFiles, put_page
 from agent_memory.memory.trust import lowest
 from agent_memory.models import (
@@ -33,7 +34,6 @@ from agent_memory.models import (
 )
 from agent_memory.redaction import SecretRedactor
 from agent_memory.store.cleaning import make_record
-from agent_memory.tasks.marks import Marks, with_never
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Sequence

@@ -14,12 +14,12 @@ from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.knowledge.intake.document_index import get_path, get_path_id, is_at
 from agent_memory.knowledge.items.drawn import is_passage, list_source_ids, without_sources
 from agent_memory.knowledge.items.replaced_passages import show_again
+from agent_memory.knowledge.pages.page_stage import tell
 from agent_memory.knowledge.pages.pages import Pages
-from agent_memory.knowledge.pages.stage import tell
+from agent_memory.knowledge.pipeline.marks import Marks, with_never, without_never
 from agent_memory.language.words import query_terms
 from agent_memory.models import ENTITY, EPISODE, EVERYTHING, RESOURCE, SearchRequest
 from agent_memory.store.cleaning import redact_fields
-from agent_memory.tasks.marks import Marks, with_never, without_never
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.knowledge.intake.undoing import drawn_from_alone, forget_retold
+from agent_memory.knowledge.pages.page_stage import tell
 from agent_memory.knowledge.pages.pages import Pages
-from agent_memory.knowledge.pages.stage import tell
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import EPISODE, MARK, RESOURCE, TOPIC
 

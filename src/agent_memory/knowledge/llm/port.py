@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
+from agent_memory.knowledge.pipeline.stage import MODEL_SILENT, MODEL_UNREADABLE
 from agent_memory.language.budget import estimate_tokens
 from agent_memory.logs import get_logger
-from agent_memory.tasks.stage import MODEL_SILENT, MODEL_UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

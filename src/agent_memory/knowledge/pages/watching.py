@@ -48,8 +48,8 @@ class PageWatcher:
             return
         from agent_memory.knowledge.intake.undoing import find_turns_saying, forget_retold, forget_titles
         from agent_memory.knowledge.items.drawn import list_source_ids
+        from agent_memory.knowledge.pages.page_stage import tell
         from agent_memory.knowledge.pages.pages import Pages, requoted  # only for those who were given something
-        from agent_memory.knowledge.pages.stage import tell
         from agent_memory.knowledge.records import Knowledge
 
         self._knowledge = self._knowledge or Knowledge(self._service.agent_id, settings)

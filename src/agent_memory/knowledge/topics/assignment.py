@@ -58,7 +58,7 @@ def nearest(texts: Sequence[str], declared: Sequence[Declared], embed: Embed | N
 
 def build_name(title: str) -> str:
     """Return the topic name of a title, `project_tidewater`, or nothing."""
-    from agent_memory.entities.matching.normal import fold  # its word lists are for names alone
+    from agent_memory.knowledge.entities.matching.normal import fold  # its word lists are for names alone
 
     name = _PLAIN.sub("_", fold(title)).strip("_")[:_MAX_NAME_CHARS].strip("_")
     return name if name[:1].isalpha() else f"n_{name}"[:_MAX_NAME_CHARS].strip("_") if name else ""

@@ -16,9 +16,8 @@ import jsonschema
 from jsonschema.validators import extend
 
 from agent_memory.errors import UnsupportedError
+from agent_memory.files.reader_process import ReaderDiedError, wait_for_reader
 from agent_memory.settings.installation import advice
-from agent_memory.tasks.quarantine import ReaderDiedError
-from agent_memory.tasks.reader_process import wait_for_reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

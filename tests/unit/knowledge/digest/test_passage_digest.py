@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.entities.entity_ids import get_entity_id
+from agent_memory.care.privacy import Purging
 from agent_memory.errors import ValidationError
 from agent_memory.knowledge.digest.passage_digest import DIGEST, DigestOutcome, PassageDigest, QuotedStatement
+from agent_memory.knowledge.entities.entity_ids import get_entity_id
 from agent_memory.knowledge.facade import printing
 from agent_memory.knowledge.intake.drafting import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.undoing import undo
@@ -19,7 +20,6 @@ from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import NOBODY, MemoryService, views
 from agent_memory.models import StageCheckpoint, derived_id, get_duplicate_key
-from agent_memory.privacy import Purging
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

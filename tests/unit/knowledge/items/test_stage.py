@@ -12,13 +12,13 @@ import pytest
 from agent_memory.knowledge.intake.drafting import ReceivedDocument, ReceivedTurn
 from agent_memory.knowledge.intake.undoing import undo
 from agent_memory.knowledge.items import drawn
-from agent_memory.knowledge.items.stage import ItemStage
+from agent_memory.knowledge.items.item_stage import ItemStage
+from agent_memory.knowledge.pipeline.stage import Backlog
 from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import Caller, MemoryService
 from agent_memory.memory.trust import lowest
 from agent_memory.models import StageCheckpoint, derived_id, to_text
-from agent_memory.tasks.stage import Backlog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -1,0 +1,39 @@
+"""Backups of agents: one file each, made beside those who write, read again, and put back as a whole."""
+
+from agent_memory.care.backups.admitting import Admission
+from agent_memory.care.backups.keeping import BackupSummary, last_backup, list_backups, prune_backups, to_prune
+from agent_memory.care.backups.purges import restore_purges
+from agent_memory.care.backups.reading import Verified, verify_backup
+from agent_memory.care.backups.restoring import (
+    RestoredBackup,
+    RestorePreview,
+    drop_derived,
+    preview_restore,
+    restore_backup,
+)
+from agent_memory.care.backups.shape import Manifest, folder_of_backups
+from agent_memory.care.backups.taking import Backup, create_backup
+from agent_memory.care.backups.withdrawing import encrypt_backup, withdraw
+
+__all__ = [
+    "Admission",
+    "Backup",
+    "BackupSummary",
+    "Manifest",
+    "RestorePreview",
+    "RestoredBackup",
+    "Verified",
+    "create_backup",
+    "drop_derived",
+    "encrypt_backup",
+    "folder_of_backups",
+    "last_backup",
+    "list_backups",
+    "preview_restore",
+    "prune_backups",
+    "restore_backup",
+    "restore_purges",
+    "to_prune",
+    "verify_backup",
+    "withdraw",
+]

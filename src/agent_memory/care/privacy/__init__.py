@@ -1,0 +1,37 @@
+"""What a person may ask of a memory about themselves: that something is gone for good, or is not kept without a yes.
+
+Each name loads what it needs when it is first asked for.
+"""
+
+from typing import TYPE_CHECKING
+
+from agent_memory.late import offer as _offer
+
+if TYPE_CHECKING:
+    from agent_memory.care.privacy.encrypting import BEYOND_ENCRYPTION, Encrypted, change_key, decrypt, encrypt
+    from agent_memory.care.privacy.purging import PurgePlan, PurgeReceipt, Purging
+    from agent_memory.care.privacy.searching import FileWithWords
+    from agent_memory.memory.inbox import Held, Inbox
+    from agent_memory.memory.inbox_access import count_waiting, drop_stored, inbox_exists, keep_inbox, opened_inbox
+
+__all__ = [
+    "BEYOND_ENCRYPTION",
+    "Encrypted",
+    "FileWithWords",
+    "Held",
+    "Inbox",
+    "PurgePlan",
+    "PurgeReceipt",
+    "Purging",
+    "change_key",
+    "count_waiting",
+    "decrypt",
+    "drop_stored",
+    "encrypt",
+    "inbox_exists",
+    "keep_inbox",
+    "opened_inbox",
+]
+
+if not TYPE_CHECKING:  # a type checker would take it for every name there is
+    __getattr__, __dir__ = _offer(__name__)

@@ -1,0 +1,1 @@
+"""`MemoryStore` and its helpers: entries as views of records."""

@@ -1,1 +1,0 @@
-"""Entities of stored texts: extraction, comparison, storage, reading and removal."""

@@ -1,0 +1,203 @@
+"""Drafts of records of one source: entities, mentions and relations.
+
+IDs are made of the source, so that a second run stores nothing twice. Nothing is deleted: a relation that another one
+ends gets an end, and a link to that one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_memory.knowledge.entities import Described
+from agent_memory.knowledge.entities.entity_ids import get_entity_id
+from agent_memory.knowledge.entities.mention import REPEATED
+from agent_memory.knowledge.entities.name_reader import BY_CAPITALS, BY_NAME, LOWERCASE
+from agent_memory.knowledge.entities.removed_rules import is_by_removed_rules
+from agent_memory.knowledge.pipeline.conversation_models import SPEAKER, ExtractedEntity
+from agent_memory.knowledge.relation_records import DECLARED, make_relations
+from agent_memory.models import (
+    ENTITY,
+    MENTIONS,
+    MERGED_INTO,
+    NAMES,
+    TRUST_ORDER,
+    derived_id,
+    may_stand_for,
+)
+from agent_memory.models.digest_statements import FROM
+from agent_memory.models.entities import MAX_NAME_CHARS, UNTYPED
+from agent_memory.store.cleaning import make_record, with_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from agent_memory.knowledge.entities import Match
+    from agent_memory.knowledge.entities.entity_index import EntityMatcherIndex
+    from agent_memory.knowledge.pipeline.conversation_models import EntityExtractionResult
+    from agent_memory.models import Entity, EntityMentions, Episode, Relation, Resource
+    from agent_memory.store.cleaning import Redacted
+
+IDENTIFIERS: Final = "identifiers"
+"""Detail of the source of an entity found by its form."""
+_MOST_NAMES: Final = 90
+"""Entities of one record of mentions: a record has 100 links at most."""
+
+
+@dataclass(slots=True)
+class Drafts:
+    """Records and changes to store for one source.
+
+    Attributes:
+        entities, mentions, relations: New records.
+        merged: Stages that merged new entities with known ones.
+        raised: Changed fields of known entities, by ID.
+    """
+
+    entities: list[Redacted[Entity]] = field(default_factory=list)
+    mentions: list[Redacted[EntityMentions]] = field(default_factory=list)
+    relations: list[Redacted[Relation]] = field(default_factory=list)
+    merged: list[str] = field(default_factory=list)
+    raised: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def resolve(
+    source: Episode | Resource,
+    result: EntityExtractionResult,
+    known: EntityMatcherIndex,
+    now: datetime,
+) -> Drafts:
+    """Return drafts of the entities and relations of a source.
+
+    New entities are added to `known`.
+
+    Args:
+        source: Episode or resource that was read.
+        result: Entities and relations that it names.
+        known: The entities of the source's group.
+        now: Present moment, UTC.
+    """
+    drafts = Drafts()
+    ids: dict[str, str] = {}
+    named = [entity for entity in result.entities if len(entity.name) <= MAX_NAME_CHARS]
+    for extracted in named:
+        if extracted.name not in ids:
+            ids[extracted.name] = _resolve_entity(source, extracted, known, now, drafts)
+    rare = [extracted for extracted in named if not known.is_common(ids[extracted.name])]
+    drafts.mentions = list(_make_mentions(source, rare, ids, now))
+    for record in drafts.mentions:
+        known.add_mentions(record.value)
+    head = _build_head(source, now, DECLARED)
+    drafts.relations = make_relations(head, source.agent_id, result.relationships, ids, (source.id, source.id))
+    return drafts
+
+
+def resolve_speaker(turn: Episode, known: EntityMatcherIndex, now: datetime) -> Drafts:
+    """Return drafts of the entity of a turn's speaker, added to `known`."""
+    drafts = Drafts()
+    if 0 < len(turn.speaker) <= MAX_NAME_CHARS:
+        speaker = ExtractedEntity(turn.speaker, "person", "high", 1.0, rule=SPEAKER)
+        _resolve_entity(turn, speaker, known, now, drafts)
+    return drafts
+
+
+def _resolve_entity(
+    source: Episode | Resource, extracted: ExtractedEntity, known: EntityMatcherIndex, now: datetime, drafts: Drafts
+) -> str:
+    """Draft a new or changed entity; return its ID."""
+    entity = known.named(extracted.name)
+    if entity is None:
+        entity = _make_entity(source, extracted, known, now, drafts)
+    elif changes := _get_changes(source, extracted, entity):
+        drafts.raised[entity.id] = changes
+        known.add(type(entity)(**{**entity.model_dump(), **changes}))
+    return entity.id
+
+
+def _get_changes(source: Episode | Resource, extracted: ExtractedEntity, entity: Entity) -> dict[str, Any]:
+    """Return the fields of a known entity that a source changes."""
+    changes: dict[str, Any] = {}
+    if TRUST_ORDER.index(source.trust) > TRUST_ORDER.index(entity.trust) and extracted.rule != LOWERCASE:
+        changes |= {"trust": source.trust, "name": extracted.name}
+    is_guessed, detail = is_by_removed_rules(entity), _get_detail(extracted)
+    is_untyped = entity.entity_type in UNTYPED or is_guessed
+    if is_untyped and extracted.entity_type not in UNTYPED and may_stand_for(source.trust, entity.trust):
+        changes["entity_type"] = extracted.entity_type
+    if is_guessed or (entity.source.detail == BY_CAPITALS != detail):
+        changes["source"] = {"kind": "extraction", "detail": detail}
+        changes.setdefault("entity_type", extracted.entity_type)
+    is_surer = entity.source.detail == BY_CAPITALS and extracted.score >= REPEATED > (entity.confidence or 0)
+    if (is_surer and extracted.rule != LOWERCASE) or is_guessed:
+        changes["confidence"] = round(min(1.0, extracted.score), 3)
+    return changes
+
+
+def _get_detail(extracted: ExtractedEntity) -> str:
+    """Return the detail of the source of an entity."""
+    if extracted.rule in {DECLARED, SPEAKER}:
+        return extracted.rule
+    return BY_CAPITALS if extracted.rule in BY_NAME else IDENTIFIERS
+
+
+def _build_head(source: Episode | Resource, now: datetime, detail: str) -> dict[str, Any]:
+    return {
+        "timestamp": now,
+        "observed_at": source.moment,
+        "group": source.group,
+        "source": {"kind": "extraction", "detail": detail},
+        "trust": source.trust,
+        "created_by_session": source.created_by_session,
+    }
+
+
+def _make_entity(
+    source: Episode | Resource, extracted: ExtractedEntity, known: EntityMatcherIndex, now: datetime, drafts: Drafts
+) -> Entity:
+    """Make the entity of a new name, linked to the same known one."""
+    kind = "" if extracted.entity_type in UNTYPED else extracted.entity_type
+    detail = _get_detail(extracted)
+    described = Described(extracted.name, kind)
+    match = None if detail == IDENTIFIERS else known.match(described, source.trust)
+    values = _build_head(source, now, detail) | {
+        "name": extracted.name,
+        "entity_type": extracted.entity_type,
+        "confidence": round(min(1.0, extracted.score), 3),
+        "valid_from": source.moment,
+    }
+    if match is not None:
+        values |= _describe_match(match)
+        if match.decision == "merge":
+            drafts.merged.append(match.stage)
+    record = make_record(ENTITY, values, source.agent_id)
+    own = with_fields(record, id=get_entity_id(extracted.name, source.group))
+    drafts.entities.append(own)
+    known.add(own.value)
+    return own.value
+
+
+def _describe_match(match: Match) -> dict[str, Any]:
+    """Return the link and metadata of a match."""
+    why = {"stage": match.stage, "score": round(match.score, 3), "evidence": list(match.evidence)[:8]}
+    if match.decision == "merge":
+        return {"links": [{"rel": MERGED_INTO, "id": match.id}], "metadata": {"merge": why}}
+    return {"metadata": {"maybe": {"id": match.id, **why}}}
+
+
+def _make_mentions(
+    source: Episode | Resource, extracted: Sequence[ExtractedEntity], ids: Mapping[str, str], now: datetime
+) -> Iterator[Redacted[EntityMentions]]:
+    first: dict[str, ExtractedEntity] = {}
+    for entity in extracted:
+        if entity.end or entity.name == getattr(source, "speaker", ""):  # the text has it, or it speaks
+            first.setdefault(ids[entity.name], entity)
+    rows = list(first.items())
+    for part, at in enumerate(range(0, len(rows), _MOST_NAMES)):
+        batch = rows[at : at + _MOST_NAMES]
+        values = _build_head(source, now, BY_CAPITALS) | {
+            "links": [{"rel": FROM, "id": source.id}, *({"rel": NAMES, "id": entity_id} for entity_id, _ in batch)],
+            "content": "\n".join(" ".join(entity.name.split()) for _, entity in batch),
+            "at": [entity.start for _, entity in batch],
+        }
+        record = make_record(MENTIONS, values, source.agent_id)
+        yield with_fields(record, id=derived_id(MENTIONS.prefix, source.id, BY_CAPITALS, part))

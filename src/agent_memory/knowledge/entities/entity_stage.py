@@ -1,0 +1,147 @@
+"""Stage of background work that extracts entities and relations."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from agent_memory.errors import StorageError
+from agent_memory.knowledge.entities.entity_drafts import Drafts, resolve, resolve_speaker
+from agent_memory.knowledge.entities.entity_ids import list_entity_ids
+from agent_memory.knowledge.entities.entity_index import EntityIndexCache
+from agent_memory.knowledge.pipeline import metrics
+from agent_memory.knowledge.pipeline.stage import RECORD_ERRORS
+from agent_memory.knowledge.relation_records import store_relations
+from agent_memory.logs import span
+from agent_memory.models import MENTIONS, Episode
+from agent_memory.models.entities import ENTITY_STAGE
+from agent_memory.store.cleaning import redact_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from agent_memory.knowledge.entities.entity_extractor import EntityExtractor
+    from agent_memory.knowledge.entities.entity_index import EntityMatcherIndex
+    from agent_memory.knowledge.pipeline.config import MemoryIngestionConfig
+    from agent_memory.knowledge.pipeline.conversation_models import EntityExtractionResult
+    from agent_memory.knowledge.pipeline.stage import Batch
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import EntityMentions, Resource
+    from agent_memory.store.cleaning import Redacted
+
+
+class EntityStage:
+    """Extracts entities of one kind of records. See `agent_memory.knowledge.pipeline.stage.Stage`.
+
+    Args:
+        knowledge: Records of the agent.
+        source: Name of the kind: resources or episodes.
+        config: Stages that compare entities.
+        extractor: Extractor of the entities of one text.
+
+    Attributes:
+        name, version, source: As in `Stage`.
+    """
+
+    name = ENTITY_STAGE
+    version = 2
+
+    def __init__(
+        self, knowledge: Knowledge, source: str, config: MemoryIngestionConfig, extractor: EntityExtractor
+    ) -> None:
+        self._knowledge, self.source, self._extractor = knowledge, source, extractor
+        self._known = EntityIndexCache(knowledge, config.deduplication)
+        self._conversations = set[str]()
+
+    async def gone(self) -> Collection[str]:
+        """Return nothing: undone records may come again.
+
+        `forget_entity` puts what a person forgot on the mark.
+        """
+        return ()
+
+    async def do(self, batch: Batch) -> Mapping[str, str]:
+        """See `Stage.do`."""
+        failed: dict[str, str] = {}
+        known = await self._known.get({record.group for record in batch.records})
+        self._known.clear()  # after an error they are read again: not all of them are stored
+        drafts = await self._draft_speakers(batch, known)
+        for record in batch.records:
+            if isinstance(record, Episode) or record.resource_type != "conversation":
+                try:
+                    text = await self._knowledge.text_of(record)
+                except StorageError as error:
+                    if error.code not in RECORD_ERRORS:
+                        raise
+                    failed[record.id] = error.code
+                    continue
+                entities = known[record.group]
+                result = await self._extractor.of_text(record, text, entities.gazetteer, batch.run)
+                draft = await asyncio.to_thread(self._resolve, record, result, entities, batch.never)
+                drafts.append((record.group, draft))
+        await self._keep(drafts, known)
+        await self._known.keep(known)
+        return failed
+
+    async def _draft_speakers(self, batch: Batch, known: Mapping[str, EntityMatcherIndex]) -> list[tuple[str, Drafts]]:
+        """Return the people who speak in the conversations of a batch, by group."""
+        turns = [record for record in batch.records if isinstance(record, Episode)]
+        for conversation in {turn.conversation for turn in turns if turn.conversation} - self._conversations:
+            self._conversations.add(conversation)
+            turns += await self._knowledge.episodes.linked_to(conversation)
+        first = {(turn.group, turn.speaker): turn for turn in reversed(turns) if turn.group in known}
+        return [
+            (turn.group, resolve_speaker(turn, known[turn.group], self._knowledge.clock()))
+            for turn in first.values()
+            if set(batch.never).isdisjoint(list_entity_ids(turn.speaker, turn.group))
+        ]
+
+    def _resolve(
+        self,
+        record: Episode | Resource,
+        result: EntityExtractionResult,
+        known: EntityMatcherIndex,
+        never: Collection[str],
+    ) -> Drafts:
+        """Return drafts of what a record names."""
+        result = _without_forgotten(result, record.group, never)
+        with span("memory.deduplicate_entity", count=len(result.entities)):
+            return resolve(record, result, known, self._knowledge.clock())
+
+    async def _keep(self, drafts: Sequence[tuple[str, Drafts]], known: Mapping[str, EntityMatcherIndex]) -> None:
+        """Store drafts by group, entities before the records that name them."""
+        knowledge, changes = self._knowledge, dict[str, dict[str, Any]]()
+        for _, draft in drafts:
+            for entity_id, fields in draft.raised.items():
+                changes[entity_id] = changes.get(entity_id, {}) | fields
+            for stage in draft.merged:
+                metrics.DEDUPLICATION_MATCHES.add(stage=stage)
+        if new_entities := [entity for _, draft in drafts for entity in draft.entities]:
+            await knowledge.entities.store_many(new_entities)
+        if changes:
+            await knowledge.entities.update_many(changes)
+        await self._store_mentions({record.value.id: record for _, draft in drafts for record in draft.mentions})
+        for group, draft in drafts:
+            for relation in await store_relations(knowledge, draft.relations, known[group].cluster):
+                metrics.RELATIONSHIPS_CREATED.add(relation_type=relation.relation_type)
+
+    async def _store_mentions(self, mentions: Mapping[str, Redacted[EntityMentions]]) -> None:
+        """Store new mentions; extend those that were read before a name was known."""
+        knowledge = self._knowledge
+        stored = await knowledge.mentions.get_many(mentions)
+        if new := [record for record_id, record in mentions.items() if record_id not in stored]:
+            await knowledge.mentions.store_many(new)
+        for record_id, before in stored.items():
+            record = mentions[record_id]
+            if set(before.entities) < set(record.value.entities):
+                changed = record.value.model_dump(include={"content", "at", "links"})
+                await knowledge.mentions.update(record_id, redact_fields(MENTIONS, changed))
+
+
+def _without_forgotten(result: EntityExtractionResult, group: str, never: Collection[str]) -> EntityExtractionResult:
+    """Return a result without forgotten entities."""
+    if not never:
+        return result
+    entities = [each for each in result.entities if not any(one in never for one in list_entity_ids(each.name, group))]
+    return replace(result, entities=entities)

@@ -1,0 +1,187 @@
+"""`Publishing`: stage that files items and makes pages.
+
+What belongs to a page is told from all items, so this looks at all there is: after one in a hundred is new. A page at a
+time is made; what of a page is made already is known by the record of its topic, so a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from agent_memory.errors import BusyError, StorageError
+from agent_memory.knowledge.pages.filing import file_all
+from agent_memory.knowledge.pages.subjects import ENTITY, is_derived, is_legacy
+from agent_memory.knowledge.pipeline.marks import Marks, moved
+from agent_memory.knowledge.pipeline.stage import Backlog
+from agent_memory.logs import get_logger
+from agent_memory.models import sees
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Sequence
+
+    from agent_memory.knowledge.pages.pages import Made, Pages
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.memory import Caller, MemoryService
+    from agent_memory.models import Memory, StageCheckpoint, Topic
+
+log = get_logger(__name__)
+
+_RARELY: Final = 100
+"""One new item in so many has all of them filed anew: filing looks at every one."""
+
+
+class Publishing:
+    """Makes pages. See `agent_memory.knowledge.pipeline.stage.Whole`.
+
+    Args:
+        knowledge: Where topics and marks are.
+        service: Where items are, and for events.
+        pages: Makes the pages.
+        caller: For events.
+        at_once: Make every page of which something is new, however little: a person waits for it.
+
+    Attributes:
+        name, version, source: As in `Stage`.
+    """
+
+    name = "pages"
+    version = 2
+    source = "item"
+
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        service: MemoryService,
+        pages: Pages,
+        caller: Caller,
+        *,
+        at_once: bool = False,
+    ) -> None:
+        self._knowledge, self._service, self._pages = knowledge, service, pages
+        self._caller, self._at_once, self._marks = caller, at_once, Marks(knowledge.marks)
+
+    async def backlog(self) -> Backlog:
+        """See `Whole.backlog`."""
+        waiting, _ = await self._waiting()
+        oldest = min((each.timestamp for each in waiting), default=None)
+        return Backlog(self.name, self.source, len(waiting), oldest=oldest)
+
+    async def portions(self) -> AsyncGenerator[tuple[int, int], None]:
+        """See `Whole.portions`."""
+        waiting, last = await self._waiting()
+        mark, is_older = await self._mark(), (await self._marks.of(self)).version < self.version
+        if last == mark.through and not self._at_once:  # else some may wait for more
+            return
+        is_soon = bool(waiting) and not self._at_once and _RARELY * len(waiting) < await self._service.storage.count()
+        for made in await self._without_gone(mark.through, waiting, is_soon=is_soon):
+            await tell(self._service, made, self._caller)
+            yield 1, 0
+        if is_soon:
+            return
+        failed = 0
+        if waiting or self._at_once or not mark.through:
+            async for is_made in self._every(is_older=is_older):
+                failed += not is_made
+                yield int(is_made), int(not is_made)
+        if not failed:
+            await self._marks.keep(moved(mark, last, {}, (), self._knowledge.clock()))
+
+    async def _mark(self) -> StageCheckpoint:
+        """Return the mark; that of an earlier version begins again."""
+        mark = await self._marks.of(self)
+        is_older = mark.version < self.version
+        return mark.model_copy(update={"version": self.version, "through": 0}) if is_older else mark
+
+    async def _without_gone(self, through: int, waiting: Sequence[Memory], *, is_soon: bool) -> list[Made]:
+        """Rebuild pages with forgotten items."""
+        if not is_soon:
+            return await self._pages.catch_up()
+        gone = await self._service.storage.gone_after(through) | {
+            each.supersedes for each in waiting if each.supersedes
+        }
+        filed = {item_id for topic in await self._pages.list_all() for item_id in topic.item_ids}
+        return await self._pages.withdraw(gone & filed) if gone & filed else []
+
+    async def _waiting(self) -> tuple[list[Memory], int]:
+        """Return items changed since the last filing, and the last change."""
+        mark = await self._mark()
+        changed = await self._service.storage.changed_after(mark.through)
+        if mark.through > changed.last:  # an older copy of the journal
+            changed = await self._service.storage.changed_after(0)
+        found = await self._service.storage.valid_among([one for _, one in changed.records])
+        return [each for each in found.values() if each.is_item], changed.last
+
+    async def _every(self, *, is_older: bool) -> AsyncGenerator[bool, None]:
+        """File everything and make due pages; yield for each whether made.
+
+        Args:
+            is_older: An earlier version made the pages: make all again.
+        """
+        known = {topic.id: topic for topic in await self._pages.list_all()}
+        filing = await file_all(self._knowledge, self._service, list(known.values()))
+        topics = known | {topic.id: await self._store(known.get(topic.id), topic) for topic in filing.derived}
+        for topic in sorted(topics.values(), key=lambda topic: topic.name):
+            members = filing.members.get(topic.id, ())
+            if topic.source.detail == ENTITY:
+                await self._pages.hide_legacy(topic)
+            elif is_legacy(topic) and not members:
+                continue
+            elif not members and is_derived(topic):
+                await self._pages.remove(topic)
+            elif self._pages.is_due(topic, [memory.id for memory in members]) or (is_older and not topic.edited_by):
+                yield await self._make(topic, members)
+        await self._pages.write_index()
+
+    async def _store(self, known: Topic | None, topic: Topic) -> Topic:
+        """Store a derived topic if it is new or changed."""
+        if known is None:
+            await self._knowledge.topics.store(topic)
+            return topic
+        names = ("description", "source", "group", "metadata")
+        changes = {name: getattr(topic, name) for name in names if getattr(topic, name) != getattr(known, name)}
+        return await self._knowledge.topics.update(topic.id, changes) if changes else known
+
+    async def _make(self, topic: Topic, members: Sequence[Memory]) -> bool:
+        try:
+            made = await self._pages.make(topic, members)
+            await tell(self._service, made, self._caller)
+        except StorageError as error:
+            if not isinstance(error, BusyError) and error.code != "too_long":
+                raise
+            log.warning("page_not_made", topic=topic.id, code=error.code)
+            return False
+        return True
+
+
+async def told_of(service: MemoryService, made: Made, caller: Caller) -> tuple[int, int] | None:
+    """Return the number of items and characters that a session may know.
+
+    The length is 0 where not all of it is there for the session; None if none of it is.
+
+    Raises:
+        StorageError: The items cannot be read.
+    """
+    if caller.may_hear is None:
+        return made.items, len(made.body)
+    members = (await service.storage.valid_among(made.topic.item_ids)).values()
+    own = sum(sees(caller.may_hear, each.facets) for each in members)
+    if not own and made.topic.group != caller.may_hear:
+        return None
+    return own, len(made.body) if own == len(members) else 0
+
+
+async def tell(service: MemoryService, made: Made, caller: Caller) -> None:
+    """Report a new page if the session may know it."""
+    told = await told_of(service, made, caller)
+    if told is None:
+        return
+    await service.report(
+        "memory:category_consolidated",
+        caller,
+        category_id=made.topic.id,
+        name=made.topic.name,
+        item_count=told[0],
+        content_length=told[1],
+        consolidation_time_ms=round(made.milliseconds, 3),
+        by_model=0,
+    )

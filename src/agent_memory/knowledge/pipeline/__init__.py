@@ -1,0 +1,1 @@
+"""Background work of knowledge: its stages, checkpoints and queues."""

@@ -1,0 +1,341 @@
+"""Background stage that summarizes conversations."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from agent_memory.errors import StorageError, SummarizationError
+from agent_memory.files.reader_process import ReaderDiedError
+from agent_memory.knowledge.pipeline import metrics
+from agent_memory.knowledge.pipeline.stage import RECORD_ERRORS
+from agent_memory.knowledge.summaries.quoting import as_lines, lines_of, quotes_of
+from agent_memory.knowledge.summaries.sentence_value import SummaryTurn
+from agent_memory.language.budget import estimate_tokens
+from agent_memory.logs import get_logger, span
+from agent_memory.memory.trust import lowest
+from agent_memory.models import COVERS, EPISODE, PART_OF, SUMMARY, Episode, derived_id, to_text
+from agent_memory.store.cleaning import make_record, with_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from agent_memory.knowledge.pipeline.config import SummarizationConfig
+    from agent_memory.knowledge.pipeline.conversation_models import SummaryType
+    from agent_memory.knowledge.pipeline.stage import Batch
+    from agent_memory.knowledge.records import Knowledge
+    from agent_memory.models import Summary
+    from agent_memory.store.cleaning import Redacted
+
+log = get_logger(__name__)
+
+STAGE: Final = "summaries"
+
+
+class Summaries:
+    """Task stage that summarizes conversations. See `agent_memory.knowledge.pipeline.stage.Stage`.
+
+    Args:
+        knowledge: Records of the agent.
+        config: Number of turns from which on a summary is due.
+
+    Attributes:
+        name, version, source: As in `Stage`.
+    """
+
+    name = STAGE
+    version = 1
+    source = EPISODE.name
+
+    def __init__(self, knowledge: Knowledge, config: SummarizationConfig) -> None:
+        self._knowledge, self._config = knowledge, config
+        self._open: dict[str, UncoveredTurns] = {}
+
+    async def gone(self) -> Collection[str]:
+        """See `Stage.gone`. Summaries of forgotten turns are gone, too."""
+        return ()
+
+    async def do(self, batch: Batch) -> Mapping[str, str]:
+        """See `Stage.do`."""
+        turns: dict[str, list[Episode]] = {}
+        for each in batch.records:
+            if each.conversation is not None and each.content_type == "message":
+                turns.setdefault(each.conversation, []).append(each)
+        for conversation, new in turns.items():
+            known = self._open.get(conversation)
+            if known is not None:
+                known.add(new)
+            elif await self._may_be_due(conversation, new):
+                known = self._open[conversation] = await UncoveredTurns.read(self._knowledge, conversation, batch.never)
+            if known is not None:
+                await known.summarise(self._knowledge, self._config, batch.run)
+        return {}
+
+    async def _may_be_due(self, conversation: str, new: Sequence[Episode]) -> bool:
+        """Return True if enough turns follow the last summary."""
+        known = await self._knowledge.summaries.linked_to(conversation)
+        through = max((_through(each) for each in known), default=-1)
+        return max(each.order for each in new) - through >= self._config.window.turns_per_summary
+
+
+class UncoveredTurns:
+    """Turns and summaries of a conversation that no summary covers.
+
+    Args:
+        turns: Its turns.
+        summaries: Its summaries.
+        never: Ids of turns of which something was forgotten: they are in no summary.
+    """
+
+    def __init__(
+        self, turns: Iterable[Episode], summaries: Sequence[Summary], never: Collection[str] = frozenset()
+    ) -> None:
+        self._covered = {*never, *(one for each in summaries for one in each.covers)}
+        self._waiting: dict[str, Episode] = {}
+        self._count = 0
+        self._windows = [each for each in summaries if each.level == "window" and each.id not in self._covered]
+        self.add(turns)
+
+    @classmethod
+    async def read(cls, knowledge: Knowledge, conversation: str, never: Collection[str] = frozenset()) -> Self:
+        """Return a conversation as it stands.
+
+        Raises:
+            StorageError: It cannot be read.
+        """
+        turns = await knowledge.episodes.linked_to(conversation)
+        known = await knowledge.summaries.linked_to(conversation)
+        return cls([each for each in turns if each.content_type == "message"], known, never)
+
+    def add(self, turns: Iterable[Episode]) -> None:
+        """Note turns that came in."""
+        for each in turns:
+            if each.id not in self._covered and each.id not in self._waiting:
+                self._waiting[each.id] = each
+                self._count += 1
+
+    async def summarise(
+        self,
+        knowledge: Knowledge,
+        config: SummarizationConfig,
+        run: Callable[..., Awaitable[Any]] = asyncio.to_thread,
+    ) -> list[Summary]:
+        """Store the summaries that are due; return them.
+
+        Raises:
+            StorageError: What was kept before is on the disk; doing it again does the rest.
+        """
+        size = config.window.turns_per_summary
+        new: list[Summary] = []
+        waiting = sorted(self._waiting.values(), key=_order)
+        for at in range(0, len(waiting) - size + 1, size):
+            covered = waiting[at : at + size]
+            made = await _kept(knowledge, await window(knowledge, covered, config, is_due=True, run=run))
+            self._covered |= {each.id for each in covered}
+            self._waiting = {one: each for one, each in self._waiting.items() if one not in self._covered}
+            self._windows += made
+            new += made
+        if self._count + len(self._covered) < config.meta.enabled_at_turn_count:
+            return new
+        self._windows.sort(key=lambda each: (each.moment, each.id))
+        count = config.meta.summaries_per_meta
+        while len(self._windows) >= count:
+            some, self._windows = self._windows[:count], self._windows[count:]
+            new += await _kept(knowledge, await meta(knowledge, some, config))
+            self._covered |= {each.id for each in some}
+        return new
+
+
+async def window(
+    knowledge: Knowledge,
+    episodes: Sequence[Episode],
+    config: SummarizationConfig,
+    *,
+    is_due: bool = False,
+    run: Callable[..., Awaitable[Any]] = asyncio.to_thread,
+) -> Redacted[Summary]:
+    """Return a summary of these turns without storing it.
+
+    Args:
+        knowledge: Records of the agent.
+        episodes: Turns to summarize.
+        config: Maximum length of the summary.
+        is_due: Make one also of turns that state nothing, or on which a reader dies alone: of their first words.
+        run: Runs the rules, off the event loop: see `agent_memory.knowledge.pipeline.stage.Batch`.
+
+    Raises:
+        SummarizationError: They state nothing, or are of several groups.
+        StorageError: A text cannot be read.
+    """
+    with _told("window", len(episodes)):
+        texts = [await _text_of(knowledge, each) for each in episodes]
+        passages = passages_of(episodes, texts)
+        most = most_of(texts, WINDOW_SHARE, config.window.max_tokens)
+        content = await _quote(passages, most, run)
+        if not content and is_due:
+            content = " ".join(" ".join(texts).split())[: max(1, most)]
+        return made("window", episodes, content, sum(map(len, texts)), knowledge.clock())
+
+
+async def _quote(passages: Sequence[SummaryTurn], most: int, run: Callable[..., Awaitable[Any]]) -> str:
+    """Return quotes of turns, none if the reader died."""
+    try:
+        return as_lines(await run(quotes_of, passages, most))
+    except ReaderDiedError as error:
+        log.warning("summary_without_quotes", covered=len(passages), reason=error.reason)
+        return ""
+
+
+async def meta(knowledge: Knowledge, summaries: Sequence[Summary], config: SummarizationConfig) -> Redacted[Summary]:
+    """Return the summary of some summaries, not kept.
+
+    Raises:
+        SummarizationError: They are of several groups.
+    """
+    with _told("meta", len(summaries)):
+        texts = [each.content for each in summaries]
+        most = most_of(texts, META_SHARE, config.meta.max_tokens)
+        content = lines_of(texts, most)
+        return made("meta", summaries, content, sum(map(len, texts)), knowledge.clock())
+
+
+@contextmanager
+def _told(level: SummaryType, covered: int) -> Iterator[None]:
+    """Report a span and the latency of a summary."""
+    began = time.perf_counter()
+    with span(f"memory.summarize_{level}", covered=covered):
+        yield
+    metrics.EXTRACTION_LATENCY.observe((time.perf_counter() - began) * 1000, operation=f"summarize_{level}")
+
+
+async def _text_of(knowledge: Knowledge, episode: Episode) -> str:
+    """Return the text of a turn, its beginning without the blob."""
+    try:
+        return await knowledge.text_of(episode)
+    except StorageError as error:
+        if error.code not in RECORD_ERRORS:
+            raise
+        return episode.content
+
+
+async def _kept(knowledge: Knowledge, draft: Redacted[Summary] | None) -> list[Summary]:
+    """Keep a summary, unless it is there; return it."""
+    if draft is None or await knowledge.summaries.get(draft.value.id) is not None:
+        return []
+    began = time.perf_counter()
+    await knowledge.summaries.store_many([draft])
+    metrics.SUMMARIES_CREATED.add(summary_type=draft.value.level)
+    log.info(
+        "summary_created",
+        group_id=draft.value.group,
+        summary_type=draft.value.level,
+        episodes_covered=len(draft.value.covers),
+        summary_id=draft.value.id,
+        compression_ratio=draft.value.metadata["compression_ratio"],
+        latency_ms=round((time.perf_counter() - began) * 1000, 3),
+    )
+    return [draft.value]
+
+
+def _order(episode: Episode) -> tuple[int, datetime, str]:
+    return episode.order, episode.moment, episode.id
+
+
+def _through(summary: Summary) -> int:
+    """Return the position of the last covered turn, or -1."""
+    through = summary.metadata.get("through")
+    return through if isinstance(through, int) else -1
+
+
+WINDOW_SHARE: Final = 0.3
+META_SHARE: Final = 0.6
+"""Of the characters of what is summarised, at most."""
+_MOST_CONVERSATIONS: Final = 8
+"""Conversations that a summary links to, at most."""
+NOTHING: Final = "nothing_to_summarise"
+"""Code of the error for turns that state nothing."""
+RULES: Final = "quotes"
+"""`source.detail` of a summary that was made without a language model."""
+
+
+def passages_of(episodes: Sequence[Episode], texts: Sequence[str]) -> list[SummaryTurn]:
+    """Return turns as what is read, given the whole text of each."""
+    return [SummaryTurn(each.id, text, each.speaker or each.role) for each, text in zip(episodes, texts, strict=True)]
+
+
+def most_of(texts: Sequence[str], share: float, max_tokens: int) -> int:
+    """Return the maximum of characters of a summary."""
+    chars = sum(map(len, texts))
+    tokens = sum(map(estimate_tokens, texts))
+    return min(int(share * chars), int(max_tokens * chars / max(1, tokens)))
+
+
+def made(
+    level: SummaryType,
+    covered: Sequence[Episode | Summary],
+    content: str,
+    characters: int,
+    now: datetime,
+) -> Redacted[Summary]:
+    """Return a summary as it would be stored.
+
+    Args:
+        level: Of turns, or of summaries.
+        covered: What it is of: records of one group.
+        content: What it says.
+        characters: Of what it covers.
+        now: The present.
+
+    Raises:
+        SummarizationError: It says nothing, or is of several groups.
+    """
+    group = _group_of(level, covered, content)
+    moments = [each.moment for each in covered]
+    orders = [each.order for each in covered if isinstance(each, Episode)]
+    values: dict[str, Any] = {
+        "level": level,
+        "content": content,
+        "group": group,
+        "timestamp": now,
+        "observed_at": max(moments),
+        "source": {"kind": "extraction", "detail": RULES},
+        "trust": lowest(*(each.trust for each in covered)),
+        "links": _links_of(covered),
+        "metadata": {
+            "since": to_text(min(moments)),
+            "until": to_text(max(moments)),
+            "compression_ratio": round(len(content) / max(1, characters), 3),
+            "tokens": estimate_tokens(content),
+            **({"through": max(orders)} if orders else {}),
+        },
+    }
+    record = make_record(SUMMARY, values, covered[0].agent_id)
+    return with_fields(record, id=derived_id(SUMMARY.prefix, level, *(each.id for each in covered)))
+
+
+def _group_of(level: SummaryType, covered: Sequence[Episode | Summary], content: str) -> str:
+    """Return the group of the covered records; raises as `made`."""
+    groups = {each.group for each in covered}
+    group = next(iter(groups), "")
+    if not content or len(groups) > 1:
+        what = "has nothing that states anything" if not content else "is of several groups"
+        raise SummarizationError(
+            f"No summary was made: what it is to cover {what}. Nothing was changed.",
+            group_id=group or None,
+            summary_type=level,
+            code=NOTHING if not content else "several_groups",
+            recovery="Give turns of one conversation with statements; questions and greetings are left out.",
+        )
+    return group
+
+
+def _links_of(covered: Sequence[Episode | Summary]) -> list[dict[str, str]]:
+    """Return links to the first conversations and all covered records."""
+    conversations = dict.fromkeys(link.id for each in covered for link in each.links if link.rel == PART_OF)
+    return [
+        *({"rel": PART_OF, "id": one} for one in [*conversations][:_MOST_CONVERSATIONS]),
+        *({"rel": COVERS, "id": each.id} for each in covered),
+    ]
