@@ -7,6 +7,7 @@ VENV ?= .venv
 DEMO_VENV ?= .venv-demo
 DOCS_VENV ?= .venv-docs
 BOOK_VENV ?= .venv-book
+LOCK_VENV ?= .venv-lock
 LOWEST_VENV ?= .venv-lowest
 LOWEST_PYTHON ?= $(shell python3.11 -c '' 2>/dev/null && echo python3.11 || echo $(PYTHON))
 HOME_DIR ?=
@@ -22,7 +23,7 @@ FAST := tests/unit tests/architecture tests/contract/test_file_storage.py tests/
 SLOW_UNITS := $(addprefix tests/unit/,benchmarks cli/test_migrate.py cli/workspace engines \
   tool_memory_workspace workspace)
 
-.PHONY: help demo demo-knowledge book test test-fast test-deep lowest coverage check lint types format docs site dev clean needs-python
+.PHONY: help lock demo demo-knowledge book test test-fast test-deep lowest coverage check lint types format docs site dev clean needs-python
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1 - /p' Makefile
@@ -76,6 +77,13 @@ docs: dev ## write the pages that are made from code
 site: needs-python ## docs/ as pages in site/, which load nothing from elsewhere
 	@$(PYTHON) scripts/environment.py $(DOCS_VENV) docs
 	NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --quiet
+
+# For Python 3.11 to 3.13 on Linux and macOS, x86 and arm. hatchling and editables build the packages of this repository.
+lock: needs-python ## write requirements/dev.txt: exact versions with hashes for development and CI
+	@$(PYTHON) -m venv $(LOCK_VENV) && $(LOCK_VENV)/bin/python -m pip install --quiet uv
+	printf 'hatchling\neditables\n' | $(LOCK_VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-header --no-annotate $(UPGRADE) --output-file requirements/dev.txt \
+	  --extra dev --extra local --extra openai --extra cli --extra server --extra vector --extra workspace pyproject.toml -
 
 dev: needs-python ## the environment for tests, linters and benchmarks (two minutes the first time)
 	@$(PYTHON) scripts/environment.py $(VENV) dev

@@ -35,6 +35,10 @@ MODULES_OF: Final = {
 }
 """Of environments that do not have them all."""
 OLDEST: Final = (3, 11)
+LOCK: Final = REPOSITORY / "requirements" / "dev.txt"
+"""Exact versions with hashes of what kind `dev` installs, written by `make lock`."""
+NEWEST_LOCKED: Final = (3, 13)
+"""Later Pythons get what `pyproject.toml` declares."""
 _REQUIREMENT: Final = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])?(?:>=|==)(\d+(?:\.\d+)*)")
 _MARKER: Final = ".made"
 _BEGUN: Final = ".begun"
@@ -94,7 +98,13 @@ def is_made(folder: Path, state: str) -> bool:
 def fingerprint(kind: str) -> str:
     """Return what an environment of that kind is made of."""
     content = b"".join((folder / "pyproject.toml").read_bytes() for folder in (REPOSITORY, *packages(kind)))
+    content += LOCK.read_bytes() if is_locked(kind) else b""
     return f"{kind} {EXTRAS[kind]} {hashlib.sha256(content).hexdigest()}\n"
+
+
+def is_locked(kind: str) -> bool:
+    """Return True if exact versions with hashes are installed."""
+    return kind == "dev" and sys.version_info[:2] <= NEWEST_LOCKED
 
 
 def packages(kind: str) -> list[Path]:
@@ -157,14 +167,27 @@ def _prepare(folder: Path) -> None:
 
 
 def _install(folder: Path, kind: str) -> None:
-    """Install the requirements of that kind; say which large package is on its way."""
+    """Install the requirements of that kind."""
     editable = [f"{REPOSITORY}[{EXTRAS[kind]}]", *map(str, packages(kind))]
-    command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
-    command += ["--progress-bar", "off", *(word for path in editable for word in ("-e", path))]
-    if kind == "lowest":
+    command = [word for path in editable for word in ("-e", path)]
+    if is_locked(kind):
+        _run_pip(folder, ["--require-hashes", "--requirement", str(LOCK)])
+        command += ["--no-deps", "--no-build-isolation"]  # the lock has all of them, and what builds them
+    elif kind == "lowest":
         constraints = folder / "lowest.txt"
         constraints.write_text("\n".join(lowest_versions([REPOSITORY, *packages(kind)])) + "\n", encoding="utf-8")
         command += ["--constraint", str(constraints)]
+    _run_pip(folder, command)
+
+
+def _run_pip(folder: Path, arguments: Sequence[str]) -> None:
+    """Install with pip, and print which large packages are downloaded.
+
+    Raises:
+        EnvironmentFailedError: pip failed; its last lines are on the standard error.
+    """
+    command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check"]
+    command += ["--progress-bar", "off", *arguments]
     last: deque[str] = deque(maxlen=_SHOWN_AFTER_FAILURE)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as pip:  # noqa: S603
         assert pip.stdout is not None

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 import venv
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from scripts import environment
 
@@ -198,5 +201,37 @@ def test_an_environment_of_the_lowest_versions_is_held_to_them(folder: Path, mon
         if kind == "lowest":
             pinned = (folder / "lowest.txt").read_text()
     constraints = folder / "lowest.txt"
-    assert [str(constraints) in command for command in commands] == [True, False]
+    assert [str(constraints) in command for command in commands] == [True, False, False]
+    assert ["--require-hashes" in command for command in commands] == [False, True, False]
+    assert "--no-deps" in commands[2]
     assert "typer==" in pinned
+
+
+def read_locked_versions() -> dict[str, list[str]]:
+    versions: dict[str, list[str]] = {}
+    for name, version in re.findall(r"^([\w.-]+)==(\S+)", environment.LOCK.read_text("utf-8"), re.MULTILINE):
+        versions.setdefault(canonicalize_name(name), []).append(version)
+    return versions
+
+
+def test_lock_has_every_requirement_of_development() -> None:
+    """To repair it, run `make lock`."""
+    locked, folders = read_locked_versions(), [environment.REPOSITORY, *environment.packages("dev")]
+    for folder in folders:
+        project = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+        extras = project.get("optional-dependencies", {})
+        wanted = [
+            *project["dependencies"],
+            *(line for name in environment.EXTRAS["dev"].split(",") for line in extras.get(name, ())),
+        ]
+        for requirement in map(Requirement, wanted):
+            versions = locked.get(canonicalize_name(requirement.name), [])
+            assert any(requirement.specifier.contains(version) for version in versions), f"{folder.name}: {requirement}"
+
+
+def test_lock_names_no_registry_and_hashes_every_version() -> None:
+    text = environment.LOCK.read_text("utf-8")
+    assert "://" not in text
+    entries = re.split(r"\n(?=\S)", text.strip())
+    assert len(entries) > 50
+    assert [entry for entry in entries if "--hash=sha256:" not in entry] == []
