@@ -93,7 +93,7 @@ def preload() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # a thread of numpy's would not survive the fork
     for name in (
         "agent_memory.cli.app",
-        "agent_memory.integrations.amplifier.registry",
+        "agent_memory.integrations.amplifier.services",
         "agent_memory.integrations.amplifier.service_opener",
         "numpy",
         "rich.progress",

@@ -80,12 +80,12 @@ async def purge(service: MemoryService, ids: list[str]) -> PurgeReceipt:
 
 async def run(root: Path) -> dict[str, Any]:
     """Do everything; return what was reported."""
-    from agent_memory.integrations.amplifier.registry import ServiceShare
+    from agent_memory.integrations.amplifier.services import ServiceShare
     from agent_memory.settings import ServiceSettings
 
     share, folder = ServiceShare(), root / "bob"
     settings = ServiceSettings(storage_root=str(root), embedder="none")
-    service = await share.opened("session-1", "bob", settings, lambda _: None)
+    service = await share.open("session-1", "bob", settings, lambda _: None)
     note = find_ids(folder, "memory", NOTE)[0]
     await service.forget(note)
     receipt = await purge(service, [*find_ids(folder, "resource", "runbook")[:1], *find_ids(folder, "topic", "")[:1]])

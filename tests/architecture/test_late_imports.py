@@ -48,8 +48,6 @@ OWN: Final = {
     "agent_memory.redaction": "its patterns take 30 ms to compile, which only a writer needs",
     "agent_memory.files.yaml_loader": "loads yaml",
     "agent_memory.language.pattern_files": "loads yaml",
-    "agent_memory.tools": "its tools for documents load knowledge",
-    "agent_memory.integrations.amplifier.base_context": "for sessions without a context manager",
     "agent_memory.integrations.amplifier.service_opener": "loads every layer, which a session needs at its first use",
     "agent_memory.workspace": "needs SQLAlchemy and jsonschema, which are extras",
 }

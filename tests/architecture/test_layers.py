@@ -17,7 +17,7 @@ MODULES = REPOSITORY / "modules"
 
 # Imports go downward only. Names on one line are neighbours and do not import each other.
 LAYERS = (
-    ("modules", "cli"), ("compat",), ("integrations",), ("tools",), ("care",), ("engines", "workspace"), ("knowledge",),
+    ("modules", "cli"), ("compat",), ("integrations",), ("care",), ("engines", "workspace"), ("knowledge",), ("tools",),
     ("memory",), ("capture",), ("store",), ("index",), ("journal", "embeddings"), ("encryption",), ("files",),
     ("settings",), ("models",), ("redaction", "registry", "times"), ("language",),
     ("earlier_paths", "errors", "late", "logs", "module_loader"),
@@ -28,8 +28,8 @@ FRONT = "__init__"
 ALIASES = ("ingestion", "lifecycle", "memories", "scratchpad", "service", "storage")
 # The command line works where no host is.
 FORBIDDEN = {("cli", "integrations")}
-# Records of the inbox and the archive, which programs import from the data model: it loads them at their first use.
-OFFERED_NAMES = {("models/__init__.py", "memory"), ("models/__init__.py", "care")}
+# Records of the inbox and the archive in the data model, and tools for documents: loaded at their first use.
+OFFERED_NAMES = {("models/__init__.py", "memory"), ("models/__init__.py", "care"), ("tools/__init__.py", "knowledge")}
 
 # Everything written to disk goes through journal/; besides, each of these owns one kind of derived or foreign file.
 MAY_TOUCH_FILES = {
@@ -48,7 +48,7 @@ MAY_TOUCH_FILES = {
     "care/agents.py": "an agent's whole folder: renamed, copied or deleted because a person says so",
     "embeddings/cache.py": "embeddings.sqlite3",
     "embeddings/inspection.py": "a copy of that in a temporary folder, to be looked at",
-    "integrations/amplifier/notes.py": "_sessions",
+    "integrations/amplifier/session_notes.py": "_sessions",
     "care/privacy/erasing.py": "vectors that nothing says whose they are, and words in what lies beside the journals",
     "care/backups": "_backups, and journals that a restoring puts in the place of others",
     "workspace/place.py": "the declaration of a workspace, copied into its folder",

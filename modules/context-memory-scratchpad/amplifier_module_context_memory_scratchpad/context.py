@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.integrations.amplifier import is_memory_assistant
-from agent_memory.integrations.amplifier.messages import text_of_content
-from agent_memory.integrations.amplifier.token_reserve import reserve_tokens
+from agent_memory.integrations.amplifier.conversation import get_content_text
+from agent_memory.integrations.amplifier.hooks.context import reserve_tokens
 from agent_memory.language.budget import estimate_tokens
 from agent_memory.memory.session_preface import SessionPreface
 
@@ -124,7 +124,7 @@ class ScratchpadContext:
         """Return the user's last message."""
         messages = await self.inner.get_messages()
         position = _find_last_prompt(messages)
-        return text_of_content(messages[position].get("content")) if position < len(messages) else ""
+        return get_content_text(messages[position].get("content")) if position < len(messages) else ""
 
 
 def _find_last_prompt(view: list[Message]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.integrations.amplifier import MemorySession
+from agent_memory.integrations.amplifier.hooks.context import BaseContext
 from agent_memory.settings import ScratchpadSettings
 from amplifier_module_context_memory_scratchpad.context import ScratchpadContext
 
@@ -43,9 +44,5 @@ def _build_context() -> Any:
     try:
         from amplifier_module_context_simple import SimpleContextManager  # optional
     except ImportError:
-        from agent_memory.integrations.amplifier.base_context import (  # for sessions without a context manager
-            BaseContext,
-        )
-
         return BaseContext()
     return SimpleContextManager()

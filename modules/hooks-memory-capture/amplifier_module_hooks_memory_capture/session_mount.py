@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError
 from agent_memory.integrations.amplifier import MemorySession
-from agent_memory.integrations.amplifier.capture_recorder import CaptureRecorder
-from agent_memory.integrations.amplifier.cleanups import callable_anyhow
-from agent_memory.integrations.amplifier.notice_display import NoticeDisplay
-from agent_memory.integrations.amplifier.turn_listener import ListenerOptions, TurnListener
+from agent_memory.integrations.amplifier.hooks.capture_recorder import CaptureRecorder
+from agent_memory.integrations.amplifier.hooks.notice_display import NoticeDisplay
+from agent_memory.integrations.amplifier.hooks.turn_listener import ListenerOptions, TurnListener
+from agent_memory.integrations.amplifier.session import build_cleanup
 from agent_memory.settings import CaptureSettings
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     settings = session.configure(MODULE_ID, CaptureSettings, config)
     leaving = session.leaving()
     if settings is None or session.is_child:
-        return callable_anyhow(leaving.aclose)
+        return build_cleanup(leaving.aclose)
     try:
         recorder = CaptureRecorder(settings, session)
     except AgentMemoryError as error:
         session.problem = session.problem or error
-        return callable_anyhow(leaving.aclose)
+        return build_cleanup(leaving.aclose)
     options = ListenerOptions(answers=settings.observe_turn_completions, answer_at_end=settings.observe_session_end)
     listener = TurnListener(coordinator, session, recorder, options)
     leaving.push_async_callback(recorder.close)
@@ -46,4 +46,4 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     for undo in [*listener.register(MODULE_ID), *NoticeDisplay(coordinator, session).register(MODULE_ID)]:
         leaving.callback(undo)
     coordinator.register_capability(STATISTICS_CAPABILITY, recorder.get_statistics)
-    return callable_anyhow(leaving.aclose)
+    return build_cleanup(leaving.aclose)

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 from amplifier_core import ChatRequest, Message
 
 from agent_memory.integrations.amplifier import MemorySession
-from agent_memory.integrations.amplifier.cleanups import callable_anyhow
-from agent_memory.integrations.amplifier.provider import SessionModel
+from agent_memory.integrations.amplifier.hooks.session_model import SessionModel
+from agent_memory.integrations.amplifier.hooks.turn_intake import IngestionHooks, SessionIntake
+from agent_memory.integrations.amplifier.session import build_cleanup
 from agent_memory.knowledge.tool_settings import IngestionSettings
-from amplifier_module_hooks_memory_ingestion.hooks import IngestionHooks
-from amplifier_module_hooks_memory_ingestion.intake import SessionIntake
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -34,7 +33,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
     if settings is not None:
         session.group_settings.add_settings(settings.tenant_id, settings.group)  # of sub-sessions, too
     if settings is None or session.is_child:
-        return callable_anyhow(leaving.aclose)
+        return build_cleanup(leaving.aclose)
     if isinstance((config or {}).get("model"), list | tuple):
         session.warn([f"{MODULE_ID}: `model` is `off` or `session`; a list with `items` counts as `session`."])
     model = SessionModel(coordinator, _build_request) if settings.model == "session" else None
@@ -44,7 +43,7 @@ async def mount(coordinator: Any, config: dict[str, Any] | None = None) -> Calla
         leaving.callback(undo)
     session.counters["ingestion"] = intake.get_statistics
     coordinator.register_capability(STATISTICS_CAPABILITY, intake.get_statistics)
-    return callable_anyhow(leaving.aclose)
+    return build_cleanup(leaving.aclose)
 
 
 def _build_request(prompt: str, tokens: int) -> ChatRequest:

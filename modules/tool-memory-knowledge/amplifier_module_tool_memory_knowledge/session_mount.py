@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from amplifier_core import ChatRequest, Message
 
 from agent_memory.integrations.amplifier import MemorySession, is_memory_assistant
-from agent_memory.integrations.amplifier.provider import SessionModel
+from agent_memory.integrations.amplifier.hooks.session_model import SessionModel
 from agent_memory.knowledge import ModelBudget
 from agent_memory.knowledge.tool_settings import KnowledgeToolSettings
 from agent_memory.settings import KNOWLEDGE_TOOLS

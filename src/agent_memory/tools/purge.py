@@ -15,7 +15,6 @@ from agent_memory.tools.consent import is_purge_ordered, propose_purge
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_memory.care.privacy import PurgeReceipt
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.models import Memory
     from agent_memory.tools.host_session import HostSession
@@ -92,7 +91,7 @@ async def _find_memory(service: MemoryService, memory_id: str, caller: Caller) -
     return memory
 
 
-def _render_receipt(receipt: PurgeReceipt) -> dict[str, Any]:
+def _render_receipt(receipt: Any) -> dict[str, Any]:
     left = {"still_in": list(receipt.found), "not_done": list(receipt.failed)}
     return {
         "purged": True,

@@ -12,7 +12,7 @@ from agent_memory.capture import Extractor
 from agent_memory.care.privacy import opened_inbox
 from agent_memory.errors import StorageError
 from agent_memory.integrations.amplifier import MemorySession
-from agent_memory.integrations.amplifier.capture_recorder import CaptureRecorder
+from agent_memory.integrations.amplifier.hooks.capture_recorder import CaptureRecorder
 from amplifier_module_hooks_memory_capture.session_mount import STATISTICS_CAPABILITY, mount
 from tests.support import plan
 

@@ -10,11 +10,11 @@ import pytest
 from amplifier_core.testing import MockContextManager, MockCoordinator
 
 from agent_memory.integrations.amplifier import MemorySession
+from agent_memory.integrations.amplifier.hooks.turn_intake import IntakeLimits, SessionIntake
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.models import Listing
 from agent_memory.settings import ServiceSettings
 from amplifier_module_hooks_memory_ingestion import session_mount
-from amplifier_module_hooks_memory_ingestion.intake import IntakeLimits, SessionIntake
 from amplifier_module_hooks_memory_ingestion.session_mount import STATISTICS_CAPABILITY, mount
 from tests.support import coordinator_of
 

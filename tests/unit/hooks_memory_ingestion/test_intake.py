@@ -9,11 +9,11 @@ import pytest
 
 from agent_memory.errors import StorageError
 from agent_memory.files.only_one import only_one
+from agent_memory.integrations.amplifier.hooks.turn_intake import IntakeLimits
+from agent_memory.integrations.amplifier.hooks.turn_writer import TurnWriter
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pipeline.runner import Runner
 from agent_memory.knowledge.pipeline.stage import Ran
-from amplifier_module_hooks_memory_ingestion.intake import IntakeLimits
-from amplifier_module_hooks_memory_ingestion.turn_writer import TurnWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,7 +167,7 @@ async def test_background_work_ends_with_the_portion_under_way_when_the_session_
             progress(Ran({"items": portions}))
         return Ran({"items": most})
 
-    monkeypatch.setattr("amplifier_module_hooks_memory_ingestion.turn_writer._MAX_BATCHES", 1_000_000)
+    monkeypatch.setattr("agent_memory.integrations.amplifier.hooks.turn_writer._MAX_BATCHES", 1_000_000)
     monkeypatch.setattr(Runner, "run", run)
     await talk.say(FACT)
     await talk.answer(ANSWER)

@@ -1,13 +1,11 @@
-"""Conversation of one session: hooks, turn, origin of texts, and events."""
+"""Conversation of one session: hooks, turn, events, and texts in the host's payloads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.integrations.amplifier.messages import get_text, iter_tool_calls, text_of_content
-from agent_memory.integrations.amplifier.model_writes import ModelWrites
-from agent_memory.integrations.amplifier.taint import Taint, UntrustedTools
+from agent_memory.integrations.amplifier.taint import ModelWrites, Taint, UntrustedTools
 from agent_memory.logs import get_logger
 from agent_memory.memory import Caller
 from agent_memory.memory.events import payload
@@ -17,7 +15,7 @@ from agent_memory.settings import KNOWLEDGE_TOOLS, TOOL_NAMES, ToolSettings
 from agent_memory.tools.consent import LOW_TRUST
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
 
     from agent_memory.errors import AgentMemoryError
     from agent_memory.memory.caller import OnEvent
@@ -28,6 +26,10 @@ log = get_logger(__name__)
 _EARLY: Final = -1000
 """Hook priority: before any hook that asks for the turn."""
 _MAX_RETURNED: Final = 500
+_TEXT_KEYS: Final = ("output", "stdout", "content", "text", "message", "body", "result")
+MOST_CHARS: Final = 40_000
+"""Default limit for the length of a text."""
+_MAX_DEPTH: Final = 6
 
 
 @dataclass(slots=True)
@@ -153,7 +155,7 @@ class Conversation:
 
         async def on_prompt(_event: str, data: dict[str, Any]) -> None:
             await self._begin_turn(get_text(data, "prompt"))
-            await hear(text_of_content(data.get("prompt")))
+            await hear(get_content_text(data.get("prompt")))
 
         return [
             register("prompt:submit", on_prompt, priority=_EARLY, name="agent-memory-turn"),
@@ -208,3 +210,77 @@ class Conversation:
         if self._untrusted.matches(name, tool_input):
             return True
         return not self._is_ours(name) and self.model_writes.names_records(tool_input)
+
+
+def get_result_text(result: Any, most: int = MOST_CHARS) -> str:
+    """Return the first `most` characters of a `tool:post` result.
+
+    A failed call has none. loop-basic sends a string, loop-streaming `{success, output, error}`.
+    """
+    if isinstance(result, dict) and result.get("success") is False:
+        return ""
+    return _find_text(result, _MAX_DEPTH)[:most]
+
+
+def get_content_text(content: Any, most: int = MOST_CHARS) -> str:
+    """Return the text of a message's content: string or blocks."""
+    if isinstance(content, str):
+        return content[:most]
+    if not isinstance(content, list):
+        return ""
+    texts = [_get_block_text(block) for block in content]
+    return "\n\n".join(text for text in texts if text)[:most]
+
+
+def find_answer_text(messages: Any, most: int = MOST_CHARS) -> str:
+    """Return the assistant's last message, empty if the user spoke later."""
+    if not isinstance(messages, list):
+        return ""
+    for message in reversed(messages):
+        role = message.get("role") if isinstance(message, dict) else None
+        if role == "assistant":
+            return get_content_text(message.get("content"), most)
+        if role == "user":
+            return ""
+    return ""
+
+
+def iter_tool_calls(messages: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield name and input of each tool call in a conversation."""
+    for message in messages:
+        if not isinstance(message, dict):
+            continue
+        content = message.get("content")
+        for call in (*(message.get("tool_calls") or ()), *(content if isinstance(content, list) else ())):
+            if not isinstance(call, dict):
+                continue
+            inner = call["function"] if isinstance(call.get("function"), dict) else call
+            name = inner.get("name") or inner.get("tool")
+            if isinstance(name, str):
+                yield name, inner.get("arguments") or inner.get("input")
+
+
+def get_text(data: Any, key: str) -> str:
+    """Return a text field of an event's payload, else an empty text."""
+    value = data.get(key) if isinstance(data, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _get_block_text(block: Any) -> str:
+    if isinstance(block, str):
+        return block
+    kind = block.get("type") if isinstance(block, dict) else getattr(block, "type", None)
+    text = block.get("text") if isinstance(block, dict) else getattr(block, "text", None)
+    return text if kind == "text" and isinstance(text, str) else ""
+
+
+def _find_text(value: Any, depth: int) -> str:
+    if isinstance(value, str):
+        return value
+    if depth <= 0:
+        return ""
+    if isinstance(value, list):
+        return "\n".join(text for item in value[:200] if (text := _find_text(item, depth - 1)))
+    if isinstance(value, dict):
+        return "\n".join(text for key in _TEXT_KEYS if key in value and (text := _find_text(value[key], depth - 1)))
+    return ""

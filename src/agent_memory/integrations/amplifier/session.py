@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, ConfigurationError, IdentityError
 from agent_memory.files.layout import agents_under, folder_of, root_of
-from agent_memory.integrations.amplifier.change_lines import ChangeLines
 from agent_memory.integrations.amplifier.conversation import Conversation
+from agent_memory.integrations.amplifier.hooks.change_lines import ChangeLines
 from agent_memory.integrations.amplifier.identity import (
     WORKING_DIR,
     AgentActivation,
@@ -33,9 +33,9 @@ from agent_memory.integrations.amplifier.identity import (
     list_agent_names,
     write_activation,
 )
-from agent_memory.integrations.amplifier.notes import SessionNote, SessionNotes
-from agent_memory.integrations.amplifier.registry import ServiceShare
+from agent_memory.integrations.amplifier.services import ServiceShare
 from agent_memory.integrations.amplifier.session_consent import SessionConsent
+from agent_memory.integrations.amplifier.session_notes import SessionNote, SessionNotes
 from agent_memory.logs import get_logger
 from agent_memory.memory import EVENTS
 from agent_memory.memory.background import Background
@@ -47,7 +47,7 @@ from agent_memory.registry import ARCHIVE, HEALTH
 from agent_memory.settings import SettingsT, merge_shared, parse_module_config
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
     from agent_memory.memory import Caller, MemoryService
     from agent_memory.memory.monitor import HealthCheck
@@ -315,7 +315,7 @@ class MemorySession:
         identity = self.identity()
         if identity.agent_id is None or not identity.consent.is_enabled:
             raise build_off_error(identity)
-        return await self._share.opened(self.root_id, identity.agent_id, self.settings, self._begin)
+        return await self._share.open(self.root_id, identity.agent_id, self.settings, self._begin)
 
     def _begin(self, service: MemoryService) -> None:
         """Connect this session with a service that it did not have before."""
@@ -448,3 +448,23 @@ _ROOTS: Final[dict[str, str]] = {}
 """ID of the root session of each session alive in this process."""
 _SESSIONS: Final[dict[str, MemorySession]] = {}
 """Root sessions alive in this process, by ID; children find the activated agent there."""
+
+
+def build_cleanup(work: Callable[[], Coroutine[object, object, None]]) -> Callable[[], Awaitable[None]]:
+    """Return a cleanup that can be called and awaited in any way.
+
+    The kernel calls it in a thread without a loop and awaits the coroutine. On a running loop it returns a task, which
+    runs whether awaited or not.
+    """
+    tasks: set[asyncio.Task[None]] = set()
+
+    def cleanup() -> Awaitable[None]:
+        try:
+            task = asyncio.get_running_loop().create_task(work())
+        except RuntimeError:
+            return work()
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        return task
+
+    return cleanup

@@ -12,7 +12,7 @@ import pytest
 from agent_memory.care.doctor import checks_home, examine, repair_all
 from agent_memory.embeddings import VectorCache, text_hash
 from agent_memory.embeddings.testing import HashEmbedder
-from agent_memory.integrations.amplifier.notes import SessionNote, SessionNotes
+from agent_memory.integrations.amplifier.session_notes import SessionNote, SessionNotes
 from agent_memory.memory import AuditLog
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.settings import ServiceSettings

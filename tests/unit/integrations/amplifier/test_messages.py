@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_memory.integrations.amplifier.messages import last_assistant_text, text_of_content, text_of_result
+from agent_memory.integrations.amplifier.conversation import find_answer_text, get_content_text, get_result_text
 
 
 @pytest.mark.parametrize(
@@ -23,18 +23,18 @@ from agent_memory.integrations.amplifier.messages import last_assistant_text, te
     ],
 )
 def test_the_text_of_a_tool_result(result: Any, expected: str) -> None:
-    assert text_of_result(result) == expected
+    assert get_result_text(result) == expected
 
 
 def test_hostile_depth_and_length_are_bounded() -> None:
     deep: Any = "x"
     for _ in range(5000):
         deep = {"output": deep}
-    assert text_of_result(deep) == ""
-    assert len(text_of_result("x" * 1_000_000)) == len(text_of_content("x" * 1_000_000)) == 40_000
-    assert len(text_of_result("x" * 1_000_000, 50_000)) == 50_000
+    assert get_result_text(deep) == ""
+    assert len(get_result_text("x" * 1_000_000)) == len(get_content_text("x" * 1_000_000)) == 40_000
+    assert len(get_result_text("x" * 1_000_000, 50_000)) == 50_000
     said = [{"role": "assistant", "content": "x" * 1_000_000}]
-    assert len(last_assistant_text(said, 50_000)) == 50_000
+    assert len(find_answer_text(said, 50_000)) == 50_000
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_hostile_depth_and_length_are_bounded() -> None:
     ],
 )
 def test_the_text_of_a_message(content: Any, expected: str) -> None:
-    assert text_of_content(content) == expected
+    assert get_content_text(content) == expected
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,4 @@ def test_the_text_of_a_message(content: Any, expected: str) -> None:
     ],
 )
 def test_the_assistants_last_words_of_this_turn(messages: Any, expected: str) -> None:
-    assert last_assistant_text(messages) == expected
+    assert find_answer_text(messages) == expected

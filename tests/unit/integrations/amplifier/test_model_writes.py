@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.integrations.amplifier.model_writes import ModelWrites
 from agent_memory.integrations.amplifier.session import MemorySession
+from agent_memory.integrations.amplifier.taint import ModelWrites
 from agent_memory.settings import ToolSettings
 from tests.support import coordinator_of, plan
 from tests.unit.integrations.amplifier.conftest import host_of, session_on

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.integrations.amplifier import session as host_session
-from agent_memory.integrations.amplifier.messages import iter_tool_calls
-from agent_memory.integrations.amplifier.notes import SessionNote, SessionNotes
+from agent_memory.integrations.amplifier.conversation import iter_tool_calls
+from agent_memory.integrations.amplifier.session_notes import SessionNote, SessionNotes
 from agent_memory.integrations.amplifier.taint import UntrustedTools
 from agent_memory.settings import ToolSettings
 from tests.support import coordinator_of, memory_of, plan

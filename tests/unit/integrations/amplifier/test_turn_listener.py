@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_memory.integrations.amplifier.turn_listener import ListenerOptions, TurnListener
+from agent_memory.integrations.amplifier.hooks.turn_listener import ListenerOptions, TurnListener
 
 
 class RecordingSink:

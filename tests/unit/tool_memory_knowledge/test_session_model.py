@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.integrations.amplifier.provider import SessionModel
+from agent_memory.integrations.amplifier.hooks.session_model import SessionModel
 from amplifier_module_tool_memory_knowledge import mount
 from tests.scripted_provider import Scripted
 from tests.support import coordinator_of

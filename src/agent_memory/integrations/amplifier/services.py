@@ -38,7 +38,7 @@ class ServiceShare:
         self._key: ServiceKey | None = None
         self._opening = asyncio.Lock()
 
-    async def opened(
+    async def open(
         self, root_session: str, agent_id: str, settings: ServiceSettings, begin: Callable[[MemoryService], object]
     ) -> MemoryService:
         """Return the service of an agent, opened if another one was used.

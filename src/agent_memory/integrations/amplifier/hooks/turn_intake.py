@@ -14,22 +14,133 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.files.layout import folder_of
+from agent_memory.integrations.amplifier.hooks.turn_listener import PRIORITY, ListenerOptions, TurnListener
+from agent_memory.integrations.amplifier.hooks.turn_writer import TurnBatch, TurnWriter
 from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.llm.model_use import ModelUse, get_model_proposal
 from agent_memory.knowledge.llm.port import ModelBudget
 from agent_memory.logs import get_logger
-from agent_memory.models import utc_now
+from agent_memory.memory.events import payload
+from agent_memory.models import MAX_TEXT_CHARS, to_text, utc_now
 from agent_memory.settings import KNOWLEDGE_TOOLS
-from amplifier_module_hooks_memory_ingestion.background_worker import PAUSE_SECONDS, BackgroundWorker
-from amplifier_module_hooks_memory_ingestion.skip_counter import SkipCounter
-from amplifier_module_hooks_memory_ingestion.turn_writer import TurnBatch, TurnWriter
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from agent_memory.integrations.amplifier import MemorySession
-    from agent_memory.integrations.amplifier.provider import SessionModel
+    from agent_memory.integrations.amplifier.hooks.session_model import SessionModel
+    from agent_memory.knowledge.pipeline.stage import Ran
     from agent_memory.knowledge.tool_settings import IngestionSettings
 
 log = get_logger(__name__)
+
+_PAUSE_SECONDS: Final = 0.05
+"""Pause before work that an event starts: the event finishes first."""
+_EVENT: Final = "memory:ingestion_skipped"
+_FORGET_TOOL: Final = "memory_forget"
+_MAX_CHARS: Final = MAX_TEXT_CHARS + 1
+"""Characters that are read: a text that is too long is refused instead of cut."""
+
+
+class _StoppedError(Exception):
+    """The session ends; the next one continues the work."""
+
+
+class BackgroundWorker:
+    """Worker that no answer waits for, and that the end of the session cuts short.
+
+    Args:
+        session: Memory of the session, which reports failures.
+        work: Does a part of the work; calls its argument after each batch that is stored.
+
+    Attributes:
+        done: Counts of processed records by step, of `failed` ones, and of runs with `trouble`.
+    """
+
+    def __init__(self, session: MemorySession, work: Callable[[Callable[[Ran], None]], Awaitable[Ran]]) -> None:
+        self._session, self._work = session, work
+        self._is_ending = self._is_due = self._is_failing = False
+        self._task: asyncio.Task[None] | None = None
+        self.done: Counter[str] = Counter()
+
+    def start(self) -> None:
+        """Run the work that is due; a run under way checks again at its end."""
+        self._is_due, self._is_ending = True, False
+        if self._task is None or self._task.done():
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def settle(self, seconds: float) -> None:
+        """Wait until the work is done, then stop it.
+
+        Args:
+            seconds: Longest wait for the work, and again for the batch under way.
+        """
+        task, self._task = self._task, None
+        if task is None:
+            return
+        await asyncio.wait([task], timeout=seconds)
+        if not task.done():
+            self._is_ending = True
+            await asyncio.wait([task], timeout=seconds)
+        task.cancel()  # a batch that is cut short is done again: nothing is lost by it, and nothing is stored twice
+        await asyncio.gather(task, return_exceptions=True)
+
+    def _check_end(self, _progress: Ran) -> None:
+        if self._is_ending:
+            raise _StoppedError
+
+    async def _run(self) -> None:
+        await asyncio.sleep(_PAUSE_SECONDS)
+        while self._is_due:
+            self._is_due = False
+            try:
+                ran = await self._work(self._check_end)
+            except _StoppedError:
+                return
+            except AgentMemoryError as error:
+                if not self._is_failing:
+                    await self._session.conversation.report_degraded("background", error)
+                self._is_failing = True
+                self.done["trouble"] += 1
+            except Exception as error:  # noqa: BLE001 - a defect of ours must not end the session
+                log.warning("background_failed", error=type(error).__name__)
+                self.done["trouble"] += 1
+            else:
+                self._is_failing = False
+                self.done.update({**ran.done, "failed": ran.failed})
+
+
+class SkipCounter:
+    """Counter of the turns of a session that were not kept.
+
+    Args:
+        session: Memory of the session, which gets the events.
+
+    Attributes:
+        by_reason: Number of turns by reason.
+    """
+
+    def __init__(self, session: MemorySession) -> None:
+        self._session = session
+        self.by_reason: Counter[str] = Counter()
+        self._unreported: Counter[str] = Counter()
+
+    @property
+    def has_unreported(self) -> bool:
+        """True if a count was not reported yet."""
+        return bool(self._unreported)
+
+    def count(self, reason: str, turns: int = 1) -> None:
+        """Count turns; `report` emits them."""
+        self._unreported[reason] += turns
+        self.by_reason[reason] += turns
+
+    async def report(self, agent_id: str | None) -> None:
+        """Emit one event for each reason that was not reported yet."""
+        unreported, self._unreported = self._unreported, Counter()
+        common = {"agent_id": agent_id, "session_id": self._session.session_id, "timestamp": to_text(utc_now())}
+        for reason, count in unreported.items():
+            await self._session.conversation.emit(_EVENT, payload(_EVENT, {**common, "reason": reason, "count": count}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +363,7 @@ class SessionIntake:
         self._char_count -= sum(len(turn.text) for turn in turns)
 
     async def _write_soon(self) -> None:
-        await asyncio.sleep(PAUSE_SECONDS)
+        await asyncio.sleep(_PAUSE_SECONDS)
         await self._write()
 
     async def _write(self) -> None:
@@ -301,3 +412,48 @@ class SessionIntake:
             )
             self._writers[agent_id] = writer, BackgroundWorker(self._session, writer.work)
         return self._writers[agent_id]
+
+
+class IngestionHooks(TurnListener):
+    """Hooks of one session.
+
+    Args:
+        coordinator: Coordinator of the host.
+        session: Memory of the session.
+        settings: Which texts are heard.
+        intake: Receiver of the turns.
+    """
+
+    def __init__(
+        self, coordinator: Any, session: MemorySession, settings: IngestionSettings, intake: SessionIntake
+    ) -> None:
+        options = ListenerOptions(settings.observe_prompts, settings.observe_answers, max_chars=_MAX_CHARS)
+        super().__init__(coordinator, session, intake, options)
+        self._intake = intake
+
+    def register(self, name: str) -> list[Callable[[], None]]:
+        """Register the handlers; return functions that unregister them."""
+        register = self._coordinator.hooks.register
+        return [
+            *super().register(name),
+            register("memory:forgotten", self.on_forgotten, priority=PRIORITY, name=f"{name}-forgotten"),
+        ]
+
+    async def on_prompt(self, event: str, data: Any) -> None:
+        """Begin a turn with the user's words, which may answer a proposal."""
+        self._intake.note_answer()
+        await super().on_prompt(event, data)
+
+    async def on_tool(self, event: str, data: Any) -> None:
+        """Hear the result of a tool.
+
+        A forgetting concerns the whole turn, also before it is done.
+        """
+        if isinstance(data, dict) and data.get("tool_name") == _FORGET_TOOL:
+            self._intake.note_forgetting()
+        await super().on_tool(event, data)
+
+    async def on_forgotten(self, _event: str, _data: Any) -> None:
+        """Note that the turn repeats what is forgotten."""
+        if self._is_open:
+            self._intake.note_forgetting()

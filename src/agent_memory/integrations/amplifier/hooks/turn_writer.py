@@ -12,7 +12,7 @@ from agent_memory.capture import is_wished
 from agent_memory.errors import AgentMemoryError, IdentityError
 from agent_memory.files.wording import counted
 from agent_memory.ingestion import MemoryIngestionConfig
-from agent_memory.integrations.amplifier.registry import ServiceShare
+from agent_memory.integrations.amplifier.services import ServiceShare
 from agent_memory.knowledge.digest.model_digest import ModelPermission
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.intake.turns import mended
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.integrations.amplifier import MemorySession
-    from agent_memory.integrations.amplifier.provider import SessionModel
+    from agent_memory.integrations.amplifier.hooks.session_model import SessionModel
     from agent_memory.knowledge.digest.model_digest import ModelEstimate
     from agent_memory.knowledge.intake.drafting import ReceivedTurn
     from agent_memory.knowledge.llm.port import ModelBudget
@@ -206,7 +206,7 @@ class TurnWriter:
         with suppress(IdentityError):  # the session may have another agent by now, or none
             await self._session.require()
         settings = self._session.settings
-        service = await self._share.opened(self._session.root_id, self._agent_id, settings, lambda _: None)
+        service = await self._share.open(self._session.root_id, self._agent_id, settings, lambda _: None)
         if self._knowledge is None:
             self._knowledge = Knowledge(service.agent_id, settings)
         return service, self._knowledge

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from agent_memory.integrations.amplifier.messages import (
+from agent_memory.integrations.amplifier.conversation import (
     MOST_CHARS,
-    last_assistant_text,
-    text_of_content,
-    text_of_result,
+    find_answer_text,
+    get_content_text,
+    get_result_text,
 )
 from agent_memory.logs import get_logger
 
@@ -101,14 +101,14 @@ class TurnListener:
         """Begin a turn with the user's words."""
         self._is_open, self._answer = True, ""
         if self._options.prompts and isinstance(data, dict):
-            await self._hear(text_of_content(data.get("prompt"), self._options.max_chars), "user")
+            await self._hear(get_content_text(data.get("prompt"), self._options.max_chars), "user")
 
     async def on_tool(self, _event: str, data: Any) -> None:
         """Hear the result of a tool."""
         name = data.get("tool_name") if isinstance(data, dict) else None
         if isinstance(name, str) and not name.startswith(OWN_TOOLS) and self._sink.hears_tool(name):
             result = data.get("result", data.get("tool_result"))
-            await self._hear(text_of_result(result, self._options.max_chars), "tool", name)
+            await self._hear(get_result_text(result, self._options.max_chars), "tool", name)
 
     async def on_turn_end(self, _event: str, _data: Any) -> None:
         """Hear the assistant's last words and end the turn."""
@@ -143,7 +143,7 @@ class TurnListener:
             log.warning("context_unreadable", error=type(error).__name__)
             self._sink.count_miss("context_unreadable")
             return
-        answer = last_assistant_text(messages, self._options.max_chars)
+        answer = find_answer_text(messages, self._options.max_chars)
         if answer != self._answer:
             self._answer = answer
             await self._hear(answer, "assistant")

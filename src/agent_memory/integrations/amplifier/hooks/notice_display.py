@@ -1,21 +1,68 @@
-"""Display of the first notice of an agent."""
+"""First notice of a session: memory is on."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import AgentMemoryError
-from agent_memory.integrations.amplifier.display import AFTER_CAPTURE, has_display, show_line, take_first_notice
+from agent_memory.files.atomic import make_private_folder, translated
+from agent_memory.files.layout import root_of
+from agent_memory.files.names import SESSIONS
+from agent_memory.integrations.amplifier.hooks.change_lines import AFTER_CAPTURE, has_display, show_line
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
+    from agent_memory.integrations.amplifier.identity import SessionIdentity
     from agent_memory.integrations.amplifier.session import MemorySession
+    from agent_memory.settings import ServiceSettings
 
 log = get_logger(__name__)
 
 _REQUEST: Final = "[agent-memory: notice]\nAfter your answer, show the user this line once, word for word:\n{line}"
+_LOCAL_EMBEDDERS: Final = ("local", "none")
+
+
+async def take_first_notice(identity: SessionIdentity, settings: ServiceSettings) -> str | None:
+    """Return the line for the first session of an agent, or None.
+
+    The mark of the agent is written before the line is shown, so that only one session shows it. While memory is off
+    or in a mode that asks first, there is neither mark nor line.
+
+    Raises:
+        AgentMemoryError: The storage root is wrong, or the mark cannot be written.
+    """
+    if identity.agent_id is None or not identity.enabled or identity.mode != "autonomous":
+        return None
+    if not await asyncio.to_thread(_write_mark, root_of(settings.storage_root), identity.agent_id):
+        return None
+    return compose_notice(identity.agent_id, settings)
+
+
+def compose_notice(agent_id: str, settings: ServiceSettings) -> str:
+    """Return the line for the first session of an agent."""
+    is_local = settings.embedder in _LOCAL_EMBEDDERS and settings.backend != "server"
+    promise = ", sends nothing anywhere" if is_local else ""
+    return (
+        f'Memory is on for "{agent_id}". It keeps what you say with words such as "remember" or "always", shows each '
+        f'with an undo{promise}. Off: say "memory off" or run agent-memory consent off.'
+    )
+
+
+def _write_mark(root: Path, agent_id: str) -> bool:
+    """Write the mark of an agent; return False if it exists."""
+    folder = root / SESSIONS
+    make_private_folder(folder)
+    path = folder / f"{agent_id.lower()}.shown"
+    with translated(path, "write"):
+        try:
+            path.touch(mode=0o600, exist_ok=False)
+        except FileExistsError:
+            return False
+    return True
 
 
 class NoticeDisplay:

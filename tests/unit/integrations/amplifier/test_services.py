@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.integrations.amplifier.registry import ServiceShare
+from agent_memory.integrations.amplifier.services import ServiceShare
 from agent_memory.journal import PurgeList
 from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 async def test_what_a_session_forgets_is_on_no_page(tmp_path: Path) -> None:
     settings = ServiceSettings(storage_root=str(tmp_path), embedder="none")
     share, knowledge = ServiceShare(), Knowledge("bob", settings)
-    service = await share.opened("s-1", "bob", settings, lambda _: None)
+    service = await share.open("s-1", "bob", settings, lambda _: None)
     talk = await Ingest(knowledge).conversation("s-1", title="Sales")
     for order, what in enumerate(("piano", "canoe", "cello", "bicycle", "kettle", "violin", "ladder")):
         turn = ReceivedTurn(f"I sold the old {what} in Bergen last week.", speaker="Lea" if order else "Tom")
@@ -36,13 +36,13 @@ async def test_what_a_session_forgets_is_on_no_page(tmp_path: Path) -> None:
 
 async def test_a_purge_that_was_interrupted_goes_on_with_the_first_session(tmp_path: Path) -> None:
     settings, share = ServiceSettings(storage_root=str(tmp_path), embedder="none"), ServiceShare()
-    service = await share.opened("s-1", "bob", settings, lambda _: None)
+    service = await share.open("s-1", "bob", settings, lambda _: None)
     stored = await service.store("Ann's salary is seventy-two thousand a year.")
     await service.forget(stored.memory.id)
     await share.close()
     folder = tmp_path / "bob"
     PurgeList(folder).begin([stored.memory.id], [stored.memory.content], "2026-01-01T00:00:00+00:00")
-    await share.opened("s-2", "bob", settings, lambda _: None)
+    await share.open("s-2", "bob", settings, lambda _: None)
     assert PurgeList(folder).unfinished() == []
     assert b"seventy-two" not in (folder / "memories.yaml").read_bytes()
     await share.close()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
+from agent_memory.knowledge.digest.digest_tool import DESCRIPTION, NAME, PROPERTIES, DigestInput, run_digest
 from agent_memory.knowledge.facade import printing
 from agent_memory.knowledge.facade.shapes import number_of
+from agent_memory.knowledge.tool_access import KnowledgeTool
 from agent_memory.models.arguments import ToolArguments
-from agent_memory.tools.consent import ASKED, hold_for_yes
-from agent_memory.tools.digest import DigestTool
-from agent_memory.tools.knowledge_access import KnowledgeTool
+from agent_memory.tools.consent import ASKED, check_not_stopped, hold_for_yes
 
 if TYPE_CHECKING:
     from agent_memory.knowledge import MemoryManager
@@ -135,6 +136,24 @@ class GetCategoryTool(KnowledgeTool[GetCategoryInput]):
         page = await printing.page_of(manager, args.name)
         await self._access.note_page(page)
         return page
+
+
+class DigestTool(KnowledgeTool[DigestInput]):
+    """digest."""
+
+    name = NAME
+    description = DESCRIPTION
+    properties = PROPERTIES
+    required = ["document"]  # noqa: RUF012 - part of a schema
+    failure = "Failed to digest: "
+
+    async def _write_text(self, manager: MemoryManager, args: DigestInput) -> str:
+        service = await self.session.require()
+        check_not_stopped(self.session)
+        hold = partial(hold_for_yes, self.session, service)
+        text, passages = await run_digest(manager, args, self.session.caller, hold)
+        self.session.note_returned(passages)
+        return text
 
 
 ALL_KNOWLEDGE_TOOLS: Final[tuple[type[KnowledgeTool[Any]], ...]] = (

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.integrations.amplifier import notes as host_notes
-from agent_memory.integrations.amplifier.notes import SessionNote, SessionNotes
+from agent_memory.integrations.amplifier import session_notes as host_notes
+from agent_memory.integrations.amplifier.session_notes import SessionNote, SessionNotes
 
 if TYPE_CHECKING:
     from pathlib import Path

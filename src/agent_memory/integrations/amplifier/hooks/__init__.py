@@ -1,0 +1,1 @@
+"""Hooks of a session: what they hear, capture, ingest and show."""
