@@ -32,7 +32,7 @@ from agent_memory.errors import StorageError
 from agent_memory.files.layout import AgentFolder, folder_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
-from agent_memory.memory.selection import Selection
+from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import Memory
 from agent_memory.settings import EncryptionSettings, ServiceSettings
 from benchmarks._backups_worker import die_at, tell

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_memory.embeddings import LocalEmbedder
 from agent_memory.memory import NOBODY
-from agent_memory.memory.similar import find_similar
+from agent_memory.memory.similarity import find_similar
 from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage

@@ -23,7 +23,7 @@ class PlainSession:
 
     def __init__(self, service: MemoryService) -> None:
         from agent_memory.memory import Caller
-        from agent_memory.memory.consent_state import ConsentState
+        from agent_memory.memory.consent import ConsentState
 
         self.session_id = "plain-1"
         self.warnings: list[str] = []

@@ -44,13 +44,13 @@ KINDS: Final[Mapping[str, RegisteredKind]] = {
     "topic": RegisteredKind("knowledge.yaml", "agent_memory.models.knowledge:TOPIC", _KNOWLEDGE),
     "episode": RegisteredKind("episodes.yaml", "agent_memory.models.knowledge:EPISODE", _KNOWLEDGE),
     "stage_mark": RegisteredKind("tasks.yaml", "agent_memory.models.knowledge:MARK"),
-    "entity": RegisteredKind("entities.yaml", "agent_memory.models.entities:ENTITY", _KNOWLEDGE),
-    "mentions": RegisteredKind("entities.yaml", "agent_memory.models.entities:MENTIONS", _KNOWLEDGE),
-    "relation": RegisteredKind("entities.yaml", "agent_memory.models.entities:RELATION", _KNOWLEDGE),
-    "summary": RegisteredKind("entities.yaml", "agent_memory.models.entities:SUMMARY", _KNOWLEDGE),
+    "entity": RegisteredKind("entities.yaml", "agent_memory.models.knowledge:ENTITY", _KNOWLEDGE),
+    "mentions": RegisteredKind("entities.yaml", "agent_memory.models.knowledge:MENTIONS", _KNOWLEDGE),
+    "relation": RegisteredKind("entities.yaml", "agent_memory.models.knowledge:RELATION", _KNOWLEDGE),
+    "summary": RegisteredKind("entities.yaml", "agent_memory.models.knowledge:SUMMARY", _KNOWLEDGE),
     "archived": RegisteredKind("archive.yaml", "agent_memory.care.archive_records:ARCHIVED", _ARCHIVE),
     "tidy_run": RegisteredKind("archive.yaml", "agent_memory.care.archive_records:TIDY_RUN", _ARCHIVE),
-    "candidate": RegisteredKind("inbox.yaml", "agent_memory.memory.inbox_records:CANDIDATE"),
+    "candidate": RegisteredKind("inbox.yaml", "agent_memory.models.memory:CANDIDATE"),
 }
 """Kinds of record by name, in the order in which they are examined."""
 

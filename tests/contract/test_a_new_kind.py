@@ -23,7 +23,7 @@ from agent_memory.engines.qdrant.server import Server
 from agent_memory.errors import ValidationError
 from agent_memory.files.layout import agents_under, folder_of
 from agent_memory.journal.format import sealed
-from agent_memory.memory.selection import Selection
+from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import MEMORY, Kind, SearchRequest, filters_of
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, copy_agent, summary_of

@@ -14,7 +14,7 @@ from agent_memory.care.doctor.examine import examine_agent
 from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.files.layout import folder_of
-from agent_memory.memory.selection import Selection
+from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import RESOURCE, TOPIC, Kind, Resource, Topic
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import copy_agent, summary_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_memory.capture import Extractor
-from agent_memory.memory.scratchpad_render import render
+from agent_memory.memory.scratchpad_entries import render
 from agent_memory.models import Memory
 from agent_memory.settings import CaptureSettings
 from tests.hostile.attacks import attack

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from agent_memory.care.archive import Archive, archive_exists
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.knowledge.pages.subjects import is_derived
-from agent_memory.memory.audit import read_audit
+from agent_memory.memory.events import read_audit
 from agent_memory.memory.trust import lowest
 from agent_memory.models import (
     ACCESS,

@@ -15,8 +15,7 @@ from agent_memory.cli.options import MemoryId, MemoryIds, NewCategory, Offered, 
 from agent_memory.cli.running import Run, command, exit_code
 from agent_memory.cli.text import brief, describe_end, minute
 from agent_memory.errors import AgentMemoryError, ValidationError
-from agent_memory.memory.short_texts import shorten_line
-from agent_memory.memory.views import promotion, similar_view, trace
+from agent_memory.memory.views import promotion, shorten_line, similar_view, trace
 from agent_memory.memory.views import suspects as views_of
 from agent_memory.models import Memory, offered_fields, to_text
 

@@ -12,16 +12,16 @@ from agent_memory.files.atomic import make_private_folder, replace_file, transla
 from agent_memory.files.layout import agents_under, folder_of
 from agent_memory.files.names import CONSENT
 from agent_memory.files.project_root import find_project_root
-from agent_memory.memory.consent_modes import NARROWER
-from agent_memory.memory.consent_sources import (
+from agent_memory.memory.consent import (
+    NARROWER,
     ConsentFiles,
+    ConsentState,
     find_misplaced,
     find_own_folders,
     read_module_rules,
     read_overrides,
     read_settings,
 )
-from agent_memory.memory.consent_state import ConsentState
 from agent_memory.models.identifiers import DEFAULT_AGENT
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from rich.text import Text
 
 from agent_memory.cli.text import minute, one_line, plain, to_json
 from agent_memory.files.wording import counted, human
-from agent_memory.memory.short_texts import shown_links, title_of
-from agent_memory.memory.views import describe_day, describe_said_day
+from agent_memory.memory.views import describe_day, describe_said_day, shown_links, title_of
 from agent_memory.models import HitOrigin, LinkedRecord, is_told, offered_values, utc_now
 
 if TYPE_CHECKING:

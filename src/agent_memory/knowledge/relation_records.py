@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.memory.trust import lowest
 from agent_memory.models import OBJECT, RELATION, SUBJECT, derived_id, to_text
-from agent_memory.models.digest_statements import FROM
+from agent_memory.models.memory import FROM
 from agent_memory.store.cleaning import make_record, with_fields
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from pydantic import (
 
 from agent_memory.knowledge.llm.grounding import place_of
 from agent_memory.language.sentences import find_sentences
-from agent_memory.models.entities import MAX_NAME_CHARS
-from agent_memory.models.knowledge import Name
+from agent_memory.models.knowledge import MAX_NAME_CHARS, Name
 from agent_memory.models.text import flatten
 from agent_memory.models.validation import describe
 

@@ -16,9 +16,8 @@ from agent_memory.knowledge.facade.shapes import is_local
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.language.excerpts import excerpt
 from agent_memory.language.words import query_terms
-from agent_memory.memory.overview import NAME_CHARS
-from agent_memory.memory.search_sources import SearchSource, build_hit
-from agent_memory.memory.short_texts import shorten_line
+from agent_memory.memory.search_sources import NAME_CHARS, SearchSource, build_hit
+from agent_memory.memory.views import shorten_line
 from agent_memory.models import (
     ENTITY,
     EPISODE,
@@ -36,7 +35,7 @@ from agent_memory.models import (
     visible,
 )
 from agent_memory.models.clock import get_saying_metadata
-from agent_memory.models.digest_statements import SECTION
+from agent_memory.models.memory import SECTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

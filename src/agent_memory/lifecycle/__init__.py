@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agent_memory.compat.memory_store.store import MemoryStore
     from agent_memory.compat.memory_store.world import MemoryStoreWorldModelIntegration, WorldModel
     from agent_memory.memory.briefing import Briefer, SessionBriefing
-    from agent_memory.memory.briefing_result import Briefing
+    from agent_memory.memory.results import Briefing
 
 __all__ = [
     "ArchivalConfig",

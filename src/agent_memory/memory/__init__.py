@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
-    from agent_memory.memory.audit import AuditLog
     from agent_memory.memory.caller import NOBODY, Caller
     from agent_memory.memory.client import Memory, MemorySync
-    from agent_memory.memory.events import EVENTS, EventSpec
-    from agent_memory.memory.forget_candidates import ForgetCandidate, ForgetCandidates, Preview
+    from agent_memory.memory.deletion import ForgetCandidate, ForgetCandidates, Preview
+    from agent_memory.memory.events import EVENTS, AuditLog, EventSpec
     from agent_memory.memory.results import (
         CaptureOutcome,
         Forgotten,

@@ -15,10 +15,9 @@ from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
 from agent_memory.language.budget import estimate_tokens
 from agent_memory.language.delimiters import fence
-from agent_memory.memory.briefing_choice import choose
-from agent_memory.memory.briefing_hits import Readable, Source, bearing_on
-from agent_memory.memory.briefing_result import Briefing
+from agent_memory.memory.briefing_passages import Readable, Source, bearing_on, choose
 from agent_memory.memory.caller import NOBODY
+from agent_memory.memory.results import Briefing
 from agent_memory.memory.views import describe_day, describe_said_day
 from agent_memory.models import (
     EPISODE,
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import datetime
 
-    from agent_memory.memory.briefing_choice import Chosen, Passage
+    from agent_memory.memory.briefing_passages import Chosen, Passage
     from agent_memory.memory.caller import Caller
     from agent_memory.memory.results import Suspect
     from agent_memory.memory.service import MemoryService

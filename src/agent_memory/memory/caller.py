@@ -1,25 +1,32 @@
-"""Callers of the service: sessions and the memories they may name.
+"""Callers of the service: sessions, the memories they may name, and acts that wait for the user's yes.
 
-A session that is bound to a group sees the records of its group and those of none.
+A session that is bound to a group sees the records of its group and those of none. A yes is structural: a message that
+is only yes directly after exactly one shown proposal, or a line that is only yes and the proposal's id, before anything
+else in the message. Words of a request do not count.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.errors import UnknownIdError
-from agent_memory.memory.proposals import ProposalBook
+from agent_memory.language.fold import fold
 from agent_memory.models import is_memory_id, sees
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from agent_memory.memory.results import Updated
     from agent_memory.models import Memory, Trust
     from agent_memory.store.memory_storage import MemoryStorage
+
 
 Emit = Callable[[str, dict[str, Any]], Awaitable[None]]
 """Sends an event's name and payload to the listeners; must not raise."""
@@ -27,6 +34,148 @@ OnEvent = Callable[[str, "Mapping[str, Any]", "Memory | None"], None]
 """Takes an event's name and payload, and the memory it is about as it is now; must not raise."""
 Report = Callable[..., Awaitable[None]]
 """`Monitor.report`: takes an event's name, the caller and the fields."""
+MAX_FORGOTTEN: Final = 3
+"""Memories that a model forgets in one turn without the user's yes."""
+MAX_PINNED: Final = 10
+"""Memories that a model pins in one turn without the user's yes."""
+_MAX_OPEN: Final = 50
+_MAX_REPLACED: Final = 500
+_MAX_AGE: Final = 30 * 86_400
+"""Seconds for which a proposal waits."""
+_MAX_ANSWER_CHARS: Final = 40
+_WORD: Final = re.compile(r"[^\W_]+")
+_QUOTE: Final = re.compile('[>`"“”„«»「」]')
+"""Marks of quoted text; an answer of the user's own has none."""
+_YES: Final = frozenset(
+    {"yes", "y", "yep", "yeah", "ok", "okay", "sure", "agreed", "confirm", "confirmed", "ja", "oui", "si", "sí", "sì"}
+    | {"sim", "tak", "да", "はい", "是", "是的", "好", "好的", "네", "예"}
+)
+_NO: Final = frozenset(
+    {"no", "n", "nope", "cancel", "nein", "non", "não", "nee", "nie", "нет", "いいえ", "不", "不是", "아니요"}
+)
+_POLITE: Final = frozenset({"please", "thanks", "bitte", "danke", "merci", "gracias", "grazie"})
+_AGREES: Final = frozenset({"do", "now"}) | _YES | _POLITE
+"""Words next to the id of a proposal that make a yes."""
+_PLAIN: Final = re.compile(r"[\w\s,.!、。]*")
+_COMMAND: Final = re.compile(
+    r"(?:(?:ok|okay|yes|please),? )*(?P<verb>[a-z]+) (?P<id>mem-[0-9a-f]+)(?: for good)?(?:,? please)?[.!]*",
+    re.IGNORECASE,
+)
+"""A sentence that is only a command with the ID of a memory."""
+
+
+def proposal_id(*parts: object) -> str:
+    """Return the id of a proposal, the same for the same act."""
+    return hashlib.sha256(repr(parts).encode("utf-8", "replace")).hexdigest()[:12]
+
+
+class ProposalBook:
+    """The proposals of one conversation.
+
+    Args:
+        owner: Session that the user talks to; a plain yes answers no proposal of another one.
+
+    Attributes:
+        on_change: Called when `waiting` or `replaced_ids` has changed.
+    """
+
+    def __init__(self, owner: str = "") -> None:
+        self._owner = owner
+        self.on_change: Callable[[], None] = lambda: None
+        self._open: dict[str, float] = {}
+        self._shown: set[str] = set()
+        self._agreed: frozenset[str] = frozenset()
+        self._forgotten: set[str] = set()
+        self._pinned: set[str] = set()
+        self._replaced: dict[str, None] = {}
+
+    @property
+    def waiting(self) -> dict[str, float]:
+        """Time when each open proposal was shown, in seconds since 1970."""
+        return dict(self._open)
+
+    @property
+    def replaced_ids(self) -> tuple[str, ...]:
+        """IDs of memories that a model replaced in this conversation."""
+        return tuple(self._replaced)
+
+    def restore(self, proposals: Mapping[str, float], replaced: Iterable[str]) -> None:
+        """Take over what an earlier process of the session kept.
+
+        A proposal counts for 30 days, and needs its ID in the answer.
+        """
+        since = time.time() - _MAX_AGE
+        self._open = {proposal: shown for proposal, shown in proposals.items() if shown >= since} | self._open
+        self._replaced = dict.fromkeys(replaced) | self._replaced
+
+    def add(self, proposal: str, session_id: str) -> str:
+        """Note that a proposal was shown in this turn; return its id.
+
+        Args:
+            proposal: Id from `proposal_id`, or of a preview.
+            session_id: Session whose tool showed it.
+        """
+        self._open.pop(proposal, None)
+        self._open[proposal] = time.time()
+        while len(self._open) > _MAX_OPEN:
+            del self._open[next(iter(self._open))]
+        if session_id == self._owner:
+            self._shown.add(proposal)
+        self.on_change()
+        return proposal
+
+    def is_agreed(self, proposal: str) -> bool:
+        """Return True if the user's last message agrees to the proposal."""
+        return proposal in self._agreed
+
+    def close(self, proposal: str) -> None:
+        """Close a proposal that was carried out; its yes counts once."""
+        self._open.pop(proposal, None)
+        self._agreed -= {proposal}
+        self.on_change()
+
+    def note_replaced(self, memory_id: str) -> None:
+        """Note that a model replaced a memory in this conversation."""
+        self._replaced[memory_id] = None
+        while len(self._replaced) > _MAX_REPLACED:
+            del self._replaced[next(iter(self._replaced))]
+        self.on_change()
+
+    def reserve_forgetting(self, memory_ids: Collection[str], related: Collection[str] = ()) -> bool:
+        """Count memories to forget in this turn; return False above the limit.
+
+        Args:
+            memory_ids: IDs of all memories of one call; too many are not counted.
+            related: IDs of memories that go with them; those that a model replaced in this conversation count.
+        """
+        counted = self._forgotten.union(memory_ids, self._replaced.keys() & related)
+        if len(counted) > MAX_FORGOTTEN:
+            return False
+        self._forgotten = counted
+        return True
+
+    def reserve_pin(self, memory_id: str) -> bool:
+        """Count a memory to pin; return False above the limit."""
+        if len(self._pinned) < MAX_PINNED:
+            self._pinned.add(memory_id)
+        return memory_id in self._pinned
+
+    def begin_turn(self, prompt: str) -> None:
+        """Take the user's message as the answer to what was shown.
+
+        Args:
+            prompt: The whole message, as the user typed it.
+        """
+        shown, self._shown = self._shown, set()
+        self._pinned = set()
+        self._forgotten = set()
+        self._agreed = frozenset(_find_agreed(prompt, self._open))
+        answer = _plain_answer(prompt)
+        if answer == "yes" and len(shown) == 1:
+            self._agreed |= shown
+        elif answer == "no":
+            for proposal in shown:
+                self.close(proposal)
 
 
 async def drop_event(event: str, data: dict[str, Any]) -> None:
@@ -147,3 +296,55 @@ async def check_referred(storage: MemoryStorage, caller: Caller, values: object,
 
 def _get_end(link: Any) -> object:
     return link.get("id") if isinstance(link, Mapping) else getattr(link, "id", None)
+
+
+def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
+    """Return True if a user's sentence is only a command ("forget mem-…").
+
+    It is in the first line of the message, or in a later one if all before it are commands: what follows other words
+    may be pasted.
+
+    Args:
+        prompt: The user's message.
+        verbs: Words of the command, separated by `|`.
+        memory_id: Memory that it names.
+    """
+    if memory_id not in prompt.lower():
+        return False
+    from agent_memory.capture.spoken import own_sentences  # its patterns are for those who hear a user
+
+    for line in filter(str.strip, prompt.splitlines()):
+        commands = [_COMMAND.fullmatch(sentence.strip()) for sentence in own_sentences(line)]
+        for command in filter(None, commands):
+            if command["id"].lower() == memory_id and re.fullmatch(verbs, command["verb"], re.IGNORECASE):
+                return True
+        if not commands or None in commands:
+            return False
+    return False
+
+
+def _plain_answer(prompt: str) -> str | None:
+    """Return "yes" or "no" if a message says nothing else."""
+    words = set(_WORD.findall(prompt.lower())) if len(prompt) <= _MAX_ANSWER_CHARS else set()
+    if "?" in prompt or _QUOTE.search(prompt) or not words - _POLITE:
+        return None
+    return "yes" if words <= _YES | _POLITE else "no" if words <= _NO | _POLITE else None
+
+
+def _find_agreed(prompt: str, proposals: Collection[str]) -> set[str]:
+    """Return the proposals that a message agrees to by their IDs.
+
+    The message begins with lines that are nothing but a yes and IDs; or it is nothing but IDs. A line that says more
+    may report, ask or deny.
+    """
+    lines = list(filter(str.strip, prompt.splitlines()))
+    answer_words = _AGREES.union(proposals)
+    answers = list(takewhile(lambda words: words and words <= answer_words, map(_read_answer_words, lines)))
+    is_whole = len(answers) == len(lines)
+    return {word for words in answers if is_whole or words & _AGREES for word in words if word in proposals}
+
+
+def _read_answer_words(line: str) -> set[str]:
+    """Return the words of a line; empty if it has other characters."""
+    plain = fold(line)
+    return set(_WORD.findall(plain)) if _PLAIN.fullmatch(plain) else set()

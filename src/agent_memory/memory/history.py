@@ -12,9 +12,9 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.memory.audit import latest_audit, read_audit
 from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.conflict_review import list_decisions
+from agent_memory.memory.events import latest_audit, read_audit
 from agent_memory.models import ACCESS, IDENTITY, Memory, is_told, to_text
 from agent_memory.store.past import Taken
 

@@ -23,8 +23,7 @@ from agent_memory.language.similarity import is_near_duplicate
 from agent_memory.language.words import index_terms, query_terms
 from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.drafts import get_observed_fields
-from agent_memory.memory.inbox_records import CANDIDATE, Candidate
-from agent_memory.models import may_stand_for, to_text, utc_now
+from agent_memory.models import CANDIDATE, Candidate, may_stand_for, to_text, utc_now
 from agent_memory.redaction import quoted
 from agent_memory.store.cleaning import redact_record
 from agent_memory.store.files import Files

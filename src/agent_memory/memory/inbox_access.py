@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import StorageError, UnknownIdError
 from agent_memory.files.layout import folder_of
-from agent_memory.memory.inbox_records import CANDIDATE
-from agent_memory.models import utc_now
+from agent_memory.models import CANDIDATE, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection
@@ -18,6 +17,10 @@ if TYPE_CHECKING:
     from agent_memory.memory.service import MemoryService
     from agent_memory.models import Clock, Memory
     from agent_memory.settings import ServiceSettings
+
+
+INBOX: Final = "inbox"
+"""Name of the watcher of a service that takes out of the inbox what is forgotten."""
 
 
 def inbox_exists(agent_id: str, settings: ServiceSettings) -> bool:
@@ -56,10 +59,6 @@ async def count_waiting(service: MemoryService) -> int:
             async with opened_inbox(service) as inbox:
                 return len(await inbox.waiting())
     return 0
-
-
-INBOX: Final = "inbox"
-"""Name of the watcher of a service that takes out of the inbox what is forgotten."""
 
 
 def keep_inbox(service: MemoryService) -> MemoryService:

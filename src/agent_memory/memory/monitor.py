@@ -13,25 +13,27 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.errors import AgentMemoryError, StorageError
 from agent_memory.logs import get_logger
-from agent_memory.memory.background import Background
 from agent_memory.memory.events import EVENTS, payload
 from agent_memory.models import to_text
 from agent_memory.registry import load_handler
 from agent_memory.store.trouble import Trouble
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
     from datetime import datetime
     from enum import IntEnum
 
-    from agent_memory.memory.audit import AuditLog
     from agent_memory.memory.backend_migration import Migration
     from agent_memory.memory.caller import Caller
+    from agent_memory.memory.events import AuditLog
     from agent_memory.models import Clock, Memory, SearchResults
     from agent_memory.settings import ServiceSettings
     from agent_memory.store.memory_storage import MemoryStorage
 
-log = get_logger(__name__)
+    Begin = Callable[[], Coroutine[Any, Any, object]]
 
+
+log = get_logger(__name__)
 _CHECK_INTERVAL: Final = timedelta(minutes=10)
 """Checks take some milliseconds, and a disk does not fill faster."""
 _MAX_DURATIONS: Final = 200
@@ -40,10 +42,11 @@ _MIN_DURATIONS: Final = 20
 _LEVELS: Final = frozenset({1, 2})
 """Levels of a check that are alerts: a warning, or critical."""
 _MIGRATION: Final = "agent_memory.memory.backend_migration:Migration"
-
 Watcher = Callable[[Collection[str], "Caller"], Awaitable[object]]
 """Removes memories from other files; gets the IDs of forgotten or reworded ones, and the session."""
 Checks = Callable[["Caller"], Awaitable[Sequence["HealthCheck"]]]
+_FIRST_ANSWER: Final = 0.25
+"""Seconds within which a session is shown its scratchpad; reading everything would take the processor from it."""
 
 
 class HealthCheck(Protocol):
@@ -330,3 +333,52 @@ def _view(check: HealthCheck) -> dict[str, str]:
     return {
         "check": check.code, "level": check.level.name.lower(), "message": check.sentence, "advice": check.advice,
     }  # fmt: skip
+
+
+class Background:
+    """Tasks of one service, of any number of event loops."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._waiting: set[asyncio.TimerHandle] = set()  # one for each session that shares the service
+
+    def after_first_answer(self, begin: Begin) -> None:
+        """Run work soon after a session has seen its scratchpad."""
+
+        def begin_now() -> None:
+            self._waiting.discard(handle)
+            self.run(begin())
+
+        handle = asyncio.get_running_loop().call_later(_FIRST_ANSWER, begin_now)
+        self._waiting.add(handle)
+
+    def give_up(self) -> None:
+        """Leave what has not begun."""
+        for handle in self._waiting:
+            handle.cancel()
+        self._waiting.clear()
+
+    def run(self, work: Coroutine[Any, Any, object]) -> None:
+        """Run work after the answer; log its failure."""
+        task = asyncio.get_running_loop().create_task(_guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # a loop may end before its first step
+
+    async def settle(self) -> None:
+        """Wait for the work in this loop.
+
+        Tasks of another loop belong to the process that this one was forked from, or ended with their loop.
+        """
+        loop = asyncio.get_running_loop()
+        while mine := {task for task in self._tasks if task.get_loop() is loop}:
+            await asyncio.gather(*mine, return_exceptions=True)
+            # Their callbacks may not have run: since Python 3.12 waiting for what is done does not yield.
+            self._tasks -= mine
+
+
+async def _guarded(work: Coroutine[Any, Any, object]) -> None:
+    try:
+        await work
+    except AgentMemoryError as error:
+        log.warning("background_work_failed", code=error.code, error=error.message)

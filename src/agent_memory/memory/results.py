@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
-    from agent_memory.models import Match, Memory, Surroundings, Trace
+    from agent_memory.models import Episode, Match, Memory, Surroundings, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,3 +285,20 @@ def answer_of(memory: Memory, around: Surroundings) -> SearchResults:
         memory=memory, relevance_score=1, match_type="keyword", match="strong", answer_confidence=1, surroundings=around
     )
     return SearchResults([hit], total_found=1, match="strong", answer_confidence=1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """Text for a model, with its sources.
+
+    Attributes:
+        text: Text in a fence; empty for none.
+        tokens: Estimated tokens, at least the real number.
+        memories: Memories in the text; it is void once one of them is forgotten.
+        turns: Turns of conversations in the text; as for memories.
+    """
+
+    text: str = ""
+    tokens: int = 0
+    memories: tuple[Memory, ...] = ()
+    turns: tuple[Episode, ...] = ()

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from agent_memory.memory.caller import Caller, MemoryWrites
     from agent_memory.memory.monitor import Monitor
+    from agent_memory.memory.scratchpad_file import FolderLook, PadFile, Save
     from agent_memory.memory.scratchpad_manager import ScratchpadManager
-    from agent_memory.memory.scratchpad_saves import FolderLook, PadFile, Save
     from agent_memory.memory.trust import TrustGate
     from agent_memory.models import Clock, Memory, Scratchpad
 

@@ -10,17 +10,38 @@ import base64
 import binascii
 import contextlib
 import hashlib
+import os
 import re
+import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from agent_memory.errors import ValidationError
+from agent_memory.encryption import is_encrypted, key_for
+from agent_memory.errors import BusyError, ValidationError
+from agent_memory.files.aside import set_aside
+from agent_memory.files.atomic import (
+    make_private_folder,
+    replace_file,
+    signature,
+    translated,
+)
+from agent_memory.files.concerns import Concern
+from agent_memory.files.entries import kind_of, names_of, read_regular, size_of
+from agent_memory.files.exchange import put_in_place
+from agent_memory.files.names import STAMP, aside_path, moment_of, sort_of
+from agent_memory.files.settled import read_settled
+from agent_memory.files.wording import counted
 from agent_memory.models import is_memory_id, to_text, visible
+from agent_memory.redaction import Redactor, SecretRedactor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
+    from pathlib import Path
 
-    from agent_memory.models import Memory
+    from agent_memory.models import Clock, Memory
+
 
 # Dumped entries never begin a line with '#', so the last such line is ours, wherever a person wrote on. Files of
 # earlier versions have the entries in the same line.
@@ -40,6 +61,12 @@ _HEADER: Final = """\
 # You may edit it: change a text, add an entry (only "content" is needed), or take an entry out. An entry taken out
 # leaves the scratchpad but is not forgotten. Changes are taken over when the agent next looks here.
 """
+MAX_BYTES: Final = 4 * 1024 * 1024
+"""Size of a file that is read. A hundred of the longest entries take a quarter of it."""
+KEPT: Final = timedelta(days=30)
+"""Time for which a copy of refused edits stays, equal to that of deleted memories in the journal."""
+_REDACTED_AT_ONCE: Final = 20_000
+"""Characters; shorter entries are not split."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,3 +239,299 @@ def _hash_item(item: dict[str, Any]) -> str:
 
 def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """A file that a person saved.
+
+    Attributes:
+        path: Path of the file.
+        content: Content of the file.
+        changed_at: Time of the save, in seconds since 1970.
+        edits: Edits since the rendering.
+        problem: Why it is not a scratchpad, or None.
+    """
+
+    path: Path
+    content: bytes
+    changed_at: float
+    edits: PadEdits
+    problem: ValidationError | None = None
+
+    @property
+    def has_edits(self) -> bool:
+        """True if there are edits to apply or to refuse."""
+        return self.problem is not None or bool(self.edits)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderLook:
+    """Saves to apply, oldest first, and the content of the file."""
+
+    saves: tuple[Save, ...] = ()
+    content: bytes | None = None
+
+
+class PadFile:
+    """scratchpad.yaml of one agent.
+
+    Args:
+        path: Path of the file.
+        clock: Source of the present, for the names of copies.
+        redactor: Removes secrets from copies of refused edits; the built-in one if omitted.
+        patience: Seconds to wait for a program that is writing the file.
+
+    Attributes:
+        rendered: Signature of the file as this object rendered it last; None before.
+    """
+
+    def __init__(self, path: Path, clock: Clock, redactor: Redactor | None = None, *, patience: float = 0.5) -> None:
+        self.path = path
+        self._clock = clock
+        self._redactor = redactor or SecretRedactor()
+        self._patience = patience
+        self.rendered: tuple[int, int, int] | None = None
+
+    def look(self, *, patience: float | None = None, remove: bool = False) -> FolderLook:
+        """Return saves with edits that were not applied.
+
+        Args:
+            patience: Seconds to wait for a program that is writing; that of the object if omitted.
+            remove: True to delete replaced files without edits. The caller must hold the lock: a new rendering has such
+                a name, too.
+
+        Raises:
+            BusyError: A program is writing the file at this moment.
+            StorageError: The file is there but cannot be read.
+        """
+        saves: list[Save] = []
+        with translated(self.path, "read"):
+            for old in self._list_replaced():
+                # Another process is faster, or one still writes.
+                with contextlib.suppress(FileNotFoundError, BusyError):
+                    save = self._read(old, patience)
+                    if save.has_edits:
+                        saves.append(save)
+                    elif remove:
+                        old.unlink()
+            try:
+                current = self._read(self.path, patience)
+            except FileNotFoundError:
+                return FolderLook(tuple(saves))
+        return FolderLook((*saves, current) if current.has_edits else tuple(saves), current.content)
+
+    def replace(self, text: str, absorbed: bytes | None) -> bool:
+        """Replace known content with a new text.
+
+        Args:
+            text: New text of the file.
+            absorbed: Content whose edits were applied; None if there is no file.
+
+        Returns:
+            False if the file had other content: apply its edits, and render again.
+
+        Raises:
+            StorageError: It could not be written; the old file is in its place.
+        """
+        if is_encrypted(self.path.parent):  # plain text is not written
+            if absorbed is not None:
+                self.withdraw(absorbed)
+            return True
+        content = text.encode()
+        make_private_folder(self.path.parent)
+        with translated(self.path, "write"):
+            before = signature(self.path)
+            try:
+                current, _ = self._read_settled(self.path)
+            except FileNotFoundError:
+                current = None
+            if current == content:
+                self.rendered = before
+                return True
+            if current != absorbed:
+                return False
+            new = self._choose_free_path()
+            replace_file(new, content, durable=False)
+            rendered = signature(new)  # taken before others can write to the file
+            try:
+                put_in_place(new, self.path, self._choose_free_path)
+            except BaseException:
+                new.unlink(missing_ok=True)
+                raise
+            if not self._delete_replaced(absorbed):
+                return False
+            self.rendered = rendered
+            return True
+
+    def _delete_replaced(self, absorbed: bytes | None) -> bool:
+        """Delete replaced files with known content; return False if others remain."""
+        is_all_known = True
+        for old in self._list_replaced():
+            try:
+                known = self._read_settled(old)[0] == absorbed
+            except FileNotFoundError:
+                continue
+            except BusyError:
+                known = False
+            if known:
+                old.unlink(missing_ok=True)
+            is_all_known = is_all_known and known
+        return is_all_known
+
+    def withdraw(self, absorbed: bytes) -> None:
+        """Remove a file with applied edits that could not be rendered again, as on a full disk.
+
+        Its edits would be applied twice, and restore what is forgotten in between. A save at this moment gets a hidden
+        name, for the next look.
+
+        Raises:
+            StorageError: It is still in its place.
+        """
+        with translated(self.path, "remove"), contextlib.suppress(FileNotFoundError):
+            if self._read_settled(self.path)[0] == absorbed:
+                self.path.rename(self._choose_free_path())
+                self._delete_replaced(absorbed)
+
+    def discard(self, save: Save) -> None:
+        """Delete a replaced file whose edits were applied; the file itself stays."""
+        if save.path != self.path:
+            with translated(save.path, "remove"):
+                save.path.unlink(missing_ok=True)
+
+    def take_out(self) -> Save:
+        """Move the file to a hidden name; return it.
+
+        Raises:
+            StorageError: There is no file, or it cannot be moved.
+        """
+        old = self._choose_free_path()
+        with translated(self.path, "set aside"):
+            self.path.rename(old)
+            return self._read(old)
+
+    def keep_aside(self, content: bytes) -> str:
+        """Write a synced copy of refused edits without secrets; return its name.
+
+        Raises:
+            StorageError: It could not be written.
+        """
+        kept = self._remove_secrets(content.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        aside, key = aside_path(self.path, "broken", f"{self._clock():{STAMP}}"), key_for(self.path.parent)
+        with translated(self.path, "set aside"):
+            return set_aside(self.path, aside, kept if key is None else key.encrypted(aside.name, kept)).name
+
+    def remove_expired(self) -> None:
+        """Delete copies older than 30 days, as their words may be forgotten."""
+        now = self._clock()
+        with contextlib.suppress(OSError):  # the next call tries again
+            for name in names_of(self.path.parent, "broken_pad"):
+                if (moment := moment_of(name)) and moment < now - KEPT:
+                    self.path.with_name(name).unlink()
+
+    def _read(self, path: Path, patience: float | None = None) -> Save:
+        content, changed_at = self._read_settled(path, patience)
+        text = content.decode("utf-8", "surrogateescape")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Windows and old Macs end lines
+        try:
+            return Save(path, content, changed_at, read_edits(text))
+        except ValidationError as error:
+            return Save(path, content, changed_at, PadEdits(), error)
+
+    def _read_settled(self, path: Path, patience: float | None = None) -> tuple[bytes, float]:
+        """Return the content and modification time of a file.
+
+        Raises:
+            BusyError: A program has it open for writing all the time.
+            StorageError: It is too large.
+        """
+        return read_settled(path, self._patience if patience is None else patience, MAX_BYTES)
+
+    def _list_replaced(self) -> list[Path]:
+        """Return the replaced files, oldest first."""
+        replaced = []
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.path.parent) as entries:
+            for entry in entries:
+                if sort_of(entry.name) == "taken_out":
+                    with contextlib.suppress(FileNotFoundError):
+                        replaced.append((entry.stat(follow_symlinks=False).st_mtime_ns, entry.name))
+        return [self.path.with_name(name) for _, name in sorted(replaced)]
+
+    def _choose_free_path(self) -> Path:
+        return self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.old")
+
+    def _remove_secrets(self, text: str) -> str:
+        return "".join(self._redactor.redact(part).text for part in _split_parts(text))
+
+
+def of_kept(path: Path, now: datetime) -> Iterator[Concern]:
+    """Yield concerns about copies of refused edits."""
+    sizes = {name: size_of(path.with_name(name)) for name in names_of(path.parent, "broken_pad")}
+    recent = [name for name in sizes if (moment := moment_of(name)) and now - moment < KEPT]
+    if recent:
+        yield Concern(
+            "scratchpad_kept",
+            f"An edit of scratchpad.yaml could not be taken over; it is kept as {recent[-1]}.",
+            "Look whether anything in it is worth storing; then delete it.",
+            sum(map(sizes.__getitem__, recent)),
+            tuple(recent[-3:]),
+        )
+    if older := [name for name in sizes if name not in recent]:
+        yield Concern(
+            "scratchpad_aside",
+            f"{counted(len(older), 'scratchpad')} kept aside, because something a person wrote there was refused.",
+            "Look whether anything in them is worth storing; then delete them.",
+            sum(map(sizes.__getitem__, older)),
+            tuple(older[:3]),
+        )
+
+
+def _split_parts(text: str) -> Iterator[str]:
+    """Yield parts of a text for redaction; the whole takes far longer."""
+    part = ""
+    for entry in _ENTRY.split(text):
+        if part and len(part) + len(entry) > _REDACTED_AT_ONCE:
+            yield part
+            part = ""
+        part += entry
+    yield part
+
+
+@dataclass(frozen=True, slots=True)
+class PadFacts:
+    """State of scratchpad.yaml.
+
+    Attributes:
+        state: `broken`: unreadable; `edited`: has edits that were not applied yet.
+        entries: Number of entries in the file.
+        problem: Why it cannot be read.
+    """
+
+    state: Literal["missing", "broken", "edited", "stale", "current"]
+    entries: int = 0
+    problem: str = ""
+
+
+def inspect_pad(path: Path, size: int, rendered: Callable[[int], str], *, is_empty: bool) -> PadFacts:
+    """Compare a scratchpad file with what it should show; takes no lock.
+
+    Args:
+        path: Path of the file.
+        size: Maximum number of entries.
+        rendered: Returns the right text of the file for a number of entries.
+        is_empty: True if there is no memory, so that no entry is right.
+    """
+    if kind_of(path, follow=True) == "missing":
+        return PadFacts("missing")
+    try:
+        text = read_regular(path).decode("utf-8", "surrogateescape")
+        if read_edits(text):
+            return PadFacts("edited")
+    except ValidationError as error:
+        return PadFacts("broken", problem=error.message)
+    except OSError as error:
+        return PadFacts("broken", problem=f"{path.name} cannot be read: {error}.")
+    shown = len(parse_entries(text))
+    # A session may have other limits than ours: a full pad is compared with as many entries as it has.
+    is_current = text in {rendered(size), rendered(max(1, shown))} or (not shown and is_empty)
+    return PadFacts("current" if is_current else "stale", shown)

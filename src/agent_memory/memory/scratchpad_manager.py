@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import threading
+import time
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import BusyError, StorageError, UnknownIdError, ValidationError
+from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import folder_of
-from agent_memory.memory.render_lock import RenderLock
-from agent_memory.memory.scratchpad_file import RenderedEntry, render_file
-from agent_memory.memory.scratchpad_render import render
-from agent_memory.memory.scratchpad_saves import PadFile
-from agent_memory.memory.selection import Selection
+from agent_memory.memory.scratchpad_entries import Selection, render
+from agent_memory.memory.scratchpad_file import PadFile, RenderedEntry, render_file
 from agent_memory.models import Clock, Scratchpad, utc_now
 from agent_memory.redaction import Redactor, quoted
 from agent_memory.settings import DEFAULT_ROOT, DEFAULT_TOKEN_BUDGET, ScratchpadSettings
 from agent_memory.store.backend_detection import detect_storage
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from agent_memory.models import Memory
@@ -25,8 +28,7 @@ if TYPE_CHECKING:
 
 MAX_ENTRIES: Final = 100
 """Entries of a scratchpad; a prompt has no room for more."""
-
-
+_BETWEEN_TRIES: Final = 0.005
 _PATIENCE: Final = 10.0
 """Seconds that a rendering waits for the lock."""
 
@@ -148,3 +150,57 @@ class ScratchpadManager:
         """Return the block for a model within `token_budget` estimated tokens."""
         pad = await self.load()
         return render(pad.entries, self.agent_id, ScratchpadSettings(token_budget=token_budget)).text
+
+
+class RenderLock:
+    """Lock of one folder's scratchpad for threads, event loops and processes.
+
+    It makes sure that an edit is applied once. Waits are bounded, because a stopped process may hold it.
+
+    Args:
+        folder: Agent folder; it is locked itself, so no lock file is left over.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._mutex = threading.Lock()
+        self._descriptor: int | None = None
+
+    @contextlib.asynccontextmanager
+    async def taken(self, patience: float) -> AsyncIterator[bool]:
+        """Hold the lock in a `with` block; yield False if it was not free in time.
+
+        Args:
+            patience: Seconds to wait.
+        """
+        deadline = time.monotonic() + patience
+        # Polling takes 20 µs and no thread: a thread could get the lock after its waiter was cancelled. Another process
+        # cannot set an event.
+        while not (is_held := self._acquire()) and time.monotonic() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(_BETWEEN_TRIES)
+        try:
+            yield is_held
+        finally:
+            if is_held:
+                self._release()
+
+    def _acquire(self) -> bool:
+        if self._pid != os.getpid():
+            self._begin()  # a forked child: its parent's lock was closed
+        if not self._mutex.acquire(blocking=False):
+            return False
+        try:
+            self._descriptor = hold_folder(self._folder)
+        except BlockingIOError:
+            self._mutex.release()
+            return False
+        return True
+
+    def _release(self) -> None:
+        if self._descriptor is not None:
+            unlock_and_close(self._descriptor)
+        self._mutex.release()

@@ -1,19 +1,43 @@
-"""`SearchSource`: searchable texts next to memories, such as pages and talk."""
+"""Searches over several kinds of hits: requests, sources next to memories, and the overview."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.models import HIT_KINDS, HitKind, HitOrigin, MemorySearchResult, SearchRequest, SearchResults
+from agent_memory.language.question_wording import is_without_topic
+from agent_memory.memory.views import shorten_line
+from agent_memory.models import (
+    HIT_KINDS,
+    PROJECT,
+    HitKind,
+    HitOrigin,
+    Listing,
+    MemorySearchResult,
+    SearchFilters,
+    SearchRequest,
+    SearchResults,
+    visible,
+)
 from agent_memory.store.memory_storage import build_result
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from agent_memory.index import Hit
     from agent_memory.memory.caller import Caller
-    from agent_memory.models import Memory
+    from agent_memory.models import Memory, RecordCounts
+    from agent_memory.store.memory_storage import MemoryStorage
+
+# An overview has at most 300 tokens.
+_PINNED, _TASKS, _NEWEST = 1, 1, 4
+_RESULTS: Final = 4
+_LINE_CHARS: Final = 30
+_CATEGORIES, _PROJECTS = 5, 2
+NAME_CHARS: Final = 24
+"""Characters of the name of a project or person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +101,69 @@ class SearchSource:
 
     async def close(self) -> None:
         """Close open files."""
+
+
+def is_overview_asked(asked: WideRequest, agent_id: str) -> bool:
+    """Return True if an unfiltered query has no topic.
+
+    The agent and its user are no topic.
+    """
+    if asked.is_listing or asked.request.filters.is_narrow or asked.kinds != HIT_KINDS:
+        return False
+    return is_without_topic(asked.request.text, (agent_id, "user"))
+
+
+async def make_overview(
+    storage: MemoryStorage, source_counts: Mapping[str, Any], asked: WideRequest
+) -> tuple[dict[str, Any], SearchResults]:
+    """Return counts, and the pinned, open and newest memories.
+
+    Args:
+        storage: Storage of the memories.
+        source_counts: Facts of other sources, by name.
+        asked: Request that has no topic.
+
+    Raises:
+        StorageError: The memories cannot be read.
+    """
+    group = asked.caller.group
+    filters = SearchFilters(group=group)
+    pinned = await storage.browse(Listing("newest", filters, pinned=True, limit=_PINNED))
+    tasks = await storage.browse(Listing("newest", SearchFilters(category="task", group=group), limit=_TASKS))
+    newest = await storage.browse(Listing("newest", filters, limit=_NEWEST))
+    tally = await storage.tally()
+    items = tally.count_items(group)
+    categories = await _count_each(storage, tally, group, "category", _CATEGORIES)
+    projects = await _count_each(storage, tally, group, PROJECT, _PROJECTS)
+    counts = {
+        "memories": newest.total,
+        "by_category": categories,
+        "by_project": {shorten_line(visible(name), NAME_CHARS): count for name, count in projects.items()},
+        "pinned": pinned.total,
+        "open_tasks": tasks.total,
+        "passages": items,
+        **source_counts,
+    }
+    memories = {memory.id: memory for memory in (*pinned.records, *tasks.records, *newest.records)}
+    results = SearchResults([_show(memory) for memory in islice(memories.values(), _RESULTS)], total_found=newest.total)
+    return {name: value for name, value in counts.items() if value or name == "memories"}, results
+
+
+async def _count_each(
+    storage: MemoryStorage, tally: RecordCounts, group: str | None, field: str, most: int
+) -> dict[str, int]:
+    """Count the current memories of the most frequent values of a field.
+
+    The tally alone has those of other groups and what was replaced, too.
+    """
+    counts = Counter[str]()
+    for value, _ in tally.by_facet.get(field, Counter[str]()).most_common(2 * most):
+        filters = SearchFilters.model_validate({field: value, "group": group})
+        counts[value] = (await storage.browse(Listing("newest", filters, limit=1))).total
+    return dict((+counts).most_common(most))
+
+
+def _show(memory: Memory) -> MemorySearchResult:
+    line = shorten_line(memory.content, _LINE_CHARS)
+    excerpt = None if line == memory.content else line
+    return MemorySearchResult(memory=memory, relevance_score=0, match_type="keyword", excerpt=excerpt)

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.errors import StorageError, UnknownIdError, ValidationError
 from agent_memory.index.match_grades import GRADED, STRONG_COSINE
-from agent_memory.memory.caller import NOBODY, check_seen, is_seen
+from agent_memory.memory.caller import NOBODY, check_seen, is_seen, proposal_id
+from agent_memory.memory.deletion import ForgetCandidates, Preview, is_mostly, list_candidates
 from agent_memory.memory.events import searched
-from agent_memory.memory.forget_candidates import ForgetCandidates, Preview, is_mostly, list_candidates
-from agent_memory.memory.overview import is_overview_asked, make_overview
-from agent_memory.memory.proposals import proposal_id
 from agent_memory.memory.results import Found, answer_of
-from agent_memory.memory.short_texts import shorten
-from agent_memory.memory.similar import find_similar
+from agent_memory.memory.search_sources import is_overview_asked, make_overview
+from agent_memory.memory.similarity import find_similar
+from agent_memory.memory.views import shorten
 from agent_memory.models import (
     CATEGORIES,
     EPISODE,

@@ -10,9 +10,9 @@ from agent_memory.errors import ValidationError
 from agent_memory.files.temporary import sweep_leftovers
 from agent_memory.journal import PurgeList
 from agent_memory.logs import get_logger, operation
-from agent_memory.memory.audit import AuditLog
 from agent_memory.memory.caller import NOBODY, Caller, check_seen
 from agent_memory.memory.earlier_names import EarlierNames
+from agent_memory.memory.events import AuditLog
 from agent_memory.memory.history import History
 from agent_memory.memory.monitor import Monitor
 from agent_memory.memory.scratchpad import AgentScratchpad, ServiceLimits

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_memory.memory.briefing_result import Briefing
-from agent_memory.memory.scratchpad_render import RenderedPad, render
+from agent_memory.memory.results import Briefing
+from agent_memory.memory.scratchpad_entries import RenderedPad, render
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

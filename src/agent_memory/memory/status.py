@@ -13,7 +13,7 @@ from agent_memory.files.concerns import of_lock, of_place
 from agent_memory.files.entries import kind_of
 from agent_memory.journal import of_purges, of_rejected
 from agent_memory.memory.results import Status
-from agent_memory.memory.scratchpad_saves import of_kept
+from agent_memory.memory.scratchpad_file import of_kept
 from agent_memory.models import PROJECT
 from agent_memory.registry import load_handler
 from agent_memory.settings import ENGINE_PAYS

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
-from agent_memory.memory.proposals import MAX_FORGOTTEN, MAX_PINNED, is_commanded, proposal_id
-from agent_memory.memory.similar import is_near
+from agent_memory.memory.caller import MAX_FORGOTTEN, MAX_PINNED, is_commanded, proposal_id
+from agent_memory.memory.similarity import is_near
 from agent_memory.models import ACCESS, IDENTITY, MEMORY, PLACE, TRUST_ORDER, Memory, is_memory_id, rests_on
 from agent_memory.store.changes import overlaid
 from agent_memory.store.cleaning import joined, redact_fields, with_fields

@@ -30,7 +30,7 @@ from agent_memory.memory.drafts import (
 )
 from agent_memory.memory.importer import Importer
 from agent_memory.memory.results import CaptureOutcome, Stored, StoredItems, Suspect, Updated, WrittenMemory
-from agent_memory.memory.similar import find_similar
+from agent_memory.memory.similarity import find_similar
 from agent_memory.memory.trust import SAID, statement_of
 from agent_memory.models import MEMORY, may_stand_for
 from agent_memory.redaction.memo import RepeatedRedactor

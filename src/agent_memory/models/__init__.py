@@ -9,7 +9,6 @@ from agent_memory.late import offer as _offer
 
 if TYPE_CHECKING:
     from agent_memory.care.archive_records import ARCHIVED, TIDY_RUN, ArchivedMemory, TidyAction, TidyEntry, TidyRun
-    from agent_memory.memory.inbox_records import CANDIDATE, Candidate
     from agent_memory.models.clock import (
         Clock,
         as_utc,
@@ -20,31 +19,6 @@ if TYPE_CHECKING:
         to_text,
         utc_now,
     )
-    from agent_memory.models.digest_statements import (
-        DIGEST,
-        PlacedItem,
-        get_statement_id,
-        is_as_stated,
-        is_untouched_statement,
-    )
-    from agent_memory.models.entities import (
-        COVERS,
-        ENTITY,
-        ENTITY_KINDS,
-        MENTIONS,
-        MERGED_INTO,
-        NAMES,
-        OBJECT,
-        RELATION,
-        SUBJECT,
-        SUMMARY,
-        Entity,
-        EntityMentions,
-        EntityType,
-        Relation,
-        Summary,
-    )
-    from agent_memory.models.history import MAX_REASON_CHARS, RecordVersion, Trace
     from agent_memory.models.identifiers import (
         check_agent_id,
         check_id,
@@ -57,29 +31,51 @@ if TYPE_CHECKING:
     )
     from agent_memory.models.kind import Kind
     from agent_memory.models.knowledge import (
+        COVERS,
+        ENTITY,
+        ENTITY_KINDS,
         EPISODE,
         MARK,
         MAX_LINE_CHARS,
         MAX_TEXT_CHARS,
+        MENTIONS,
+        MERGED_INTO,
+        NAMES,
+        OBJECT,
         PART_OF,
+        RELATION,
         RESOURCE,
+        SUBJECT,
+        SUMMARY,
         TOPIC,
+        Entity,
+        EntityMentions,
+        EntityType,
         Episode,
+        Relation,
         Resource,
         StageCheckpoint,
         StageFailure,
+        Summary,
         Topic,
     )
     from agent_memory.models.memory import (
+        CANDIDATE,
         CATEGORIES,
         CHOSEN_NAMES,
+        DIGEST,
         MAX_CONTENT_CHARS,
         MAX_PROJECT_CHARS,
         MEMORY,
         PROJECT,
+        Candidate,
         Memory,
         Observation,
+        PlacedItem,
         Scratchpad,
+        get_statement_id,
+        is_as_stated,
+        is_untouched_statement,
         may_conflict,
         of_another_project,
     )
@@ -119,7 +115,17 @@ if TYPE_CHECKING:
         offered_values,
         rests_on,
     )
-    from agent_memory.models.record_lists import ANY_STATE, Listing, ListOrder, ListPage, RecordCounts, RecordState
+    from agent_memory.models.record_lists import (
+        ANY_STATE,
+        MAX_REASON_CHARS,
+        Listing,
+        ListOrder,
+        ListPage,
+        RecordCounts,
+        RecordState,
+        RecordVersion,
+        Trace,
+    )
     from agent_memory.models.search import (
         EVERYTHING,
         HIT_KINDS,

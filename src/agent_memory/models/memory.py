@@ -1,13 +1,13 @@
-"""Memories, observations that may become memories, and the scratchpad."""
+"""Memories, candidates and observations that may become memories, statements, and the scratchpad."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from agent_memory.models.clock import UtcDatetime
-from agent_memory.models.identifiers import new_memory_id
+from agent_memory.models.identifiers import derived_id, new_id, new_memory_id
 from agent_memory.models.kind import Kind
 from agent_memory.models.record import (
     GROUP,
@@ -21,12 +21,14 @@ from agent_memory.models.record import (
     may_stand_for,
     offered_values,
 )
-from agent_memory.models.text import check_content, check_text, flatten
+from agent_memory.models.text import check_content, check_text, flatten, get_duplicate_key
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from datetime import datetime, timedelta
 
     from agent_memory.models.record import Facet
+
 
 MAX_CONTENT_CHARS: Final = 10_000
 MAX_PROJECT_CHARS: Final = 100
@@ -46,9 +48,19 @@ CATEGORIES: Final = (
     "insight",
 )
 """Built-in categories: closed in the tools' schema, open in the journal."""
-
 MemoryId = Annotated[str, IdOf("mem")]
+CandidateId = Annotated[str, IdOf("cnd")]
 Category = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+DIGEST: Final = "digest"
+"""`source.detail` of a statement that a session's agent made of a passage."""
+PASSAGE: Final = "passage"
+"""`source.detail` of a passage, and key of the metadata of a statement that has the ID of its passage."""
+SECTION: Final = "section"
+"""Key of the metadata of a statement that has the heading path of its passage."""
+FROM: Final = "from"
+"""Link of an item to its document or turn."""
+ALSO: Final = "also_at"
+"""Key of the metadata that has the places of an item in further sources, by their IDs."""
 
 
 def of_another_project(memory: Record, project: str) -> bool:
@@ -118,6 +130,59 @@ MEMORY: Final = Kind(
 )
 
 
+class Candidate(Memory):
+    """Memory that waits for a yes; no search finds it and no model sees it.
+
+    Attributes:
+        via: Source of the candidate: capture, or the model by a tool.
+        rule: Rule of capture that found it.
+        replaces: Memory that it would supersede.
+        is_note: True for a waiting note, captured without a cue; False if the mode `ask` requires a yes.
+        waits_since: Moment of a restore, from which its waiting time is counted.
+    """
+
+    id: CandidateId = Field(default_factory=lambda: new_id("cnd-"))
+    supersedes: CandidateId | None = None
+    via: Literal["capture", "tool"] = "capture"
+    rule: str = Field(default="", max_length=100)
+    replaces: MemoryId | None = None
+    is_note: bool = False
+    waits_since: UtcDatetime | None = None
+
+    @classmethod
+    def of(cls, memory: Memory, **fields: object) -> Candidate:
+        """Return a memory as a candidate with a new ID."""
+        values = memory.model_dump(exclude={"id", "supersedes"})
+        return cls.model_validate({**values, "replaces": memory.supersedes, **fields})
+
+    def wanted(self) -> dict[str, Any]:
+        """Return the fields of the memory to be, without ID and time of storing."""
+        excluded = {*_INBOX_FIELDS, "id", "agent_id", "timestamp", "supersedes"}
+        values = self.model_dump(exclude=excluded, exclude_defaults=True)
+        if self.observed_at is None:
+            values["observed_at"] = self.timestamp
+        return values | ({} if self.replaces is None else {"supersedes": self.replaces})
+
+    def is_over(self, now: datetime, waiting_time: timedelta) -> bool:
+        """Return True if its text expired, or it waited too long for a yes."""
+        return self.is_expired(now) or (not self.is_note and self._has_waited(now, waiting_time))
+
+    def is_archived(self, now: datetime, waiting_time: timedelta) -> bool:
+        """Return True for a note that waited its full time."""
+        return self.is_note and self._has_waited(now, waiting_time)
+
+    def _has_waited(self, now: datetime, waiting_time: timedelta) -> bool:
+        return (self.waits_since or self.timestamp) + waiting_time <= now
+
+
+_INBOX_FIELDS: Final = set(Candidate.model_fields) - set(Memory.model_fields)
+
+
+CANDIDATE: Final = Kind(
+    name="candidate", model=Candidate, prefix="cnd-", journal="inbox.yaml", text="content", read_ahead=False
+)
+
+
 class Observation(BaseModel):
     """A sentence of a conversation that may become a memory.
 
@@ -173,3 +238,72 @@ class Scratchpad(BaseModel):
         words = {word for word in query.casefold().split() if word}
         scored = [(sum(word in entry.content.casefold() for word in words), entry) for entry in self.entries]
         return [entry for hits, entry in sorted(scored, key=lambda pair: -pair[0]) if hits]
+
+
+class PlacedItem(NamedTuple):
+    """An item with its places in documents and turns.
+
+    Attributes:
+        id: ID of the item.
+        detail: `source.detail` of the item.
+        sources: IDs of the documents and turns, the first one first.
+        metadata: Metadata of the item.
+    """
+
+    id: str
+    detail: str
+    sources: Sequence[str]
+    metadata: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, memory: Memory) -> PlacedItem:
+        """Return a memory as a placed item."""
+        detail = memory.source.detail if memory.is_item else ""
+        return cls(memory.id, detail or "", [link.id for link in memory.links if link.rel == FROM], memory.metadata)
+
+    def get_place(self, source_id: str) -> tuple[int, int] | None:
+        """Return the place of the item's words in a source, or None."""
+        places = self.metadata.get(ALSO)
+        place = places.get(source_id) if isinstance(places, dict) else None
+        if place is None and self.sources[:1] == [source_id]:
+            place = self.metadata.get("at")
+        match place:
+            case [int(begin), int(end)]:
+                return begin, end
+        return None
+
+    def follows(self, passage: PlacedItem) -> bool:
+        """Return True if this statement names a passage, or quotes it."""
+        if self.detail != DIGEST or passage.detail != PASSAGE:
+            return False
+        return self.metadata.get(PASSAGE) == passage.id or any(
+            (quote := self.get_place(source)) is not None
+            and (place := passage.get_place(source)) is not None
+            and place[0] <= quote[0] <= quote[1] <= place[1]
+            for source in self.sources
+        )
+
+
+def get_statement_id(group: str, trust: Trust, origin_id: str, text: str) -> str:
+    """Return the ID of a statement.
+
+    Args:
+        group: Group of the passage, empty for none.
+        trust: Trust of the statement.
+        origin_id: ID of the passage; in statements of earlier versions that of the document or turn.
+        text: Words of the statement.
+    """
+    return derived_id(MEMORY.prefix, DIGEST, group, trust, origin_id, get_duplicate_key(text))
+
+
+def is_as_stated(memory: Memory) -> bool:
+    """Return True if a statement has its first words and trust."""
+    origins = (str(memory.metadata.get(PASSAGE, "")), *PlacedItem.of(memory).sources)
+    group, trust = memory.belongs_to, memory.trust
+    return any(memory.id == get_statement_id(group, trust, origin, memory.content) for origin in origins)
+
+
+def is_untouched_statement(memory: Memory) -> bool:
+    """Return True if no person pinned, edited or decided about a statement."""
+    is_decided = memory.promoted_at is not None or any(link.rel != FROM for link in memory.links)
+    return memory.source.detail == DIGEST and is_as_stated(memory) and not memory.pinned and not is_decided

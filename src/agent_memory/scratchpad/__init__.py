@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from agent_memory.language.budget import estimate_tokens
 from agent_memory.late import offer as _offer
-from agent_memory.memory.scratchpad_render import MARKER, RenderedPad, render
+from agent_memory.memory.scratchpad_entries import MARKER, RenderedPad, render
 
 if TYPE_CHECKING:
+    from agent_memory.memory.scratchpad_entries import Selection
     from agent_memory.memory.scratchpad_file import PadEdits
     from agent_memory.memory.scratchpad_manager import ScratchpadManager
-    from agent_memory.memory.selection import Selection
 
 __all__ = ["MARKER", "PadEdits", "RenderedPad", "ScratchpadManager", "Selection", "estimate_tokens", "render"]
 

@@ -1,7 +1,7 @@
 """`Recency`: records in the order that a scratchpad's rule gives them, kept while they change.
 
 Sorting all of 100,000 records takes 50 ms, and the order is wanted with every store; so it is kept, and only what
-changed is moved. The rule is the scratchpad's (`agent_memory.memory.selection`) and handed down.
+changed is moved. The rule is the scratchpad's (`agent_memory.memory.scratchpad_entries`) and handed down.
 """
 
 from __future__ import annotations

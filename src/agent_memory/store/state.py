@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final, Generic
 from typing_extensions import override
 
 from agent_memory.models import content_hash, get_duplicate_key
-from agent_memory.models.history import salted_hash
 from agent_memory.models.kind import R
+from agent_memory.models.record_lists import salted_hash
 from agent_memory.store.counted import Counted
 from agent_memory.store.linking import Linking
 from agent_memory.store.recency import Order, Recency

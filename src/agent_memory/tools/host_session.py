@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.memory.consent_state import ConsentState
-    from agent_memory.memory.proposals import ProposalBook
+    from agent_memory.memory.caller import ProposalBook
+    from agent_memory.memory.consent import ConsentState
     from agent_memory.models import Memory
 
 

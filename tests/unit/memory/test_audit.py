@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_memory.files.lock import file_lock
 from agent_memory.memories import FileStorage
-from agent_memory.memory import AuditLog, MemoryService, audit
+from agent_memory.memory import AuditLog, MemoryService, events
 from agent_memory.memory.caller import NOBODY
 from agent_memory.models import Memory
 from agent_memory.settings import ServiceSettings
@@ -74,12 +74,12 @@ def test_a_child_forked_while_a_line_is_written_does_not_keep_the_file(
             os.read(ended, 1)
             os._exit(0)
         monkeypatch.undo()
-        audit.write_all(descriptor, data)
+        events.write_all(descriptor, data)
         os._exit(0)  # the parent dies without letting go
 
     writer = os.fork()
     if not writer:
-        monkeypatch.setattr(audit, "write_all", fork_and_write)
+        monkeypatch.setattr(events, "write_all", fork_and_write)
         AuditLog(path).append("memory:stored", EVENT)
     os.close(ended)
     try:
@@ -118,6 +118,6 @@ def test_the_latest_come_first_and_no_line_is_read_behind_the_first_that_is_olde
     old, new = ([json.dumps({"at": day, "event": "memory:stored"}) for day in some] for some in (days[:3], days[3:]))
     path.with_name("events.1.jsonl").write_text("\n".join(["{broken", *old]) + "\n")
     path.write_text("\n".join([*new, "{torn"]))
-    assert [entry["at"] for entry in audit.latest_audit(path, days[2])] == days[:1:-1]
-    assert [entry["at"] for entry in audit.read_audit(path)] == days
-    assert list(audit.latest_audit(tmp_path / "none" / "events.jsonl", days[0])) == []
+    assert [entry["at"] for entry in events.latest_audit(path, days[2])] == days[:1:-1]
+    assert [entry["at"] for entry in events.read_audit(path)] == days
+    assert list(events.latest_audit(tmp_path / "none" / "events.jsonl", days[0])) == []

@@ -12,7 +12,7 @@ import yaml
 
 from agent_memory.errors import StorageError
 from agent_memory.memory import MemoryService
-from agent_memory.memory.background import Background
+from agent_memory.memory.monitor import Background
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
 
@@ -54,7 +54,7 @@ async def test_settling_ends_although_what_is_done_has_not_been_taken_off_yet() 
 
 
 async def test_what_several_sessions_wanted_to_begin_later_is_given_up_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_memory.memory.background._FIRST_ANSWER", 0)
+    monkeypatch.setattr("agent_memory.memory.monitor._FIRST_ANSWER", 0)
     background, begun = Background(), []
 
     async def work() -> None:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from agent_memory.memory.proposals import ProposalBook, is_commanded, proposal_id
+from agent_memory.memory.caller import ProposalBook, is_commanded, proposal_id
 
 FIRST, SECOND = proposal_id("forget", "mem-1"), proposal_id("forget", "mem-2")
 

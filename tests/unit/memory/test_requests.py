@@ -13,7 +13,7 @@ import pytest
 
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.memory import Caller
-from agent_memory.memory.proposals import ProposalBook
+from agent_memory.memory.caller import ProposalBook
 from agent_memory.memory.searcher import MAX_CANDIDATES
 from agent_memory.memory.views import render_forgotten
 from agent_memory.models import MAX_REASON_CHARS

@@ -15,9 +15,9 @@ from pydantic import SecretStr
 from agent_memory.errors import BusyError
 from agent_memory.memories import QdrantServerStorage
 from agent_memory.memory import MemoryService
-from agent_memory.memory import scratchpad_saves as saves
-from agent_memory.memory.render_lock import RenderLock
+from agent_memory.memory import scratchpad_file as saves
 from agent_memory.memory.scratchpad import MAX_EDITS, ServiceLimits
+from agent_memory.memory.scratchpad_manager import RenderLock
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.settings import ServiceSettings
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.memory.short_texts import LINKS, ROOM, TITLE, WHOLE, shorten, shown_links, title_of
+from agent_memory.memory.views import LINKS, ROOM, TITLE, WHOLE, shorten, shown_links, title_of
 from agent_memory.models import LinkedRecord, Memory, MemorySearchResult, SearchResults, Surroundings
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService, views
-from agent_memory.memory.similar import MAX_SIMILAR
+from agent_memory.memory.similarity import MAX_SIMILAR
 from agent_memory.settings import ServiceSettings
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from agent_memory.errors import ValidationError
 from agent_memory.memory import NOBODY, Caller
-from agent_memory.memory.proposals import MAX_PINNED, ProposalBook
+from agent_memory.memory.caller import MAX_PINNED, ProposalBook
 from agent_memory.memory.trust import lowest
 from agent_memory.models import Observation, Source
 from tests.support import memory_of, raises

@@ -9,8 +9,8 @@ import pytest
 
 from agent_memory.care.privacy import Inbox
 from agent_memory.memory import MemoryService
+from agent_memory.memory.features import add_waiting_notes
 from agent_memory.memory.views import brief_hit
-from agent_memory.memory.waiting_notes import add_waiting_notes
 from agent_memory.models import HIT_KINDS, Observation, Source
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage

@@ -15,7 +15,7 @@ pytest.importorskip("numpy")
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.errors import StorageError
 from agent_memory.files.names import VECTORS
-from agent_memory.memory.selection import Selection
+from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import MEMORY, Memory
 from agent_memory.storage import FileStorage
 from agent_memory.store.segment_builder import seal_up

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Change, Journal
-from agent_memory.memory.selection import Selection
+from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import ANY_STATE, MEMORY, Listing, ListOrder, Memory, RecordState, SearchFilters
 from agent_memory.store.listing import list_records
 from agent_memory.store.sealed_records import SealedRecords

@@ -19,8 +19,8 @@ from agent_memory.files.blobs import Blobs, named_in
 from agent_memory.files.concerns import Concern
 from agent_memory.files.entries import described, kind_of, names_of, size_of
 from agent_memory.files.wording import counted, few
-from agent_memory.memory.audit import audit_files, inspect_audit
-from agent_memory.memory.scratchpad_saves import inspect_pad, of_kept
+from agent_memory.memory.events import audit_files, inspect_audit
+from agent_memory.memory.scratchpad_file import inspect_pad, of_kept
 from agent_memory.settings.installation import advice
 from agent_memory.store.blobs import files_naming
 from agent_memory.store.index_facts import inspect_index

@@ -21,8 +21,7 @@ from agent_memory.files.entries import kind_of, names_in, size_of
 from agent_memory.files.layout import is_agent_id
 from agent_memory.files.names import JOURNAL, SESSIONS
 from agent_memory.files.wording import counted, human
-from agent_memory.memory.consent_sources import ConsentFiles, find_misplaced
-from agent_memory.memory.consent_state import ConsentState
+from agent_memory.memory.consent import ConsentFiles, ConsentState, find_misplaced
 from agent_memory.settings.installation import REQUIREMENTS, advice
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from agent_memory.files.wording import counted
 from agent_memory.index.scores import numpy_if_there
 from agent_memory.journal import inspect_journal
 from agent_memory.memory.kinds import KINDS
+from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.memory.scratchpad_file import render_file
-from agent_memory.memory.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -31,8 +31,8 @@ from agent_memory.files.names import PURGE_KEY, PURGED, SESSIONS, STAMP, aside_p
 from agent_memory.files.temporary import leftovers, remove_leftover
 from agent_memory.files.wording import counted, human
 from agent_memory.journal import Change, Journal, rejected_path
-from agent_memory.memory.audit import audit_files
-from agent_memory.memory.scratchpad_saves import PadFile
+from agent_memory.memory.events import audit_files
+from agent_memory.memory.scratchpad_file import PadFile
 from agent_memory.settings import PERSON_SECONDS, ServiceSettings
 from agent_memory.store.shards import Shards
 

@@ -11,7 +11,7 @@ from agent_memory.embeddings import text_hash
 from agent_memory.embeddings.hashes import prefix_of
 from agent_memory.journal import GRACE, refused
 from agent_memory.language.text_forms import embedded_texts
-from agent_memory.memory.selection import Selection
+from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import SUSPECT
 from agent_memory.store.replacements import Replacements
 from agent_memory.store.table import MOVED

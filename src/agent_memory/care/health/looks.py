@@ -12,7 +12,7 @@ from agent_memory.files.concerns import of_lock, of_place
 from agent_memory.files.entries import size_of
 from agent_memory.files.wording import counted, human
 from agent_memory.journal import of_purges, of_rejected
-from agent_memory.memory.scratchpad_saves import of_kept
+from agent_memory.memory.scratchpad_file import of_kept
 from agent_memory.store.index_facts import of_metadata
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agent_memory.care.health import looks
 from agent_memory.care.health.activity import DAY, look_at_activity
 from agent_memory.care.health.table import UNKNOWN, Check
-from agent_memory.memory.audit import latest_audit, read_audit
+from agent_memory.memory.events import latest_audit, read_audit
 from agent_memory.models import to_text
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import ENCRYPTION, is_packed
 from agent_memory.files.temporary import remove_leftovers
 from agent_memory.journal.salvage import decrypt_lost
-from agent_memory.memory.scratchpad_saves import PadFile
+from agent_memory.memory.scratchpad_file import PadFile
 from agent_memory.models import utc_now
 from agent_memory.settings import PERSON_SECONDS
 

@@ -27,8 +27,8 @@ from agent_memory.models import (
     TOPIC,
     PlacedItem,
 )
-from agent_memory.models.digest_statements import ALSO, FROM, PASSAGE
 from agent_memory.models.knowledge import DERIVED_TOPICS
+from agent_memory.models.memory import ALSO, FROM, PASSAGE
 from agent_memory.models.text import folded_text
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from agent_memory.care.privacy.searching import FileWithWords, contents_of, text
 from agent_memory.care.privacy.wording import stretches
 from agent_memory.journal.comparing import can_be_told, compared
 from agent_memory.journal.reader import JournalReader
-from agent_memory.memory.audit import read_audit
+from agent_memory.memory.events import read_audit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

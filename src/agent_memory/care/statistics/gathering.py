@@ -17,7 +17,7 @@ from agent_memory.embeddings.inspection import cache_files, inspect_cache
 from agent_memory.files.entries import size_of
 from agent_memory.files.names import AUDIT, BLOBS, DERIVED, INDEX, OLDER_AUDIT, SCRATCHPAD, TOPICS, may_be_journal
 from agent_memory.language.text_forms import embedded_texts
-from agent_memory.memory.audit import read_audit
+from agent_memory.memory.events import read_audit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agent_memory.compat.memory_store.keeping import Kept
     from agent_memory.compat.memory_store.metrics import MemoryPerformanceMetrics
     from agent_memory.memory import Caller, MemoryService
-    from agent_memory.memory.background import Background
+    from agent_memory.memory.monitor import Background
     from agent_memory.models import Clock, Record
 
 _LEARNED: Final = frozenset({MemoryEntryType.PATTERN, MemoryEntryType.LEARNING, MemoryEntryType.INSIGHT})

@@ -29,7 +29,7 @@ from agent_memory.compat.memory_store.metrics import MemoryPerformanceMetrics
 from agent_memory.compat.memory_store.reading import EntryReader
 from agent_memory.errors import UnknownIdError, ValidationError
 from agent_memory.memory import NOBODY, open_service
-from agent_memory.memory.background import Background
+from agent_memory.memory.monitor import Background
 from agent_memory.models import Memory, get_duplicate_key, to_text, utc_now
 from agent_memory.redaction import quoted
 

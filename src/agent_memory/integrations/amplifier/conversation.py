@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.integrations.amplifier.taint import ModelWrites, Taint, UntrustedTools
 from agent_memory.logs import get_logger
 from agent_memory.memory import Caller
+from agent_memory.memory.caller import ProposalBook
 from agent_memory.memory.events import payload
-from agent_memory.memory.proposals import ProposalBook
 from agent_memory.models import to_text, utc_now
 from agent_memory.settings import KNOWLEDGE_TOOLS, TOOL_NAMES, ToolSettings
 from agent_memory.tools.consent import LOW_TRUST

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.errors import IdentityError, ValidationError
 from agent_memory.files.names import CONSENT
 from agent_memory.files.project_root import find_project_root
-from agent_memory.memory.consent_state import ConsentRule, ConsentState, read_rule
+from agent_memory.memory.consent import ConsentRule, ConsentState, read_rule
 from agent_memory.models import MAX_PROJECT_CHARS, check_agent_id, flatten
 from agent_memory.settings import TENANT
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from agent_memory.memory.consent_modes import Mode
+    from agent_memory.memory.consent import Mode
 
 MEMORY_ASSISTANT: Final = "memory-assistant"
 WORKING_DIR: Final = "session.working_dir"

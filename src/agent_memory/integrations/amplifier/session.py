@@ -38,9 +38,8 @@ from agent_memory.integrations.amplifier.session_consent import SessionConsent
 from agent_memory.integrations.amplifier.session_notes import SessionNote, SessionNotes
 from agent_memory.logs import get_logger
 from agent_memory.memory import EVENTS
-from agent_memory.memory.background import Background
-from agent_memory.memory.consent_sources import find_misplaced
-from agent_memory.memory.consent_state import ConsentState
+from agent_memory.memory.consent import ConsentState, find_misplaced
+from agent_memory.memory.monitor import Background
 from agent_memory.models import utc_now
 from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.registry import ARCHIVE, HEALTH

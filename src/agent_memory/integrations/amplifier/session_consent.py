@@ -14,9 +14,17 @@ from agent_memory.integrations.amplifier.identity import (
     get_activation,
     read_host_rules,
 )
-from agent_memory.memory.consent_modes import Modes
-from agent_memory.memory.consent_sources import MODULES, ConsentFiles, find_own_folders, limits_in, read_module_rules
-from agent_memory.memory.consent_state import SWITCHES, ConsentRule, ConsentState
+from agent_memory.memory.consent import (
+    MODULES,
+    SWITCHES,
+    ConsentFiles,
+    ConsentRule,
+    ConsentState,
+    Modes,
+    find_own_folders,
+    limits_in,
+    read_module_rules,
+)
 from agent_memory.models.identifiers import DEFAULT_AGENT
 from agent_memory.settings import ServiceSettings
 

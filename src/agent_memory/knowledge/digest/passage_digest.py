@@ -26,8 +26,8 @@ from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.relation_rows import RELATIONS, read_relations
 from agent_memory.language.budget import estimate_tokens
 from agent_memory.memory.caller import is_seen
-from agent_memory.memory.short_texts import shorten_line
 from agent_memory.memory.trust import lowest
+from agent_memory.memory.views import shorten_line
 from agent_memory.models import (
     DIGEST,
     EPISODE,
@@ -42,7 +42,7 @@ from agent_memory.models import (
     visible,
 )
 from agent_memory.models.clock import get_saying_metadata
-from agent_memory.models.digest_statements import FROM, SECTION
+from agent_memory.models.memory import FROM, SECTION
 from agent_memory.redaction import quoted
 from agent_memory.times import times_in
 

@@ -25,8 +25,8 @@ from agent_memory.models import (
     derived_id,
     may_stand_for,
 )
-from agent_memory.models.digest_statements import FROM
-from agent_memory.models.entities import MAX_NAME_CHARS, UNTYPED
+from agent_memory.models.knowledge import MAX_NAME_CHARS, UNTYPED
+from agent_memory.models.memory import FROM
 from agent_memory.store.cleaning import make_record, with_fields
 
 if TYPE_CHECKING:

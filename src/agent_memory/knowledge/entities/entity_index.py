@@ -13,7 +13,7 @@ from agent_memory.knowledge.entities.matching import Matcher, full_form
 from agent_memory.knowledge.entities.mention import KnownName
 from agent_memory.knowledge.entities.merging import list_cluster
 from agent_memory.knowledge.entities.name_reader import BY_CAPITALS
-from agent_memory.models.entities import UNTYPED
+from agent_memory.models.knowledge import UNTYPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

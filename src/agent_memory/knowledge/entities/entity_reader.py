@@ -16,7 +16,7 @@ from agent_memory.knowledge.entities.removed_rules import is_by_removed_rules, i
 from agent_memory.knowledge.intake.undoing import get_forgotten_sources
 from agent_memory.language.sentences import MAX_CHARS, find_sentences
 from agent_memory.models import EPISODE, MERGED_INTO, RESOURCE, Link
-from agent_memory.models.digest_statements import FROM
+from agent_memory.models.memory import FROM
 from agent_memory.redaction import quoted
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_memory.knowledge.pipeline.marks import Marks, with_never
 from agent_memory.models import EPISODE, MENTIONS, NAMES, RESOURCE
-from agent_memory.models.entities import ENTITY_STAGE
+from agent_memory.models.knowledge import ENTITY_STAGE
 from agent_memory.store.cleaning import redact_fields
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from agent_memory.knowledge.pipeline.stage import RECORD_ERRORS
 from agent_memory.knowledge.relation_records import store_relations
 from agent_memory.logs import span
 from agent_memory.models import MENTIONS, Episode
-from agent_memory.models.entities import ENTITY_STAGE
+from agent_memory.models.knowledge import ENTITY_STAGE
 from agent_memory.store.cleaning import redact_fields
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from agent_memory.models.entities import EntityType
+    from agent_memory.models.knowledge import EntityType
 
 Kind: TypeAlias = "EntityType"
 _WORD: Final = re.compile(r"[^\W_]+")

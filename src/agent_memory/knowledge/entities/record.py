@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from agent_memory.models.entities import UNTYPED
+from agent_memory.models.knowledge import UNTYPED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.entities.identifiers import is_identifier
 from agent_memory.knowledge.entities.merging import is_named_by_person
-from agent_memory.models.entities import RELATION_TYPES, Entity, Relation
+from agent_memory.models.knowledge import RELATION_TYPES, Entity, Relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -36,7 +36,7 @@ from agent_memory.models import (
     sees,
     utc_now,
 )
-from agent_memory.models.digest_statements import FROM
+from agent_memory.models.memory import FROM
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence

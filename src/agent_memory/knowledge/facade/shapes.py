@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agent_memory.errors import ValidationError
 from agent_memory.models import as_utc, to_text
-from agent_memory.models.digest_statements import FROM, SECTION
+from agent_memory.models.memory import FROM, SECTION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -22,7 +22,7 @@ from agent_memory.language.sentences import names_time
 from agent_memory.memory.trust import lowest
 from agent_memory.models import DIGEST, EPISODE, MEMORY, TRUST_ORDER, Episode, derived_id, is_as_stated, to_text
 from agent_memory.models.clock import FILE_TIME, as_utc, get_saying_metadata
-from agent_memory.models.digest_statements import ALSO, FROM, PASSAGE
+from agent_memory.models.memory import ALSO, FROM, PASSAGE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_memory.models import PlacedItem, is_untouched_statement
-from agent_memory.models.digest_statements import PASSAGE
+from agent_memory.models.memory import PASSAGE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from agent_memory.knowledge.items.drawn import (
 )
 from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.models import DIGEST, EPISODE, RESOURCE, to_text
-from agent_memory.models.digest_statements import FROM, PASSAGE
+from agent_memory.models.memory import FROM, PASSAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from agent_memory.files.atomic import read_json, replace_file, translated
 from agent_memory.files.names import MODEL_USE
-from agent_memory.memory.proposals import proposal_id
+from agent_memory.memory.caller import proposal_id
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -16,7 +16,7 @@ from agent_memory.knowledge.topics.page import SOURCES, Footnote, Line, Page, Pa
 from agent_memory.knowledge.topics.parsing import parse
 from agent_memory.models import flatten
 from agent_memory.models.clock import FILE_TIME
-from agent_memory.models.digest_statements import PASSAGE
+from agent_memory.models.memory import PASSAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,8 +10,8 @@ from agent_memory.knowledge.items.drawn import is_passage, list_source_ids
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.memory.views import describe_day
 from agent_memory.models import DIGEST, EPISODE, RESOURCE, Topic
-from agent_memory.models.digest_statements import PASSAGE
 from agent_memory.models.knowledge import DERIVED_TOPICS
+from agent_memory.models.memory import PASSAGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.relation_rows import ExtractedRelationship
     from agent_memory.models import Episode as EpisodeRecord
     from agent_memory.models import Summary, Trust
-    from agent_memory.models.entities import EntityType
+    from agent_memory.models.knowledge import EntityType
 
 EpisodeSource = Literal["user", "agent", "system"]
 ContentType = Literal["message", "event", "summary", "meta_summary"]

@@ -6,7 +6,7 @@ from typing import Final, get_args
 
 from agent_memory.knowledge.pipeline.conversation_models import ContentType, EpisodeSource, SummaryType
 from agent_memory.logs import CounterMetric, GaugeMetric, HistogramMetric
-from agent_memory.models.entities import RELATION_TYPES, EntityType
+from agent_memory.models.knowledge import RELATION_TYPES, EntityType
 
 _OPERATIONS: Final = ("episode_create", "event_create")
 _EXTRACTIONS: Final = ("entity_extract", "deduplicate", "summarize_window", "summarize_meta")

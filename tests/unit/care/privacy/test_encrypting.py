@@ -19,8 +19,8 @@ from agent_memory.journal import keep_lost
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import MemoryService, open_service
-from agent_memory.memory.audit import AuditLog
-from agent_memory.memory.scratchpad_saves import PadFile
+from agent_memory.memory.events import AuditLog
+from agent_memory.memory.scratchpad_file import PadFile
 from agent_memory.settings import EncryptionSettings, ServiceSettings
 from agent_memory.storage import FileStorage
 from tests.support import raises, read_files, resealed

@@ -16,7 +16,7 @@ from agent_memory.integrations.amplifier.identity import (
     is_memory_assistant,
     read_host_rules,
 )
-from agent_memory.memory.consent_state import ConsentState
+from agent_memory.memory.consent import ConsentState
 from tests.support import coordinator_of, plan, raises
 from tests.unit.integrations.amplifier.conftest import heard, host_of
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.memory.consent_modes import MODES, Modes, read_modes, strictest
+from agent_memory.memory.consent import MODES, Modes, read_modes, strictest
 from agent_memory.tools.consent import get_mode
 from tests.support import plan
 from tests.unit.integrations.amplifier.conftest import host_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_memory.errors import IdentityError, ValidationError
-from agent_memory.memory import consent_sources
+from agent_memory.memory import consent
 from agent_memory.tools.consent import check_not_stopped, get_mode
 from tests.support import plan, raises
 from tests.unit.integrations.amplifier.conftest import host_of
@@ -45,7 +45,7 @@ def work_in(session: MemorySession, folder: Path) -> None:
 # -- settings of modules ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("module", consent_sources.MODULES)
+@pytest.mark.parametrize("module", consent.MODULES)
 async def test_limit_of_any_module_holds_for_the_session(make_session: Sessions, module: str) -> None:
     session = make_session(config=with_module(module, mode="ask", categories={"note": "manual"}))
     assert (get_mode(session), get_mode(session, "note")) == ("ask", "manual")
@@ -157,7 +157,7 @@ async def test_broken_link_to_a_policy_after_the_first_use_is_seen(
 ) -> None:
     policy = tmp_path / "policy.yaml"
     session = make_session(settings={"agent_id": "bob"})
-    monkeypatch.setattr(session.consent, "_files", consent_sources.ConsentFiles(policy))
+    monkeypatch.setattr(session.consent, "_files", consent.ConsentFiles(policy))
     assert session.identity().enabled
     policy.symlink_to(tmp_path / "missing.yaml")
     assert not session.identity().enabled
@@ -174,7 +174,7 @@ async def test_policy_with_an_error_switches_memory_off(
     policy = tmp_path / "policy.yaml"
     policy.write_text(text, errors="surrogateescape")
     session = make_session(settings={"agent_id": "bob"})
-    monkeypatch.setattr(session.consent, "_files", consent_sources.ConsentFiles(policy))
+    monkeypatch.setattr(session.consent, "_files", consent.ConsentFiles(policy))
     with raises(IdentityError, "switched_off", match=r"policy\.yaml"):
         await session.require()
 
@@ -187,7 +187,7 @@ async def test_policy_limits_and_is_not_widened(
     root.mkdir(exist_ok=True)
     (root / "consent.yaml").write_text("mode: autonomous\ncategories: {note: autonomous}\n")
     session = make_session(settings={"agent_id": "bob"})
-    monkeypatch.setattr(session.consent, "_files", consent_sources.ConsentFiles(policy))
+    monkeypatch.setattr(session.consent, "_files", consent.ConsentFiles(policy))
     assert (get_mode(session), get_mode(session, "note")) == ("ask", "manual")
     assert session.identity().consent.decided_by("note") == f"{policy}:2"
 

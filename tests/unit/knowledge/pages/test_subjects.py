@@ -16,7 +16,7 @@ from agent_memory.knowledge.working import runner_of
 from agent_memory.memories import FileStorage
 from agent_memory.memory import MemoryService
 from agent_memory.models import DIGEST
-from agent_memory.models.digest_statements import FROM, PASSAGE
+from agent_memory.models.memory import FROM, PASSAGE
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.language.budget import estimate_tokens
-from agent_memory.memory.briefing_choice import Passage, choose
+from agent_memory.memory.briefing_passages import Passage, choose
 from tests.support import NOON, memory_of
 
 

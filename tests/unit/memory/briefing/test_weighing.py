@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.memory.briefing_choice import Place, get_worth
+from agent_memory.memory.briefing_passages import Place, get_worth
 
 MIDDLE = Place(turn=2, turns=10, by_person=True)
 MODEL = Place(turn=2, turns=10)

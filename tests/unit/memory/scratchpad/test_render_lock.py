@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.memory.render_lock import RenderLock
+from agent_memory.memory.scratchpad_manager import RenderLock
 
 if TYPE_CHECKING:
     from pathlib import Path

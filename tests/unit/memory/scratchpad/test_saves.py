@@ -10,9 +10,8 @@ import pytest
 
 from agent_memory.errors import BusyError, StorageError
 from agent_memory.files import exchange as swapping
-from agent_memory.memory import scratchpad_saves as saves
-from agent_memory.memory.scratchpad_file import render_file
-from agent_memory.memory.scratchpad_saves import MAX_BYTES, PadFile
+from agent_memory.memory import scratchpad_file as saves
+from agent_memory.memory.scratchpad_file import MAX_BYTES, PadFile, render_file
 from tests.support import FrozenClock, memory_of, raises
 
 if TYPE_CHECKING:

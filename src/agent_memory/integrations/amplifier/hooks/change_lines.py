@@ -16,9 +16,9 @@ from agent_memory.capture.spoken import own_sentences
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.wording import counted, describe_waiting
 from agent_memory.logs import get_logger
-from agent_memory.memory.background import Background
 from agent_memory.memory.inbox_access import count_waiting, opened_inbox
-from agent_memory.memory.short_texts import shorten_line
+from agent_memory.memory.monitor import Background
+from agent_memory.memory.views import shorten_line
 from agent_memory.models import sees, to_text, utc_now, visible
 
 if TYPE_CHECKING:

@@ -1,18 +1,20 @@
-"""The scratchpad as a model reads it: labelled as data, fenced, whole entries only, within a token budget. Pure."""
+"""Entries of a scratchpad: their selection, and their text for a model: fenced, whole, within a token budget. Pure."""
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent_memory.files.wording import counted
 from agent_memory.language.budget import estimate_tokens
 from agent_memory.language.delimiters import fence
-from agent_memory.models import visible
+from agent_memory.models import Record, visible
 from agent_memory.settings import ScratchpadSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
     from agent_memory.models import Memory
 
@@ -20,6 +22,51 @@ MARKER: Final = "[agent-memory: scratchpad"
 """How the block begins. Capture drops whatever begins like this, so that memory does not remember itself."""
 
 _DEFAULTS: Final = ScratchpadSettings()
+R = TypeVar("R", bound=Record)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Rule of one scratchpad; a storage uses it to keep a shortlist.
+
+    Attributes:
+        size: Maximum number of entries, pinned ones included.
+        promotion_threshold: Number of accesses from which an access counts as a promotion.
+    """
+
+    size: int
+    promotion_threshold: int
+
+    def moment(self, record: Record) -> datetime:
+        """Return the time by which a record is ordered."""
+        moment = record.timestamp
+        if record.promoted_at is not None and record.promoted_at > moment:
+            moment = record.promoted_at
+        if record.access_count >= self.promotion_threshold and record.last_accessed and record.last_accessed > moment:
+            moment = record.last_accessed
+        return moment
+
+    def admits(self, record: Record) -> bool:
+        """Return True if a valid record can be an entry."""
+        if record.trust == "low" or record.is_item:
+            return False
+        return record.evicted_at is None or record.pinned or record.evicted_at < self.moment(record)
+
+    def choose(self, records: Iterable[R]) -> list[R]:
+        """Return the entries in order: pinned first, then the latest.
+
+        Args:
+            records: Valid ones (neither expired nor superseded), in the order of storing.
+        """
+        known = list(records)
+        # Newest first, so that the heap is rarely changed.
+        candidates = (
+            (record.pinned, self.moment(record), order, record)
+            for order, record in zip(range(len(known), 0, -1), reversed(known), strict=True)
+            if self.admits(record)
+        )
+        # Among equal moments the last stored comes first; `order` is unique, so records are never compared.
+        return [record for _, _, _, record in heapq.nlargest(self.size, candidates)]
 
 
 @dataclass(frozen=True, slots=True)
