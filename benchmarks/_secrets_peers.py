@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
-from agent_memory.redaction.published import DATA
+from agent_memory.redaction.providers import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -11,8 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_memory.capture import Extractor
-from agent_memory.capture.foreign import teammate_statements
-from agent_memory.capture.spoken import own_sentences
+from agent_memory.capture.typed_text import own_sentences, teammate_statements
 from agent_memory.knowledge.entities import find_mentions
 from agent_memory.knowledge.entities.identifiers import find_identifiers
 from agent_memory.knowledge.intake.transcripts import transcript_in
@@ -22,8 +21,8 @@ from agent_memory.knowledge.passages.sections import cut_passages
 from agent_memory.knowledge.summaries.quoting import quotes_of
 from agent_memory.knowledge.summaries.sentence_value import SummaryTurn
 from agent_memory.knowledge.topics.parsing import parse
-from agent_memory.language.conflicts import find_conflict
-from agent_memory.language.excerpts import excerpt
+from agent_memory.language.similarity import find_conflict
+from agent_memory.language.text_forms import excerpt
 from agent_memory.language.words import query_terms
 from agent_memory.memory.deletion import list_names, read_ownership, read_request_ownership
 from agent_memory.redaction import SecretRedactor

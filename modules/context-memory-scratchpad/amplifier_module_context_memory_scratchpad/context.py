@@ -8,7 +8,7 @@ from agent_memory.errors import AgentMemoryError
 from agent_memory.integrations.amplifier import is_memory_assistant
 from agent_memory.integrations.amplifier.conversation import get_content_text
 from agent_memory.integrations.amplifier.hooks.context import reserve_tokens
-from agent_memory.language.budget import estimate_tokens
+from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.memory.session_preface import SessionPreface
 
 if TYPE_CHECKING:

@@ -1,10 +1,9 @@
 """What a conversation says: what is worth a memory, what the user orders, a session's bookkeeping. Stores nothing."""
 
 from agent_memory.capture.extractor import Extractor
-from agent_memory.capture.orders import asks_to_keep, names_memory, says
+from agent_memory.capture.statements import asks_to_keep, find_quote, names_memory, says, share_topic
 from agent_memory.capture.turns import CaptureLedger, TurnBuffer
-from agent_memory.capture.typed_quotes import find_quote, share_topic
-from agent_memory.capture.wishes import is_wished
+from agent_memory.capture.user_requests import is_wished
 from agent_memory.language.similarity import is_near_duplicate
 
 __all__ = [

@@ -11,15 +11,19 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.capture.cues import find_end
-from agent_memory.capture.custom import custom_rules
-from agent_memory.capture.foreign import strip_injected, teammate_statements
-from agent_memory.capture.judging import Verdict, judge
 from agent_memory.capture.other_authors import blank_other_authors, has_foreign_label
-from agent_memory.capture.own import MAX_MESSAGE_CHARS, MAX_OWN_CHARS, separate, was_cut
-from agent_memory.capture.rules import load_rules
+from agent_memory.capture.rules import custom_rules, load_rules
+from agent_memory.capture.typed_text import (
+    MAX_MESSAGE_CHARS,
+    MAX_OWN_CHARS,
+    separate,
+    strip_injected,
+    teammate_statements,
+    was_cut,
+)
+from agent_memory.capture.verdicts import Verdict, find_end, judge
 from agent_memory.language.languages import guess_languages
-from agent_memory.language.message_sentences import MessageSentence, split_sentences
+from agent_memory.language.sentences import MessageSentence, split_sentences
 from agent_memory.language.similarity import strip_cue
 from agent_memory.models import Observation, Source, as_utc
 from agent_memory.redaction import Redactor, SecretRedactor

@@ -13,19 +13,27 @@ A file has these keys:
 - `boosts`: what makes one of the categories in `of` more likely.
 - `rules`: what is captured. `confidence` 0..1; `category` (`auto`: that of the best other rule, else note); `sources`:
   user, assistant, teammate; `group`: explicit, standing, task, question or none. `cue`: class of explicit words
-  (memory, standing, decision, identity) by which a user's sentence is kept at once; see `capture/cues.py`.
+  (memory, standing, decision, identity) by which a user's sentence is kept at once; see `capture/verdicts.py`.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_memory.errors import ConfigurationError
+from agent_memory.language.languages import load_patterns
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from agent_memory.settings import CapturePattern
+
+CUSTOM: Final = "custom"
+"""Group of the user's own rules. What they find in the user's words is not doubted; what others say is."""
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -142,10 +150,6 @@ def _rule(entry: Mapping[str, Any], define: Mapping[str, str], language: str) ->
 
 def read_patterns(name: str) -> dict[str, Any]:
     """Return the content of `patterns/<name>.yaml`, and of `<name>.<part>.yaml` where a language has more files."""
-    from agent_memory.language.pattern_files import (
-        load_patterns,  # 15 ms that a session without a rule to read does not pay
-    )
-
     return load_patterns("agent_memory.capture", name)
 
 
@@ -159,3 +163,53 @@ def any_of(name: str, key: str, frame: str = "%s") -> re.Pattern[str]:
         frame: A pattern around them, which stand in place of its `%s`.
     """
     return re.compile(frame % "|".join(read_patterns(name)[key]), re.IGNORECASE)
+
+
+TIME_LIMIT_SECONDS: Final = 0.05
+"""Per pattern and sentence; a sane pattern needs microseconds for the 1,000 characters a sentence can have."""
+
+_SOURCES: Final = frozenset(("user", "assistant", "teammate"))
+
+
+class TimeLimitedPattern:
+    """Looks like a compiled pattern; after running out of time once it never matches again.
+
+    Uses the `regex` package, whose `search` takes a timeout; the standard library's cannot be interrupted.
+
+    Raises:
+        ConfigurationError: The package refuses the pattern.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        regex: Any = importlib.import_module("regex")  # 30 ms that only users with patterns of their own pay
+
+        try:
+            self._compiled: Any = regex.compile(pattern, regex.IGNORECASE | regex.VERSION0)
+        except regex.error as error:
+            raise ConfigurationError(f"hooks-memory-capture: a capture pattern cannot be used: {error}.") from None
+        self.disabled = False
+
+    def search(self, text: str) -> Any:
+        """Return a match, or None when there is none or the time ran out."""
+        if self.disabled:
+            return None
+        try:
+            return self._compiled.search(text, timeout=TIME_LIMIT_SECONDS)
+        except TimeoutError:
+            self.disabled = True
+            return None
+
+
+def custom_rules(patterns: Sequence[CapturePattern]) -> tuple[Rule, ...]:
+    """Return a rule for each configured pattern, in order; all sources but raw tool output are searched."""
+    return tuple(
+        Rule(
+            name=f"custom/{position}",
+            pattern=TimeLimitedPattern(entry.pattern),  # type: ignore[arg-type]  # search() is all a rule needs
+            category=entry.category,
+            confidence=entry.confidence,
+            sources=_SOURCES,
+            group=CUSTOM,
+        )
+        for position, entry in enumerate(patterns)
+    )

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from agent_memory.index.question import read_question
     from agent_memory.index.results import Hit, Question, Ranking, RankingSettings, Rejected, SearchLimits
     from agent_memory.index.search_index import SearchIndex
-    from agent_memory.language.excerpts import GAP, excerpt
-    from agent_memory.language.text_forms import embedded_texts
+    from agent_memory.language.text_forms import GAP, embedded_texts, excerpt
     from agent_memory.language.words import query_terms
 
 __all__ = [

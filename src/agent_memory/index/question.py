@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.index.day_terms import named_days
 from agent_memory.index.results import Question
-from agent_memory.language.names import capitalised_in, identifiers_in, named_in, without_names
-from agent_memory.language.question_wording import asks_for_anything, is_foreign, is_unlatin
+from agent_memory.language.questions import (
+    asks_for_anything,
+    capitalised_in,
+    identifiers_in,
+    is_foreign,
+    is_unlatin,
+    named_in,
+    without_names,
+)
 from agent_memory.language.words import query_terms
 from agent_memory.times import read_periods
 

@@ -14,7 +14,7 @@ from agent_memory.index.match_grades import STRONG_SHARE
 from agent_memory.knowledge.entities.removed_rules import is_guessed_entity
 from agent_memory.knowledge.facade.shapes import is_local
 from agent_memory.knowledge.passages.sections import SEPARATOR
-from agent_memory.language.excerpts import excerpt
+from agent_memory.language.text_forms import excerpt
 from agent_memory.language.words import query_terms
 from agent_memory.memory.search_sources import NAME_CHARS, SearchSource, build_hit
 from agent_memory.memory.views import shorten_line

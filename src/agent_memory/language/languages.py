@@ -1,4 +1,4 @@
-"""Languages of a text, guessed by script and function words. Pure.
+"""Pattern files of a package, and languages of a text, guessed by script and function words.
 
 `patterns/languages.yaml` has the script and the words of each language.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
+from importlib import resources
 from typing import Any, Final
 
 _SCRIPTS: Final = {
@@ -24,10 +25,29 @@ _ALWAYS: Final = "en"
 
 
 @functools.cache
+def load_patterns(package: str, name: str) -> dict[str, Any]:
+    """Load the mapping of a package's pattern files.
+
+    They are loaded without a bound, since they are part of this distribution.
+
+    Args:
+        package: Dotted name of the package.
+        name: First part of the names: `patterns/<name>.yaml` and `patterns/<name>.<part>.yaml`.
+    """
+    import yaml  # 15 ms that a session without text does not pay
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    patterns: dict[str, Any] = {}
+    for file in (resources.files(package) / "patterns").iterdir():
+        if file.name.partition(".")[0] == name:
+            text = file.read_text(encoding="utf-8")
+            patterns |= yaml.load(text, Loader=loader)  # noqa: S506 - the safe loader, in a variable
+    return patterns
+
+
+@functools.cache
 def load_languages() -> dict[str, dict[str, Any]]:
     """Load the script and the function words of each language code."""
-    from agent_memory.language.pattern_files import load_patterns  # 15 ms that a session without text does not pay
-
     return load_patterns("agent_memory.language", "languages")
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 CLAUSE_END: Final = re.compile(r"[,;:()\u2014\u3001\uff0c\uff1b\uff1a]|\s[-\u2013]\s")
 """Mark between two clauses of a sentence."""
@@ -79,3 +80,127 @@ def trim_span(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def names_time(text: str) -> bool:
     """Return True if a text names a day, a month or a relative date."""
     return _TIME.search(text) is not None
+
+
+_BULLET: Final = re.compile(r"^[ \t]*(?:[-*+\u2022\u2013\u25aa]|\d{1,3}[.)]|\(\d{1,2}\)|\[[ xX]?\])[ \t]+")
+_HEADING: Final = re.compile(r"^#{1,6}[ \t]+")
+_OPEN_QUOTES: Final = {
+    "\u201c": "\u201d",
+    "\u201e": "\u201c\u201d",
+    "\u00ab": "\u00bb",
+    "\u300c": "\u300d",
+    "\u300e": "\u300f",
+    '"': '"',
+}
+_MIN_QUOTED_WORDS: Final = 3
+_CJK_START: Final = "\u2e80"
+_MAX_WIDE_NAME: Final = 8
+"""Characters of a quoted name in a script without spaces; more are a quotation."""
+_MIN_WRAPPED_CHARS: Final = 60
+"""Characters of a line that may be wrapped by width."""
+_MAX_PARENTHESIS: Final = 200
+"""Characters after which an open parenthesis counts as never closed."""
+_SINGLE_QUOTED: Final = re.compile(r"(?<![^\s(:,])'(?=[^\s'])[^\s'\n]{1,40}(?: [^\s'\n]{1,40}){2,40}'(?=[\s.,;:!?)]|$)")
+"""Quotation in single quotes: they are next to spaces, and shorter ones are names of things."""
+_CLAUSE: Final = re.compile(r"(?<=;)\s+|(?<!\s)\s++(?=(?:[Aa]lso|[Uu]nd|[Aa]nd),? (?:TODO|todo)\b)")
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSentence:
+    """A sentence of a message.
+
+    Attributes:
+        text: Sentence as written.
+        masked: The same without quotations, which are blank; rules read this.
+        paragraph: Number of its paragraph.
+        block: Code block directly after it, which it introduces with a colon.
+        is_heading: True if it is a heading.
+        is_item: True if it is in a list.
+    """
+
+    text: str
+    masked: str
+    paragraph: int
+    block: str = ""
+    is_heading: bool = False
+    is_item: bool = False
+
+
+def split_sentences(text: str, blocks: Mapping[str, str] | None = None) -> list[MessageSentence]:
+    """Return the sentences of a message.
+
+    Args:
+        text: Message with a line of its own in place of each code block.
+        blocks: Code blocks by that line.
+    """
+    sentences: list[MessageSentence] = []
+    paragraph = 0
+    for line in _join_wrapped_lines(text):
+        if not line.strip():
+            paragraph += 1
+        elif blocks and line.strip() in blocks:
+            if sentences and sentences[-1].text.rstrip("*_ ").endswith((":", "\uff1a")):
+                sentences[-1] = replace(sentences[-1], block=blocks[line.strip()])
+        else:
+            is_heading, is_item = _HEADING.match(line) is not None, _BULLET.match(line) is not None
+            bare = _BULLET.sub("", _HEADING.sub("", line)).strip()
+            sentences += [
+                MessageSentence(part, masked, paragraph, is_heading=is_heading, is_item=is_item)
+                for part, masked in _split_line(bare)
+            ]
+    return sentences
+
+
+def mask_quotes(text: str) -> str:
+    """Return a text of the same length with blanks for its quotations.
+
+    A quotation has three words or more; shorter ones are names of things.
+    """
+    masked = list(text.replace("\u2019", "'").replace("\u2018", "'"))
+    position = 0
+    while position < len(text):
+        closing = _OPEN_QUOTES.get(text[position])
+        if closing is None:
+            position += 1
+            continue
+        end = next((place for place in range(position + 1, len(text)) if text[place] in closing), -1)
+        if end < 0:
+            break
+        inner = text[position + 1 : end]
+        is_wide = len(inner) > _MAX_WIDE_NAME and any(character > _CJK_START for character in inner)
+        if len(inner.split()) >= _MIN_QUOTED_WORDS or is_wide:
+            masked[position + 1 : end] = " " * (end - position - 1)
+        position = end + 1
+    return _SINGLE_QUOTED.sub(lambda match: " " * len(match[0]), "".join(masked))
+
+
+def _join_wrapped_lines(text: str) -> list[str]:
+    """Return the lines of a text, wrapped ones joined.
+
+    A line continues a long one without a stop if it begins with a small letter.
+    """
+    lines: list[str] = []
+    for line in text.splitlines():
+        above = lines[-1].rstrip() if lines and len(lines[-1]) > _MIN_WRAPPED_CHARS else ""
+        if above and above[-1] not in ".!?:;\u3002\uff01\uff1f" and line[:1].islower():
+            lines[-1] = f"{above} {line}"
+        else:
+            lines.append(line)
+    return lines
+
+
+def _split_line(line: str) -> Iterator[tuple[str, str]]:
+    """Yield each sentence as written and masked; stops in quotations end none."""
+    masked = mask_quotes(line)
+    cuts = [0]
+    for cut in find_breaks(masked):
+        if not _is_in_parenthesis(masked[cuts[-1] : cut]):
+            cuts.append(cut)
+    cuts = sorted([*cuts, *(clause.end() for clause in _CLAUSE.finditer(masked))])
+    for start, end in zip(cuts, [*cuts[1:], len(line)], strict=True):
+        for first, last in trim_span(line, start, min(end, start + MAX_CHARS)):
+            yield line[first:last], masked[first:last]
+
+
+def _is_in_parenthesis(text: str) -> bool:
+    return text.count("(") > text.count(")") and len(text) - text.rfind("(") < _MAX_PARENTHESIS

@@ -10,13 +10,17 @@ wrong. So a negation, number, version, name of code or opposite in one of them m
 
 from __future__ import annotations
 
+import calendar
 import functools
 import re
 import unicodedata
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from agent_memory.language.words import query_terms
+from agent_memory.language.languages import load_patterns
+from agent_memory.language.words import query_terms, stem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,8 +43,6 @@ _NEGATED_VERB: Final = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 
 @functools.cache
 def _load_words() -> dict[str, Any]:
-    from agent_memory.language.pattern_files import load_patterns  # 15 ms that few sessions pay
-
     return load_patterns("agent_memory.language", "similarity")
 
 
@@ -159,3 +161,201 @@ def _load_opposites() -> tuple[frozenset[str], re.Pattern[str], frozenset[str]]:
         re.compile("|".join(map(re.escape, parts))),
         frozenset(negating | set(data["negating_parts"])),
     )
+
+
+Kind = Literal["value", "denial"]
+Hint = Literal["replace", "conflict"]
+
+_MAX_WORDS: Final = 4
+"""Words of a name: "Anna Maria Berg"."""
+_MAX_NUMBER_WORDS: Final = 2
+"""Words of a number with its unit: "30 seconds"."""
+_EVIDENCE_CHARS: Final = 160
+_BEFORE_CHARS: Final = 60
+"""Characters of the evidence that precede the difference."""
+
+_IDEOGRAPH: Final = "\u3400-\u9fff"
+_TOKEN: Final = re.compile(rf"\n|=|[{_IDEOGRAPH}]|[^\s={_IDEOGRAPH}]+")
+_OPENING: Final = "\"'([{<“‘„«*_"  # noqa: RUF001
+_CLOSING: Final = "\"')]}>”’»*_.,;:!?。，！？"  # noqa: RUF001
+_SENTENCE_END: Final = re.compile(r"[.!?。！？][\"')\]”’»*_]*$")  # noqa: RUF001
+_QUESTIONS: Final = ("?", "？")  # noqa: RUF001
+_ARTICLES: Final = frozenset(
+    ("a", "an", "the", "der", "die", "das", "ein", "eine", "el", "la", "los", "las", "un", "una", "le", "les", "une")
+)
+
+_NEGATIONS: Final = frozenset(
+    {"not", "no", "never", "nicht", "kein", "keine", "keinen", "keinem", "nie", "niemals"}
+    | {"pas", "jamais", "nunca", "non", "não", "mai", "不", "没"}
+)
+_SUPPORTS: Final = frozenset(("do", "does", "did", "longer", "anymore", "ne"))
+"""Words that only come and go with a negation."""
+_CONTRACTIONS: Final = {"cannot": ["can", "not"], "can't": ["can", "not"], "won't": ["will", "not"]}
+
+_MODALS: Final = frozenset(["can", "could", "may", "might", "must", "ought", "shall", "should", "will", "would"])
+_MONTHS: Final = frozenset(name.casefold() for name in (*calendar.month_name, *calendar.month_abbr, "Sept") if name)
+_WEEKDAYS: Final = frozenset(name.casefold() for name in (*calendar.day_name, *calendar.day_abbr))
+_HALVES: Final = frozenset({"am", "pm", "a.m", "p.m", "o'clock", "uhr"})
+_TIME: Final = re.compile(
+    r"(?:19|20)\d\d(?:s|[-/.]\d\d?(?:[-/.]\d\d?)?)?(?:t[\d:.]+z?)?"  # 2026, 1990s, 2026-03-09T10:00
+    r"|\d\d?(?:[/.]\d\d?[/.](?:19|20)\d\d|/\d\d?(?:/\d\d)?)"  # 9.3.2026, 3/9
+    r"|\d\d?:\d\d(?::\d\d)?(?:[ap]m)?|\d\d?(?:[ap]m|h)"  # 14:30, 2pm
+    r"|\d+(?:st|nd|rd|th)|q[1-4]"
+)
+_NUMBER: Final = re.compile(r"\W?\d")
+_IDENTIFIER: Final = re.compile(r"\d|\w[@/._:\\]\w")  # 8080, help@acme.org, src/main, app.toml, foo_bar
+_OWNER: Final = re.compile(r"'s$|s'$")
+_FIRST_PERSON: Final = re.compile(r"i(?:'\w+)?")
+
+
+class _Word(NamedTuple):
+    """Word as compared, as written, its place, and whether it is first."""
+
+    text: str
+    written: str
+    start: int
+    is_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TextConflict:
+    """Why two texts conflict.
+
+    Attributes:
+        kind: `value` if one value differs, `denial` if one text is the other with a negation.
+        hint: `replace` if the newer text looks like an update of the older, else `conflict`.
+        evidence: Short text for the person or agent who decides.
+    """
+
+    kind: Kind
+    hint: Hint
+    evidence: str
+
+
+def find_conflict(newer: str, older: str) -> TextConflict | None:
+    """Return why two texts conflict, or None."""
+    if newer.rstrip().endswith(_QUESTIONS) or older.rstrip().endswith(_QUESTIONS):
+        return None
+    first, second = _split_words(newer), _split_words(older)
+    if _differ_by_negation(newer, older):
+        return TextConflict("denial", "conflict", _describe((newer, older), first, second))
+    if _differ_by_value(first, second):
+        return TextConflict("value", "replace", _describe((newer, older), first, second))
+    return None
+
+
+@lru_cache(maxsize=256)
+def _split_words(text: str) -> tuple[_Word, ...]:
+    words: list[_Word] = []
+    is_first = True
+    for match in _TOKEN.finditer(text):
+        written = match[0]
+        token = written.lstrip(_OPENING).rstrip(_CLOSING).replace("’", "'")  # noqa: RUF001
+        if written != "\n" and token:
+            words.append(_Word(token.strip("`").casefold(), written, match.start(), is_first))
+            is_first = is_first and (token.casefold() in _ARTICLES or not any(map(str.isalnum, token)))
+        is_first = is_first or written == "\n" or _SENTENCE_END.search(written) is not None
+    return tuple(words)
+
+
+def _differ_by_negation(newer: str, older: str) -> bool:
+    """Return True if only negations and the words that come with them differ."""
+    (rest, count), (other_rest, other_count) = _strip_negations(newer), _strip_negations(older)
+    return count != other_count and bool(rest) and rest == other_rest
+
+
+@lru_cache(maxsize=256)
+def _strip_negations(text: str) -> tuple[list[str], int]:
+    """Return the stems of the other words of a text, and the number of negations."""
+    expanded: list[str] = []
+    for word in _split_words(text):
+        short = word.text.removesuffix("n't")
+        expanded += _CONTRACTIONS.get(word.text) or ([word.text] if short == word.text else [short, "not"])
+    count = sum(text in _NEGATIONS for text in expanded)
+    return [stem(text) for text in expanded if text not in _NEGATIONS | _SUPPORTS], count
+
+
+def _differ_by_value(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> bool:
+    """Return True if the texts differ in one place that holds a value in both."""
+    start = _count_equal(first, second)
+    end = _count_equal(first[start:][::-1], second[start:][::-1])
+    place, other_place = (words[start : len(words) - end] for words in (first, second))
+    if not start or not place or not other_place or place[0].is_first or other_place[0].is_first:
+        return False
+    if {word.text for word in place} & {word.text for word in other_place}:
+        return False  # two places with equal words between them
+    kind = _read_kind(first, start, len(place))
+    if kind == "name" and any(map(_has_digit, first[start + len(place) :])):
+        return False  # the name of what the number belongs to: "Room Fjord seats 8 people"
+    if end and (_is_subject(first, start) or _is_subject(second, start)):
+        return False
+    return kind != "" and kind == _read_kind(second, start, len(other_place))
+
+
+def _is_subject(words: tuple[_Word, ...], start: int) -> bool:
+    """Return True if an identifier names the subject: "Ticket 12", "request #88"."""
+    before, identifier = words[start - 1], words[start]
+    is_after_first = before.is_first and not before.written.endswith((":", "="))
+    return (is_after_first and _is_identifier(identifier)) or identifier.written.startswith("#")
+
+
+def _count_equal(first: tuple[_Word, ...], second: tuple[_Word, ...]) -> int:
+    """Return how many words both begin with."""
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((at for at, (word, other) in pairs if word.text != other.text), min(len(first), len(second)))
+
+
+def _read_kind(words: tuple[_Word, ...], start: int, length: int) -> str:
+    """Return "number" or "name" if a place holds just one, else an empty text.
+
+    A number may have a unit: one more word.
+    """
+    if words[start].text in _ARTICLES and length > 1:
+        start, length = start + 1, length - 1
+    if length > _MAX_WORDS or not _is_value(words[start]) or _is_time(words, start):
+        return ""
+    if _NUMBER.match(words[start].text):
+        return "number" if length <= _MAX_NUMBER_WORDS else ""
+    return "name" if all(map(_is_value, words[start : start + length])) else ""
+
+
+def _is_value(word: _Word) -> bool:
+    if word.text in _MODALS or _OWNER.search(word.text) or _FIRST_PERSON.fullmatch(word.text):
+        return False
+    is_name = any(map(str.isupper, word.written)) and not word.is_first
+    return is_name or _is_identifier(word)
+
+
+def _is_identifier(word: _Word) -> bool:
+    return "`" in word.written or _IDENTIFIER.search(word.text) is not None
+
+
+def _has_digit(word: _Word) -> bool:
+    return any(map(str.isdigit, word.text))
+
+
+def _is_time(words: tuple[_Word, ...], at: int) -> bool:
+    """Return True if a word is a date, time or ordinal, alone or with the words next to it."""
+    text = words[at].text
+    if text in _MONTHS or text in _WEEKDAYS or _TIME.fullmatch(text):
+        return True
+    before, after = (words[near].text if 0 <= near < len(words) else "" for near in (at - 1, at + 1))
+    return text.isdigit() and (before in _MONTHS or after in _MONTHS or after in _HALVES)
+
+
+def _describe(texts: tuple[str, str], first: tuple[_Word, ...], second: tuple[_Word, ...]) -> str:
+    """Return both texts, long ones from shortly before their difference."""
+    place = _count_equal(first, second)
+    newer, older = (
+        _shorten(text, words[min(place, len(words) - 1)].start)
+        for text, words in zip(texts, (first, second), strict=True)
+    )
+    return f"now: {newer} / before: {older}"
+
+
+def _shorten(text: str, place: int) -> str:
+    if len(text) <= _EVIDENCE_CHARS:
+        return text
+    begin = place - _BEFORE_CHARS if place >= _EVIDENCE_CHARS // 2 else 0
+    end = begin + _EVIDENCE_CHARS - 2
+    return f"{'…' * (begin > 0)}{text[begin:end].strip()}{'…' * (end < len(text))}"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from agent_memory.language.sentences import find_sentences, trim_span
 from agent_memory.language.speakers import plainly
 from agent_memory.language.words import index_terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _TIME_WORDS: Final = """
     yesterday today tonight tomorrow last next ago week weekend month year recently since morning night Monday Tuesday
@@ -85,3 +88,144 @@ def tells_time(terms: Iterable[str]) -> bool:
 @lru_cache(maxsize=1)
 def _time_terms() -> frozenset[str]:
     return frozenset(index_terms(_TIME_WORDS)) | {str(year) for year in range(1900, 2100)}
+
+
+GAP: Final = " … "
+"""Mark of what is left out."""
+
+_WORDS: Final = 1.0
+_NEARNESS: Final = 0.6
+_TITLE: Final = 0.35
+"""Added score of a title, because it says what the rest is about."""
+_WHOLE_LINE: Final = 240
+"""Characters of a line that is not cut into sentences."""
+_LEAST: Final = 160
+"""Characters of the best sentence that are shown in any case: half of it may lack what is asked."""
+_SHARE: Final = 0.3
+"""Least share of the best score, of other sentences beyond `_FILLED` characters."""
+_FILLED: Final = 240
+_PIECE_HEAD: Final = 30
+_LONGEST_SIGN: Final = 24
+"""Characters of the longest emoji, a family with skin tones, or of a letter with accents."""
+_JOINER: Final = "\u200d"
+
+
+class _TextPart(NamedTuple):
+    """A line or a sentence, with its score for the question."""
+
+    start: int
+    end: int
+    score: float
+
+
+def excerpt(text: str, words: Mapping[str, float], room: int, nearness: Sequence[float] = ()) -> str:
+    """Return what a text says about a question, with `GAP` for what is left out.
+
+    Args:
+        text: Text to shorten; returned whole if it has at most `room` characters.
+        words: Terms of the question, each with its weight.
+        room: Characters to show; of the best sentence at least 160 are shown.
+        nearness: Cosines of the text's pieces (`embedded_texts`) and the question; empty if unknown.
+    """
+    if len(text) <= room:
+        return text
+    best_first = sorted(_score_parts(text, words, nearness), key=lambda part: -part.score)
+    chosen: list[_TextPart] = []
+    left = max(room, _LEAST)
+    for part in best_first:
+        shown = sum(shown_part.end - shown_part.start for shown_part in chosen)
+        if shown >= _FILLED and part.score < _SHARE * best_first[0].score:
+            break
+        size = part.end - part.start
+        if not chosen and size > left:
+            return _cut_sentence(text, part, words, left)
+        if size <= left:
+            chosen.append(part)
+            left = min(left, room) - size - len(GAP)
+    return _join_parts(text, sorted(chosen))
+
+
+def _score_parts(text: str, words: Mapping[str, float], nearness: Sequence[float]) -> Iterator[_TextPart]:
+    total = sum(words.values()) or 1.0
+    starts = _find_pieces(text, len(nearness))
+    pieces = list(zip(starts, [*starts[1:], len(text)], nearness, strict=False))
+    title = 0 if find_title(text) else -1
+    for number, (start, end) in enumerate(_find_parts(text)):
+        terms = set(index_terms(text[start:end]))
+        score = _WORDS * sum(weight for term, weight in words.items() if term in terms) / total
+        near = [cosine for first, until, cosine in pieces if first < end and start < until]
+        score += _NEARNESS * max(near, default=0.0) + (_TITLE if number == title else 0.0)
+        yield _TextPart(start, end, score)
+
+
+def _find_parts(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of lines and, of a long line, its sentences."""
+    end = 0
+    for line in text.splitlines(keepends=True):
+        start, end = end, end + len(line)
+        if len(line) > _WHOLE_LINE:
+            yield from find_sentences(text, start, end)
+        else:
+            yield from trim_span(text, start, end)
+
+
+def _find_pieces(text: str, count: int) -> list[int]:
+    """Return where the pieces of a text begin, except a title; empty if unclear."""
+    pieces = embedded_texts(text) if count else []
+    starts: list[int] = []
+    for piece in pieces if len(pieces) == count else ():
+        start = text.find(piece[:_PIECE_HEAD], starts[-1] + 1 if starts else 0)
+        if start < 0:
+            return starts if len(starts) == count - 1 and piece == find_title(text) else []
+        starts.append(start)
+    return starts
+
+
+def _cut_sentence(text: str, part: _TextPart, words: Mapping[str, float], room: int) -> str:
+    """Return the part of a long sentence that has most of a question."""
+    sentence = text[part.start : part.end]
+    cuts = _find_cuts(sentence, max(1, room // 2))
+    terms = [set(index_terms(sentence[start:end])) for start, end in pairwise(cuts)]
+    scores = [sum(words.get(term, 0.0) for term in first | second) for first, second in pairwise([*terms, set[str]()])]
+    best = cuts[max(range(len(scores)), key=lambda place: (scores[place], -place))]
+    end = min(best + room, len(sentence))
+    if end < len(sentence):
+        space = sentence.rfind(" ", best, end)
+        end = space if space > best else _find_whole(sentence, end)
+    before = GAP.lstrip() if part.start + best > 0 else ""
+    after = GAP.rstrip() if text[part.start + end :].strip() else ""
+    return f"{before}{sentence[best:end].strip()}{after}"
+
+
+def _find_cuts(sentence: str, size: int) -> list[int]:
+    """Return where to cut a sentence: after a space if possible, `size` apart at most."""
+    cuts = [0]
+    while len(sentence) - cuts[-1] > size:
+        limit = cuts[-1] + size
+        space = max(sentence.rfind(blank, cuts[-1] + 1, limit) for blank in " \t\u3000")
+        cuts.append(space + 1 if space > 0 else _find_whole(sentence, limit))
+    return [*cuts, len(sentence)]
+
+
+def _find_whole(text: str, end: int) -> int:
+    """Return the last place near `end` that is not inside a letter or an emoji."""
+    for place in range(end, max(end - _LONGEST_SIGN, 0), -1):
+        if not (_continues(text[place]) or text[place - 1] == _JOINER):
+            return place
+    return end
+
+
+def _continues(character: str) -> bool:
+    """Return True if a character continues the one before: accent, skin tone, joiner."""
+    is_accent = unicodedata.category(character).startswith("M")
+    return is_accent or character == _JOINER or "\U0001f3fb" <= character <= "\U0001f3ff"
+
+
+def _join_parts(text: str, parts: Sequence[_TextPart]) -> str:
+    shown, end = "", 0
+    for part in parts:
+        between = text[end : part.start]
+        shown += GAP if between.strip() else between
+        shown += text[part.start : part.end]
+        end = part.end
+    return (shown + (GAP if text[end:].strip() else "")).strip()

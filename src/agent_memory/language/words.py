@@ -203,3 +203,11 @@ def _unicode_word() -> re.Pattern[str]:
 @lru_cache(maxsize=1)
 def _unicode_part() -> re.Pattern[str]:
     return re.compile(rf"(?:(?!_)[\w{_marks()}])+")
+
+
+def fold(text: str) -> str:
+    """Return a text without case, compatibility forms and extra spaces.
+
+    The content hashes of journals are made of it, so it has to stay the same.
+    """
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

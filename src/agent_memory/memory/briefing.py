@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.files.layout import folder_of
 from agent_memory.files.wording import counted
-from agent_memory.language.budget import estimate_tokens
-from agent_memory.language.delimiters import fence
+from agent_memory.language.prompt_text import estimate_tokens, fence
 from agent_memory.memory.briefing_passages import Readable, Source, bearing_on, choose
 from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.results import Briefing

@@ -8,8 +8,8 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
-from agent_memory.capture.own import typed_part
-from agent_memory.language.budget import estimate_tokens
+from agent_memory.capture.typed_text import typed_part
+from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.language.sentences import find_sentences
 from agent_memory.language.speakers import turn_of
 from agent_memory.memory.searcher import OTHER_PROJECT

@@ -16,7 +16,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.errors import UnknownIdError
-from agent_memory.language.fold import fold
+from agent_memory.language.words import fold
 from agent_memory.models import is_memory_id, sees
 from agent_memory.redaction import quoted
 
@@ -311,7 +311,7 @@ def is_commanded(prompt: str, verbs: str, memory_id: str) -> bool:
     """
     if memory_id not in prompt.lower():
         return False
-    from agent_memory.capture.spoken import own_sentences  # its patterns are for those who hear a user
+    from agent_memory.capture.typed_text import own_sentences  # its patterns are for those who hear a user
 
     for line in filter(str.strip, prompt.splitlines()):
         commands = [_COMMAND.fullmatch(sentence.strip()) for sentence in own_sentences(line)]

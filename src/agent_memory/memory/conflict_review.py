@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from weakref import WeakKeyDictionary
 
 from agent_memory.errors import StorageError, ValidationError
-from agent_memory.language.conflicts import TextConflict, find_conflict
+from agent_memory.language.similarity import TextConflict, find_conflict
 from agent_memory.memory.caller import NOBODY, check_seen, is_seen
 from agent_memory.memory.results import Suspect
 from agent_memory.models import (

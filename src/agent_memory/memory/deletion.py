@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from agent_memory.errors import UnknownIdError, ValidationError
-from agent_memory.language.names import capitalised_in
+from agent_memory.language.questions import capitalised_in
 from agent_memory.language.words import index_terms, query_terms
 from agent_memory.memory.caller import NOBODY, check_seen
 from agent_memory.memory.drafts import check_reason

@@ -21,7 +21,7 @@ class Suspect:
     Attributes:
         newer: Memory that was stored or happened later.
         older: Memory that it conflicts with.
-        kind: Kind of the difference, see `agent_memory.language.conflicts.TextConflict`.
+        kind: Kind of the difference, see `agent_memory.language.similarity.TextConflict`.
         hint: `replace` if the newer looks like an update of the older, else `conflict`.
         evidence: Short text for the decision.
     """

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent_memory.files.wording import counted
-from agent_memory.language.budget import estimate_tokens
-from agent_memory.language.delimiters import fence
+from agent_memory.language.prompt_text import estimate_tokens, fence
 from agent_memory.models import Record, visible
 from agent_memory.settings import ScratchpadSettings
 

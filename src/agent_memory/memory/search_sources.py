@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.language.question_wording import is_without_topic
+from agent_memory.language.questions import is_without_topic
 from agent_memory.memory.views import shorten_line
 from agent_memory.models import (
     HIT_KINDS,

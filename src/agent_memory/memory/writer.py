@@ -33,7 +33,7 @@ from agent_memory.memory.results import CaptureOutcome, Stored, StoredItems, Sus
 from agent_memory.memory.similarity import find_similar
 from agent_memory.memory.trust import SAID, statement_of
 from agent_memory.models import MEMORY, may_stand_for
-from agent_memory.redaction.memo import RepeatedRedactor
+from agent_memory.redaction.redactor import RepeatedRedactor
 from agent_memory.store.cleaning import joined, make_record, redact_fields, with_fields
 
 if TYPE_CHECKING:

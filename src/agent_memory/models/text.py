@@ -9,7 +9,7 @@ import unicodedata
 from typing import Any, Final
 
 from agent_memory.language.characters import BREAKING, FLAG, MISPLACED, UNSEEN
-from agent_memory.language.fold import fold
+from agent_memory.language.words import fold
 
 MAX_METADATA_BYTES: Final = 8 * 1024
 MAX_METADATA_DEPTH: Final = 16

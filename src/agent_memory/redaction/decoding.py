@@ -17,7 +17,7 @@ import zlib
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_memory.language.characters import PLACED, UNSEEN
-from agent_memory.redaction.line_groups import iter_digit_matches, iter_line_groups, iter_matches, merge_spans
+from agent_memory.redaction.findings import iter_digit_matches, iter_line_groups, iter_matches, merge_spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,10 +7,12 @@ import functools
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.redaction.protocol import MARKER, MARKER_PREFIX, Finding, Redaction
+from agent_memory.redaction.findings import MARKER, MARKER_PREFIX, Finding, Redaction, merge_spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from agent_memory.redaction.findings import Redactor
 
 _MAX_PASSES: Final = 8
 # Below this no detector can find anything: the shortest secret we look for has three characters after a keyword.
@@ -63,7 +65,6 @@ def _find_around(text: str, markers: list[tuple[int, int]]) -> list[Finding]:
     whole.
     """
     from agent_memory.redaction.decoding import NEAR
-    from agent_memory.redaction.line_groups import merge_spans
 
     if len(text) <= 4 * NEAR:
         return _find(text)
@@ -130,17 +131,15 @@ def _find_guessed(text: str) -> list[Finding]:
 @functools.cache
 def _known_detectors() -> tuple[Callable[[str], Iterable[Finding]], ...]:
     """Load the forms of providers at the first text (30 ms)."""
-    from agent_memory.redaction.providers import find_provider_secrets
-    from agent_memory.redaction.published import find_published
+    from agent_memory.redaction.providers import find_provider_secrets, find_published
 
     return find_provider_secrets, find_published
 
 
 @functools.cache
 def _guessing_detectors() -> tuple[Callable[[str], Iterable[Finding]], ...]:
-    from agent_memory.redaction.contexts import find_by_context
+    from agent_memory.redaction.contexts import find_by_context, find_numbers
     from agent_memory.redaction.keywords import find_keyword_secrets
-    from agent_memory.redaction.numbers import find_numbers
     from agent_memory.redaction.providers import find_random_tokens
     from agent_memory.redaction.unlabelled import find_unlabelled
 
@@ -189,3 +188,31 @@ def _replace(text: str, spans: list[Finding]) -> tuple[str, list[tuple[int, int]
         markers.append((length - len(marker), length))
         position = end
     return "".join([*parts, text[position:]]), markers
+
+
+_SHORT: Final = 80
+"""Characters of a text that is remembered; longer ones rarely come twice."""
+
+
+class RepeatedRedactor:
+    """A redactor that remembers the short texts of one change.
+
+    Args:
+        redactor: Reads each text the first time.
+
+    Attributes:
+        bare_words: Whether a word of a label is a secret, by word.
+    """
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._redactor, self._known = redactor, dict[str, "Redaction"]()
+        self.bare_words = dict[str, bool]()
+
+    def redact(self, text: str) -> Redaction:
+        """See `Redactor.redact`."""
+        if len(text) > _SHORT:
+            return self._redactor.redact(text)
+        redacted = self._known.get(text)
+        if redacted is None:
+            redacted = self._known[text] = self._redactor.redact(text)
+        return redacted

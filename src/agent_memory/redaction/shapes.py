@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from typing import Final
 
-from agent_memory.redaction.protocol import MARKER
+from agent_memory.redaction.findings import MARKER
 
 MIN_RANDOM_CHARS: Final = 12
 _MIN_ENTROPY: Final = 2.5
@@ -68,6 +68,20 @@ _NUMBERED: Final = re.compile(r"\d+-\w+|\w+-\d+")
 _CAPITALISED: Final = re.compile(r"[A-Z]?[a-z]{3,}")
 _SYMBOLS: Final = frozenset("!#$%&*@^~+?=\u00a7\u20ac\u00a3|;")
 _JOINTS: Final = frozenset(".-_")
+_SECRET_KEY: Final = re.compile(
+    r"(?i)(?:^|[_\-. ])(?:[a-z]{0,12}(?:pass|password|passwd|passwort|passphrase|passcode|pwd)|kennwort|pw|psw"
+    r"|contrase\u00f1a|contrasena|senha|wachtwoord|l\u00f6senord|losenord|has\u0142o|haslo|heslo|\u015fifre"
+    r"|sifre|salasana|adgangskode|passord"
+    r"|mot_de_passe|mdp|token|secret|credential|creds|(?:api|access|secret|private|signing|encryption|auth"
+    r"|license|account"
+    r"|storage|master|ssh|session|service|shared|deploy|app|client|admin|webhook|subscription|hmac|aes|pgp|gpg|ssl|tls)"
+    r"[_\-. ]?key|apikey|auth(?:orization)?|cookie|bearer|jwt|pat|pin|otp|t?otp[_\-. ]?(?:seed|secret)|cvv"
+    r"|cvc|ssn|psk|client_?secret"
+    r"|(?:recovery|backup)[_\-. ]?(?:code|phrase|key)|(?:pin|access|security)[_\-. ]?code|seed[_\-. ]?phrase|mnemonic"
+    r"|connection_?string|dsn|\u043f\u0430\u0440\u043e\u043b\u044c|\u0442\u043e\u043a\u0435\u043d"
+    r"|\u30d1\u30b9\u30ef\u30fc\u30c9|\u5bc6\u7801|\u5bc6\u78bc"
+    r"|\ube44\ubc00\ubc88\ud638)s?(?:[_\-. ]?(?:value|base64|b64|hex|\d+))?$"
+)
 _CODE_SYMBOLS: Final = frozenset("(){}[]<>,\"'`\\")
 _LUHN_MIN, _LUHN_MAX = 13, 19  # ISO/IEC 7812
 
@@ -221,3 +235,9 @@ def looks_like_password(token: str) -> bool:
         return letters or symbols
     inner_capital = any(a.islower() and b.isupper() for a, b in itertools.pairwise(token))
     return letters and (symbols or (inner_capital and not _JOINTS.isdisjoint(token)))
+
+
+def names_a_secret(key: str) -> bool:
+    """Tell whether a key such as `clientSecret` or `DB_PASSWORD` (not `max_tokens`, `token_count`) names a secret."""
+    folded = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", key[:256])
+    return _SECRET_KEY.search(folded) is not None and not re.search(r"(?i)(?:max|min|num|total|n)_?tokens$", folded)

@@ -12,8 +12,8 @@ import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.language.pattern_files import load_patterns
-from agent_memory.redaction.protocol import Finding
+from agent_memory.language.languages import load_patterns
+from agent_memory.redaction.findings import Finding
 from agent_memory.redaction.shapes import (
     HALF_WORDS,
     UUID,

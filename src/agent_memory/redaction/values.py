@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.redaction.protocol import MARKER
+from agent_memory.redaction.findings import MARKER, MARKER_PREFIX, Redaction
+from agent_memory.redaction.redactor import RepeatedRedactor, SecretRedactor, has_known_form
+from agent_memory.redaction.shapes import MANY_WORDS, is_known_harmless, names_a_secret
 
 if TYPE_CHECKING:
-    from agent_memory.redaction.protocol import Redactor
+    from agent_memory.redaction.findings import Redactor
 
-_SECRET_KEY: Final = re.compile(
-    r"(?i)(?:^|[_\-. ])(?:[a-z]{0,12}(?:pass|password|passwd|passwort|passphrase|passcode|pwd)|kennwort|pw|psw"
-    r"|contrase\u00f1a|contrasena|senha|wachtwoord|l\u00f6senord|losenord|has\u0142o|haslo|heslo|\u015fifre"
-    r"|sifre|salasana|adgangskode|passord"
-    r"|mot_de_passe|mdp|token|secret|credential|creds|(?:api|access|secret|private|signing|encryption|auth"
-    r"|license|account"
-    r"|storage|master|ssh|session|service|shared|deploy|app|client|admin|webhook|subscription|hmac|aes|pgp|gpg|ssl|tls)"
-    r"[_\-. ]?key|apikey|auth(?:orization)?|cookie|bearer|jwt|pat|pin|otp|t?otp[_\-. ]?(?:seed|secret)|cvv"
-    r"|cvc|ssn|psk|client_?secret"
-    r"|(?:recovery|backup)[_\-. ]?(?:code|phrase|key)|(?:pin|access|security)[_\-. ]?code|seed[_\-. ]?phrase|mnemonic"
-    r"|connection_?string|dsn|\u043f\u0430\u0440\u043e\u043b\u044c|\u0442\u043e\u043a\u0435\u043d"
-    r"|\u30d1\u30b9\u30ef\u30fc\u30c9|\u5bc6\u7801|\u5bc6\u78bc"
-    r"|\ube44\ubc00\ubc88\ud638)s?(?:[_\-. ]?(?:value|base64|b64|hex|\d+))?$"
-)
 _NAMES: Final = frozenset({"name", "key", "id", "field", "label", "variable", "env", "title", "property"})
 _VALUES: Final = frozenset({"value", "val", "content", "data", "default", "secret"})
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -32,12 +21,6 @@ _MIN_DIGITS: Final = 12
 _MAX_LABEL: Final = 64
 _MAX_DEPTH: Final = 64
 """Deeper values are cut: metadata is refused beyond 16 levels anyway, and the stack is finite."""
-
-
-def names_a_secret(key: str) -> bool:
-    """Tell whether a key such as `clientSecret` or `DB_PASSWORD` (not `max_tokens`, `token_count`) names a secret."""
-    folded = _CAMEL.sub("_", key[:256])
-    return _SECRET_KEY.search(folded) is not None and not re.search(r"(?i)(?:max|min|num|total|n)_?tokens$", folded)
 
 
 def redact_value(value: Any, redactor: Redactor) -> tuple[Any, tuple[str, ...]]:
@@ -106,3 +89,122 @@ def _text(value: Any, redactor: Redactor, kinds: dict[str, None]) -> Any:
     redaction = redactor.redact(value)
     kinds.update(dict.fromkeys(redaction.kinds))
     return redaction.text
+
+
+_MAX_CHARS: Final = 64
+"""Of a tag or a relation. With markers in it a label may not fit any more; then the marker alone stands for it."""
+_KIND: Final = "high-entropy"
+_PARTS: Final = re.compile(r"[-_./:,+@()\[\]=]+")
+_HEX: Final = re.compile(r"(?i)(?:0x)?[0-9a-f]+|[0-9A-HJKMNP-TV-Z]{26}")
+_WORDS: Final = re.compile(r"[A-Z]?[a-z]{3,}|[A-Z]{3,}")
+_ADDRESS: Final = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64})+")
+_MARKED: Final = re.compile(r"(?=\S{0,60}[^\W\d_])(?=\S{0,60}\d)\S*[\w][!#$%&*^~?+=@|;][\w!#$%&*^~?+=@|;]\S*")
+_LANGUAGE: Final = re.compile(r"(?i)[a-z]{1,8}(?:#|\+\+)[\d.]*")
+_SEPARATORS: Final = re.compile(r"([/\\]+)")
+_MIN_PART: Final = 10
+_MIN_SWITCHES: Final = 3  # between letters and digits; letters of both cases count as one
+_MIN_MARKED: Final = 6
+"""Shorter than any password that a system accepts; "0;A" may be a tag."""
+_FEW_DIFFERENT: Final = 3
+"""Characters that are not the same, at most, in what repeats itself as no password does: "0000;A", "z0z0z0"."""
+
+
+def redact_label(value: Any, redactor: Redactor, known: re.Pattern[str] | None = None) -> tuple[Any, tuple[str, ...]]:
+    """Return `value` (a label, or JSON whose strings are labels) without secrets, and the kinds found.
+
+    Args:
+        value: What to look at.
+        redactor: Finds what is known by its form or by words.
+        known: Labels of this form are no secrets, whatever they look like.
+    """
+    kinds: dict[str, None] = {}
+    return _walk_labels(value, redactor, known, kinds), tuple(kinds)
+
+
+def redact_path(path: str, redactor: Redactor) -> Redaction:
+    """Return a path without the secrets in its names.
+
+    A name that only looks random stays: temporary folders and checksums look like that.
+    """
+    kinds: dict[str, None] = {}
+    names: list[str] = []
+    for name in _SEPARATORS.split(path):
+        redaction = redactor.redact(name)
+        is_secret = redaction.kinds and (redaction.kinds != (_KIND,) or has_known_form(name))
+        kinds.update(dict.fromkeys(redaction.kinds if is_secret else ()))
+        names.append(redaction.text if is_secret else name)
+    return Redaction("".join(names), tuple(kinds))
+
+
+def _walk_labels(value: Any, redactor: Redactor, harmless: re.Pattern[str] | None, kinds: dict[str, None]) -> Any:
+    if isinstance(value, dict):
+        return {
+            _walk_labels(key, redactor, harmless, kinds): _walk_labels(item, redactor, harmless, kinds)
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_walk_labels(item, redactor, harmless, kinds) for item in value]
+    if not isinstance(value, str) or (harmless is not None and harmless.fullmatch(value)):
+        return value
+    redaction = redactor.redact(value)
+    if redaction.kinds:
+        kinds.update(dict.fromkeys(redaction.kinds))
+        fits = len(redaction.text) <= max(_MAX_CHARS, len(value))
+        return redaction.text if fits else f"{MARKER_PREFIX}{redaction.kinds[0]}]"
+    if any(_is_secret_word(token, redactor) for token in MARKER.sub(" ", value).split()):
+        kinds.setdefault(_KIND)
+        return f"{MARKER_PREFIX}{_KIND}]"
+    return value
+
+
+def _is_secret_word(token: str, redactor: Redactor) -> bool:
+    """Return True if a word is a bare secret; cached per change."""
+    if not isinstance(redactor, RepeatedRedactor):
+        return _is_bare_secret(token)
+    if token not in redactor.bare_words:
+        redactor.bare_words[token] = _is_bare_secret(token)
+    return redactor.bare_words[token]
+
+
+def _is_bare_secret(token: str) -> bool:
+    """Tell whether a word of a label reads like a password or a generated key, also in lower case."""
+    from agent_memory.redaction.unlabelled import Looks, looks_like
+
+    if len(set(token)) <= _FEW_DIFFERENT:
+        return False
+    if is_known_harmless(token) or _ADDRESS.fullmatch(token) or _LANGUAGE.fullmatch(token):
+        return False
+    if len(token) >= _MIN_MARKED and _MARKED.fullmatch(token):
+        return True
+    parts = [part for part in token.split(":") if len(set(part)) > _FEW_DIFFERENT and not is_known_harmless(part)]
+    if any(looks_like(part) >= Looks.PERHAPS for part in parts):  # a colon names what follows: "ticket:OPS-100"
+        return True
+    return any(_is_generated(part) for part in _PARTS.split(token) if len(part) >= _MIN_PART)
+
+
+def _is_generated(part: str) -> bool:
+    if _HEX.fullmatch(part):
+        return False  # commits, checksums, ids
+    switches = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(part))
+    mixed = any(c.islower() for c in part) and any(c.isupper() for c in part) and switches > 0
+    worded = sum(map(len, _WORDS.findall(part))) / len(part)
+    return switches + mixed >= _MIN_SWITCHES and worded < MANY_WORDS
+
+
+_LOOKED_AT: Final = 200
+_SHOWN: Final = 40
+_REDACTOR: Final = SecretRedactor()
+
+
+def shortened(given: object) -> str:
+    """Return the first 40 characters of what a caller gave, without secrets."""
+    try:
+        text = str(given)
+    except ValueError:  # a number of more digits than Python writes, or one within
+        text = f"a value of type {type(given).__name__}"
+    return str(redact_label(text[:_LOOKED_AT], _REDACTOR)[0])[:_SHOWN]
+
+
+def quoted(given: object) -> str:
+    """Return the same in quotes, with what cannot be printed escaped."""
+    return repr(shortened(given))

@@ -5,7 +5,7 @@ Each name loads what it needs when it is first asked for, except those of `rende
 
 from typing import TYPE_CHECKING
 
-from agent_memory.language.budget import estimate_tokens
+from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.late import offer as _offer
 from agent_memory.memory.scratchpad_entries import MARKER, RenderedPad, render
 

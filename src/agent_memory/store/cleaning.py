@@ -21,7 +21,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.models import Kind, Record, describe
 from agent_memory.models.record import IdOf
 from agent_memory.redaction import SecretRedactor, redact_label, redact_path, redact_value
-from agent_memory.redaction.protocol import MARKER
+from agent_memory.redaction.findings import MARKER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

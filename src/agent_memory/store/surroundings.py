@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.language.conflicts import find_conflict
+from agent_memory.language.similarity import find_conflict
 from agent_memory.models import (
     SUSPECT,
     LinkedRecord,

@@ -1,8 +1,14 @@
 """Times in texts, seen from the moment of saying or asking."""
 
 from agent_memory.times.days import Period
-from agent_memory.times.mentions import TimeMention, describe_saying, times_in
-from agent_memory.times.questions import QuestionPeriods, named_periods, read_periods
+from agent_memory.times.mentions import (
+    QuestionPeriods,
+    TimeMention,
+    describe_saying,
+    named_periods,
+    read_periods,
+    times_in,
+)
 
 __all__ = [
     "Period",

@@ -1,4 +1,4 @@
-"""Rules over tokens: the order of kinds, and its meaning.
+"""Tokens of a text, and rules over the order of their kinds.
 
 Each kind of token is one character, so that a rule is a short regular expression over a string of such characters.
 Patterns have no unbounded repetition, and at each token the longest rule wins: time is linear in the number of tokens.
@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import date, datetime
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_memory.times.days import MONTHS, WEEKDAYS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from datetime import date, datetime
 
     from agent_memory.times.days import DaySpan
+    from agent_memory.times.vocabulary import LanguageWords
 
 _KINDS: Final = re.findall(
     r"\w+",
@@ -180,3 +183,229 @@ def _read_matches(
             kind = "BOUND" if node.bound != "at" else "DAY_NODE" if node.days.length == 1 else "NODE"
             return Token(tokens[start].start, tokens[start + length - 1].end, kind, node), length
     return None, 0
+
+
+_TOKEN: Final = re.compile(
+    r"(?P<part>(?<![\w./])(?P<part_y>(?:19|20)\d\d)[ /-]?(?:(?P<part_of>[qh][1-4])"
+    r"|W(?P<week>[0-5]\d)(?:-(?P<weekday>[1-7]))?)(?!\w)|(?<![\w./])W(?P<week2>[0-5]\d)/(?P<year2>20\d\d)(?!\w))"
+    r"|(?P<word>(?P<stem>[^\W\d_]{1,40})(?:['\u2019-][^\W\d_]{1,9}(?![\w]))?)"
+    r"|(?P<iso>(?<!\d)(?<!\d[.:/-])(?:1[5-9]|20)\d\d(?P<sep>[-/.])(?:0?[1-9]|1[0-2])(?P=sep)(?:3[01]|[12]\d|0?[1-9])(?!\d|[./]\d)"
+    r"(?:T\d\d:?\d\d(?::?\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?)?(?!T?\d))"
+    r"|(?P<date>(?<![\w./=])(?P<a>\d{1,2})(?P<sep2>[-/.])(?P<b>\d{1,2})(?P=sep2)(?P<y>\d{4}|\d\d)(?![\w]|[./]\w))"
+    r"|(?P<compact>(?<![\w./-])(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:T\d{4,6}Z?)?(?![\w/-]|\.\w))"
+    r"|(?P<month>(?<![\w./-])(?:(?P<ym_y>(?:19|20)\d\d)(?:-(?=[01])|/)(?P<ym_m>0?[1-9]|1[0-2])"
+    r"|(?P<my_m>0?[1-9]|1[0-2])[-/](?P<my_y>(?:19|20)\d\d))"
+    r"(?![\w/-]|\.\w))"
+    r"|(?P<han>(?<!\d)(?:19|20)\d\d年\d{1,2}月\d{1,2}[日号號](?!以|から|まで|前|后|後))"
+    r"|(?P<clock>(?<![\w.:/])(?:[01]?\d|2[0-4])(?::[0-5]\d(?::[0-5]\d(?:[.,]\d{1,6})?)?\s?(?:[ap]\.?m\b\.?)?"
+    r"|(?:\.[0-5]\d)?\s?[ap]\.?m\b\.?|h[0-5]\d)(?![\w:]|\.\d))"
+    r"|(?P<pair>(?<![\w./$:-])(?P<pair_a>\d{1,2})(?P<pair_sep>[-/.\u2013])(?P<pair_b>\d{1,2})(?![\w%:]|[./-]\w))"
+    r"|(?P<decade>(?<![\w./])(?:1[5-9]|20)\d0'?s(?!\w))"
+    r"|(?P<nth>(?<![\w./-])\d{1,2}(?:st|nd|rd|th|er|º)(?!\w))"
+    r"|(?P<number>\d{1,12}(?:[.,:]\d{1,12}){0,8})"
+    r"|(?P<break>\n[ \t]*\n)|(?P<mark>[^\w\s])|(?P<other>\w{1,40})",
+    re.IGNORECASE,
+)
+_HAN_DAYS: Final = {
+    "今天": 0, "今日": 0, "明天": 1, "明日": 1, "后天": 2, "後天": 2, "明後日": 2,
+    "大后天": 3, "大後天": 3, "昨天": -1, "昨日": -1,
+    "前天": -2, "一昨日": -2, "大前天": -3,
+}  # fmt: skip
+_HAN: Final = re.compile(
+    rf"(?:(?P<day>{'|'.join(sorted(_HAN_DAYS, key=len, reverse=True))})"
+    r"|(?P<offset>[上下这這本先今来])个?(?:周|週|星期|礼拜)の?(?P<weekday>[一二三四五六日天月火水木金土])(?:曜日?)?)(?!以|の?\d|から|まで|前|后|後|至)"
+)
+_HAN_REL: Final = {"上": -1, "先": -1, "下": 1, "来": 1}
+_HAN_WEEKDAYS: Final = ("一二三四五六日天", "月火水木金土日")
+_MARKS: Final = {",": "COMMA", **dict.fromkeys("-\u2013—~", "DASH"), "/": "SLASH", ".": "DOT"}
+_CODE_BEFORE: Final = "_$@#\\=&{%<[`"
+_CODE_AFTER: Final = "_@(=\\[`{"
+_MONEY: Final = "$€£¥#"
+_HOLIDAYS: Final = frozenset(("black", "good", "ash", "cyber", "easter", "palm", "super", "boxing"))
+"""First words of names that end like a day of the week."""
+_PLURAL: Final = re.compile(r"(?!(?:was|has|does|this)$)[a-z]{2,}[^\W\d_su]s")
+_PHRASE_CHARS: Final = 40
+_FIRST_YEAR, _LAST_YEAR, _MAX_DAY, _PIVOT = 1000, 2199, 31, 30
+_MONTHS, _MAX_DIGIT, _LONG_YEAR, _SHORT = 12, 9, 4, 2
+_MONTH: Final = rf"(?:{'|'.join(MONTHS)})"
+_TIME: Final = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+_ZONE: Final = r"(?:[+-]\d\d:?\d\d|Z|[A-Z]{3,5})"
+_WEEKDAY: Final = rf"(?:{'|'.join(day[:3] for day in WEEKDAYS)})"
+_TIMESTAMP: Final = re.compile(
+    rf"(?<![\w/])(?:(?:{_WEEKDAY}\s)?(?P<month>{_MONTH})\s{{1,2}}(?P<day>\d\d?)\s{_TIME}(?:\s{_ZONE})?\s(?P<year>\d{{4}})"
+    rf"|(?:{_WEEKDAY},?\s)?(?P<day2>\d\d?)[\s-](?P<month2>{_MONTH})[\s-](?P<year2>\d{{4}})\s{_TIME}"
+    rf"|(?P<day3>\d\d)/(?P<month3>{_MONTH})/(?P<year3>\d{{4}}):{_TIME})(?:\s[+-]\d\d:?\d\d|\s(?:UTC|GMT)\b)?(?!\w)",
+    re.IGNORECASE,
+)
+
+
+def replace_timestamps(text: str) -> tuple[str, dict[int, int]]:
+    """Replace timestamps by ISO dates of the same length.
+
+    Returns the ends, too: that of each date with that of its timestamp.
+    """
+    ends: dict[int, int] = {}
+
+    def replace(match: re.Match[str]) -> str:
+        groups = match.groupdict()
+        day, month, year = (next(groups[name + suffix] for suffix in ("", "2", "3") if groups[name + suffix])
+                            for name in ("day", "month", "year"))  # fmt: skip
+        try:
+            iso = date(int(year), MONTHS.index(month.lower()) + 1, int(day)).isoformat()
+        except ValueError:
+            return match[0]
+        ends[match.start() + len(iso)] = match.end()
+        return iso.ljust(len(match[0]))
+
+    return _TIMESTAMP.sub(replace, text), ends
+
+
+def tokenize(text: str, vocabulary: LanguageWords) -> list[Token]:
+    """Return the tokens of a text in order, without white space."""
+    tokens: list[Token] = []
+    position = 0
+    while match := _TOKEN.search(text, position):
+        group = match.lastgroup or ""
+        end = match.end()
+        if group == "word":
+            token = _read_word(text, match, vocabulary)
+        elif group == "mark":
+            token = Token(match.start(), end, _MARKS.get(match[0], "OTHER"))
+        else:
+            token = Token(match.start(), end, *_read_digits(text, match, group))
+        position = token.end
+        if not _merge_number(tokens, token):
+            tokens.append(token)
+    return tokens
+
+
+def _merge_number(tokens: list[Token], token: Token) -> bool:
+    """Merge "twenty-two" into the token before; return True if done."""
+    before = tokens[-1] if tokens else None
+    if before is not None and before.kind == "DASH" and len(tokens) > 1 and before.start == tokens[-2].end:
+        before = tokens[-2]
+    if before is None or before.kind != "TENS" or token.kind not in {"NUM", "NTH"} or token.value > _MAX_DIGIT:
+        return False
+    if before is not tokens[-1]:
+        tokens.pop()
+    before.end, before.kind, before.value = token.end, token.kind, before.value + token.value
+    return True
+
+
+def _read_word(text: str, match: re.Match[str], vocabulary: LanguageWords) -> Token:
+    start, end = match.span()
+    if not match[0].isascii() and (han := _HAN.search(text, start, end)):
+        return Token(han.start(), han.end(), "DAY_NAME", *_read_han(han))
+    stem = match["stem"].lower()
+    if stem in vocabulary.first_words:
+        phrase = vocabulary.phrases.match(text[start : start + _PHRASE_CHARS].lower())
+        after = start + phrase.end() if phrase else start
+        if phrase and not text[after : after + 1].isalnum():
+            end = after
+    entry = vocabulary.words.get(text[start:end].lower())
+    if entry is None and end == match.end():
+        entry, end = vocabulary.words.get(stem), match.end("stem")
+    if entry is None:
+        kind = "NAME" if match[0][0].isupper() and match[0][1:].islower() else "OTHER"
+        return Token(start, match.end(), "PLURAL" if _PLURAL.fullmatch(match[0]) else kind)
+    kind, value = entry
+    if text[start].islower():
+        kind = {"VERB_MONTH": "LOW_MONTH", "SHORT_WEEKDAY": "OTHER"}.get(kind, kind)
+    if (
+        (stem == "dec" and text[start].islower())
+        or _is_code(text, start, end)
+        or (kind == "WEEKDAY" and _follows_holiday(text, start))
+    ):
+        return Token(start, end, "OTHER")
+    return Token(start, end, kind, value)
+
+
+def _follows_holiday(text: str, start: int) -> bool:
+    words = text[max(0, start - 12) : start].split()
+    return bool(words) and words[-1].lower() in _HOLIDAYS
+
+
+def _read_han(match: re.Match[str]) -> tuple[Any]:
+    if match["day"]:
+        return (_HAN_DAYS[match["day"]],)
+    names = _HAN_WEEKDAYS["曜" in match[0]]
+    number = min(names.index(match["weekday"]), 6)
+    return ((_HAN_REL.get(match["offset"], 0), number),)
+
+
+def _is_code(text: str, start: int, end: int) -> bool:
+    """Return True if a word is part of code or an address."""
+    is_member = start > 1 and text[start - 1] == "." and text[start - 2].isalpha()
+    has_member = text[end : end + 1] == "." and text[end + 1 : end + 2].isalpha()
+    is_glued = start > 0 and (text[start - 1] in _CODE_BEFORE or text[start - 1].isdigit())
+    return is_member or has_member or is_glued or (end < len(text) and text[end] in _CODE_AFTER)
+
+
+def _read_digits(text: str, match: re.Match[str], group: str) -> tuple[str, Any]:
+    """Return the kind and value of a token with digits."""
+    if group == "number":
+        return _read_number(text, match)
+    reader = _READERS.get(group)
+    return reader(match, [int(part) for part in re.findall(r"\d+", match[0])]) if reader else ("OTHER", None)
+
+
+def _read_date(match: re.Match[str], numbers: list[int]) -> tuple[str, Any]:
+    year = match["y"]
+    if match["sep2"] == "." and len(year) < _LONG_YEAR:
+        return "OTHER", None  # a version
+    if match["sep2"] == "." and numbers[1] <= _MONTHS:  # no language writes the month first with dots
+        return "DATE", tuple(numbers[::-1])
+    full = numbers[2] if len(year) == _LONG_YEAR else numbers[2] + (2000 if numbers[2] < _PIVOT else 1900)
+    return "DATE_PAIR", (numbers[0], numbers[1], full)
+
+
+def _read_part(match: re.Match[str], numbers: list[int]) -> tuple[str, Any]:
+    if match["week2"]:
+        return "YEAR_PART", (numbers[1], (numbers[0], 0))
+    if match["part_of"]:
+        return "YEAR_PART", (numbers[0], match["part_of"].lower())
+    return "YEAR_PART", (numbers[0], (int(match["week"]), int(match["weekday"] or 0)))
+
+
+def _read_pair(match: re.Match[str], numbers: list[int]) -> tuple[str, Any]:
+    kind = "PAIR" if match["pair_sep"] in "/." else "SPREAD"
+    return (kind, (*numbers,)) if max(numbers) <= _MAX_DAY and min(numbers) else ("OTHER", None)
+
+
+_READERS: Final[dict[str, Callable[[re.Match[str], list[int]], tuple[str, Any]]]] = {
+    "iso": lambda match, numbers: ("DATE", _read_moment(match[0].upper()) or (*numbers[:3],)),
+    "compact": lambda match, numbers: ("DATE", (int(match[0][:4]), int(match[0][4:6]), int(match[0][6:8]))),  # noqa: ARG005
+    "han": lambda match, numbers: ("DATE", (*numbers,)),  # noqa: ARG005
+    "date": _read_date,
+    "month": lambda match, numbers: ("YEAR_MONTH", (*numbers,) if match["ym_y"] else (*numbers[::-1],)),
+    "part": _read_part,
+    "clock": lambda match, numbers: ("CLOCK", None),  # noqa: ARG005
+    "pair": _read_pair,
+    "decade": lambda match, numbers: ("DECADE", (numbers[0], 10)),  # noqa: ARG005
+    "nth": lambda match, numbers: ("NTH_DIGITS", numbers[0]),  # noqa: ARG005
+    "break": lambda match, numbers: ("BREAK", None),  # noqa: ARG005
+}
+"""Readers of a token with digits, by the group of the pattern."""
+
+
+def _read_moment(text: str) -> datetime | None:
+    """Return a moment that has an offset, or None."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:  # 2023-5-3, or the hour 25
+        return None
+    return moment if moment.tzinfo else None
+
+
+def _read_number(text: str, match: re.Match[str]) -> tuple[str, Any]:
+    start, end = match.span()
+    before, after = text[start - 1 : start], text[end : end + 1]
+    before = text[start - 2 : start - 1] if before == " " and text[start - 2 : start - 1] in {*_MONEY} else before
+    if not (match[0].isdecimal() and match[0].isascii()) or before in {*_MONEY, "_", "\\", "="} or after in {"%", "_"}:
+        return "OTHER", None
+    if before.isalpha() or after.isalpha() or (before in {".", ":"} and start > 1 and text[start - 2].isdigit()):
+        return "OTHER", None
+    value = int(match[0])
+    if len(match[0]) == _LONG_YEAR and _FIRST_YEAR <= value <= _LAST_YEAR:
+        return "YEAR", value
+    return ("DIGITS" if 1 <= value <= _MAX_DAY and len(match[0]) <= _SHORT else "COUNT"), value

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.capture.foreign import strip_injected, teammate_statements
-from agent_memory.capture.own import separate
+from agent_memory.capture.typed_text import separate, strip_injected, teammate_statements
 
 PAD = "[agent-memory: scratchpad of bob]\nKept from earlier sessions.\n````\n- we always use tabs\n```\nx\n```\n````"
 

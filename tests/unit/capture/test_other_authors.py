@@ -6,7 +6,7 @@ import pytest
 
 from agent_memory.capture import Extractor
 from agent_memory.capture.other_authors import blank_other_authors
-from agent_memory.capture.own import typed_part
+from agent_memory.capture.typed_text import typed_part
 from agent_memory.settings import CaptureSettings
 
 EXTRACTOR = Extractor(CaptureSettings())

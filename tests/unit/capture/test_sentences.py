@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.language.message_sentences import mask_quotes, split_sentences
+from agent_memory.language.sentences import mask_quotes, split_sentences
 
 
 @pytest.mark.parametrize(

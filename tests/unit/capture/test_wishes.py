@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.capture.wishes import is_wished
+from agent_memory.capture.user_requests import is_wished
 
 LITERAL = [
     "(Start as bob with memory enabled. Does that work?)",

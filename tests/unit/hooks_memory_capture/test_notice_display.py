@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_memory.capture.consent_requests import find_storing_request
+from agent_memory.capture.user_requests import find_storing_request
 from agent_memory.integrations.amplifier import MemorySession
 from agent_memory.integrations.amplifier.hooks.notice_display import compose_notice
 from agent_memory.settings import ServiceSettings

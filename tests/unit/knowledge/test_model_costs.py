@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.knowledge.digest.model_digest import render_prompt
 from agent_memory.knowledge.llm.port import choice_prompt
-from agent_memory.language.budget import estimate_tokens
+from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.models import Memory
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "models.md"

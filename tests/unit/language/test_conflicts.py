@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.language.conflicts import find_conflict
+from agent_memory.language.similarity import find_conflict
 
 VALUES = [
     ("Use PostgreSQL for the ledger", "Use MySQL for the ledger"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.language.delimiters import fence, get_fence
+from agent_memory.language.prompt_text import fence, get_fence
 
 
 @given(st.text(alphabet="`~ a\n", max_size=40))

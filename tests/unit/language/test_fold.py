@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from agent_memory.language.fold import fold
+from agent_memory.language.words import fold
 from agent_memory.models import content_hash
 
 

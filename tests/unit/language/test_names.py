@@ -1,6 +1,6 @@
 """Names in a question."""
 
-from agent_memory.language.names import capitalised_in, named_in, without_names
+from agent_memory.language.questions import capitalised_in, named_in, without_names
 
 
 def test_a_first_name_names_its_only_bearer() -> None:

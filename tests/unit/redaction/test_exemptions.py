@@ -14,7 +14,7 @@ import pytest
 
 from agent_memory.redaction import SecretRedactor
 from agent_memory.redaction.exemptions import find_public_spans
-from agent_memory.redaction.protocol import KINDS
+from agent_memory.redaction.findings import KINDS
 
 ALNUM = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0hJ3lM6"
 GITHUB = "gh" + "p_" + ALNUM

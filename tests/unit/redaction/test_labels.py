@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_memory.redaction import SecretRedactor, redact_label, redact_path
-from agent_memory.redaction.memo import RepeatedRedactor
+from agent_memory.redaction.redactor import RepeatedRedactor
 
 REDACTOR = SecretRedactor()
 GITHUB = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

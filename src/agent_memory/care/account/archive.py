@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_memory.care.account.records import Lines, audit_of, holdings_in, lines_of, other_files
 from agent_memory.files.wording import counted
-from agent_memory.language.delimiters import fence, get_fence
+from agent_memory.language.prompt_text import fence, get_fence
 from agent_memory.models import visible
 
 if TYPE_CHECKING:

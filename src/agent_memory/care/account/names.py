@@ -7,7 +7,7 @@ import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agent_memory.language.fold import fold
+from agent_memory.language.words import fold
 from agent_memory.models import ENTITY, MERGED_INTO
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agent_memory.files.concerns import Concern
 from agent_memory.files.wording import counted
-from agent_memory.language.conflicts import find_conflict
+from agent_memory.language.similarity import find_conflict
 from agent_memory.models import may_conflict
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import ValidationError
-from agent_memory.language.budget import estimate_tokens
-from agent_memory.language.delimiters import fence
+from agent_memory.language.prompt_text import estimate_tokens, fence
 from agent_memory.language.words import query_terms
 from agent_memory.models import flatten, visible
 

@@ -6,7 +6,7 @@ import asyncio
 import difflib
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.capture.consent_requests import find_storing_request
+from agent_memory.capture.user_requests import find_storing_request
 from agent_memory.errors import AgentMemoryError
 from agent_memory.integrations.amplifier.identity import (
     find_agent_name,

@@ -20,7 +20,7 @@ from agent_memory.knowledge.llm.model_use import ModelUse
 from agent_memory.knowledge.llm.port import ModelFailure, fenced, read_rows
 from agent_memory.knowledge.pipeline.marks import Marks, is_to_be_tried, moved, with_never
 from agent_memory.knowledge.pipeline.stage import MODEL_UNREADABLE, Backlog
-from agent_memory.language.budget import estimate_tokens
+from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.models import Episode
 
 if TYPE_CHECKING:

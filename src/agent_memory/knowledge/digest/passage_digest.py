@@ -24,7 +24,7 @@ from agent_memory.knowledge.llm.grounding import place_of as words_at
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, split_turns
 from agent_memory.knowledge.passages.sections import SEPARATOR
 from agent_memory.knowledge.relation_rows import RELATIONS, read_relations
-from agent_memory.language.budget import estimate_tokens
+from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.memory.caller import is_seen
 from agent_memory.memory.trust import lowest
 from agent_memory.memory.views import shorten_line

@@ -10,15 +10,15 @@ import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.capture.own import typed_part
+from agent_memory.capture.typed_text import typed_part
 from agent_memory.knowledge.intake.document_index import PATH
 from agent_memory.knowledge.intake.drafting import PERSON, UNKNOWN
 from agent_memory.knowledge.intake.turns import find_past_day
 from agent_memory.knowledge.passages.exchanges import SpokenTurn, asks, cut_turn, split_turns
 from agent_memory.knowledge.passages.sections import SEPARATOR, cut_passages, leave_out
 from agent_memory.knowledge.passages.structure import LINE
-from agent_memory.language.fold import fold
 from agent_memory.language.sentences import names_time
+from agent_memory.language.words import fold
 from agent_memory.memory.trust import lowest
 from agent_memory.models import DIGEST, EPISODE, MEMORY, TRUST_ORDER, Episode, derived_id, is_as_stated, to_text
 from agent_memory.models.clock import FILE_TIME, as_utc, get_saying_metadata

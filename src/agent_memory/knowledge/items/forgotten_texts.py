@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.knowledge.intake.undoing import get_forgotten_sources, says_any
 from agent_memory.knowledge.items.drawn import is_passage, list_source_ids, place_of
 from agent_memory.knowledge.passages.sections import compile_words
-from agent_memory.language.fold import fold
-from agent_memory.language.words import query_terms
+from agent_memory.language.words import fold, query_terms
 from agent_memory.models import EPISODE
 
 if TYPE_CHECKING:

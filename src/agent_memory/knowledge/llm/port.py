@@ -17,7 +17,7 @@ import pydantic
 from pydantic import BaseModel, ConfigDict, Field
 
 from agent_memory.knowledge.pipeline.stage import MODEL_SILENT, MODEL_UNREADABLE
-from agent_memory.language.budget import estimate_tokens
+from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.logs import get_logger
 
 if TYPE_CHECKING:

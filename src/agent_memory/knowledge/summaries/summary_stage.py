@@ -13,7 +13,7 @@ from agent_memory.knowledge.pipeline import metrics
 from agent_memory.knowledge.pipeline.stage import RECORD_ERRORS
 from agent_memory.knowledge.summaries.quoting import as_lines, lines_of, quotes_of
 from agent_memory.knowledge.summaries.sentence_value import SummaryTurn
-from agent_memory.language.budget import estimate_tokens
+from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.logs import get_logger, span
 from agent_memory.memory.trust import lowest
 from agent_memory.models import COVERS, EPISODE, PART_OF, SUMMARY, Episode, derived_id, to_text

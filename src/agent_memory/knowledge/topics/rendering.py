@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.knowledge.topics.escaping import escaped, unfold
 from agent_memory.knowledge.topics.page import SOURCES, Footnote, Line, OwnText, Page, PageClaim, with_lines
-from agent_memory.language.budget import estimate_tokens
+from agent_memory.language.prompt_text import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

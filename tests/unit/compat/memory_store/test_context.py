@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_memory.errors import ValidationError
-from agent_memory.language.budget import estimate_tokens
+from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.lifecycle import ContextBuilder, MemoryEntry, MemoryEntryType, RAGIntegration, RelevanceFilter
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from agent_memory.knowledge import Asking, ModelBudget
 from agent_memory.knowledge.llm.port import Chosen, ModelFailure, read_rows
-from agent_memory.language.budget import estimate_tokens
+from agent_memory.language.prompt_text import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable

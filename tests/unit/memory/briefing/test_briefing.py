@@ -11,7 +11,7 @@ from agent_memory.knowledge.intake.drafting import ReceivedTurn
 from agent_memory.knowledge.intake.ingest import Ingest
 from agent_memory.knowledge.pipeline.ingestion_runner import runner_of
 from agent_memory.knowledge.records import Knowledge
-from agent_memory.language.budget import estimate_tokens
+from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.memory import Caller
 from agent_memory.memory.briefing import MARKER, Briefer
 

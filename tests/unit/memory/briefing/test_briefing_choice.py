@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.language.budget import estimate_tokens
+from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.memory.briefing_passages import Passage, choose
 from tests.support import NOON, memory_of
 

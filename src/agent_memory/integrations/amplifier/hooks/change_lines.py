@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from agent_memory.capture.rules import any_of
-from agent_memory.capture.spoken import own_sentences
+from agent_memory.capture.typed_text import own_sentences
 from agent_memory.errors import AgentMemoryError
 from agent_memory.files.wording import counted, describe_waiting
 from agent_memory.logs import get_logger

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.language.pattern_files import load_patterns
+from agent_memory.language.languages import load_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

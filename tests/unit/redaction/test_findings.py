@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_memory.redaction import SecretRedactor, contexts, keywords, numbers, providers
-from agent_memory.redaction.line_groups import (
+from agent_memory.redaction import SecretRedactor, contexts, keywords, providers
+from agent_memory.redaction.findings import (
     iter_digit_matches,
     iter_line_groups,
     iter_matches,
@@ -89,7 +89,7 @@ def list_searches() -> Iterator[tuple[re.Pattern[str], Iterable[str], int, bool]
             yield rule.pattern, rule.stems, rule.line_breaks, True
     for _, stem, pattern in keywords.WORDS:
         yield pattern, (stem,), keywords.LINE_BREAKS, True
-    yield numbers.CODES, numbers.STEMS, 0, True
+    yield contexts.CODES, contexts.STEMS, 0, True
 
 
 SEARCHES = list(list_searches())

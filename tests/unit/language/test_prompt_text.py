@@ -3,7 +3,7 @@
 import pytest
 
 from agent_memory import scratchpad
-from agent_memory.language.budget import estimate_tokens
+from agent_memory.language.prompt_text import estimate_tokens
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.capture.consent_requests import find_storing_request
+from agent_memory.capture.user_requests import find_storing_request
 
 STOP = (
     "Please don't store any of this conversation.",

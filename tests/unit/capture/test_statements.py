@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.capture.orders import names_memory, says
+from agent_memory.capture.statements import names_memory, says
 
 ID = "mem-a3f2c1b4e5d6"
 DEPLOY = "when you deploy the billing service always use the blue pipeline"

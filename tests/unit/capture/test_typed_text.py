@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_memory.capture.own import separate
-from agent_memory.capture.spoken import own_sentences
+from agent_memory.capture.typed_text import own_sentences, separate
 
 LOG = """INFO:     Will watch for changes in these directories: ['/srv/app']
 INFO:     Uvicorn running on http://0.0.0.0:8080 (Press CTRL+C to quit)

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from agent_memory.redaction import SecretRedactor
-from agent_memory.redaction.published import DATA, find_published
+from agent_memory.redaction.providers import DATA, find_published
 
 HEX = "8f3a1c9e7b2d4f60"
 

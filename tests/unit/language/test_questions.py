@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_memory.language.question_wording import is_foreign, is_unlatin
+from agent_memory.language.questions import is_foreign, is_unlatin
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from agent_memory.capture import Extractor
-from agent_memory.capture.cues import find_end
+from agent_memory.capture.verdicts import find_end
 from agent_memory.language.similarity import strip_cue
 from agent_memory.settings import CaptureSettings
 

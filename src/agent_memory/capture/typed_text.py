@@ -1,0 +1,409 @@
+"""What in a message is its author's own: not code, mark-up, logs, quotations, or prose that was pasted."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Final
+
+from agent_memory.capture.other_authors import blank_other_authors
+from agent_memory.capture.rules import any_of
+from agent_memory.language.sentences import split_sentences
+
+_MAX_BLOCK_LINES: Final = 12
+_MAX_BLOCK_CHARS: Final = 800
+_CUT: Final = "\x00cut\x00"
+"""Stands where an element was taken out of a line: what is left of that sentence says something else than before."""
+
+_OPEN_TAG: Final = re.compile(
+    r"<(script|style|system-reminder|system|memory|context|blockquote|pre|code|document|quote)\b[^<>]{0,200}>|<!--",
+    re.IGNORECASE,
+)
+_HOST_TAG: Final = re.compile(r"(?m)^[ \t]*<([a-z]+(?:[_-][a-z]+)+)>", re.IGNORECASE)
+"""`<ide_selection>` and its like at the beginning of a line: a tool between user and model wrote its content."""
+
+_CODE_TAGS: Final = frozenset(("code", "pre"))
+_ENDS: Final = ".!?:\n\u3002\uff01\uff1f\uff1a"
+_NEAR: Final = 200
+
+MAX_MESSAGE_CHARS: Final = 40_000
+"""What is longer was pasted; its first part is read, so that the work per message is bounded."""
+
+MAX_OWN_CHARS: Final = 4_000
+"""Of a user's message, without what shows that it was pasted. A person types no more at once: then all of it was."""
+
+_QUOTE_LINE: Final = re.compile(r"^\s{0,3}(?:>|&gt;|\|\s)")
+
+
+def separate(text: str, *, typed: bool) -> tuple[str, dict[str, str]]:
+    """Return the author's own lines, and the code blocks taken out (placeholder line to block).
+
+    A short block stays reachable: a sentence that introduces it with a colon may keep it.
+
+    Args:
+        text: One message, or what a teammate said in a tool's output.
+        typed: Whether a person typed it. Then headings, labels and long even prose are signs of a paste; a model
+            writes like that itself.
+    """
+    text = _without_elements(text) if "<" in text else text
+    lines, blocks = _without_fences(without_injected(text.splitlines()))
+    lines = ["" if _QUOTE_LINE.match(line) else line for line in lines]
+    if typed:
+        lines = without_impersonal(without_document(without_machine_regions(without_announced(lines))))
+    return "\n".join(line for line in lines if not is_machine_line(line)), blocks
+
+
+def typed_part(text: str) -> str:
+    """Return the part that only the user can have typed.
+
+    Empty for a very long message.
+    """
+    own, _ = separate(text[:MAX_MESSAGE_CHARS], typed=True)
+    return blank_other_authors(own) if len(own) <= MAX_OWN_CHARS else ""
+
+
+def was_cut(text: str) -> bool:
+    """Return True if an element was taken out of this sentence."""
+    return _CUT in text
+
+
+def _without_elements(text: str) -> str:
+    """Drop comments and elements that hold someone else's words; linear also for tags that never close."""
+    folded = text.lower()
+    parts: list[str] = []
+    unclosed: set[str] = set()
+    position = 0
+    for match in sorted([*_OPEN_TAG.finditer(text), *_HOST_TAG.finditer(text)], key=lambda found: found.start()):
+        name = (match[1] or "").lower()
+        closing = f"</{name}>" if name else "-->"
+        if match.start() < position or closing in unclosed:
+            continue
+        end = folded.find(closing, match.end())
+        if end < 0:
+            unclosed.add(closing)
+            if name:
+                continue
+            end = len(text)  # a comment that never closes hides the rest
+        elif name in _CODE_TAGS and "\n" not in text[match.start() : end]:
+            continue  # within a sentence it names a thing
+        parts += [text[position : match.start()], _seam(text, match.start(), end + len(closing))]
+        position = end + len(closing)
+    return "".join([*parts, text[position:]])
+
+
+def _seam(text: str, start: int, end: int) -> str:
+    """Return what stands for an element: a line of its own, or a mark in the sentence it was part of."""
+    before = text[max(0, start - _NEAR) : start].rstrip(" \t")
+    after = text[end : end + _NEAR].lstrip(" \t")
+    begins = not before or before[-1] in _ENDS
+    ends = not after or after[0] == "\n" or after[0].isupper()
+    return "\n" if begins and ends else _CUT
+
+
+def _without_fences(lines: list[str]) -> tuple[list[str], dict[str, str]]:
+    kept: list[str] = []
+    blocks: dict[str, str] = {}
+    inside: list[str] | None = None
+    fence = ""
+    for line in lines:
+        match = FENCE.match(line)
+        if inside is None and match:
+            inside, fence = [line.strip()], match[1]
+        elif inside is not None:
+            inside.append(line)
+            if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+                placeholder = f"\x00block{len(blocks)}\x00"
+                kept.append(placeholder)
+                blocks[placeholder] = _short("\n".join(inside))
+                inside = None
+        else:
+            kept.append(line)
+    return kept, blocks
+
+
+def _short(block: str) -> str:
+    small = block.count("\n") <= _MAX_BLOCK_LINES + 1 and len(block) <= _MAX_BLOCK_CHARS
+    return block if small else ""
+
+
+_MAX_LINE: Final = 2000
+"""Characters of a line that are looked at; what makes it a machine's shows early."""
+
+_CODE_SIGNS: Final = frozenset("{}[]()<>=;|\\/_+*&^%$#@~`")
+_CODE_SHARE: Final = 0.2
+_MIN_CODE_CHARS: Final = 12
+_GAP: Final = 2
+"""Lines between two of a machine that count as the machine's too."""
+
+_MANY_LINES: Final = 5
+_LONG_LEFT: Final = 1500
+"""Characters. More than this, left over from a message that was mostly a machine's, is not separated."""
+
+_LONG_LEAD: Final = 300
+_LONG_PARAGRAPH: Final = 280
+_LONG_MESSAGE: Final = 500
+_ENGLISH_WORDS: Final = 4
+_ENGLISH: Final = re.compile(r"\b(?:the|of|and|is|are|to|for|with|in)\b", re.IGNORECASE)
+SELF: Final = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|me|my|we|we're|our|us|let's|lets|please|pls)\b|\?", re.IGNORECASE)
+_FEW_HEADINGS: Final = 2
+_FEW_SIGNS: Final = 3
+"""Of a document; fewer may be a person's emphasis."""
+
+_HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s+\S")
+_LABEL: Final = re.compile(r"^\s*(?:[-*+\u2022]\s+|\d{1,2}[.)]\s+)?\*\*[^*\n]{2,80}\*\*")
+_RULE: Final = re.compile(r"^\s*(?:-{3,}|\*{3,}|_{3,}|={3,})\s*$")
+_EMOJI_LED: Final = re.compile(r"^\s*(?:[-*+]\s+)?[\u2190-\u21ff\u2600-\u27bf\U0001f300-\U0001faff]")
+
+
+_sign: Final = functools.partial(any_of, "foreign")
+
+
+def is_machine_line(line: str) -> bool:
+    """Return True if a machine wrote this line, or a person wrote it for one: log, trace, terminal, code, data."""
+    line = line[:_MAX_LINE]
+    if line.startswith(("    ", "\t")) and not line.strip().startswith(("-", "*")):
+        return True
+    return (
+        _sign("machine_line", r"\s*(?:%s)").match(line) is not None
+        or _sign("machine_anywhere", "(?-i:%s)").search(line) is not None
+        or _reads_like_code(line)
+    )
+
+
+def _reads_like_code(line: str) -> bool:
+    bare = "".join(line.split())
+    if len(bare) < _MIN_CODE_CHARS:
+        return False
+    return sum(character in _CODE_SIGNS for character in bare) > _CODE_SHARE * len(bare)
+
+
+def without_machine_regions(lines: list[str]) -> list[str]:
+    """Blank out what machines wrote: their lines, the few between two of them, and the rest of a block of them."""
+    machine = [bool(line.strip()) and is_machine_line(line) for line in lines]
+    if not any(machine):
+        return lines
+    _bridge(lines, machine)
+    _fill_blocks(lines, machine)
+    kept = ["" if flag else line for line, flag in zip(lines, machine, strict=True)]
+    taken = sum(len(line) for line, flag in zip(lines, machine, strict=True) if flag)
+    left = sum(map(len, kept))
+    if sum(machine) >= _MANY_LINES and taken > left:
+        return _ends_of(kept, machine) if left <= _LONG_LEFT else []
+    return kept
+
+
+def _bridge(lines: list[str], machine: list[bool]) -> None:
+    """Mark the lines that stand between two of a machine, when they are few."""
+    last = -1
+    between = 0
+    for position, flag in enumerate(machine):
+        if not flag:
+            between += bool(lines[position].strip())
+            continue
+        if last >= 0 and 0 < between <= _GAP:
+            machine[last:position] = [True] * (position - last)
+        last, between = position, 0
+
+
+def _fill_blocks(lines: list[str], machine: list[bool]) -> None:
+    """Mark the rest of each block (lines without an empty one between) of which a machine wrote most."""
+    start = 0
+    for position in range(len(lines) + 1):
+        if position < len(lines) and lines[position].strip():
+            continue
+        block = machine[start:position]
+        if sum(block) > len(block) / 2:
+            first = start + (start == 0)  # the first line of a message introduces what follows
+            machine[first:position] = [True] * (position - first)
+        start = position + 1
+
+
+def _ends_of(kept: list[str], machine: list[bool]) -> list[str]:
+    """Keep what was said before the first and after the last line of a machine."""
+    first = machine.index(True)
+    last = len(machine) - machine[::-1].index(True)
+    return [line if position < first or position >= last else "" for position, line in enumerate(kept)]
+
+
+def without_announced(lines: list[str]) -> list[str]:
+    """Drop what follows words such as "Here is what the page says:", but for a last paragraph of the author's own.
+
+    A first line may also be the address that the rest comes from, or say what to do with it ("Translate this:").
+    """
+    first = next((position for position, line in enumerate(lines) if line.strip()), 0)
+    for position, line in enumerate(lines):
+        found = _sign("announces_paste").search(line[:_MAX_LINE])
+        if found is None and position == first:
+            found = _sign("opens_paste", r"\W*(?:%s)").match(line[:_MAX_LINE])
+        if found is None or not (line[found.end() :].strip() or any(lines[position + 1 :])):
+            continue
+        tail = _last_words(lines, position + 1)
+        return [*lines[:position], line[: found.end()], *[""] * (tail - position - 1), *lines[tail:]]
+    return lines
+
+
+def without_document(lines: list[str]) -> list[str]:
+    """Drop a document with headings or labels, from its first sign on, but for a last paragraph of the author's own."""
+    headings = [n for n, line in enumerate(lines) if _HEADING.match(line)]
+    others = [n for n, line in enumerate(lines) if _LABEL.match(line) or _RULE.match(line) or _EMOJI_LED.match(line)]
+    if len(headings) < _FEW_HEADINGS and len(headings) + len(others) < _FEW_SIGNS:
+        return lines
+    marks = sorted([*headings, *others])
+    lead = lines[: marks[0]]
+    tail = _last_words(lines, marks[-1] + 1)
+    if sum(map(len, lead)) > _LONG_LEAD:
+        lead = [""] * len(lead)
+    return [*lead, *[""] * (tail - marks[0]), *lines[tail:]]
+
+
+def _last_words(lines: list[str], start: int) -> int:
+    """Return where the last paragraph begins, if that is after `start` and its author speaks in it; else the end."""
+    end = len(lines)
+    while end > start and not lines[end - 1].strip():
+        end -= 1
+    first = end
+    while first > start and lines[first - 1].strip():
+        first -= 1
+    stands_apart = start < first < end
+    return first if stands_apart and _sign("returns_to_self", r"\W*(?:%s)").match(lines[first]) else len(lines)
+
+
+def without_impersonal(lines: list[str]) -> list[str]:
+    """Drop long English lines in a long message that name no first person, ask nothing and beg for nothing."""
+    if sum(map(len, lines)) < _LONG_MESSAGE:
+        return lines
+    return ["" if _is_impersonal(line) else line for line in lines]
+
+
+def _is_impersonal(line: str) -> bool:
+    if len(line) < _LONG_PARAGRAPH or SELF.search(line.replace("\u2019", "'")):
+        return False
+    return len(_ENGLISH.findall(line)) >= _ENGLISH_WORDS
+
+
+INJECTED_PREFIX: Final = "[agent-memory:"
+
+FENCE: Final = re.compile(r"^[ \t]{0,8}(`{3,}|~{3,})")
+
+
+def strip_injected(text: str) -> str:
+    """Return `text` without any block that this project injected into a conversation."""
+    if INJECTED_PREFIX not in text:
+        return text
+    lines = text.splitlines()
+    kept = without_injected(lines)
+    return text if len(kept) == len(lines) else "\n".join(kept)
+
+
+def without_injected(lines: list[str]) -> list[str]:
+    """Drop each block that begins with our marker line and ends with the fence that closes it, or with the text."""
+    kept: list[str] = []
+    is_inside, fence = False, ""
+    for line in lines:
+        bare = line.strip()
+        if not is_inside:
+            is_inside = bare.startswith(INJECTED_PREFIX)
+            if not is_inside:
+                kept.append(line)
+        elif not fence:
+            fence = match[1] if (match := FENCE.match(bare)) else ""
+        elif bare.startswith(fence) and not bare.strip(fence[0]):
+            is_inside, fence = False, ""
+    return kept
+
+
+_SEPARATOR: Final = re.compile(r"^\s*(?:-{2,}|={3,}|\*{3,}|_{3,})\s*$")
+_COMMENTED: Final = re.compile(
+    r"(?im)^[^\S\n]*(?:@?[\w.-]+ (?:\([\w ]+\) )?(?:commented|wrote|replied|reviewed)"
+    r"|author:\s*\S+ ?(?:\([\w ]+\))?\s*$)"
+)
+
+
+def teammate_statements(text: str) -> str:
+    """Return the part of a tool's output that a teammate said: comments, hand-over notes, own post-mortems.
+
+    Everything else a tool returns (files, pages, logs, listings) is no teammate's statement: "".
+    """
+    if _sign("outside", r"(?<!\w)(?:%s)").search(text[:20_000]):
+        return ""
+    speaker, bot, label = _sign("speaker", r"\s*(?:%s)"), _sign("bot", r"\b(?:%s)\b"), _sign("field", r"\s*(?:%s)\s*:")
+    spoken: list[str] = []
+    speaking = False
+    seen_speaker = False
+    for line in text.splitlines():
+        if match := speaker.match(line):
+            speaking = not bot.search(line)
+            seen_speaker = seen_speaker or bool(match.lastgroup and speaking)
+        elif label.match(line) or line.startswith("$ "):
+            continue
+        elif _SEPARATOR.match(line):
+            spoken.append("")
+        elif speaking:
+            spoken.append(line)
+    if not seen_speaker:
+        return ""
+    return "\n".join(spoken) if _COMMENTED.search(text) or _sign("internal").search(text) else ""
+
+
+_MAX_CHARS: Final = 40_000
+_MANY_SENTENCES: Final = 40
+"""A longer message was pasted for the most part: its first and its last paragraph are read."""
+
+_QUOTED: Final = re.compile(
+    '"[^"]{0,4000}+"'
+    "|\u201c[^\u201d]{0,4000}+\u201d|\u201e[^\u201c\u201d]{0,4000}+[\u201c\u201d]|\u00ab[^\u00bb]{0,4000}+\u00bb"
+    "|\u2039[^\u203a]{0,4000}+\u203a|\u300c[^\u300d]{0,4000}+\u300d|\u300e[^\u300f]{0,4000}+\u300f"
+    "|`[^`]{0,4000}+`"
+    r"|(?<!\w)['\u2018](?=\S)[^'\u2018\u2019\n]{1,400}['\u2019](?!\w)"
+)
+_LEFT_OPEN: Final = re.compile('["\u201c\u201e\u00ab\u300c\u300e`](?:[^\n]|\n(?!\\s*\n))*')
+_ONE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_QUESTION: Final = re.compile(r"[?\uff1f][^\w?\uff1f]*$|\u5417\W*$")
+
+_INTRODUCES: Final = (":", "\uff1a")
+
+
+def is_question(sentence: str) -> bool:
+    """Tell whether a sentence ends as a question does."""
+    return _QUESTION.search(sentence) is not None
+
+
+def own_sentences(message: str, *, strict: bool = True) -> list[str]:
+    """Return the sentences that a message's author says themselves, quotations blanked out, in their order.
+
+    Left out: quotations and code, marked-up and injected text, lines of machines, and whatever follows the words by
+    which a text of another author is reported or brought in ("here is the page", "the mail says").
+
+    Args:
+        message: As it was typed.
+        strict: Leave out what follows a line that ends in a colon, too: it may be a text that was pasted.
+    """
+    whole = message[:_MAX_CHARS].encode("utf-8", "replace").decode()
+    own, blocks = separate(whole, typed=True)
+    sentences = split_sentences(without_quotations(own), blocks)
+    if len(sentences) > _MANY_SENTENCES:
+        ends = {sentences[0].paragraph, sentences[-1].paragraph}
+        sentences = [sentence for sentence in sentences if sentence.paragraph in ends]
+    found: list[str] = []
+    for sentence in sentences:
+        reported = any_of("wishes", "reported").search(sentence.masked)
+        said = sentence.masked[: reported.start()] if reported else sentence.masked
+        if said.strip():
+            found.append(" ".join(said.split()))
+        if reported or (strict and said.rstrip().endswith(_INTRODUCES)):
+            break
+    return found
+
+
+def without_quotations(text: str) -> str:
+    """Blank out what is quoted; a single name keeps its letters, since names are often put in quotation marks."""
+    return _LEFT_OPEN.sub(lambda match: _hollow(match[0]), _QUOTED.sub(lambda match: _blank(match[0]), text))
+
+
+def _blank(quoted: str) -> str:
+    inner = quoted[1:-1]
+    return f" {inner} " if _ONE_NAME.fullmatch(inner.strip()) else _hollow(quoted)
+
+
+def _hollow(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
