@@ -25,8 +25,8 @@ from agent_memory.models import MEMORY, Observation
 from agent_memory.redaction import SecretRedactor
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
+from agent_memory.store.file_storage import Sealing
 from agent_memory.store.segment_builder import seal_up
-from agent_memory.store.segment_upkeep import Sealing
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
         SearchResults,
     )
     from agent_memory.settings import ServiceSettings
-    from agent_memory.store.backend_detection import detect_storage
-    from agent_memory.store.file_storage import FileStorage
+    from agent_memory.store.file_storage import FileStorage, detect_storage
     from agent_memory.store.memory_storage import MemoryStorage
 
 __version__ = "0.1.0"

@@ -16,8 +16,7 @@ NAME_NO_KIND: Final = {"journal", "store", "index", "engines", "files", "redacti
 MAY_NAME_ONE: Final = {
     "files/reader_process.py": "a reason, the memory of a process",
     "store/memory_storage.py": "the storage of memories",
-    "store/file_storage.py": "memories in files",
-    "store/backend_detection.py": "which storage has an agent's memories",
+    "store/file_storage.py": "memories in files, and which storage has an agent's memories",
     "engines/server_storage.py": "memories on a server",
     "engines/vector_storage.py": "memories in files with a vector index",
 }

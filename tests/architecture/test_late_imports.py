@@ -33,10 +33,8 @@ FOREIGN: Final = {
 OWN: Final = {
     "agent_memory.engines.shard_process.shard": "loads the engine, which belongs in a process of its own",
     "agent_memory.store.segment_builder": "arrays: needs numpy",
-    "agent_memory.store.segment_check": "arrays: needs numpy",
     "agent_memory.store.segment_opener": "arrays: needs numpy",
-    "agent_memory.store.sealed_counts": "arrays: needs numpy",
-    "agent_memory.store.sealed_lists": "arrays: needs numpy",
+    "agent_memory.store.sealed_records": "arrays: needs numpy",
     "agent_memory.engines.server_storage": "loads qdrant_client",
     "agent_memory.engines.qdrant": "loads qdrant_client",
     "agent_memory.capture": "its patterns are for those who hear a user",

@@ -65,7 +65,7 @@ WRITING_CALLS = {
 }  # fmt: skip
 
 # What storage is told to keep is cleaned at its one door, or was: nothing else may say so.
-MAKES_REDACTED = "store/cleaning.py"
+MAKES_REDACTED = "store/record_redaction.py"
 DOORS = {"store", "store_many", "update"}
 
 # The one write path: only the service changes what is stored. The manager is a public class of its own.

@@ -27,7 +27,7 @@ from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import MEMORY, Kind, SearchRequest, filters_of
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, copy_agent, summary_of
-from agent_memory.store.cleaning import Redacted, make_record, redact_fields, text_fields
+from agent_memory.store.record_redaction import Redacted, make_record, redact_fields, text_fields
 from agent_memory.store.record_storage import RecordStorage
 from tests.concurrency.processes import REPOSITORY, environment
 from tests.new_kind import THING, Thing, open_things

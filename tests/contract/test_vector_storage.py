@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.storage import MemoryStorage
-    from agent_memory.store.migration_plan import Built
+    from agent_memory.store.protocols import Built
     from tests.support import FrozenClock
 
 

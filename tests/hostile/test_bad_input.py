@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from agent_memory import FileStorage, Memory, MemoryService, ScratchpadManager, ServiceSettings, detect_storage
 from agent_memory.errors import AgentMemoryError, UnknownIdError, ValidationError
 from agent_memory.models import MEMORY
-from agent_memory.store.cleaning import redact_record
+from agent_memory.store.record_redaction import redact_record
 from tests.hostile.attacks import attack
 from tests.support import memory_of
 

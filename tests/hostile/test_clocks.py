@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_memory.store import compaction_policy
+from agent_memory.store import change_log
 from tests.hostile.trouble import open_storage, reopened
 from tests.support import NOON, lines_of, memory_of
 
@@ -115,7 +115,7 @@ async def test_grace_ends_after_thirty_days_whatever_the_clock_said_before(
 async def test_a_journal_that_a_compaction_cannot_shorten_is_not_compacted_at_each_write(
     storage: FileStorage, root: Path, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction_policy, "_COMPACT_AT", 3)
+    monkeypatch.setattr(change_log, "_COMPACT_AT", 3)
     memory_id = await storage.store(memory_of("tea"))
     for number in range(8):
         await storage.update(memory_id, {"content": f"version {number}"})

@@ -19,7 +19,7 @@ from agent_memory.redaction import SecretRedactor
 from agent_memory.scratchpad import ScratchpadManager
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, VectorStorage, detect_storage
-from agent_memory.store.cleaning import text_fields
+from agent_memory.store.record_redaction import text_fields
 from agent_memory.workspace import Workspace
 from amplifier_module_hooks_memory_capture import mount as capture
 from amplifier_module_hooks_memory_ingestion import mount as ingestion

@@ -37,7 +37,7 @@ from agent_memory.journal import PurgeList, rewrite_returned
 from agent_memory.journal.agent_file import read_states, write_states
 from agent_memory.journal.presence import check_all_present
 from agent_memory.settings import PERSON_SECONDS
-from agent_memory.store.other_journals import records_in
+from agent_memory.store.change_log import records_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

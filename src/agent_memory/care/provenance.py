@@ -35,7 +35,7 @@ from agent_memory.models import (
     utc_now,
 )
 from agent_memory.redaction import quoted
-from agent_memory.store.replacements import find_current
+from agent_memory.store.lookups import find_current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

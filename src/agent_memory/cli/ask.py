@@ -30,7 +30,7 @@ from agent_memory.models import (
     is_memory_id,
     utc_now,
 )
-from agent_memory.store.replacements import find_current
+from agent_memory.store.lookups import find_current
 
 _COLUMNS: Final = ("id", "category", "timestamp", "content")
 _LIMIT: Final = 10

@@ -24,7 +24,7 @@ from agent_memory.knowledge.topics.assignment import build_name
 from agent_memory.knowledge.topics.escaping import fold, unescaped
 from agent_memory.models import TOPIC, Topic, to_text, visible
 from agent_memory.redaction import quoted
-from agent_memory.store.cleaning import make_record
+from agent_memory.store.record_redaction import make_record
 from agent_memory.times import describe_saying
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ from agent_memory.files.wording import counted
 from agent_memory.models import to_text, utc_now
 
 if TYPE_CHECKING:
-    from agent_memory.store.migration_plan import Built
+    from agent_memory.store.protocols import Built
 
 
 _COLUMNS = ("agent_id", "memories", "bytes", "last_used", "folder")

@@ -17,16 +17,15 @@ from agent_memory.engines.index_sync import Indexed, IndexSync
 from agent_memory.engines.shard_process import EngineClient
 from agent_memory.errors import AgentMemoryError, MigrationError
 from agent_memory.logs import get_logger
+from agent_memory.store.protocols import trouble_of_engine
 from agent_memory.store.shards import Shards
-from agent_memory.store.trouble import trouble_of_engine
-from agent_memory.store.turns import Turns
+from agent_memory.store.worker import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from agent_memory.store.migration_plan import Built, Estimate, Progress
-    from agent_memory.store.trouble import Trouble
+    from agent_memory.store.protocols import Built, Estimate, Progress, Trouble
     from agent_memory.store.worker import Worker
 
 log = get_logger(__name__)

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.embeddings import estimate_embedding
 from agent_memory.errors import BusyError, MigrationError, StorageError
 from agent_memory.files.children import child_environment, python_module
-from agent_memory.store.migration_plan import Built, Estimate
+from agent_memory.store.protocols import Built, Estimate
 from agent_memory.store.shards import Shards
 
 if TYPE_CHECKING:
     from agent_memory.embeddings import EmbedderIdentity
     from agent_memory.files.layout import AgentFolder
     from agent_memory.models import Kind
-    from agent_memory.store.migration_plan import Progress
+    from agent_memory.store.protocols import Progress
 
 _SECONDS_START: Final = 1.0
 _SECONDS_A_POINT: Final = 0.0002

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agent_memory.engines.ann_index import AnnIndex
     from agent_memory.engines.shard_process import EngineClient
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.store.segment_upkeep import Sealing
+    from agent_memory.store.file_storage import Sealing
     from agent_memory.store.shards import Shards, ShardState
     from agent_memory.store.store import Store
     from agent_memory.store.worker import Worker

@@ -16,13 +16,12 @@ from agent_memory.errors import ConfigurationError
 from agent_memory.index import SearchIndex
 from agent_memory.models import EVERYTHING, Listing
 from agent_memory.models.kind import R
-from agent_memory.store.engine_requirements import is_installed, no_engine_error
-from agent_memory.store.files import ranking_of
-from agent_memory.store.shards import Shards
+from agent_memory.store.file_storage import ranking_of
+from agent_memory.store.shards import Shards, is_installed, no_engine_error
 from agent_memory.store.store import Store
 
 if TYPE_CHECKING:
-    from agent_memory.store.files import Files
+    from agent_memory.store.file_storage import Files
 
 _SAMPLED: Final = 1_000
 """The latest records, whose mean length stands for that of all."""

@@ -13,11 +13,10 @@ from agent_memory.files.layout import folder_of
 from agent_memory.journal import GRACE
 from agent_memory.models import MEMORY, Clock, utc_now
 from agent_memory.settings import ServiceSettings
-from agent_memory.store.engine_requirements import with_model
-from agent_memory.store.file_storage import FileStorage
-from agent_memory.store.files import Files
+from agent_memory.store.file_storage import Files, FileStorage
 from agent_memory.store.memory_storage import MemoryStorage
-from agent_memory.store.migration_plan import MigrationProgress
+from agent_memory.store.protocols import MigrationProgress
+from agent_memory.store.shards import with_model
 
 if TYPE_CHECKING:
     from datetime import timedelta

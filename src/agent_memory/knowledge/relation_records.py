@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_memory.memory.trust import lowest
 from agent_memory.models import OBJECT, RELATION, SUBJECT, derived_id, to_text
 from agent_memory.models.memory import FROM
-from agent_memory.store.cleaning import make_record, with_fields
+from agent_memory.store.record_redaction import make_record, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.knowledge.relation_rows import ExtractedRelationship
     from agent_memory.models import Relation
-    from agent_memory.store.cleaning import Redacted
+    from agent_memory.store.record_redaction import Redacted
 
 DECLARED: Final = "declared"
 """Detail of the source of entities and relations that metadata declares."""

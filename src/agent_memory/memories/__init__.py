@@ -10,8 +10,7 @@ from agent_memory.late import offer as _offer
 if TYPE_CHECKING:
     from agent_memory.engines.server_storage import QdrantServerStorage
     from agent_memory.engines.vector_storage import MigratableStorage, VectorStorage
-    from agent_memory.store.backend_detection import detect_storage, rollback_migration, should_migrate
-    from agent_memory.store.file_storage import FileStorage
+    from agent_memory.store.file_storage import FileStorage, detect_storage, rollback_migration, should_migrate
     from agent_memory.store.memory_storage import MemoryStorage
 
 __all__ = [

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from agent_memory.errors import AgentMemoryError, BusyError, MigrationError
 from agent_memory.logs import get_logger
-from agent_memory.store.turns import Turns
+from agent_memory.store.worker import Turns
 
 if TYPE_CHECKING:
     from agent_memory.memory.caller import Caller, Report
     from agent_memory.settings import ServiceSettings
     from agent_memory.store.memory_storage import MemoryStorage
-    from agent_memory.store.migration_plan import Built, Progress
+    from agent_memory.store.protocols import Built, Progress
 
 log = get_logger(__name__)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from agent_memory.memory.caller import Caller
     from agent_memory.models import Kind, ListPage, Record
-    from agent_memory.store.answer import Answer
+    from agent_memory.store.store import Answer
 
 
 _HITS: Final = 20

@@ -25,7 +25,7 @@ from agent_memory.models import (
     is_told,
     may_conflict,
 )
-from agent_memory.store.cleaning import with_own_links
+from agent_memory.store.record_redaction import with_own_links
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from agent_memory.memory.scratchpad import AgentScratchpad
     from agent_memory.memory.trust import TrustGate
     from agent_memory.models import Memory
-    from agent_memory.store.cleaning import Redacted
     from agent_memory.store.memory_storage import MemoryStorage
+    from agent_memory.store.record_redaction import Redacted
 
 Decision = Literal["replace", "keep", "not_same"]
 _RELATIONS: Final[dict[Decision, str]] = {"keep": BESIDE, "not_same": DISTINCT}

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from agent_memory.models import Link, Observation
-    from agent_memory.store.cleaning import Aim
     from agent_memory.store.memory_storage import MemoryStorage
+    from agent_memory.store.record_redaction import Aim
 
 
 def get_observed_fields(observation: Observation) -> dict[str, Any]:

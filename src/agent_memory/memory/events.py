@@ -22,7 +22,7 @@ from agent_memory.files.held import lock_at_once, unlock_and_close
 from agent_memory.files.lock import folder_lock
 from agent_memory.files.names import OLDER_AUDIT
 from agent_memory.models import CATEGORIES
-from agent_memory.store.cleaning import redact_session
+from agent_memory.store.record_redaction import redact_session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -16,7 +16,7 @@ from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.conflict_review import list_decisions
 from agent_memory.memory.events import latest_audit, read_audit
 from agent_memory.models import ACCESS, IDENTITY, Memory, is_told, to_text
-from agent_memory.store.past import Taken
+from agent_memory.store.queries import Taken
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agent_memory.memory.writer import Writer
     from agent_memory.models import RecordVersion
     from agent_memory.store.memory_storage import MemoryStorage
-    from agent_memory.store.past import RecordChange
+    from agent_memory.store.queries import RecordChange
 
 _UNCHANGED: Final = IDENTITY | ACCESS
 """Fields that a change leaves as they are, and so does its reversal."""

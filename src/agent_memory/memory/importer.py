@@ -19,7 +19,7 @@ from agent_memory.models import (
     is_only_folded_equal,
     is_told,
 )
-from agent_memory.store.cleaning import redact_fields, redact_record, with_fields
+from agent_memory.store.record_redaction import redact_fields, redact_record, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from agent_memory.memory.monitor import Monitor
     from agent_memory.models import Memory
     from agent_memory.redaction import Redactor
-    from agent_memory.store.cleaning import Redacted
     from agent_memory.store.memory_storage import MemoryStorage
+    from agent_memory.store.record_redaction import Redacted
 
 _AT_ONCE: Final = 100
 _CHARACTERS_AT_ONCE: Final = 1 << 16

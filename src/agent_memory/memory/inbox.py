@@ -25,8 +25,8 @@ from agent_memory.memory.caller import NOBODY
 from agent_memory.memory.drafts import get_observed_fields
 from agent_memory.models import CANDIDATE, Candidate, may_stand_for, to_text, utc_now
 from agent_memory.redaction import quoted
-from agent_memory.store.cleaning import redact_record
-from agent_memory.store.files import Files
+from agent_memory.store.file_storage import Files
+from agent_memory.store.record_redaction import redact_record
 from agent_memory.store.record_storage import RecordStorage
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from agent_memory.memory.results import Stored
     from agent_memory.memory.service import MemoryService
     from agent_memory.models import Clock, Memory, Observation, SearchRequest
-    from agent_memory.store.answer import Answer
-    from agent_memory.store.cleaning import Redacted
+    from agent_memory.store.record_redaction import Redacted
+    from agent_memory.store.store import Answer
 
 _NONE: Final = timedelta(0)
 _REASONS: Final = {

@@ -16,7 +16,7 @@ from agent_memory.logs import get_logger
 from agent_memory.memory.events import EVENTS, payload
 from agent_memory.models import to_text
 from agent_memory.registry import load_handler
-from agent_memory.store.trouble import Trouble
+from agent_memory.store.protocols import Trouble
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

@@ -36,7 +36,7 @@ from agent_memory.models import (
 )
 from agent_memory.models.search import MAX_RESULTS
 from agent_memory.redaction import SecretRedactor, quoted, redact_value
-from agent_memory.store.replacements import find_current
+from agent_memory.store.lookups import find_current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

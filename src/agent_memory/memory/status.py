@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from agent_memory.memory.scratchpad_manager import ScratchpadManager
     from agent_memory.models import Memory
     from agent_memory.settings import ServiceSettings
+    from agent_memory.store.protocols import Trouble
     from agent_memory.store.record_storage import RecordStorage
-    from agent_memory.store.trouble import Trouble
 
 
 ATTENTION: Final = (
@@ -37,7 +37,7 @@ ATTENTION: Final = (
     *("permissions_open", "foreign_owner", "disk_low", "synced_folder", "scratchpad_kept", "metadata_broken"),
 )
 """Codes, the most severe first. Notes are left to the doctor."""
-_INDEX_FACTS: Final = "agent_memory.store.index_facts:of_metadata"
+_INDEX_FACTS: Final = "agent_memory.store.shards:of_metadata"
 
 
 async def describe_status(  # noqa: PLR0913 - each by its name

@@ -15,15 +15,15 @@ from agent_memory.memory.caller import MAX_FORGOTTEN, MAX_PINNED, is_commanded, 
 from agent_memory.memory.similarity import is_near
 from agent_memory.models import ACCESS, IDENTITY, MEMORY, PLACE, TRUST_ORDER, Memory, is_memory_id, rests_on
 from agent_memory.store.changes import overlaid
-from agent_memory.store.cleaning import joined, redact_fields, with_fields
+from agent_memory.store.record_redaction import joined, redact_fields, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from agent_memory.memory.caller import Caller
     from agent_memory.models import Trust
-    from agent_memory.store.cleaning import Redacted
     from agent_memory.store.memory_storage import MemoryStorage
+    from agent_memory.store.record_redaction import Redacted
 
 Action = Literal["change", "forget", "pin"]
 _ActName = Literal["change", "expire", "forget", "pin", "replace", "reword", "unpin"]

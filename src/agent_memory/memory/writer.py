@@ -34,7 +34,7 @@ from agent_memory.memory.similarity import find_similar
 from agent_memory.memory.trust import SAID, statement_of
 from agent_memory.models import MEMORY, may_stand_for
 from agent_memory.redaction.redactor import RepeatedRedactor
-from agent_memory.store.cleaning import joined, make_record, redact_fields, with_fields
+from agent_memory.store.record_redaction import joined, make_record, redact_fields, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from agent_memory.memory.trust import TrustGate
     from agent_memory.models import Clock, Memory, Observation, Trace
     from agent_memory.redaction import Redactor
-    from agent_memory.store.cleaning import Redacted
     from agent_memory.store.memory_storage import MemoryStorage
+    from agent_memory.store.record_redaction import Redacted
 
 _NEIGHBOURS: Final = 5
 """Nearest memories compared by capture: the nearest of all may have too little trust to count."""

@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from agent_memory.engines.vector_storage import MigratableStorage, VectorStorage
     from agent_memory.files.layout import AgentFolder, folder_of
     from agent_memory.settings import PAYS_FROM
-    from agent_memory.store.backend_detection import detect_storage, rollback_migration, should_migrate
-    from agent_memory.store.file_storage import FileStorage
+    from agent_memory.store.file_storage import FileStorage, detect_storage, rollback_migration, should_migrate
     from agent_memory.store.memory_storage import MemoryStorage
-    from agent_memory.store.migration_plan import MigrationProgress
-    from agent_memory.store.trouble import Trouble
+    from agent_memory.store.protocols import MigrationProgress, Trouble
 
 __all__ = [
     "PAYS_FROM",

@@ -1,29 +1,41 @@
-"""`FileLog`: the changes of one agent's records in a journal, and when a compaction of it pays."""
+"""`FileLog`: the changes of one agent's records in a journal, and the policy of its compactions.
+
+Also finds what the other journals of the folder still need: vectors and long texts.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, TypeVar
+import json
+import os
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from agent_memory.files.atomic import read_json, signature
+from agent_memory.embeddings import text_hash
+from agent_memory.encryption import AgentBlobs, state_of
+from agent_memory.errors import StorageError
+from agent_memory.files.atomic import read_json, signature, translated
+from agent_memory.files.blobs import Swept
 from agent_memory.files.lock import WAIT_SECONDS
-from agent_memory.files.names import SEGMENTS
-from agent_memory.journal import GRACE, Change, Journal, Update, deleted_in, keep_lost
+from agent_memory.files.names import SEGMENTS, is_aside
+from agent_memory.index import embedded_texts
+from agent_memory.journal import GRACE, Change, Journal, Records, Update, apply_change, deleted_in, keep_lost
 from agent_memory.journal.reader import is_put_back
 from agent_memory.journal.returned import note_current
-from agent_memory.models import Clock, utc_now
+from agent_memory.models import ACCESS, ESTIMATES, PLACE, Clock, to_text, utc_now
 from agent_memory.store.changes import expired_before
-from agent_memory.store.compaction_policy import CompactionPolicy, is_counted
 from agent_memory.store.shards import describe_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
     from contextlib import AbstractContextManager
-    from datetime import date, timedelta
+    from datetime import date, datetime, timedelta
+    from pathlib import Path
     from typing import Any
 
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.journal import Entry
+    from agent_memory.journal import Change, Entry
     from agent_memory.models import Kind
     from agent_memory.store.protocols import Absorb, Decide, Settle
     from agent_memory.store.state import State
@@ -180,3 +192,186 @@ def _sealed_seq(folder: AgentFolder, kind: str) -> int:
     listed = read_json(folder.segments(kind) / SEGMENTS) or {}
     seq = ((listed.get("notes") or {}).get("place") or {}).get("seq")
     return seq if isinstance(seq, int) else 0
+
+
+_DAY: Final = len("2026-03-01")
+_NEVER: Final = "~"
+_BOOKKEEPING: Final = ACCESS | PLACE | ESTIMATES
+"""Fields that hold no text: a patch of these alone ends none."""
+_COMPACT_AT: Final = 1000
+"""Lines that could go, from which on a compaction may pay; with more memories than that, as many as there are."""
+
+
+class CompactionPolicy:
+    """The lines of one journal, counted while they are read.
+
+    What could go: accesses noted since the last compaction, for it adds them up; and lines older than the grace time,
+    of which one for each memory stays. So the file never has more than twice as many lines as there are memories, plus
+    a thousand, plus what the grace time keeps.
+
+    That number is only nearly right: a clock that jumped, lines of a newer version and memories that were forgotten a
+    moment ago keep lines alive that look as if they could go. Therefore a compaction must also be worth its time:
+    either the file has grown by half since the last one, or a day has passed.
+
+    However few lines there are, one pays once a day when a text that was forgotten or replaced is past its grace time.
+
+    Args:
+        grace: How long replaced and deleted versions stay.
+    """
+
+    def __init__(self, grace: timedelta = GRACE) -> None:
+        self._grace = grace
+        self.clear(0)
+
+    def clear(self, compacted_seq: int) -> None:
+        """Begin with a file whose last compaction saw the numbers up to `compacted_seq`; 0 before the first."""
+        self._compacted_seq = compacted_seq
+        self._compacted_on = ""
+        self._touches = self._grown = self._lines = 0
+        self._by_day: Counter[str] = Counter()
+        self._first_end = _NEVER
+
+    def go_on(self, compacted_seq: int, now: datetime) -> None:
+        """Go on with the file compacted, of which nothing was read again.
+
+        What is older than the grace time counts as gone. A text whose time was over may be there still for what no
+        compaction passes: that costs another one, on another day.
+        """
+        oldest_kept = to_text(now - self._grace)[:_DAY]
+        self._compacted_seq = compacted_seq
+        self._compacted_on = to_text(now)[:_DAY]
+        self._touches = self._grown = 0
+        self._by_day = Counter({day: count for day, count in self._by_day.items() if day >= oldest_kept})
+        self._lines = self._by_day.total()
+        self._first_end = max(self._first_end, oldest_kept)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what was counted, for another process that goes on from here."""
+        return {**vars(self), "_grace": None}
+
+    def resume(self, said: Mapping[str, Any]) -> None:
+        """Go on from what `to_json` gave; nothing where that is not what it gives."""
+        if said.keys() == vars(self).keys():
+            vars(self).update(said, _grace=self._grace, _by_day=Counter(said["_by_day"]))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no line was counted yet."""
+        return self._lines == 0
+
+    def add(self, entry: Entry) -> None:
+        """Count a line."""
+        self._lines += 1
+        day, is_new = entry.at[:_DAY], entry.seq > self._compacted_seq
+        self._grown += is_new
+        if not is_new:
+            self._compacted_on = max(self._compacted_on, day)
+        if is_new and entry.changes and all(change.op == "touch" for change in entry.changes):
+            self._touches += 1
+        else:
+            self._by_day[day] += 1
+            if day < self._first_end and any(map(_ends_a_text, entry.changes)):
+                self._first_end = day
+
+    def pays(self, live: int, now: datetime) -> bool:
+        """Tell whether a compaction is worth its time, with so many memories at this moment."""
+        least = max(_COMPACT_AT, live)
+        if self._lines <= least and self._first_end == _NEVER:
+            return False  # most calls end here
+        oldest_kept = to_text(now - self._grace)[:_DAY]
+        if self._first_end < oldest_kept and not self.is_of_today(now):
+            return True
+        if self._lines <= least:
+            return False
+        aged = sum(count for day, count in self._by_day.items() if day < oldest_kept)
+        if self._touches + max(0, aged - live) <= least:
+            return False
+        left = self._lines - self._grown
+        return self._grown > max(least, left // 2) or not self.is_of_today(now)
+
+    def is_of_today(self, now: datetime) -> bool:
+        """Tell whether the file was compacted today, or at a time that is yet to come."""
+        return self._compacted_on >= to_text(now)[:_DAY]
+
+
+def is_counted(entry: Entry, kind: Kind[Any]) -> bool:
+    """Tell whether a line counts for the records of a kind: not where it is all about others in the same journal."""
+    others = {each.name for each in kind.beside()}
+    return not others or not entry.changes or any(change.kind not in others for change in entry.changes)
+
+
+def _ends_a_text(change: Change) -> bool:
+    return change.op == "delete" or (change.op == "patch" and not change.data.keys() <= _BOOKKEEPING)
+
+
+def records_in(journal: Path, without: str = "") -> Records:
+    """Return the records of a journal by id as they stand there, of whatever kind but the one named.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    records: Records = {}
+    for entry in Journal(journal, ()).poll().entries:
+        for change in entry.changes:
+            if change.kind != without:
+                apply_change(records, change, entry.at)
+    return records
+
+
+def hashes_elsewhere(folder: AgentFolder, kind: Kind[Any]) -> set[bytes]:
+    """Return the hashes of all texts in the folder's journals but those of a kind, whichever field holds them.
+
+    A journal that cannot be read gives none: its vectors can be computed again, and a vector that is kept without need
+    tells something of a text that was forgotten.
+    """
+    found: set[bytes] = set()
+    with contextlib.suppress(OSError):
+        for path in folder.journals():
+            if path.name != kind.journal or kind.beside():
+                with contextlib.suppress(StorageError):
+                    found |= {
+                        text_hash(piece)
+                        for record in records_in(path, kind.name).values()
+                        for text in record.values()
+                        if isinstance(text, str)
+                        for piece in embedded_texts(text)
+                    }
+    return found
+
+
+_NAME: Final = re.compile(r"[0-9a-f]{64}")
+
+
+def files_naming(folder: AgentFolder) -> list[Path]:
+    """Return the files in which records may stand: journals, what was set aside of them, copies that somebody made.
+
+    Raises:
+        StorageError: The folder cannot be listed.
+    """
+    with translated(folder.path, "list"), os.scandir(folder.path) as entries:
+        return [folder.path / each.name for each in entries if ".yaml" in each.name and each.is_file()]
+
+
+def sweep_blobs(folder: AgentFolder, grace: timedelta) -> Swept:
+    """Remove the long texts that no file in an agent's folder names, and that are older than `grace`. Blocking.
+
+    Raises:
+        StorageError: A file that may name one cannot be read; nothing more is removed.
+    """
+    blobs = AgentBlobs(folder)
+    if not blobs.folder.is_dir():
+        return Swept()
+    if state_of(folder.path) is None:
+        return blobs.sweep(lambda: files_naming(folder), grace)
+    journals = set(folder.journals())
+    # What was kept aside is encrypted in other ways, and may name any text.
+    if any(is_aside(path) for path in files_naming(folder) if path not in journals):
+        return Swept()
+    return blobs.sweep(lambda: journals, grace, _named_in_journal)
+
+
+def _named_in_journal(path: Path) -> Iterator[str]:
+    """Yield what has the form of a name in the fields of a journal that may be encrypted."""
+    for entry in Journal(path, ()).poll().entries:
+        for change in entry.changes:
+            yield from _NAME.findall(json.dumps(change.data))

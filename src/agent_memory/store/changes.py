@@ -14,10 +14,9 @@ from agent_memory.errors import ConflictError, UnknownIdError, ValidationError
 from agent_memory.journal import Change
 from agent_memory.models import IDENTITY, Record, Trace, encode_datetimes
 from agent_memory.redaction import quoted, shortened
-from agent_memory.store.cleaning import validated
-from agent_memory.store.replacements import circle
-from agent_memory.store.state import seq_of
-from agent_memory.store.table import MOVED, RELEASED
+from agent_memory.store.lookups import circle
+from agent_memory.store.record_redaction import validated
+from agent_memory.store.state import MOVED, RELEASED, seq_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from agent_memory.errors import UnknownIdError
 from agent_memory.models import Memory, MemorySearchResult, SearchRequest, SearchResults, filters_of
 from agent_memory.redaction import quoted
+from agent_memory.store.protocols import weakness
 from agent_memory.store.record_storage import RecordStorage
-from agent_memory.store.trouble import weakness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from agent_memory.index import Hit
     from agent_memory.models import SearchFilters
-    from agent_memory.store.answer import Answer
+    from agent_memory.store.store import Answer
 
 
 class MemoryStorage(RecordStorage[Memory]):

@@ -9,8 +9,9 @@ a server the client that was second reads again and decides again (`engines.qdra
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from agent_memory.journal import Change, Entry, Update
+    from agent_memory.models import SearchResults
     from agent_memory.store.state import State
-    from agent_memory.store.trouble import Trouble
 
 T = TypeVar("T")
 Settle = Callable[[], object] | None
@@ -168,3 +169,158 @@ class IndexUpkeep(Protocol):
 
     async def close(self) -> None:
         """Close the index; the next search opens it again."""
+
+
+Progress = Callable[[str, int, int], Awaitable[None]]
+"""Called with the stage (embed, load, index, check, switch), the number of steps done and the number of all steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A shard in use.
+
+    Attributes:
+        shard: Its name.
+        memories: Number of memories when it was built.
+        points: Number of its points.
+    """
+
+    shard: str
+    memories: int
+    points: int
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationProgress:
+    """Progress of a migration; `VectorStorage.migrate_from_file` returns it at the end.
+
+    Attributes:
+        memories_processed: Number of memories that were moved.
+        total: Number of memories to move.
+    """
+
+    memories_processed: int
+    total: int
+
+    @property
+    def percent_complete(self) -> float:
+        """Progress in percent; 100 if there is nothing to move."""
+        return round(100 * self.memories_processed / self.total, 1) if self.total else 100.0
+
+    @property
+    def is_complete(self) -> bool:
+        """True if all memories were moved."""
+        return self.memories_processed >= self.total
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Cost of a migration.
+
+    Attributes:
+        count: Number of memories to move.
+        seconds: Time on a machine with two cores.
+        dollars: Price of embedding the texts that have no vector yet.
+    """
+
+    count: int
+    seconds: float
+    dollars: float
+
+
+class MovableIndex(Protocol):
+    """Index of an agent that can be moved to the vector engine."""
+
+    async def estimate(self) -> Estimate:
+        """Return the expected cost of `migrate`."""
+
+    async def migrate(self, progress: Progress | None = None) -> Built:
+        """Build an index and answer from it."""
+
+    async def migration_begun(self) -> bool:
+        """Return True if a migration was begun and has neither ended nor failed."""
+
+    async def note_migration(self, *, begun: bool) -> None:
+        """Record that a migration has begun, or has ended."""
+
+
+_EXPLAINED: Final = "`agent-memory doctor` tells more."
+_SOON: Final = "Searching again in a moment finds more."
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One thing that does not work; memories are stored and found all the same.
+
+    Attributes:
+        component: embedder, engine or audit.
+        code: Machine-readable word.
+        message: What does not work.
+        recovery: What to do.
+    """
+
+    component: str
+    code: str
+    message: str
+    recovery: str = _EXPLAINED
+
+    @property
+    def sentence(self) -> str:
+        """Message and what to do."""
+        return f"{self.message} {self.recovery}"
+
+
+def trouble_of_embedder(state: Mapping[str, Any]) -> Trouble | None:
+    """Return what is wrong with search by embeddings; None while it works, is being loaded, or was switched off.
+
+    Args:
+        state: What `MemoryStorage.embedding_status` says.
+    """
+    if state.get("status") == "off" and not state.get("chosen"):
+        return Trouble("embedder", "no_embedder", f"There is no search by meaning: {state['reason']}", "")
+    if state.get("status") == "failing":
+        problem = str(state["problem"]).rstrip(".")
+        what = problem if state.get("loaded", True) else f"model not loaded ({problem})"
+        message = f"Search by meaning does not work: {what}."
+        return Trouble(
+            "embedder", str(state.get("code", "embedder_failed")), message, state.get("recovery", _EXPLAINED)
+        )
+    if state.get("warning"):
+        return Trouble("embedder", "reports", str(state["warning"]), "")
+    return None
+
+
+def trouble_of_engine(state: Mapping[str, Any]) -> Trouble | None:
+    """Return what is wrong with the vector engine, from its own description."""
+    problem = state.get("problem")
+    if not problem:
+        return None
+    message = (
+        f"The vector engine is not in use: {str(problem).rstrip('.')}. Searches compare with every memory instead."
+    )
+    return Trouble("engine", "engine", message)
+
+
+def weakness(results: SearchResults, state: Mapping[str, Any]) -> str | None:
+    """Return why an answer is weaker than it could be and what to do, None when it is not.
+
+    Args:
+        results: The answer.
+        state: What `MemoryStorage.embedding_status` says.
+    """
+    if results.mode == "keyword" and (trouble := trouble_of_embedder(state)) is not None and trouble.code != "reports":
+        return trouble.sentence.strip()
+    pending = int(state.get("pending", 0))
+    if results.mode == "keyword" and state.get("status") in {"loading", "found"}:
+        left = f", and {_texts(pending)} still to be read" if pending else ""
+        return f"Searched by words alone: the embedding model is being loaded{left}. {_SOON}"
+    if pending and state.get("status") in {"loading", "ready"}:
+        searched = (
+            "Searched by words alone" if results.mode == "keyword" else "Some memories were searched by words alone"
+        )
+        return f"{searched}: {_texts(pending)} still to be read by meaning. {_SOON}"
+    return None
+
+
+def _texts(count: int) -> str:
+    return "1 text is" if count == 1 else f"{count:,} texts are"

@@ -13,16 +13,23 @@ from agent_memory.index import Question
 from agent_memory.models import check_id, check_limit, check_texts
 from agent_memory.models.kind import R
 from agent_memory.redaction import SecretRedactor, redact_value
-from agent_memory.store.alike import alike
 from agent_memory.store.changes import to_add_traces, to_move_out, to_touch, to_update_many
-from agent_memory.store.cleaning import Redacted, cleaned_fields, cleaned_record, cleaned_records
-from agent_memory.store.listing import list_records
-from agent_memory.store.past import Taken, forgotten, forgotten_with, load_changes, taken_with, versions_of
+from agent_memory.store.queries import (
+    Taken,
+    current_of,
+    forgotten,
+    forgotten_with,
+    list_records,
+    load_changes,
+    surroundings_of,
+    taken_with,
+    tally_of,
+    versions_of,
+)
+from agent_memory.store.record_redaction import Redacted, cleaned_fields, cleaned_record, cleaned_records
 from agent_memory.store.state import Changed, State, released, seq_of, snapshot
 from agent_memory.store.storage_edge import StorageEdge
-from agent_memory.store.store import WARM_AT_ONCE
-from agent_memory.store.surroundings import current_of, surroundings_of
-from agent_memory.store.tally import tally_of
+from agent_memory.store.store import WARM_AT_ONCE, alike
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -31,10 +38,9 @@ if TYPE_CHECKING:
     from agent_memory.embeddings.protocol import Matrix, Vector
     from agent_memory.index import Hit
     from agent_memory.models import Listing, ListPage, RecordCounts, RecordVersion, SearchRequest, Surroundings, Trace
-    from agent_memory.store.answer import Answer
-    from agent_memory.store.past import RecordChange
-    from agent_memory.store.recency import Order
-    from agent_memory.store.store import Store
+    from agent_memory.store.lookups import Order
+    from agent_memory.store.queries import RecordChange
+    from agent_memory.store.store import Answer, Store
 
 _LOADED_AT_ONCE: Final = 500
 """Sealed records that are loaded while other callers wait: some 20 ms."""

@@ -47,7 +47,8 @@ from agent_memory.journal import Journal, Update
 from agent_memory.journal.resumption import place_of
 from agent_memory.logs import get_logger
 from agent_memory.models import Kind, content_hash, listed_as
-from agent_memory.store.compaction_policy import CompactionPolicy, is_counted
+from agent_memory.store.change_log import CompactionPolicy, is_counted
+from agent_memory.store.file_storage import SEALED_AT
 from agent_memory.store.sealed_records import SealedRecords
 from agent_memory.store.segment_opener import (
     COUNTED,
@@ -62,7 +63,6 @@ from agent_memory.store.segment_opener import (
     remove_unused,
     traces_in,
 )
-from agent_memory.store.segment_upkeep import SEALED_AT
 from agent_memory.store.state import State, seq_of
 
 if TYPE_CHECKING:

@@ -1,8 +1,7 @@
-"""Shards of an agent's index on disk, and `metadata.json`, the switch that says which one is in use, if any.
+"""Shards of an agent's index on disk, and `metadata.json`, which says which one is in use.
 
-A shard is built in a folder of its own and renamed when it is whole; then `metadata.json` is replaced, by one rename.
-So there is always either an index that is whole or none, and the journal, which needs neither. Owns files and names;
-not what lies in a shard.
+A shard is built in a folder of its own and renamed when it is complete; then one rename replaces `metadata.json`. So
+an index is either complete or absent; the journal needs neither. What is in a shard belongs to the engine.
 """
 
 from __future__ import annotations
@@ -13,9 +12,13 @@ import re
 import shutil
 import uuid
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_memory.errors import BusyError, StorageError
+import pydantic
+
+from agent_memory.embeddings import EmbeddingService, embedder_of, provider_of
+from agent_memory.errors import BusyError, ConfigurationError, StorageError
 from agent_memory.files.atomic import (
     make_private_folder,
     read_json,
@@ -25,13 +28,20 @@ from agent_memory.files.atomic import (
     sync_tree,
     translated,
 )
+from agent_memory.files.concerns import Concern, is_begun
+from agent_memory.files.entries import kind_of, lock_at, names_in, size_of
 from agent_memory.files.lock import folder_lock, index_lock
 from agent_memory.files.names import BUILD_LOCK, HOLDER_LOCK, UNFINISHED
+from agent_memory.models import describe
+from agent_memory.registry import ENGINES
+from agent_memory.settings import OPENAI_DIMENSIONS, ServiceSettings
+from agent_memory.settings.installation import Part, advice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from agent_memory.files.entries import Lock, PathType
     from agent_memory.files.layout import AgentFolder
 
 FORMAT: Final = 3
@@ -248,3 +258,135 @@ def roll_back(folder: AgentFolder) -> bool:
 def _is_name(shard: str) -> bool:
     """Tell whether this can name a shard's folder; the switch is a file, which a person may have edited."""
     return _SHARD.fullmatch(shard) is not None
+
+
+ENGINE_PACKAGE: Final = "qdrant_edge"
+"""Package of the vector engine."""
+
+
+def is_installed() -> bool:
+    """Return True if the vector engine can be loaded; loads nothing."""
+    return ENGINES.is_installed and find_spec(ENGINE_PACKAGE) is not None
+
+
+def with_model(settings: ServiceSettings | None, model: str | None) -> ServiceSettings | None:
+    """Return settings with another embedding model: one of OpenAI's by its name, else a local one's name or folder.
+
+    Raises:
+        ConfigurationError: There is no such model.
+    """
+    if model is None:
+        return settings
+    given = (settings or ServiceSettings()).model_dump(exclude_unset=True)
+    embedder = "openai" if model in OPENAI_DIMENSIONS else "local"
+    try:
+        return ServiceSettings(**{**given, "embedder": embedder, "embedding_model": model})
+    except pydantic.ValidationError as error:
+        raise ConfigurationError(describe(error)) from None
+
+
+def can_grow(settings: ServiceSettings) -> bool:
+    """Tell whether the vector engine and an embedder are there, and vectors may be kept in files."""
+    return settings.enable_caching and is_installed() and embedder_of(settings) is not None
+
+
+def cannot_migrate_error(settings: ServiceSettings) -> ConfigurationError:
+    """Return the error that names what a memory in files lacks for being moved to the vector engine."""
+    packages: list[Part] = [] if is_installed() else ["vector"]
+    lacking = [] if is_installed() else ["the vector engine is not installed"]
+    if settings.embedder == "none":
+        lacking.append("the setting embedder is 'none'")
+    elif embedder_of(settings) is None:
+        packages += [part] if (part := provider_of(settings.embedder).part) else []
+        lacking.append(f"the embedder {settings.embedder!r} is not installed")
+    if not settings.enable_caching:
+        lacking.append("the setting enable_caching is false")
+    if settings.backend != "auto":
+        lacking.append(f"the setting backend is {settings.backend!r}, not 'auto'")
+    why = "; ".join(lacking) or "it was opened as a memory in files alone"
+    return ConfigurationError(
+        f"This memory cannot be moved to the vector engine: {why}.",
+        code="cannot_migrate",
+        recovery=advice(*packages) if packages else "Change that, then try again; until then the files are searched.",
+    )
+
+
+def no_engine_error(embeddings: EmbeddingService[Any]) -> ConfigurationError:
+    """Return the error that says why there is no vector backend here."""
+    if not is_installed():
+        return ConfigurationError(
+            "The vector backend needs a package that is not installed.",
+            code="engine_missing",
+            recovery=f"Set backend to 'file', or install it. {advice('vector')}",
+        )
+    return ConfigurationError(
+        "The vector backend needs vectors, but there is no embedder.",
+        code="no_embedder",
+        recovery=f"Set embedder to 'local' or 'openai', or backend to 'file'. Now: {embeddings.describe()['reason']}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFacts:
+    """What there is of indexes.
+
+    Attributes:
+        kind: What `memories.db` is.
+        backend: What searches use: `file` or `vector`.
+        active: The index in use, and what it was made of; None if there is none, or nothing usable.
+        unfinished: Builds that have not come to an end.
+        unused: Indexes that are not in use.
+        builder, holder: How the locks of a build and of the index in use stand.
+        is_installed: Whether the engine is.
+    """
+
+    kind: PathType
+    backend: str
+    active: str | None
+    state: ShardState | None
+    unfinished: list[Path]
+    unused: dict[str, Path]
+    builder: Lock
+    holder: Lock
+    is_installed: bool
+
+
+def inspect_index(folder: AgentFolder) -> IndexFacts:
+    """Return what there is of an agent's indexes."""
+    index, shards = folder.index, Shards(folder)
+    backend, active = shards.active()
+    names = names_in(index) if kind_of(index) == "folder" else []
+    whole = active is not None and names_in(index / active / "shard")
+    return IndexFacts(
+        kind_of(index),
+        backend,
+        active,
+        shards.state(active) if active is not None and whole else None,
+        [index / name for name in names if name.startswith(UNFINISHED)],
+        {
+            name: index / name
+            for name in names
+            if name.isalnum() and name != active and kind_of(index / name) == "folder"
+        },
+        lock_at(index / BUILD_LOCK),
+        lock_at(index / (active or "") / HOLDER_LOCK),
+        is_installed(),
+    )
+
+
+def of_metadata(folder: AgentFolder) -> Iterator[Concern]:
+    """Report what `metadata.json` says; nothing about an agent that has neither a journal nor such a file."""
+    note = Shards(folder).note()
+    if note is not None and note.get("backend") in ("file", "vector", None):
+        words = "the vector engine and the files" if note.get("backend") == "vector" else "the files"
+        embedder = f"; vectors of {note['embedder']}" if isinstance(note.get("embedder"), str) else ""
+        yield Concern("metadata", f"Searches are answered from {words}{embedder}.", size=size_of(folder.metadata))
+    elif kind_of(folder.metadata) != "missing":
+        yield Concern(
+            "metadata_broken",
+            "metadata.json cannot be read, so searches are answered from the files even if there is an index.",
+            "`agent-memory doctor --repair` writes it anew from what lies there.",
+            size_of(folder.metadata),
+        )
+    elif is_begun(folder):
+        yield Concern("metadata_none", "There is no metadata.json; searches are answered from the files.")

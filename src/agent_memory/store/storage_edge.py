@@ -15,10 +15,10 @@ from agent_memory.files.lock import WAIT_SECONDS
 from agent_memory.index import embedded_texts
 from agent_memory.logs import get_logger
 from agent_memory.models.kind import R
-from agent_memory.store.cleaning import Redacted
-from agent_memory.store.shown import Shown
+from agent_memory.store.protocols import Trouble, trouble_of_embedder
+from agent_memory.store.record_redaction import Redacted
+from agent_memory.store.shortlist import Shown
 from agent_memory.store.store import WARM_AT_ONCE, Store
-from agent_memory.store.trouble import Trouble, trouble_of_embedder
 from agent_memory.store.worker import Worker
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from agent_memory.models import Clock, Kind
-    from agent_memory.store.migration_plan import Built, Estimate, MovableIndex, Progress
-    from agent_memory.store.protocols import IndexUpkeep, Settle
+    from agent_memory.store.protocols import Built, Estimate, IndexUpkeep, MovableIndex, Progress, Settle
     from agent_memory.store.shortlist import Shortlist
     from agent_memory.store.state import State
 

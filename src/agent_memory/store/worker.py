@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import threading
 import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from agent_memory.errors import AgentMemoryError, BusyError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     """Returns a context manager that holds the lock, after at most so many seconds of waiting."""
     Settle = Callable[[], object] | None
     """Returns when what was written is on the disk."""
+    from collections.abc import AsyncIterator
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -364,3 +366,55 @@ def _run_logged(function: Callable[..., object], *args: Any) -> None:
         log.warning("background_work_failed", code=error.code, error=error.message)
     except Exception as error:  # noqa: BLE001 - no caller waits for it; a text may be in its words
         log.warning("background_work_broke", error=type(error).__name__)
+
+
+@dataclass(slots=True, eq=False)
+class _OfLoop:
+    loop: asyncio.AbstractEventLoop
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
+
+
+class Turns:
+    """Lets tasks of one event loop take turns, and refuses those of another loop meanwhile.
+
+    Args:
+        doing: What is done in a turn; named in the error.
+    """
+
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
+        self._mutex = threading.Lock()
+        self._now: _OfLoop | None = None
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether a task has its turn or waits for it; one of a loop that does not run any more does not count."""
+        now = self._now
+        return now is not None and now.users > 0 and now.loop.is_running()
+
+    @contextlib.asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for tasks of this loop that came before, and hold the turn for the block.
+
+        Raises:
+            BusyError: A task of another loop that runs has it.
+        """
+        mine = self._enter()
+        try:
+            async with mine.lock:
+                yield
+        finally:
+            with self._mutex:
+                mine.users -= 1
+
+    def _enter(self) -> _OfLoop:
+        loop = asyncio.get_running_loop()
+        with self._mutex:
+            now = self._now
+            if now is None or now.loop is not loop:
+                if self.is_taken:
+                    raise BusyError(f"Another thread of this process is {self._doing}.")
+                now = self._now = _OfLoop(loop)
+            now.users += 1
+            return now

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("numpy")
 
-from agent_memory.store import compaction_policy
+from agent_memory.store import change_log
 from benchmarks import long_run
 from benchmarks.long_run import Window
 
@@ -35,7 +35,7 @@ def test_half_a_year_in_small_keeps_the_journal_within_its_bound(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nobody compacts here but the memory itself, and it does so more than once."""
-    monkeypatch.setattr(compaction_policy, "_COMPACT_AT", 60)
+    monkeypatch.setattr(change_log, "_COMPACT_AT", 60)
     assert long_run.main(["--operations", "700", "--memories", "25", "--windows", "20", "--json"]) == 0
     windows = json.loads(capsys.readouterr().out)["windows"]
     assert windows[-1]["compactions"] > 2

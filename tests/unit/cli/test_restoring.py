@@ -14,7 +14,7 @@ from agent_memory.errors import StorageError, ValidationError
 from agent_memory.memory import AuditLog, Caller, MemoryService
 from agent_memory.models import MEMORY
 from agent_memory.storage import FileStorage
-from agent_memory.store.cleaning import redact_record
+from agent_memory.store.record_redaction import redact_record
 from tests.support import memory_of
 from tests.unit.cli.strategies import memories
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from agent_memory.memory.importer import Imported
     from agent_memory.models import Memory
-    from agent_memory.store.cleaning import Redacted
+    from agent_memory.store.record_redaction import Redacted
 
 CLI = Caller("cli")
 A, B, C = "mem-00000000000a", "mem-00000000000b", "mem-00000000000c"

@@ -14,7 +14,7 @@ from agent_memory.errors import ConfigurationError, MigrationError
 from agent_memory.memory import AuditLog, MemoryService
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import MigratableStorage
-from agent_memory.store.migration_plan import Built
+from agent_memory.store.protocols import Built
 from agent_memory.store.shards import Shards
 from tests.support import raises
 

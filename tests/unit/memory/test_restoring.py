@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from agent_memory.memory import MemoryService
     from agent_memory.memory.importer import Imported
-    from agent_memory.store.cleaning import Redacted
+    from agent_memory.store.record_redaction import Redacted
     from tests.unit.memory.conftest import Listener, Services
 
 

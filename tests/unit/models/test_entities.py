@@ -27,7 +27,7 @@ from agent_memory.models import (
     Relation,
     Summary,
 )
-from agent_memory.store.cleaning import redact_record, text_fields
+from agent_memory.store.record_redaction import redact_record, text_fields
 
 ADA, BOB, EPISODE_ID = "ent-0123456789ab", "ent-ba9876543210", "epi-0123456789ab"
 NOON = datetime(2026, 3, 14, 12, tzinfo=UTC)

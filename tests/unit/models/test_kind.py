@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent_memory.models import MEMORY, Memory, Record
 from agent_memory.models.record import IdOf
-from agent_memory.store.cleaning import text_fields
+from agent_memory.store.record_redaction import text_fields
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -22,7 +22,7 @@ from agent_memory.models import (
     Topic,
     derived_id,
 )
-from agent_memory.store.cleaning import make_record, redact_record
+from agent_memory.store.record_redaction import make_record, redact_record
 
 DIGEST = hashlib.sha256(b"a long text").hexdigest()
 GROUP = "acme:8c1f0b1e-27c5-4f0e-9d1e-2f3b6a7c8d9e"

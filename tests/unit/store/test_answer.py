@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent_memory.embeddings.testing import HashEmbedder
 from agent_memory.index import Hit, Ranking
 from agent_memory.storage import FileStorage
-from agent_memory.store.answer import as_it_was, current_first
+from agent_memory.store.store import as_it_was, current_first
 from agent_memory.times import Period
 from tests.support import FrozenClock, memory_of
 

@@ -13,10 +13,9 @@ from agent_memory.journal import Change, Entry
 from agent_memory.models import MEMORY, to_text
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.store import compaction_policy
-from agent_memory.store.change_log import FileLog
+from agent_memory.store import change_log
+from agent_memory.store.change_log import CompactionPolicy, FileLog
 from agent_memory.store.changes import to_touch
-from agent_memory.store.compaction_policy import CompactionPolicy
 from agent_memory.store.store import Store
 from tests.support import NOON, FrozenClock, header_of, lines_of, memory_of
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compaction_policy, "_COMPACT_AT", 10)
+    monkeypatch.setattr(change_log, "_COMPACT_AT", 10)
 
 
 def weight_of(*lines: tuple[int, str, float], compacted: int = 0) -> CompactionPolicy:

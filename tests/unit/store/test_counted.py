@@ -14,7 +14,7 @@ from agent_memory.errors import UnknownIdError
 from agent_memory.models import EVERYTHING, Listing, SearchFilters
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.store.counted import Counted
+from agent_memory.store.lookups import Counted
 from tests.support import memory_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from agent_memory.journal import Journal
 from agent_memory.journal.format import sealed
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.store import compaction_policy
+from agent_memory.store import change_log
 from agent_memory.store.worker import Worker
 from tests.support import FrozenClock, lines_of, memory_of
 
@@ -68,7 +68,7 @@ async def test_without_an_embedder_search_goes_by_words_and_says_so(storage: Fil
 async def test_accesses_are_folded_once_they_are_many(
     storage: FileStorage, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction_policy, "_COMPACT_AT", 5)
+    monkeypatch.setattr(change_log, "_COMPACT_AT", 5)
     memory_id = await storage.store(memory_of("tea"))
     for _ in range(7):
         await storage.touch([memory_id])
@@ -80,7 +80,7 @@ async def test_accesses_are_folded_once_they_are_many(
 async def test_a_compaction_that_fails_behind_an_access_costs_the_access_nothing(
     storage: FileStorage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(compaction_policy, "_COMPACT_AT", 2)
+    monkeypatch.setattr(change_log, "_COMPACT_AT", 2)
     memory_id = await storage.store(memory_of("tea"))
 
     def fails(*_: object, **__: object) -> None:

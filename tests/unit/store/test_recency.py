@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent_memory.models import Memory
 from agent_memory.scratchpad import Selection
-from agent_memory.store.recency import Recency
+from agent_memory.store.lookups import Recency
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ORDER = Selection(size=4, promotion_threshold=3)

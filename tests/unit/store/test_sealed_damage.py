@@ -22,9 +22,9 @@ from agent_memory.index.columns import finish_columns
 from agent_memory.models import MEMORY
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
+from agent_memory.store.file_storage import Sealing
 from agent_memory.store.segment_builder import seal_up
 from agent_memory.store.segment_opener import remove_unused
-from agent_memory.store.segment_upkeep import Sealing
 from tests.support import memory_of, raises, read_files
 
 if TYPE_CHECKING:

@@ -13,13 +13,11 @@ from agent_memory.files.layout import AgentFolder
 from agent_memory.journal import Change, Journal
 from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import ANY_STATE, MEMORY, Listing, ListOrder, Memory, RecordState, SearchFilters
-from agent_memory.store.listing import list_records
+from agent_memory.store.queries import list_records, surroundings_of, tally_of
 from agent_memory.store.sealed_records import SealedRecords
 from agent_memory.store.segment_builder import seal_up
 from agent_memory.store.segment_opener import chain_of, invalid_in
 from agent_memory.store.state import State
-from agent_memory.store.surroundings import surroundings_of
-from agent_memory.store.tally import tally_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,8 @@ from agent_memory.journal import Change, Journal
 from agent_memory.models import MEMORY
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage, folder_of
+from agent_memory.store import file_storage as upkeep
 from agent_memory.store import segment_builder as sealing
-from agent_memory.store import segment_upkeep as upkeep
 from agent_memory.store.segment_builder import seal_up
 from tests.support import memory_of
 

@@ -9,8 +9,8 @@ import pytest
 
 from agent_memory.journal import Change, Journal
 from agent_memory.models import MEMORY, LinkedRecord, Memory, Surroundings, content_mark
+from agent_memory.store.queries import MOST, surroundings_of
 from agent_memory.store.state import State
-from agent_memory.store.surroundings import MOST, surroundings_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from agent_memory.errors import BusyError
-from agent_memory.store.turns import Turns
+from agent_memory.store.worker import Turns
 
 
 async def test_tasks_of_one_loop_take_turns() -> None:

@@ -13,7 +13,7 @@ from agent_memory.journal import Entry, Update
 from agent_memory.journal.format import FORMAT, decode_entry, encode_entry
 from agent_memory.memory.kinds import KINDS
 from agent_memory.store.changes import to_store, to_update
-from agent_memory.store.cleaning import validated
+from agent_memory.store.record_redaction import validated
 from agent_memory.store.state import State
 from tests.support import NOON, memory_of
 from tests.unit.models.test_memory import json_values, moments, texts

@@ -24,7 +24,7 @@ from agent_memory.models import (
     filters_of,
     utc_now,
 )
-from agent_memory.store.files import Files
+from agent_memory.store.file_storage import Files
 from agent_memory.store.memory_storage import MemoryStorage
 from agent_memory.store.record_storage import RecordStorage
 

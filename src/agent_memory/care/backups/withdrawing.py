@@ -19,7 +19,7 @@ from agent_memory.files.atomic import PRIVATE_FOLDER, read_file, replace_file, s
 from agent_memory.files.held import hold_folder, unlock_and_close
 from agent_memory.files.layout import folder_of
 from agent_memory.files.names import ENCRYPTION
-from agent_memory.store.blobs import sweep_blobs
+from agent_memory.store.change_log import sweep_blobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,17 +22,15 @@ from agent_memory.files.wording import counted, few
 from agent_memory.memory.events import audit_files, inspect_audit
 from agent_memory.memory.scratchpad_file import inspect_pad, of_kept
 from agent_memory.settings.installation import advice
-from agent_memory.store.blobs import files_naming
-from agent_memory.store.index_facts import inspect_index
-from agent_memory.store.other_journals import hashes_elsewhere
+from agent_memory.store.change_log import files_naming, hashes_elsewhere
+from agent_memory.store.shards import inspect_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_memory.care.doctor.context import Case
     from agent_memory.embeddings.inspection import CacheFacts
-    from agent_memory.store.index_facts import IndexFacts
-    from agent_memory.store.shards import ShardState
+    from agent_memory.store.shards import IndexFacts, ShardState
 
 _REBUILT: Final = "The next session builds it anew; `agent-memory reindex` does so now."
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from agent_memory.files.layout import AgentFolder
     from agent_memory.settings import ServiceSettings
-    from agent_memory.store.segment_check import SegmentCheck
+    from agent_memory.store.segment_opener import SegmentCheck
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class Case:
     def _segments(self) -> list[SegmentCheck]:
         if self.path != self.folder.journal or numpy_if_there() is None:
             return []
-        from agent_memory.store.segment_check import SegmentCheck
+        from agent_memory.store.segment_opener import SegmentCheck
 
         return [SegmentCheck(self.folder, kind) for kind in self.kinds]
 

@@ -25,7 +25,7 @@ from agent_memory.journal import of_purges, of_rejected
 from agent_memory.memory.kinds import KINDS
 from agent_memory.registry import CHECKS, load_handler
 from agent_memory.settings import ServiceSettings
-from agent_memory.store.index_facts import of_metadata
+from agent_memory.store.shards import of_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -308,7 +308,7 @@ def _move_audit(case: Case) -> str:
 
 def _make_segments(case: Case) -> str:
     from agent_memory.store.segment_builder import seal_up
-    from agent_memory.store.segment_check import remove_segments
+    from agent_memory.store.segment_opener import remove_segments
 
     embedder = embedder_of(case.settings)
     identity = None

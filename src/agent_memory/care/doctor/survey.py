@@ -13,8 +13,8 @@ from agent_memory.journal import GRACE, refused
 from agent_memory.language.text_forms import embedded_texts
 from agent_memory.memory.scratchpad_entries import Selection
 from agent_memory.models import SUSPECT
-from agent_memory.store.replacements import Replacements
-from agent_memory.store.table import MOVED
+from agent_memory.store.lookups import Replacements
+from agent_memory.store.state import MOVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

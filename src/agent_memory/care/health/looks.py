@@ -13,7 +13,7 @@ from agent_memory.files.entries import size_of
 from agent_memory.files.wording import counted, human
 from agent_memory.journal import of_purges, of_rejected
 from agent_memory.memory.scratchpad_file import of_kept
-from agent_memory.store.index_facts import of_metadata
+from agent_memory.store.shards import of_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from agent_memory.files.layout import AgentFolder
     from agent_memory.knowledge.pipeline.stage import Backlog
     from agent_memory.settings import HealthSettings
-    from agent_memory.store.trouble import Trouble
+    from agent_memory.store.protocols import Trouble
 
 _MEGABYTE: Final = 1_000_000
 _LEVELS: Final[Mapping[str, Mapping[str, Level]]] = {

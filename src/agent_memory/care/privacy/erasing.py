@@ -40,7 +40,7 @@ from agent_memory.journal.format import sealed
 from agent_memory.journal.reader import JournalReader
 from agent_memory.journal.salvage import lines_about, without_lines
 from agent_memory.journal.withholding import without
-from agent_memory.store.blobs import sweep_blobs
+from agent_memory.store.change_log import sweep_blobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from agent_memory.errors import ConfigurationError
 from agent_memory.settings import OPENAI_DIMENSIONS, ServiceSettings, Settings
-from agent_memory.store.engine_requirements import with_model
+from agent_memory.store.shards import with_model
 
 if TYPE_CHECKING:
     from agent_memory.embeddings import Embedder

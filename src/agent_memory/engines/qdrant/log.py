@@ -26,7 +26,7 @@ from agent_memory.errors import ReadOnlyError, StorageError, unknown_outcome
 from agent_memory.journal.replay import apply_change
 from agent_memory.logs import get_logger
 from agent_memory.models import ACCESS, content_hash
-from agent_memory.store.table import RELEASED
+from agent_memory.store.state import RELEASED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

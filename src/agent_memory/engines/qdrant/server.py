@@ -21,7 +21,7 @@ from agent_memory.logs import get_logger
 from agent_memory.models import check_agent_id
 from agent_memory.models.kind import R
 from agent_memory.settings.installation import advice
-from agent_memory.store.files import ranking_of
+from agent_memory.store.file_storage import ranking_of
 from agent_memory.store.storage_edge import Backend
 from agent_memory.store.store import Store
 

@@ -11,7 +11,7 @@ from agent_memory.engines.qdrant.log import LostRaceError, ServerLog, whole_reco
 from agent_memory.errors import BusyError, UnsupportedError
 from agent_memory.journal import GRACE, Change, Entry, Update
 from agent_memory.models import Clock, to_text
-from agent_memory.store.table import FORGOTTEN, RELEASED
+from agent_memory.store.state import FORGOTTEN, RELEASED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping

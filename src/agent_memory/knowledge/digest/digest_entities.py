@@ -13,7 +13,7 @@ from agent_memory.knowledge.relation_records import make_relations, store_relati
 from agent_memory.knowledge.relation_rows import RELATIONS, ExtractedRelationship
 from agent_memory.models import DIGEST, ENTITY, EPISODE, MENTIONS, NAMES, RESOURCE, derived_id
 from agent_memory.models.knowledge import ENTITY_STAGE
-from agent_memory.store.cleaning import make_record, with_fields
+from agent_memory.store.record_redaction import make_record, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -27,7 +27,7 @@ from agent_memory.models import (
 )
 from agent_memory.models.knowledge import MAX_NAME_CHARS, UNTYPED
 from agent_memory.models.memory import FROM
-from agent_memory.store.cleaning import make_record, with_fields
+from agent_memory.store.record_redaction import make_record, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.entities.entity_index import EntityMatcherIndex
     from agent_memory.knowledge.pipeline.conversation_models import EntityExtractionResult
     from agent_memory.models import Entity, EntityMentions, Episode, Relation, Resource
-    from agent_memory.store.cleaning import Redacted
+    from agent_memory.store.record_redaction import Redacted
 
 IDENTIFIERS: Final = "identifiers"
 """Detail of the source of an entity found by its form."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from agent_memory.knowledge.pipeline.marks import Marks, with_never
 from agent_memory.models import EPISODE, MENTIONS, NAMES, RESOURCE
 from agent_memory.models.knowledge import ENTITY_STAGE
-from agent_memory.store.cleaning import redact_fields
+from agent_memory.store.record_redaction import redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection

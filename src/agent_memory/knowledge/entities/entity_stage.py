@@ -16,7 +16,7 @@ from agent_memory.knowledge.relation_records import store_relations
 from agent_memory.logs import span
 from agent_memory.models import MENTIONS, Episode
 from agent_memory.models.knowledge import ENTITY_STAGE
-from agent_memory.store.cleaning import redact_fields
+from agent_memory.store.record_redaction import redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.pipeline.stage import Batch
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import EntityMentions, Resource
-    from agent_memory.store.cleaning import Redacted
+    from agent_memory.store.record_redaction import Redacted
 
 
 class EntityStage:

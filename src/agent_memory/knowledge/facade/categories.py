@@ -10,7 +10,7 @@ from agent_memory.knowledge.facade.groups import SeenTopics, check_own, describe
 from agent_memory.knowledge.facade.shapes import category_of
 from agent_memory.knowledge.topics.saves import TopicFiles
 from agent_memory.models import TOPIC, to_text
-from agent_memory.store.cleaning import make_record
+from agent_memory.store.record_redaction import make_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -49,7 +49,7 @@ from agent_memory.knowledge.pages.watching import PAGES
 from agent_memory.knowledge.records import Knowledge
 from agent_memory.memory import NOBODY, MemoryService, open_service
 from agent_memory.settings import ServiceSettings
-from agent_memory.store.engine_requirements import with_model
+from agent_memory.store.shards import with_model
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -33,7 +33,7 @@ from agent_memory.models import (
     to_text,
 )
 from agent_memory.redaction import SecretRedactor
-from agent_memory.store.cleaning import make_record
+from agent_memory.store.record_redaction import make_record
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Sequence

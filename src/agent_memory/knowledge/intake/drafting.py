@@ -25,7 +25,7 @@ from agent_memory.models import (
     derived_id,
 )
 from agent_memory.models.kind import R
-from agent_memory.store.cleaning import Redacted, make_record, with_fields
+from agent_memory.store.record_redaction import Redacted, make_record, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

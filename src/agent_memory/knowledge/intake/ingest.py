@@ -43,7 +43,7 @@ from agent_memory.memory import NOBODY
 from agent_memory.memory.trust import lowest
 from agent_memory.models import RESOURCE
 from agent_memory.redaction import SecretRedactor, redact_path
-from agent_memory.store.cleaning import redact_fields
+from agent_memory.store.record_redaction import redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

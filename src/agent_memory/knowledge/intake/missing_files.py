@@ -10,7 +10,7 @@ from agent_memory.files.layout import find_memory
 from agent_memory.knowledge.intake.document_index import MISSING_SINCE, get_real_path, is_placed, without_key
 from agent_memory.knowledge.intake.parsing import is_known_file
 from agent_memory.models import RESOURCE, to_text
-from agent_memory.store.cleaning import redact_fields
+from agent_memory.store.record_redaction import redact_fields
 
 if TYPE_CHECKING:
     from agent_memory.knowledge.records import Knowledge

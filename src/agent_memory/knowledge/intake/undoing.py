@@ -19,7 +19,7 @@ from agent_memory.knowledge.pages.pages import Pages
 from agent_memory.knowledge.pipeline.marks import Marks, with_never, without_never
 from agent_memory.language.words import query_terms
 from agent_memory.models import ENTITY, EPISODE, EVERYTHING, RESOURCE, SearchRequest
-from agent_memory.store.cleaning import redact_fields
+from agent_memory.store.record_redaction import redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -40,7 +40,7 @@ from agent_memory.knowledge.topics.saves import TopicFiles
 from agent_memory.logs import get_logger
 from agent_memory.memory.trust import lowest
 from agent_memory.models import MAX_TEXT_CHARS, TOPIC, Listing, SearchFilters
-from agent_memory.store.cleaning import redact_fields
+from agent_memory.store.record_redaction import redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.topics.saves import PageFiles
     from agent_memory.memory import MemoryService
     from agent_memory.models import Memory, Topic
-    from agent_memory.store.cleaning import Redacted
+    from agent_memory.store.record_redaction import Redacted
 
 log = get_logger(__name__)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from agent_memory.knowledge.pages.rereading import OnlyNew
 from agent_memory.knowledge.topics.item_removal import cut_rendered, list_items
 from agent_memory.models import TOPIC
-from agent_memory.store.cleaning import redact_fields
+from agent_memory.store.record_redaction import redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection

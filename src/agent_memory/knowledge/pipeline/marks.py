@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from agent_memory.knowledge.pipeline.quarantine import is_quarantined
 from agent_memory.knowledge.pipeline.stage import OF_MODEL
 from agent_memory.models import MARK, StageCheckpoint, StageFailure, derived_id
-from agent_memory.store.cleaning import redact_fields
+from agent_memory.store.record_redaction import redact_fields
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

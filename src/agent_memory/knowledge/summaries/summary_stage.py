@@ -17,7 +17,7 @@ from agent_memory.language.prompt_text import estimate_tokens
 from agent_memory.logs import get_logger, span
 from agent_memory.memory.trust import lowest
 from agent_memory.models import COVERS, EPISODE, PART_OF, SUMMARY, Episode, derived_id, to_text
-from agent_memory.store.cleaning import make_record, with_fields
+from agent_memory.store.record_redaction import make_record, with_fields
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agent_memory.knowledge.pipeline.stage import Batch
     from agent_memory.knowledge.records import Knowledge
     from agent_memory.models import Summary
-    from agent_memory.store.cleaning import Redacted
+    from agent_memory.store.record_redaction import Redacted
 
 log = get_logger(__name__)
 

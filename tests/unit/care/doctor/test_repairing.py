@@ -13,7 +13,7 @@ from agent_memory.care.doctor import examine, repair, repair_all
 from agent_memory.care.doctor.reading import JournalReading
 from agent_memory.files.lock import folder_lock
 from agent_memory.storage import FileStorage, folder_of
-from agent_memory.store.replacements import Replacements
+from agent_memory.store.lookups import Replacements
 from agent_memory.store.shards import Shards
 from tests.support import NOON, resealed, sealed_line
 from tests.unit.care.doctor.homes import LIVE, make_circles, rewrite_json, snapshot, spoil_vectors

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_memory.files.layout import AgentFolder
-    from agent_memory.store.migration_plan import Built
+    from agent_memory.store.protocols import Built
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from agent_memory.index import SearchLimits
 from agent_memory.memories import VectorStorage
 from agent_memory.settings import ServiceSettings
 from agent_memory.storage import FileStorage
-from agent_memory.store import engine_requirements
-from agent_memory.store.migration_plan import Built
+from agent_memory.store import shards
+from agent_memory.store.protocols import Built
 from tests.engines import made_index, options
 from tests.support import FrozenClock, memory_of, raises
 from tests.unit.engines.vector.conftest import facts, index_of, indexed, seen, stored
@@ -323,7 +323,7 @@ def test_without_an_embedder_or_the_engine_there_is_no_vector_storage(
 ) -> None:
     with raises(ConfigurationError, "no_embedder"):
         VectorStorage("bob", root, settings=ServiceSettings(embedder="none"))
-    monkeypatch.setattr(engine_requirements, "ENGINE", "a_package_that_is_not_installed")
+    monkeypatch.setattr(shards, "ENGINE_PACKAGE", "a_package_that_is_not_installed")
     with raises(ConfigurationError, "engine_missing"):
         VectorStorage("bob", root, embedder=HashEmbedder())
 

@@ -11,7 +11,7 @@ from agent_memory.errors import ValidationError
 from agent_memory.models import CATEGORIES, MEMORY, Kind, Link, Memory, Source
 from agent_memory.models.record import IdOf
 from agent_memory.redaction import Redaction
-from agent_memory.store.cleaning import (
+from agent_memory.store.record_redaction import (
     cleaned_record,
     make_record,
     redact_fields,
